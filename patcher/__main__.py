@@ -13,7 +13,9 @@ def main() -> None:
         from patcher.verbs.main import main as run
 
         run()
-    except KeyboardInterrupt:  # before a command has begun, or while its last words wait for a reader
+    except (
+        KeyboardInterrupt
+    ):  # before a command has begun, or while its last words wait for a reader
         from patcher.system.signals import end_interrupted
 
         sys.exit(end_interrupted())

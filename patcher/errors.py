@@ -33,14 +33,24 @@ class SitepatchError(Exception):
     `problem` is the message without the location and the line that is shown; of several problems that of the first.
     """
 
-    def __init__(self, message: str, hint: str = "", /, location: Optional[Location] = None, **fields: Any) -> None:
+    def __init__(
+        self, message: str, hint: str = "", /, location: Optional[Location] = None, **fields: Any
+    ) -> None:
         self.message = self.problem = Message.of(message, fields)
         super().__init__(self.message)
         self.hint = Message.of(hint, fields)
         self.location = location
 
     @classmethod
-    def at(cls: Type[_Error], location: Location, problem: str, hint: str = "", shown: str = "", /, **fields: Any) -> _Error:
+    def at(
+        cls: Type[_Error],
+        location: Location,
+        problem: str,
+        hint: str = "",
+        shown: str = "",
+        /,
+        **fields: Any,
+    ) -> _Error:
         """The error about a problem at a place: the message is `FILE:LINE:COLUMN: PROBLEM`.
 
         With the line `shown` below it, where a marker stands for the column.
@@ -48,7 +58,9 @@ class SitepatchError(Exception):
         where = str(location._replace(column=0) if shown else location)
         problem = Message.of(problem, fields)
         message = Message("{where}: {problem}", where=where, problem=problem)
-        error = cls(joined("\n", (message, shown)) if shown else message, Message.of(hint, fields), location)
+        error = cls(
+            joined("\n", (message, shown)) if shown else message, Message.of(hint, fields), location
+        )
         error.problem = problem
         return error
 
@@ -62,13 +74,21 @@ class SitepatchError(Exception):
     @property
     def place(self) -> Dict[str, Union[str, int]]:
         """The location as JSON: `file`, `line` and `column` as far as they are known."""
-        return {key: value for key, value in self.location._asdict().items() if value} if self.location else {}
+        return (
+            {key: value for key, value in self.location._asdict().items() if value}
+            if self.location
+            else {}
+        )
 
     @property
     def brief(self) -> str:
         """The message in one line, beside those of others."""
         further = self.message.count("\n")
-        return Message("{first} (and {more} more)", first=one_line(self.message), more=further) if further else self.message
+        return (
+            Message("{first} (and {more} more)", first=one_line(self.message), more=further)
+            if further
+            else self.message
+        )
 
 
 class UsageError(SitepatchError):
@@ -120,5 +140,7 @@ def raise_all(errors: Sequence[SitepatchError]) -> None:
         raise errors[0]
     if errors:
         hint = joined("\n", dict.fromkeys(error.hint for error in errors if error.hint))
-        worst = next((error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0])
+        worst = next(
+            (error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0]
+        )
         raise worst.__class__.joined(errors, hint)

@@ -83,10 +83,20 @@ class FileStatus(NamedTuple):
             problem = Message("the file was changed after it was patched")
             then = Message("restore takes our change out and keeps the edit, unless they overlap")
         elif self.condition is Condition.MISSING:
-            gone, name = self.receipt.origin != "unrecorded" and not self.installed, self.receipt.distribution
-            what = Message("{name} is not installed" if gone else "the file is not there", name=name or self.receipt.package)
+            gone, name = (
+                self.receipt.origin != "unrecorded" and not self.installed,
+                self.receipt.distribution,
+            )
+            what = Message(
+                "{name} is not installed" if gone else "the file is not there",
+                name=name or self.receipt.package,
+            )
             problem = Message("{what} any more", what=what)
-            then = Message("restore puts it back as it was before it was patched" if self.deleted else "restore forgets it")
+            then = Message(
+                "restore puts it back as it was before it was patched"
+                if self.deleted
+                else "restore forgets it"
+            )
         elif self.condition is Condition.ASTRAY:
             template = "the file is that of {release} as we patched it, but another build of it is installed"
             problem = Message(template, release=self.release)
@@ -167,7 +177,11 @@ class Wanted(NamedTuple):
 
     def goes(self, name: str) -> bool:
         """Whether a patchset is reverted where it is applied in a file that no request for it names."""
-        return self.reverted is None or name in self.reverted or any(name == item.patchset.name for item in self.requested)
+        return (
+            self.reverted is None
+            or name in self.reverted
+            or any(name == item.patchset.name for item in self.requested)
+        )
 
 
 class Facts(NamedTuple):

@@ -62,7 +62,10 @@ class Message(str):
 def one_line(message: str) -> str:
     """The first line of a message."""
     if isinstance(message, Message):
-        fields = {name: one_line(field) if isinstance(field, Message) else field for name, field in message.fields.items()}
+        fields = {
+            name: one_line(field) if isinstance(field, Message) else field
+            for name, field in message.fields.items()
+        }
         message = Message(message.template.split("\n")[0], **fields)
     return message.split("\n")[0] if "\n" in message else message
 

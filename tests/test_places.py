@@ -12,7 +12,18 @@ import pytest
 
 from tests.command import UV, tree
 from tests.installed.test_environment import install
-from tests.places import FILES, base, command, environ, inodes, patchset, sources, value, venv, wheel
+from tests.places import (
+    FILES,
+    base,
+    command,
+    environ,
+    inodes,
+    patchset,
+    sources,
+    value,
+    venv,
+    wheel,
+)
 
 pytestmark = pytest.mark.once
 

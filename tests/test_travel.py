@@ -16,7 +16,18 @@ import pytest
 from patcher.errors import SitepatchError
 from patcher.patchset.catalogue import Catalogue
 from patcher.verbs.demo import lay_out
-from tests.command import DDP, GUARD, ROOT, RUNNER, Site, done, environ, killed_once_committed, sitepatch, tree
+from tests.command import (
+    DDP,
+    GUARD,
+    ROOT,
+    RUNNER,
+    Site,
+    done,
+    environ,
+    killed_once_committed,
+    sitepatch,
+    tree,
+)
 from tests.planner.test_plan import FIX, patchset
 from tests.stores import leave_journal
 from tests.users import ROOT_ONLY, as_user, give, theirs

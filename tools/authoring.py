@@ -26,7 +26,9 @@ ADDED = "var added_by_hand = true;\n"
 def run(line: Sequence[str], cwd: Path, environ: Dict[str, str]) -> float:
     """The seconds that a command took; ends the run where it fails."""
     began = time.perf_counter()
-    done = subprocess.run(line, cwd=str(cwd), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        line, cwd=str(cwd), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(line)} failed:\n{done.stdout.decode(errors='replace')}")
     return time.perf_counter() - began
@@ -34,12 +36,18 @@ def run(line: Sequence[str], cwd: Path, environ: Dict[str, str]) -> float:
 
 def main() -> int:
     """Measure and print both, and the ratio."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
     if shutil.which("npm") is None:
         raise SystemExit("npm is not here: nothing to compare with")
-    environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON") and key != "VIRTUAL_ENV"}
+    environ = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("PYTHON") and key != "VIRTUAL_ENV"
+    }
     environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
     times: Dict[str, List[float]] = {"sitepatch capture": [], "patch-package": []}
     with tempfile.TemporaryDirectory(prefix="sitepatch-authoring-") as folder:
@@ -47,28 +55,69 @@ def main() -> int:
         environ["SITEPATCH_CACHE"] = str(work / "cache")
         site = work / "site"
         run(
-            [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), "mmengine==0.10.7"],
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--no-deps",
+                "--target",
+                str(site),
+                "mmengine==0.10.7",
+            ],
             work,
             environ,
         )
         edited = site / "mmengine" / "runner" / "runner.py"
         text = edited.read_text(encoding="utf-8")
         place = text.index("        self.model = self.wrap_model(")
-        edited.write_text(text[:place] + "        print('before wrapping', self._launcher)\n" + text[place:], encoding="utf-8")
+        edited.write_text(
+            text[:place] + "        print('before wrapping', self._launcher)\n" + text[place:],
+            encoding="utf-8",
+        )
         node = work / "node"
         node.mkdir()
-        (node / "package.json").write_text('{"name": "bench", "version": "1.0.0", "dependencies": {"lodash": "4.17.21"}}')
-        run(["npm", "install", "--silent", "--no-audit", "--no-fund", "patch-package@8", "lodash@4.17.21"], node, environ)
+        (node / "package.json").write_text(
+            '{"name": "bench", "version": "1.0.0", "dependencies": {"lodash": "4.17.21"}}'
+        )
+        run(
+            [
+                "npm",
+                "install",
+                "--silent",
+                "--no-audit",
+                "--no-fund",
+                "patch-package@8",
+                "lodash@4.17.21",
+            ],
+            node,
+            environ,
+        )
         script = node / "node_modules" / "lodash" / "lodash.js"
         script.write_text(script.read_text(encoding="utf-8") + ADDED, encoding="utf-8")
         for _ in range(rounds):
             shutil.rmtree(str(work / "cache"), ignore_errors=True)
             shutil.rmtree(str(work / "out"), ignore_errors=True)
-            line = [sys.executable, "-m", "patcher", "capture", "mmengine", "--name", "mine", "--target", str(site)]
-            times["sitepatch capture"].append(run([*line, "--output", str(work / "out")], work, environ))
+            line = [
+                sys.executable,
+                "-m",
+                "patcher",
+                "capture",
+                "mmengine",
+                "--name",
+                "mine",
+                "--target",
+                str(site),
+            ]
+            times["sitepatch capture"].append(
+                run([*line, "--output", str(work / "out")], work, environ)
+            )
             shutil.rmtree(str(node / "patches"), ignore_errors=True)
             times["patch-package"].append(
-                run([str(node / "node_modules" / ".bin" / "patch-package"), "lodash"], node, environ)
+                run(
+                    [str(node / "node_modules" / ".bin" / "patch-package"), "lodash"], node, environ
+                )
             )
     ours, theirs = (statistics.median(each) for each in times.values())
     for name, each in times.items():

@@ -26,13 +26,17 @@ def pages(folder):
     site = Site(folder, "mmengine-0.10.7", "torch-2.7.1-musa")
     site("apply", GUARD, "--verify", "none")
     edited = site.file("torch/multiprocessing/reductions.py")
-    edited.write_text(edited.read_text().replace("storage.size() == 0", "storage.size() < 1  # by hand"))
+    edited.write_text(
+        edited.read_text().replace("storage.size() == 0", "storage.size() < 1  # by hand")
+    )
     place = Place(target=str(site.path))
     ahead, now = (diff(names, place=place) for names in ((DDP, GUARD), ()))
     outcome = ahead._replace(edits=now.edits, notes=now.notes)
     hostile = test_pages.hostile_pages()
     return {
-        "review": review.review_page(f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ())),
+        "review": review.review_page(
+            f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ())
+        ),
         "hostile-review": hostile[0],
         "hostile-releases": hostile[1],
         "releases": test_pages.releases_page(),
@@ -43,14 +47,32 @@ def pages(folder):
 def main():
     """Make the pages, look at them, and say what is wrong; the exit code is 1 then."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    missing = [name for name in ("node", "npm") if not shutil.which(name)] + ([] if chromium else ["chromium"])
+    missing = [name for name in ("node", "npm") if not shutil.which(name)] + (
+        [] if chromium else ["chromium"]
+    )
     if missing:
-        print(f"skipped: there is no {' and no '.join(missing)} here (Debian: apt-get install chromium nodejs npm)")
+        print(
+            f"skipped: there is no {' and no '.join(missing)} here (Debian: apt-get install chromium nodejs npm)"
+        )
         return 0
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="sitepatch-pages-")).absolute()
+    folder = Path(
+        sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="sitepatch-pages-")
+    ).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(str(Path(__file__).with_suffix(".js")), str(folder))
-    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(folder), *PACKAGES], check=True)
+    subprocess.run(
+        [
+            "npm",
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--silent",
+            "--prefix",
+            str(folder),
+            *PACKAGES,
+        ],
+        check=True,
+    )
     files = []
     with tempfile.TemporaryDirectory() as site:
         found = pages(Path(site))
@@ -58,7 +80,12 @@ def main():
         files.append(folder / f"{name}.html")
         files[-1].write_bytes(page)
     command = ["node", str(folder / "browser.js"), str(folder), *map(str, files)]
-    done = subprocess.run(command, cwd=str(folder), env={**os.environ, "CHROMIUM": str(chromium)}, stdout=subprocess.PIPE)
+    done = subprocess.run(
+        command,
+        cwd=str(folder),
+        env={**os.environ, "CHROMIUM": str(chromium)},
+        stdout=subprocess.PIPE,
+    )
     lines = done.stdout.decode().splitlines()
     print("\n".join(lines), f"\nscreenshots: {folder}")
     return 0 if lines == ["looked"] else 1

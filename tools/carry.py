@@ -24,7 +24,19 @@ import traceback
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.generalise import generalise
@@ -37,9 +49,23 @@ from tools.changes import Edit, alike, parsed
 from tools.fuzz import Hang, limit
 
 PACKAGES = (
-    "accelerate", "attrs", "click", "flask", "httpx", "jinja2", "mmengine", "networkx", "packaging", "pip", "pytest", "requests",
-    "rich", "setuptools", "urllib3", "werkzeug",
-)  # fmt: skip
+    "accelerate",
+    "attrs",
+    "click",
+    "flask",
+    "httpx",
+    "jinja2",
+    "mmengine",
+    "networkx",
+    "packaging",
+    "pip",
+    "pytest",
+    "requests",
+    "rich",
+    "setuptools",
+    "urllib3",
+    "werkzeug",
+)
 CPU_SECONDS = 60.0
 RELEASES = 14  # of each package, the last ones
 Maker = Callable[[Sequence[FileEdit], Sequence[Mapping[str, bytes]]], Draft]
@@ -78,18 +104,27 @@ class Result(NamedTuple):
 
 
 # one edit -------------------------------------------------------------------------------------------------------------
-def measured(edit: Edit, others: Sequence[Tuple[str, bytes]] = (), make: Maker = generalise) -> Result:
+def measured(
+    edit: Edit, others: Sequence[Tuple[str, bytes]] = (), make: Maker = generalise
+) -> Result:
     """Make hunks of an edit and hold them against the other releases; `others` are given to what makes them."""
     started = time.process_time()
     spatch, hunks, home, message, seconds = "", (), "left", "", 0.0
     try:
         with limit(CPU_SECONDS):
-            draft = make([FileEdit(edit.path, edit.before, edit.after)], [{edit.path: text} for _, text in others])
+            draft = make(
+                [FileEdit(edit.path, edit.before, edit.after)],
+                [{edit.path: text} for _, text in others],
+            )
             seconds = time.process_time() - started
             spatch = draft.spatch()
-            message = "".join(f"left: line {part.line}: {part.why}\n{part.text}" for part in draft.left_out)
+            message = "".join(
+                f"left: line {part.line}: {part.why}\n{part.text}" for part in draft.left_out
+            )
             if draft.complete and spatch:
-                made = tuple(hunk for file in parse_spatch(spatch, "edit")[1] for hunk in file.hunks)
+                made = tuple(
+                    hunk for file in parse_spatch(spatch, "edit")[1] for hunk in file.hunks
+                )
                 home, message = _at_home(edit, made)
                 hunks = made
     except Hang:
@@ -97,7 +132,9 @@ def measured(edit: Edit, others: Sequence[Tuple[str, bytes]] = (), make: Maker =
     except Exception:
         home, message = "crash", traceback.format_exc()
     given = {version for version, _ in others}
-    cells = tuple(_cell(edit, version, text, hunks) for version, text in edit.older if version not in given)
+    cells = tuple(
+        _cell(edit, version, text, hunks) for version, text in edit.older if version not in given
+    )
     return Result(edit, home, spatch, cells, *_upstream(edit, hunks), seconds, message)
 
 
@@ -107,20 +144,35 @@ def applied(text: bytes, hunks: Sequence[HunkText]) -> Tuple[Optional[bytes], st
         return None, "no hunks"
     made = rewrite(text, hunks, {})
     answers = reconciled([answer_of("edit", "edit.py", answer) for answer in made.answers])
-    words = "\n".join(f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}".rstrip() for answer in answers)
+    words = "\n".join(
+        f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}".rstrip()
+        for answer in answers
+    )
     states = {answer.state for answer in answers}
-    return (made.data if State.APPLICABLE in states and not any(state.failed for state in states) else None), words
+    return (
+        made.data
+        if State.APPLICABLE in states and not any(state.failed for state in states)
+        else None
+    ), words
 
 
 def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, str]:
     made, words = applied(edit.before, hunks)
     if made is None:
         return "refused at home", words
-    return ("exact" if made == edit.after else "same tree" if _equal(made, edit.after) else "wrong at home"), words
+    return (
+        "exact"
+        if made == edit.after
+        else "same tree"
+        if _equal(made, edit.after)
+        else "wrong at home"
+    ), words
 
 
 def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, bool]:
-    states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers} - {State.NOT_NEEDED}
+    states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers} - {
+        State.NOT_NEEDED
+    }
     said = {frozenset([State.APPLICABLE]): "applied", frozenset([State.UPSTREAM]): "upstream"}
     return said.get(frozenset(states), "refused"), peers.verbatim(edit)
 
@@ -130,14 +182,27 @@ def _cell(edit: Edit, version: str, text: bytes, hunks: Sequence[HunkText]) -> C
     made["sitepatch"], message = applied(text, hunks)
     made["GNU patch"] = peers.gnu_patch(edit.before, edit.after, text)
     made["git merge-file"] = peers.merge_file(edit.before, edit.after, text)
-    judge, expected = _reference(edit, text, [each for each in list(made.values())[1:] if each is not None])
+    judge, expected = _reference(
+        edit, text, [each for each in list(made.values())[1:] if each is not None]
+    )
     if judge != "nobody" and _equal(expected, text):
-        expected, made = text, {tool: text if each is None else each for tool, each in made.items()}  # it is there already
+        expected, made = (
+            text,
+            {tool: text if each is None else each for tool, each in made.items()},
+        )  # it is there already
     answers = {tool: _judged(each, judge, expected) for tool, each in made.items()}
     ours = made["sitepatch"]
-    if ours is not None and State.NOT_NEEDED.value in message:  # a docstring that is another one there stays as it is
+    if (
+        ours is not None and State.NOT_NEEDED.value in message
+    ):  # a docstring that is another one there stays as it is
         answers["sitepatch"] = _judged(_undocumented(ours), judge, _undocumented(expected))
-    return Cell(version, judge, answers, message, changes.unified(text, ours, edit.path) if ours is not None else "")
+    return Cell(
+        version,
+        judge,
+        answers,
+        message,
+        changes.unified(text, ours, edit.path) if ours is not None else "",
+    )
 
 
 def _reference(edit: Edit, text: bytes, by_lines: Sequence[bytes]) -> Tuple[str, bytes]:
@@ -187,7 +252,9 @@ def chosen(cache: Path, packages: Sequence[str], number: int, seed: int, jobs: i
 
 def _of_package(cache: Path, package: str, number: int, seed: int) -> List[Edit]:
     found = changes.releases(cache, package, RELEASES)
-    return list(itertools.islice(changes.edits(package, found, Random(f"{seed} {package}")), number))
+    return list(
+        itertools.islice(changes.edits(package, found, Random(f"{seed} {package}")), number)
+    )
 
 
 _EDITS: List[Edit] = []  # what the forked processes take theirs from
@@ -209,8 +276,26 @@ def results(found: Sequence[Edit], jobs: int, second: bool) -> Iterator[Result]:
 
 # what is printed ------------------------------------------------------------------------------------------------------
 JUDGES = ("definition", "lines", "tokens")
-HEAD = ("", "edits", "expressible", "exact", "cells", "right", "refused", "wrong", "unjudged", "patch right", "wrong", "merge right",
-        "wrong", "nobody", "applied there", "told", "of verbatim", "seconds")  # fmt: skip
+HEAD = (
+    "",
+    "edits",
+    "expressible",
+    "exact",
+    "cells",
+    "right",
+    "refused",
+    "wrong",
+    "unjudged",
+    "patch right",
+    "wrong",
+    "merge right",
+    "wrong",
+    "nobody",
+    "applied there",
+    "told",
+    "of verbatim",
+    "seconds",
+)
 
 
 def table(done: Sequence[Result]) -> str:
@@ -221,20 +306,34 @@ def table(done: Sequence[Result]) -> str:
     `told` those that are said to have it, of all and of those that have it verbatim.
     """
     everything = [(each, each.cells) for each in done]
-    groups = [(package, [(each, each.cells) for each in done if each.edit.package == package]) for package in PACKAGES]
-    groups += [(kind, [(each, each.cells) for each in done if each.edit.kind == kind]) for kind in ("hunk", "definition")]
+    groups = [
+        (package, [(each, each.cells) for each in done if each.edit.package == package])
+        for package in PACKAGES
+    ]
     groups += [
-        (f"by {judge}", [(each, tuple(cell for cell in each.cells if cell.judge == judge)) for each in done])
+        (kind, [(each, each.cells) for each in done if each.edit.kind == kind])
+        for kind in ("hunk", "definition")
+    ]
+    groups += [
+        (
+            f"by {judge}",
+            [(each, tuple(cell for cell in each.cells if cell.judge == judge)) for each in done],
+        )
         for judge in JUDGES
     ]
     rows = [HEAD, *(_row(name, group) for name, group in [*groups, ("all", everything)] if group)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows)
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows
+    )
 
 
 def _row(name: str, group: Sequence[Tuple[Result, Sequence[Cell]]]) -> Sequence[str]:
     results, every = [each for each, _ in group], [cell for _, cells in group for cell in cells]
-    cells, lost = [cell for cell in every if cell.judge != "nobody"], [cell for cell in every if cell.judge == "nobody"]
+    cells, lost = (
+        [cell for cell in every if cell.judge != "nobody"],
+        [cell for cell in every if cell.judge == "nobody"],
+    )
 
     def share(tool: str, word: str) -> str:
         return _percent(sum(cell.answers[tool] == word for cell in cells), len(cells))
@@ -242,14 +341,25 @@ def _row(name: str, group: Sequence[Tuple[Result, Sequence[Cell]]]) -> Sequence[
     homes = Counter(each.home for each in results)
     verbatim = [each for each in results if each.verbatim]
     return (
-        name, str(len(results)), _percent(homes["exact"] + homes["same tree"], len(results)), _percent(homes["exact"], len(results)),
-        str(len(cells)), *(share("sitepatch", word) for word in ("right", "refused", "wrong", "unjudged")),
-        *(share(tool, word) for tool in ("GNU patch", "git merge-file") for word in ("right", "wrong")),
+        name,
+        str(len(results)),
+        _percent(homes["exact"] + homes["same tree"], len(results)),
+        _percent(homes["exact"], len(results)),
+        str(len(cells)),
+        *(share("sitepatch", word) for word in ("right", "refused", "wrong", "unjudged")),
+        *(
+            share(tool, word)
+            for tool in ("GNU patch", "git merge-file")
+            for word in ("right", "wrong")
+        ),
         f"{sum(cell.answers['sitepatch'] != 'refused' for cell in lost)} of {len(lost)}",
         str(sum(each.upstream == "applied" for each in results)),
-        *(_percent(sum(each.upstream == "upstream" for each in some), len(some)) for some in (results, verbatim)),
+        *(
+            _percent(sum(each.upstream == "upstream" for each in some), len(some))
+            for some in (results, verbatim)
+        ),
         f"{sum(each.seconds for each in results) / max(1, len(results)):.2f}",
-    )  # fmt: skip
+    )
 
 
 def _percent(part: int, whole: int) -> str:
@@ -258,9 +368,11 @@ def _percent(part: int, whole: int) -> str:
 
 def words(result: Result) -> Set[str]:
     """What `--show` finds a result by."""
-    return {result.home, f"upstream-{result.upstream}", *(cell.answers["sitepatch"] for cell in result.cells)} | {
-        f"{cell.judge}-{cell.answers['sitepatch']}" for cell in result.cells
-    }
+    return {
+        result.home,
+        f"upstream-{result.upstream}",
+        *(cell.answers["sitepatch"] for cell in result.cells),
+    } | {f"{cell.judge}-{cell.answers['sitepatch']}" for cell in result.cells}
 
 
 def shown(result: Result, word: str) -> str:
@@ -271,7 +383,11 @@ def shown(result: Result, word: str) -> str:
         "-- hunks",
         result.spatch,
     ]
-    parts += ["-- at home", result.message] if result.message and result.home not in ("exact", "same tree") else []
+    parts += (
+        ["-- at home", result.message]
+        if result.message and result.home not in ("exact", "same tree")
+        else []
+    )
     for cell in result.cells:
         if word in ("", cell.answers["sitepatch"], f"{cell.judge}-{cell.answers['sitepatch']}"):
             said = ", ".join(f"{tool} {answer}" for tool, answer in cell.answers.items())
@@ -283,23 +399,46 @@ def shown(result: Result, word: str) -> str:
 
 def as_json(done: Iterable[Result]) -> str:
     """What can be compared with another run."""
-    return json.dumps([
-        {"edit": each.edit.name, "home": each.home, "upstream": each.upstream, "verbatim": each.verbatim, "seconds": round(each.seconds, 3),
-         "spatch": each.spatch, "message": each.message, "cells": [[cell.version, cell.judge, cell.answers, cell.message] for cell in each.cells]}
-        for each in done
-    ], indent=1)  # fmt: skip
+    return json.dumps(
+        [
+            {
+                "edit": each.edit.name,
+                "home": each.home,
+                "upstream": each.upstream,
+                "verbatim": each.verbatim,
+                "seconds": round(each.seconds, 3),
+                "spatch": each.spatch,
+                "message": each.message,
+                "cells": [
+                    [cell.version, cell.judge, cell.answers, cell.message] for cell in each.cells
+                ],
+            }
+            for each in done
+        ],
+        indent=1,
+    )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--package", action="append", metavar="NAME", help="default: " + " ".join(PACKAGES))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--package", action="append", metavar="NAME", help="default: " + " ".join(PACKAGES)
+    )
     parser.add_argument("--edits", type=int, default=200, metavar="N")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
-    parser.add_argument("--second", action="store_true", help="give the farthest older release to what makes the hunks")
     parser.add_argument(
-        "--show", metavar="WORD", help="print those that are wrong, refused, left, crash, nobody-right, upstream-applied, ..."
+        "--second",
+        action="store_true",
+        help="give the farthest older release to what makes the hunks",
+    )
+    parser.add_argument(
+        "--show",
+        metavar="WORD",
+        help="print those that are wrong, refused, left, crash, nobody-right, upstream-applied, ...",
     )
     parser.add_argument("--edit", metavar="NAME", help="one edit alone, as --show names it")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -307,8 +446,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sitepatch-carry-") as scratch:
         cache = Path(os.environ.get("SITEPATCH_TEST_CACHE") or scratch) / "carry"
         if asked.edit:
-            edit = changes.named(changes.releases(cache, asked.edit.split("/")[0].rpartition("-")[0], RELEASES), asked.edit)
-            print(shown(measured(edit, edit.older[-1:] if asked.second else ()), "") if edit else "no such edit")
+            edit = changes.named(
+                changes.releases(cache, asked.edit.split("/")[0].rpartition("-")[0], RELEASES),
+                asked.edit,
+            )
+            print(
+                shown(measured(edit, edit.older[-1:] if asked.second else ()), "")
+                if edit
+                else "no such edit"
+            )
             return
         found = chosen(cache, asked.package or PACKAGES, asked.edits, asked.seed, asked.jobs)
     done: List[Result] = []

@@ -14,7 +14,18 @@ import warnings
 import zipfile
 from pathlib import Path
 from random import Random
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 from packaging.version import Version
 
@@ -25,7 +36,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LARGEST = 200_000  # bytes of a file
 LONGEST = 60  # changed lines of an edit
 PER_FILE = 6  # edits taken from what changed in one file between two releases
-_NOBODYS = re.compile(r"(^|/)(_?vendor(ed)?|tests?|_distutils|_?version)(/|\.py$)|(^|/)(test_|conftest)")
+_NOBODYS = re.compile(
+    r"(^|/)(_?vendor(ed)?|tests?|_distutils|_?version)(/|\.py$)|(^|/)(test_|conftest)"
+)
 
 
 class Edit(NamedTuple):
@@ -65,7 +78,9 @@ def unified(before: bytes, after: bytes, path: str, context: int = 3) -> str:
     """A unified diff; undecodable bytes are kept as surrogates."""
     sides = (text.decode("utf-8", "surrogateescape").splitlines(True) for text in (before, after))
     lines = difflib.unified_diff(*sides, f"a/{path}", f"b/{path}", n=context)
-    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+    return "".join(
+        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 # releases -------------------------------------------------------------------------------------------------------------
@@ -79,7 +94,10 @@ def _releases(pip: Pip, home: Path, package: str, number: int) -> Iterator[Relea
     listing = home / "releases"
     if not listing.exists():
         found = pip.listing(package)
-        versions = sorted((each for each in found.versions - found.yanked if not Version(each).is_prerelease), key=Version)
+        versions = sorted(
+            (each for each in found.versions - found.yanked if not Version(each).is_prerelease),
+            key=Version,
+        )
         home.mkdir(parents=True, exist_ok=True)
         listing.write_text("\n".join(versions))
     for version in listing.read_text().split()[-number:]:
@@ -90,14 +108,27 @@ def _releases(pip: Pip, home: Path, package: str, number: int) -> Iterator[Relea
             shutil.move(str(wheel), part)
             part.rename(kept)
         with zipfile.ZipFile(kept) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".py") and not _NOBODYS.search(name)]
-            yield Release(version, {name: archive.read(name) for name in names if archive.getinfo(name).file_size < LARGEST})
+            names = [
+                name
+                for name in archive.namelist()
+                if name.endswith(".py") and not _NOBODYS.search(name)
+            ]
+            yield Release(
+                version,
+                {
+                    name: archive.read(name)
+                    for name in names
+                    if archive.getinfo(name).file_size < LARGEST
+                },
+            )
 
 
 # single edits ---------------------------------------------------------------------------------------------------------
 def edits(package: str, found: Sequence[Release], random: Random) -> Iterator[Edit]:
     """Single edits between neighbouring releases, of files that were others before; in a random order."""
-    places = [(index, path) for index in range(1, len(found) - 1) for path in sorted(found[index].files)]
+    places = [
+        (index, path) for index in range(1, len(found) - 1) for path in sorted(found[index].files)
+    ]
     random.shuffle(places)
     for index, path in places:
         yield from itertools.islice(edits_of(package, found, index, path, random), PER_FILE)
@@ -115,7 +146,9 @@ def named(found: Sequence[Release], name: str) -> Optional[Edit]:
     return next((edit for edit in made if edit.name == name), None)
 
 
-def edits_of(package: str, found: Sequence[Release], index: int, path: str, random: Random) -> Iterator[Edit]:
+def edits_of(
+    package: str, found: Sequence[Release], index: int, path: str, random: Random
+) -> Iterator[Edit]:
     """The single edits of a file between a release and the next one; none where it was never another file before."""
     before = found[index].files[path]
     after = found[index + 1].files.get(path, before)
@@ -132,8 +165,15 @@ def edits_of(package: str, found: Sequence[Release], index: int, path: str, rand
     free, bare, twice = unbound(before), without_docstrings(tree), doubled(tree)
     for kind, line, text in made:
         now = parsed(text)
-        if now is not None and unbound(text) <= free and doubled(now) <= twice and not same(bare, without_docstrings(now)):
-            yield Edit(package, found[index].version, path, line, kind, before, text, after, nearest)
+        if (
+            now is not None
+            and unbound(text) <= free
+            and doubled(now) <= twice
+            and not same(bare, without_docstrings(now))
+        ):
+            yield Edit(
+                package, found[index].version, path, line, kind, before, text, after, nearest
+            )
 
 
 def taken_apart(before: bytes, after: bytes) -> List[Tuple[str, int, bytes]]:
@@ -182,7 +222,11 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, ast.AST):
         if type(one) is not type(other):
             return False
-        return all(same(getattr(one, field, None), getattr(other, field, None)) for field in one._fields if field != "kind")
+        return all(
+            same(getattr(one, field, None), getattr(other, field, None))
+            for field in one._fields
+            if field != "kind"
+        )
     if isinstance(one, list):
         return isinstance(other, list) and len(one) == len(other) and all(map(same, one, other))
     return type(one) is type(other) and repr(one) == repr(other)
@@ -206,12 +250,17 @@ def _in_order(tree: ast.Module) -> ast.Module:
 def without_docstrings(tree: ast.Module) -> ast.Module:
     """The tree with its docstrings emptied, in place."""
     for node in ast.walk(tree):
-        if isinstance(node, (*DEFINITIONS, ast.Module)) and ast.get_docstring(node, clean=False) is not None:
+        if (
+            isinstance(node, (*DEFINITIONS, ast.Module))
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             node.body[0].value.value = ""  # type: ignore[attr-defined]
     return tree
 
 
-def definitions(tree: ast.AST) -> Dict[str, Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]:
+def definitions(
+    tree: ast.AST,
+) -> Dict[str, Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]:
     """The definitions whose qualified name occurs once, in the order of the text; not those inside functions."""
     return {name: nodes[0] for name, nodes in _by_name(tree).items() if len(nodes) == 1}
 
@@ -221,7 +270,9 @@ def doubled(tree: ast.AST) -> Set[str]:
     return {name for name, nodes in _by_name(tree).items() if len(nodes) > 1}
 
 
-def _by_name(tree: ast.AST) -> Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]]:
+def _by_name(
+    tree: ast.AST,
+) -> Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]]:
     found: Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]] = {}
 
     def collect(node: ast.AST, prefix: str) -> None:

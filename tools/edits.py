@@ -46,22 +46,35 @@ class Place(NamedTuple):
     def own_lines(self, node: ast.stmt) -> Optional[Tuple[int, int, bytes]]:
         """The bytes of the whole lines of a statement and its indentation; None where it shares them with other code."""
         starts = corpus.line_starts(self.data)
-        begin, end = starts[node.lineno - 1], starts[node.end_lineno] if node.end_lineno < len(starts) else len(self.data)  # type: ignore[operator,index]
+        begin, end = (
+            starts[node.lineno - 1],
+            starts[node.end_lineno] if node.end_lineno < len(starts) else len(self.data),
+        )  # type: ignore[operator,index]
         margin = self.data[begin : self.span(node)[0]]
         rest = self.data[self.span(node)[1] : end]
         alone = (
-            not margin.strip() and (not rest.strip() or rest.lstrip().startswith(b"#")) and self.data[end - 1 : end] == b"\n"
+            not margin.strip()
+            and (not rest.strip() or rest.lstrip().startswith(b"#"))
+            and self.data[end - 1 : end] == b"\n"
         )
         return (begin, end, margin) if alone and not getattr(node, "decorator_list", ()) else None
 
     def statement(self, skip: int = 0) -> Optional[ast.stmt]:
         """Some statement on lines of its own; no docstring."""
-        found = [each for each in corpus.statements(self.node) if self.own_lines(each) and not _is_text(each)]
+        found = [
+            each
+            for each in corpus.statements(self.node)
+            if self.own_lines(each) and not _is_text(each)
+        ]
         return self.random.choice(found) if found else None
 
     def expression(self, *kinds: type) -> Optional[ast.AST]:
         inside = corpus.within_strings(self.node)
-        found = [each for each in ast.walk(self.node) if isinstance(each, kinds) and id(each) not in inside]
+        found = [
+            each
+            for each in ast.walk(self.node)
+            if isinstance(each, kinds) and id(each) not in inside
+        ]
         found = [each for each in found if not corpus.stored(each)]
         return self.random.choice(found) if found else None
 
@@ -72,11 +85,19 @@ def _is_text(node: ast.stmt) -> bool:
 
 # kinds of edits -------------------------------------------------------------------------------------------------------
 def rename(place: Place) -> Sequence[Part]:
-    names = sorted({each.id for each in ast.walk(place.node) if isinstance(each, ast.Name) and corpus.stored(each)})
+    names = sorted(
+        {
+            each.id
+            for each in ast.walk(place.node)
+            if isinstance(each, ast.Name) and corpus.stored(each)
+        }
+    )
     if not names or corpus.within_strings(place.node):
         return ()
     name = place.random.choice(names)
-    found = [each for each in ast.walk(place.node) if isinstance(each, ast.Name) and each.id == name]
+    found = [
+        each for each in ast.walk(place.node) if isinstance(each, ast.Name) and each.id == name
+    ]
     return [(*place.span(each), f"{name}_renamed".encode()) for each in found]
 
 
@@ -95,7 +116,12 @@ def _wrapped(place: Place, head: bytes, tail: bytes) -> Sequence[Part]:
         return ()
     begin, end, margin = lines
     text = place.data[begin:end]
-    if b'"""' in text or b"'''" in text or b"\\\n" in text or isinstance(node, (ast.Return, ast.Global, ast.Nonlocal)):
+    if (
+        b'"""' in text
+        or b"'''" in text
+        or b"\\\n" in text
+        or isinstance(node, (ast.Return, ast.Global, ast.Nonlocal))
+    ):
         return ()
     moved = b"".join(b"    " + line if line.strip() else line for line in text.splitlines(True))
     tail = b"".join(margin + line + b"\n" for line in tail.splitlines())
@@ -105,12 +131,20 @@ def _wrapped(place: Place, head: bytes, tail: bytes) -> Sequence[Part]:
 def wrap_in_if(place: Place) -> Sequence[Part]:
     argument = place.node.args.args[-1].arg if place.node.args.args else "__debug__"
     return _wrapped(
-        place, place.random.choice([f"if {argument} is not None:", "if __debug__:", f"if not {argument}:"]).encode(), b""
+        place,
+        place.random.choice(
+            [f"if {argument} is not None:", "if __debug__:", f"if not {argument}:"]
+        ).encode(),
+        b"",
     )
 
 
 def wrap_in_try(place: Place) -> Sequence[Part]:
-    return _wrapped(place, b"try:", place.random.choice([b"except ValueError:\n    pass", b"finally:\n    print()"]))
+    return _wrapped(
+        place,
+        b"try:",
+        place.random.choice([b"except ValueError:\n    pass", b"finally:\n    print()"]),
+    )
 
 
 def insert(place: Place) -> Sequence[Part]:
@@ -118,10 +152,17 @@ def insert(place: Place) -> Sequence[Part]:
     lines = place.own_lines(node) if node else None
     if lines is None:
         return ()
-    new = place.random.choice([
-        'print("edited")', "made_up = None", "if not __debug__:\n    return", "# why\nprint(1)  # here", "assert True, 'edited'",
-        "for number in range(3):\n    print(number)", "print(\n    1,\n    2,\n)",
-    ])  # fmt: skip
+    new = place.random.choice(
+        [
+            'print("edited")',
+            "made_up = None",
+            "if not __debug__:\n    return",
+            "# why\nprint(1)  # here",
+            "assert True, 'edited'",
+            "for number in range(3):\n    print(number)",
+            "print(\n    1,\n    2,\n)",
+        ]
+    )
     at = lines[place.random.choice([0, 0, 1])]
     if at == lines[1] and isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
         at = lines[0]
@@ -129,7 +170,12 @@ def insert(place: Place) -> Sequence[Part]:
 
 
 def delete(place: Place) -> Sequence[Part]:
-    found = [each for block in corpus.blocks(place.node) for each in block if len(block) > 1 and isinstance(each, ast.stmt)]
+    found = [
+        each
+        for block in corpus.blocks(place.node)
+        for each in block
+        if len(block) > 1 and isinstance(each, ast.stmt)
+    ]
     found = [each for each in found if place.own_lines(each) and not _is_text(each)]
     lines = place.own_lines(place.random.choice(found)) if found else None
     return [(lines[0], lines[1], b"")] if lines else ()
@@ -138,8 +184,14 @@ def delete(place: Place) -> Sequence[Part]:
 def replace(place: Place) -> Sequence[Part]:
     node = place.statement()
     lines = place.own_lines(node) if node else None
-    new = place.random.choice([b"print(0)", b"raise ValueError('edited')", b"made_up = [1, 2]\nprint(made_up)"])
-    return [(lines[0], lines[1], b"".join(lines[2] + line + b"\n" for line in new.splitlines()))] if lines else ()
+    new = place.random.choice(
+        [b"print(0)", b"raise ValueError('edited')", b"made_up = [1, 2]\nprint(made_up)"]
+    )
+    return (
+        [(lines[0], lines[1], b"".join(lines[2] + line + b"\n" for line in new.splitlines()))]
+        if lines
+        else ()
+    )
 
 
 def literal(place: Place) -> Sequence[Part]:
@@ -154,7 +206,13 @@ def literal(place: Place) -> Sequence[Part]:
     if isinstance(value, (int, float)):
         return [(start, end, str(abs(value) * 2 + 1).encode())] if text.isdigit() else ()
     if isinstance(value, str) and re.fullmatch(rb"(\"|')[\w ,.:%-]+\1", text):
-        return [(start, end, text[:-1] + place.random.choice([b" edited", b"s", b", or not"]) + text[-1:])]
+        return [
+            (
+                start,
+                end,
+                text[:-1] + place.random.choice([b" edited", b"s", b", or not"]) + text[-1:],
+            )
+        ]
     return ()
 
 
@@ -181,10 +239,20 @@ def signature(place: Place) -> Sequence[Part]:
         end = max(end, place.span(annotation)[1] if annotation else 0)
         row = place.data[place.data.rindex(b"\n", 0, end) + 1 : end]
         before = place.data[: place.data.rindex(b"\n", 0, end)].rstrip()[-1:]
-        parted = b",\n" + row[: len(row) - len(row.lstrip())] if before in (b",", b"(") else b", "  # one a line
-        return [(end, end, parted + b"made_up=None")] if place.data[end : end + 1] in (b")", b",") else ()
+        parted = (
+            b",\n" + row[: len(row) - len(row.lstrip())] if before in (b",", b"(") else b", "
+        )  # one a line
+        return (
+            [(end, end, parted + b"made_up=None")]
+            if place.data[end : end + 1] in (b")", b",")
+            else ()
+        )
     start = place.data.index(b"(", place.span(place.node)[0])
-    return [(start + 1, start + 1, b"made_up=None")] if place.data[start + 1 : start + 2] == b")" else ()
+    return (
+        [(start + 1, start + 1, b"made_up=None")]
+        if place.data[start + 1 : start + 2] == b")"
+        else ()
+    )
 
 
 def decorator(place: Place) -> Sequence[Part]:
@@ -196,14 +264,22 @@ def decorator(place: Place) -> Sequence[Part]:
         if node.lineno == node.end_lineno:
             return [(starts[node.lineno - 1], starts[node.lineno], b"")]
     return (
-        [(begin, begin, margin + place.random.choice([b"@staticmethod", b"@property"]) + b"\n")] if not margin.strip() else ()
+        [(begin, begin, margin + place.random.choice([b"@staticmethod", b"@property"]) + b"\n")]
+        if not margin.strip()
+        else ()
     )
 
 
 def imported(place: Place) -> Sequence[Part]:
-    new = place.random.choice([b"import made_up_by_a_test\n", b"from made_up import by_a_test\n", b"import colorsys\n"])
+    new = place.random.choice(
+        [b"import made_up_by_a_test\n", b"from made_up import by_a_test\n", b"import colorsys\n"]
+    )
     starts, tree = corpus.line_starts(place.data), ast.parse(place.data)
-    found = [each for each in tree.body if isinstance(each, (ast.Import, ast.ImportFrom)) and each.end_lineno < len(starts)]  # type: ignore[operator]
+    found = [
+        each
+        for each in tree.body
+        if isinstance(each, (ast.Import, ast.ImportFrom)) and each.end_lineno < len(starts)
+    ]  # type: ignore[operator]
     if not found or place.random.random() < 0.2:
         lines = place.own_lines(place.node.body[0]) if not _is_text(place.node.body[0]) else None
         return [(lines[0], lines[0], lines[2] + new)] if lines else ()
@@ -216,11 +292,18 @@ def imported(place: Place) -> Sequence[Part]:
 
 def keyword(place: Place) -> Sequence[Part]:
     node = place.expression(ast.Call)
-    if not isinstance(node, ast.Call) or any(isinstance(each, ast.GeneratorExp) for each in node.args):
+    if not isinstance(node, ast.Call) or any(
+        isinstance(each, ast.GeneratorExp) for each in node.args
+    ):
         return ()
     named = [each for each in node.keywords if each.arg]
     if named and place.random.random() < 0.5:
-        return [(*place.span(place.random.choice(named).value), place.random.choice([b"None", b"dict(a=1)", b"[1, 2]"]))]
+        return [
+            (
+                *place.span(place.random.choice(named).value),
+                place.random.choice([b"None", b"dict(a=1)", b"[1, 2]"]),
+            )
+        ]
     given = [*node.args, *(each.value for each in node.keywords)]
     if any(each.arg is None for each in node.keywords):
         return ()
@@ -260,16 +343,35 @@ def several(place: Place) -> Sequence[Part]:
     parts: List[Part] = []
     for kind in place.random.sample([literal, insert, delete, keyword, attribute, wrap_in_if], 3):
         new = kind(place)
-        if not any((a < end and start < b) or (a, b) == (start, end) for a, b, _ in new for start, end, _ in parts):
+        if not any(
+            (a < end and start < b) or (a, b) == (start, end)
+            for a, b, _ in new
+            for start, end, _ in parts
+        ):
             parts += new
     return parts if len(parts) > 1 else ()
 
 
 KINDS: Dict[str, Callable[[Place], Sequence[Part]]] = {
     each.__name__: each
-    for each in (rename, attribute, wrap_in_if, wrap_in_try, insert, delete, replace, literal, docstring, signature, decorator,
-                 imported, keyword, operator, several)
-}  # fmt: skip
+    for each in (
+        rename,
+        attribute,
+        wrap_in_if,
+        wrap_in_try,
+        insert,
+        delete,
+        replace,
+        literal,
+        docstring,
+        signature,
+        decorator,
+        imported,
+        keyword,
+        operator,
+        several,
+    )
+}
 
 
 class Edit(NamedTuple):
@@ -308,7 +410,9 @@ def made(seed: int, number: int, kinds: Sequence[str] = tuple(KINDS)) -> Edit:
 
 def _is_utf8(data: bytes) -> bool:
     try:
-        return bool(data.decode("utf-8")) and not re.match(rb".*\n?.*coding[:=]\s*(?!utf-?8)\w", data[:200])
+        return bool(data.decode("utf-8")) and not re.match(
+            rb".*\n?.*coding[:=]\s*(?!utf-?8)\w", data[:200]
+        )
     except UnicodeDecodeError:
         return False
 
@@ -338,7 +442,11 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
         with limit(CPU_SECONDS):
             draft = make([FileEdit(edit.path, edit.before, edit.after)])
             text = draft.spatch()
-            hunks = [hunk for file in parse_spatch(text, "edit")[1] for hunk in file.hunks] if text else []
+            hunks = (
+                [hunk for file in parse_spatch(text, "edit")[1] for hunk in file.hunks]
+                if text
+                else []
+            )
             result = rewrite(edit.before, hunks, {})
     except Hang:
         return Tried(edit, "hang", "")
@@ -348,12 +456,20 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
     difference = "".join(file.difference for file in draft.files)
     if left:
         is_broken = reads_early(edit.before.decode(), edit.after.decode())
-        return Tried(edit, "refused" if is_broken else "left", text + "".join(f"left: {part.line}: {part.why}\n{part.text}\n" for part in left))
+        return Tried(
+            edit,
+            "refused" if is_broken else "left",
+            text + "".join(f"left: {part.line}: {part.why}\n{part.text}\n" for part in left),
+        )
     if result.data == edit.after:
         return Tried(edit, "wrong" if difference else "exact", text + difference)
     trees = parsed(result.data), parsed(edit.after)
     if difference and trees[0] is not None and trees[1] is not None and alike(*trees):
-        return Tried(edit, "said", f"{text}\ndifference: {difference}\n" + unified(edit.after, result.data, "made"))
+        return Tried(
+            edit,
+            "said",
+            f"{text}\ndifference: {difference}\n" + unified(edit.after, result.data, "made"),
+        )
     answers = "\n".join(f"{answer.state.value}: {answer.problem}" for answer in result.answers)
     return Tried(edit, "wrong", f"{text}\n{answers}\n" + unified(edit.after, result.data, "made"))
 
@@ -364,7 +480,9 @@ def _one(seed: int, kinds: Sequence[str], number: int) -> Tried:
 
 def main() -> None:
     """Try many edits and print how each kind fared."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--edits", type=int, default=2_000, metavar="N")
     parser.add_argument("--seed", type=int, metavar="N")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
@@ -383,8 +501,14 @@ def main() -> None:
             counts["all"][each.outcome] += 1
             if each.outcome in asked.show or asked.number is not None:
                 head = f"{'=' * 20} --seed {seed} --number {each.edit.number} {''.join(f' --kind {kind}' for kind in asked.kind or ())}"
-                print(f"{head} {each.edit.kind}: {each.outcome}\n{each.edit.diff()}-- hunks\n{each.text}")
-    print(f"seed {seed}\n{'':14}" + "".join(f"{outcome:>8}" for outcome in OUTCOMES) + "   exact, but for the refused")
+                print(
+                    f"{head} {each.edit.kind}: {each.outcome}\n{each.edit.diff()}-- hunks\n{each.text}"
+                )
+    print(
+        f"seed {seed}\n{'':14}"
+        + "".join(f"{outcome:>8}" for outcome in OUTCOMES)
+        + "   exact, but for the refused"
+    )
     for kind, count in counts.items():
         total = sum(count.values()) - count["refused"]
         print(

@@ -7,7 +7,18 @@ import copy
 from random import Random
 from typing import Any, Dict, List, Optional, Tuple
 
-KINDS = (ast.Call, ast.BinOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Attribute, ast.IfExp, ast.List, ast.Dict, ast.UnaryOp)
+KINDS = (
+    ast.Call,
+    ast.BinOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.Subscript,
+    ast.Attribute,
+    ast.IfExp,
+    ast.List,
+    ast.Dict,
+    ast.UnaryOp,
+)
 META = "META_"  # begins the name that stands for `$NAME`
 RUN = "..."  # what a `...` of arguments stands for, among the names
 
@@ -17,13 +28,21 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
 
     The tree is in the form in which expressions that are the same to the engine are the same (`tools.programs.normal`).
     """
-    found = [node for node in ast.walk(tree) if isinstance(node, KINDS) and not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, KINDS)
+        and not isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
+    ]
     if not found:
         return None
     pattern = copy.deepcopy(random.choice(found))
     names = _generalise(random, pattern)
     runs = _with_run(random, pattern) if random.random() < 0.4 else []
-    kept: List[ast.expr] = [ast.Name(name, ast.Load()) for name in names] + [pattern, ast.Constant(1)]
+    kept: List[ast.expr] = [ast.Name(name, ast.Load()) for name in names] + [
+        pattern,
+        ast.Constant(1),
+    ]
     parts = [random.choice(kept) for _ in range(2)]
     some = random.sample([*parts[:1], *runs], 1 + len(runs))
     forms: List[ast.expr] = [
@@ -39,7 +58,9 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
     new = random.choice(forms[:1] * 5 * len(runs) + forms)
     if sum(map(_is_run, ast.walk(new))) > 1:  # it may move, and is never doubled
         return None
-    proves = not unified(new, pattern, {})  # rule 21; then code of this form counts as changed (rule 22)
+    proves = not unified(
+        new, pattern, {}
+    )  # rule 21; then code of this form counts as changed (rule 22)
     if proves and any(unified(new, node, {}) for node in ast.walk(tree)):
         return None
     made = ast.fix_missing_locations(_Exchange(pattern, new).visit(copy.deepcopy(tree)))
@@ -65,11 +86,18 @@ def _generalise(random: Random, pattern: ast.expr) -> List[str]:
     for _ in range(random.choice([0, 1, 1, 2])):
         spots: List[Tuple[Any, Any]] = []
         for node in ast.walk(pattern):
-            if isinstance(node, (ast.JoinedStr, ast.FormattedValue, ast.comprehension, ast.NamedExpr, ast.Lambda)):
+            if isinstance(
+                node,
+                (ast.JoinedStr, ast.FormattedValue, ast.comprehension, ast.NamedExpr, ast.Lambda),
+            ):
                 continue
             for field, value in ast.iter_fields(node):
                 spots += [(node, field)] if _replaceable(value) else []
-                spots += [(value, at) for at, one in enumerate(value) if _replaceable(one)] if isinstance(value, list) else []
+                spots += (
+                    [(value, at) for at, one in enumerate(value) if _replaceable(one)]
+                    if isinstance(value, list)
+                    else []
+                )
         if spots:
             holder, key = random.choice(spots)
             old = holder[key] if isinstance(holder, list) else getattr(holder, key)
@@ -103,7 +131,9 @@ def _is_run(node: ast.AST) -> bool:
 
 
 def _replaceable(node: Any) -> bool:
-    return isinstance(node, ast.expr) and not isinstance(node, (ast.Starred, ast.Slice, ast.FormattedValue))
+    return isinstance(node, ast.expr) and not isinstance(
+        node, (ast.Starred, ast.Slice, ast.FormattedValue)
+    )
 
 
 def unified(pattern: Any, node: Any, names: Dict[str, ast.expr]) -> bool:
@@ -111,17 +141,27 @@ def unified(pattern: Any, node: Any, names: Dict[str, ast.expr]) -> bool:
     if isinstance(pattern, ast.Name) and pattern.id.startswith(META):
         bound = names.setdefault(pattern.id, node)
         return _replaceable(node) and loaded(bound) == loaded(node)
-    if isinstance(pattern, ast.Call) and any(map(_is_run, pattern.args)) and isinstance(node, ast.Call):
+    if (
+        isinstance(pattern, ast.Call)
+        and any(map(_is_run, pattern.args))
+        and isinstance(node, ast.Call)
+    ):
         at = next(at for at, one in enumerate(pattern.args) if _is_run(one))
         past = len(node.args) - (len(pattern.args) - at - 1)
         names[RUN] = ast.Call(ast.Name("max", ast.Load()), node.args[at:past], node.keywords)
         parts = [pattern.func, *pattern.args[:at], *pattern.args[at + 1 :]]
         return past >= at and unified(parts, [node.func, *node.args[:at], *node.args[past:]], names)
     if isinstance(pattern, list):
-        return isinstance(node, list) and len(pattern) == len(node) and all(unified(a, b, names) for a, b in zip(pattern, node))
+        return (
+            isinstance(node, list)
+            and len(pattern) == len(node)
+            and all(unified(a, b, names) for a, b in zip(pattern, node))
+        )
     if isinstance(pattern, ast.AST):
         fields = [field for field in pattern._fields if field not in ("ctx", "kind")]
-        return type(pattern) is type(node) and all(unified(getattr(pattern, f), getattr(node, f), names) for f in fields)
+        return type(pattern) is type(node) and all(
+            unified(getattr(pattern, f), getattr(node, f), names) for f in fields
+        )
     return type(pattern) is type(node) and bool(pattern == node)
 
 
@@ -143,9 +183,14 @@ class _Exchange(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         names: Dict[str, ast.expr] = {}
         if isinstance(node, ast.expr) and unified(self.pattern, node, names):
-            kept = names if self.anew else {
-                name: self.generic_visit(bound) if name == RUN else self.visit(bound) for name, bound in names.items()
-            }
+            kept = (
+                names
+                if self.anew
+                else {
+                    name: self.generic_visit(bound) if name == RUN else self.visit(bound)
+                    for name, bound in names.items()
+                }
+            )
             return _Fill(kept).visit(copy.deepcopy(self.new))
         return self.generic_visit(node)
 

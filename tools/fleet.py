@@ -75,16 +75,29 @@ class Fleet:
     def __init__(self, folder):
         self.folder, self.bin, self.reports = folder, folder / "controller/bin", folder / "reports"
         ansible = {"HOST_KEY_CHECKING": "0", "NOCOLOR": "1", "FORKS": "4", "PIPELINING": "1"}
-        self.env = environ(HOME=str(folder / "home"), **{f"ANSIBLE_{name}": value for name, value in ansible.items()})
-        self.env = {name: value for name, value in self.env.items() if not name.startswith("PYTHON")}
+        self.env = environ(
+            HOME=str(folder / "home"),
+            **{f"ANSIBLE_{name}": value for name, value in ansible.items()},
+        )
+        self.env = {
+            name: value for name, value in self.env.items() if not name.startswith("PYTHON")
+        }
         self.env["PATH"] = f"{self.bin}:{self.env['PATH']}"
         if not self.bin.exists():
             subprocess.run([sys.executable, "-m", "venv", str(self.bin.parent)], check=True)
-        self.installed = not self.run("python", "-m", "pip", "install", "-q", "ansible-core").returncode
+        self.installed = not self.run(
+            "python", "-m", "pip", "install", "-q", "ansible-core"
+        ).returncode
         self.sites = {}
 
     def run(self, *words, cwd=None):
-        return subprocess.run(list(map(str, words)), cwd=str(cwd or self.folder), env=self.env, capture_output=True, text=True)
+        return subprocess.run(
+            list(map(str, words)),
+            cwd=str(cwd or self.folder),
+            env=self.env,
+            capture_output=True,
+            text=True,
+        )
 
     def done(self, *words, cwd=None):
         ended = self.run(*words, cwd=cwd)
@@ -106,25 +119,40 @@ class Fleet:
                 archive.extractall(self.sites[name])
             if name != BREAKS:
                 (self.sites[name] / "extra.py").write_text("")
-            how = f"{over_ssh}9" if name == GONE else f"{over_ssh}{port}" if port and name in OVER_SSH else "ansible_connection=local"
-            lines.append(f"{name} {how} fleet_python={python}{' fleet_sitepatch=/nowhere/sitepatch' if name == BARE else ''}")
+            how = (
+                f"{over_ssh}9"
+                if name == GONE
+                else f"{over_ssh}{port}"
+                if port and name in OVER_SSH
+                else "ansible_connection=local"
+            )
+            lines.append(
+                f"{name} {how} fleet_python={python}{' fleet_sitepatch=/nowhere/sitepatch' if name == BARE else ''}"
+            )
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
         (self.folder / "play.yml").write_text(PLAY)
         for version, more in ((1, ""), (2, "+import extra\n")):
             mine = self.folder / f"v{version}/two"
             mine.mkdir(parents=True, exist_ok=True)
             (mine / "patchset.toml").write_text(MANIFEST.format(version))
-            (mine / "p.spatch").write_text(f"Why.\n\n--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = {version + 1}\n{more}")
+            (mine / "p.spatch").write_text(
+                f"Why.\n\n--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = {version + 1}\n{more}"
+            )
         shutil.rmtree(self.reports, ignore_errors=True)
         self.reports.mkdir()
 
     def play(self, *words, **variables):
         """Run the role; returns {host: the counts of the recap} and what was printed."""
         given = {"fleet_names": ["two"], "fleet_patch_dirs": [str(self.folder / "v1")], **variables}
-        ended = self.run("ansible-playbook", "-i", "hosts", "play.yml", "-e", json.dumps(given), *words)
+        ended = self.run(
+            "ansible-playbook", "-i", "hosts", "play.yml", "-e", json.dumps(given), *words
+        )
         recap = re.findall(r"^([nh]\d+) +: (.*)$", ended.stdout, re.MULTILINE)
         assert recap, ended.stdout + ended.stderr
-        return {host: {key: int(count) for key, count in re.findall(r"(\w+)=(\d+)", counts)} for host, counts in recap}, ended.stdout
+        return {
+            host: {key: int(count) for key, count in re.findall(r"(\w+)=(\d+)", counts)}
+            for host, counts in recap
+        }, ended.stdout
 
     def trees(self):
         return {name: tree(self.folder / name) for name in HOSTS}
@@ -133,7 +161,9 @@ class Fleet:
         """What VALUE is in each host's file: {value: hosts}."""
         found = {}
         for name in HOSTS:
-            found.setdefault(re.search(r"VALUE = (\d)", (self.sites[name] / "demo/m.py").read_text())[1], []).append(name)
+            found.setdefault(
+                re.search(r"VALUE = (\d)", (self.sites[name] / "demo/m.py").read_text())[1], []
+            ).append(name)
         return found
 
 
@@ -151,14 +181,19 @@ def sshd(folder):
         return
     for name in ("host", "key"):
         if not (folder / name).exists():
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)],
+                check=True,
+            )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (folder / "sshd_config").write_text(SSHD.format(port=port, folder=folder))
     if Path("/run").is_dir() and getpass.getuser() == "root":
         Path("/run/sshd").mkdir(exist_ok=True)
-    server = subprocess.Popen([found, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [found, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=subprocess.DEVNULL
+    )
     try:
         yield port
     finally:
@@ -171,19 +206,35 @@ def scenario(fleet):
     there = [host for host in HOSTS if host not in (BARE, GONE)]
     before = fleet.trees()
     recap, text = fleet.play("--check", "--diff")
-    assert hosts_with(recap, "changed") == there and hosts_with(recap, "unreachable") == [GONE], text
+    assert hosts_with(recap, "changed") == there and hosts_with(recap, "unreachable") == [GONE], (
+        text
+    )
     assert text.count("-VALUE = 1\n+VALUE = 2\n") == len(there) and fleet.trees() == before, text
     yield "check mode: 18 would change, the difference is shown, no file and no time of one has changed"
 
     code = "import sys, demo.m; print('ready', flush=True); sys.stdin.read(); print(demo.m.VALUE)"
-    job = subprocess.Popen([str(fleet.folder / "n01/bin/python"), "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    job = subprocess.Popen(
+        [str(fleet.folder / "n01/bin/python"), "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert job.stdout.readline() == "ready\n"
     recap, text = fleet.play(fleet_report=str(fleet.reports))
-    assert hosts_with(recap, "changed") == there and fleet.values() == {"2": there, "1": [BARE, GONE]}, text
-    assert hosts_with(recap, "failed") == [BARE] and hosts_with(recap, "unreachable") == [GONE], text
+    assert hosts_with(recap, "changed") == there and fleet.values() == {
+        "2": there,
+        "1": [BARE, GONE],
+    }, text
+    assert hosts_with(recap, "failed") == [BARE] and hosts_with(recap, "unreachable") == [GONE], (
+        text
+    )
     after = fleet.trees()
     recap, text = fleet.play()
-    assert hosts_with(recap, "changed") == [] and hosts_with(recap, "failed") == [BARE] and fleet.trees() == after, text
+    assert (
+        hosts_with(recap, "changed") == []
+        and hosts_with(recap, "failed") == [BARE]
+        and fleet.trees() == after
+    ), text
     yield "applied: 18 changed, then 0; one has no sitepatch, one is unreachable"
 
     assert job.communicate("")[0] == "1\n"
@@ -192,28 +243,50 @@ def scenario(fleet):
     answer = json.loads(fleet.run("sitepatch", "status", "--fleet", fleet.reports, "--json").stdout)
     states = {host["host"]: host["state"] for host in answer["hosts"]}
     assert states == {**dict.fromkeys(there, "applied"), BARE: "unknown", GONE: "unknown"}, states
-    reasons = {host["host"]: " ".join(host["problems"]) for host in answer["hosts"] if host["problems"]}
-    assert "found no command sitepatch on this host" in reasons[BARE] and "connect to host 127.0.0.1" in reasons[GONE], reasons
+    reasons = {
+        host["host"]: " ".join(host["problems"]) for host in answer["hosts"] if host["problems"]
+    }
+    assert (
+        "found no command sitepatch on this host" in reasons[BARE]
+        and "connect to host 127.0.0.1" in reasons[GONE]
+    ), reasons
     print(fleet.run("sitepatch", "status", "--fleet", fleet.reports).stdout, end="")
     yield "the report has all 20 hosts: 18 applied, two unknown, each with its reason"
 
     after_failure = fleet.folder / "after"
     shutil.rmtree(after_failure, ignore_errors=True)
     after_failure.mkdir()
-    newer = {"fleet_patch_dirs": [str(fleet.folder / "v2")], "batch": 4, "fleet_report": str(after_failure)}
+    newer = {
+        "fleet_patch_dirs": [str(fleet.folder / "v2")],
+        "batch": 4,
+        "fleet_report": str(after_failure),
+    }
     recap, text = fleet.play("--limit", f"all:!{GONE}:!{BARE}", **newer)
-    assert hosts_with(recap, "failed") == [BREAKS] and "import demo.m failed: ModuleNotFoundError" in text, text
+    assert (
+        hosts_with(recap, "failed") == [BREAKS]
+        and "import demo.m failed: ModuleNotFoundError" in text
+    ), text
     assert fleet.values() == {"3": HOSTS[:7], "2": there[7:], "1": [BARE, GONE]}, text
     answer = json.loads(fleet.run("sitepatch", "status", "--fleet", after_failure, "--json").stdout)
-    reached = [host["host"] for host in answer["hosts"] if "did not come to this host" not in " ".join(host["problems"])]
+    reached = [
+        host["host"]
+        for host in answer["hosts"]
+        if "did not come to this host" not in " ".join(host["problems"])
+    ]
     assert reached == HOSTS[:8] and len(answer["hosts"]) == len(there), (answer, text)
     yield "a rolling update, four at a time: n08 fails to verify, is not changed and is reported, n09 and later are not touched, and unknown"
 
     recap, text = fleet.play()
     assert hosts_with(recap, "changed") == HOSTS[:7] and fleet.values()["2"] == there, text
     recap, text = fleet.play(fleet_state="absent", fleet_names=[])
-    files = {name: {path: what for path, what in found.items() if path.endswith(".py")} for name, found in fleet.trees().items()}
-    was = {name: {path: what for path, what in found.items() if path.endswith(".py")} for name, found in before.items()}
+    files = {
+        name: {path: what for path, what in found.items() if path.endswith(".py")}
+        for name, found in fleet.trees().items()
+    }
+    was = {
+        name: {path: what for path, what in found.items() if path.endswith(".py")}
+        for name, found in before.items()
+    }
     assert hosts_with(recap, "changed") == there and files == was, text
     yield "rolled back: 7 to the version before, then all 18 restored with mode and mtime"
 
@@ -222,17 +295,28 @@ def sanity(fleet):
     """Run `ansible-test sanity` on a copy of the collection; returns how many tests ran."""
     folder = fleet.folder / "sanity/ansible_collections/sitepatch/sitepatch"
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT / "ansible_collections/sitepatch/sitepatch", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "ansible_collections/sitepatch/sitepatch",
+        folder,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     cache = fleet.folder / "home/.ansible/test/cache"
     cache.mkdir(parents=True, exist_ok=True)
     (cache / "get_pip_24_2.py").write_text(BOOTSTRAP)
     version = re.search(r"core (\d+\.\d+)", fleet.done("ansible", "--version"))[1]
-    ignored = [f"plugins/modules/{name}.py validate-modules:missing-gplv3-license\n" for name in ("patchset", "patchset_info")]
+    ignored = [
+        f"plugins/modules/{name}.py validate-modules:missing-gplv3-license\n"
+        for name in ("patchset", "patchset_info")
+    ]
     (folder / "tests/sanity").mkdir(parents=True)
-    (folder / f"tests/sanity/ignore-{version}.txt").write_text("".join(ignored))  # the licence is that of sitepatch
+    (folder / f"tests/sanity/ignore-{version}.txt").write_text(
+        "".join(ignored)
+    )  # the licence is that of sitepatch
     python = "{}.{}".format(*sys.version_info[:2])
     ended = fleet.run("ansible-test", "sanity", "--local", "--python", python, cwd=folder)
-    assert ended.returncode == 0 and "All targets skipped" not in ended.stderr, ended.stdout + ended.stderr
+    assert ended.returncode == 0 and "All targets skipped" not in ended.stderr, (
+        ended.stdout + ended.stderr
+    )
     return len(re.findall(r"^Running sanity test", ended.stdout + ended.stderr, re.MULTILINE))
 
 
@@ -242,7 +326,9 @@ def lint(fleet):
         return "skipped: pip cannot install it here"
     folder = fleet.folder / "sanity/ansible_collections/sitepatch/sitepatch"
     fleet.env["ANSIBLE_COLLECTIONS_PATH"] = str(fleet.folder / "sanity")
-    ended = fleet.run("ansible-lint", "--offline", "--nocolor", "--profile", "production", ".", cwd=folder)
+    ended = fleet.run(
+        "ansible-lint", "--offline", "--nocolor", "--profile", "production", ".", cwd=folder
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return "no failure and no warning"
 
@@ -253,19 +339,31 @@ def cost(fleet, hosts):
         ("-m ping", lambda: fleet.done("ansible", "-i", "hosts", "all", "-m", "ping")),
         ("the role, first", lambda: fleet.play(fleet_report=str(fleet.reports))),
         ("the role, nothing to do", lambda: fleet.play(fleet_report=str(fleet.reports))),
-        ("sitepatch status --fleet", lambda: fleet.done("sitepatch", "status", "--fleet", fleet.reports)),
+        (
+            "sitepatch status --fleet",
+            lambda: fleet.done("sitepatch", "status", "--fleet", fleet.reports),
+        ),
     ):
         begin = time.perf_counter()
         said = work()
         seconds = time.perf_counter() - begin
-        print(f"{what:<26} {seconds:7.1f} s  {1000 * seconds / len(hosts):6.0f} ms a host", flush=True)
+        print(
+            f"{what:<26} {seconds:7.1f} s  {1000 * seconds / len(hosts):6.0f} ms a host", flush=True
+        )
     print(said, end="")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folder", metavar="DIR", help="where all of it is made, and stays")
-    parser.add_argument("--hosts", type=int, metavar="N", help="only what the role costs for each of so many local hosts")
+    parser.add_argument(
+        "--hosts",
+        type=int,
+        metavar="N",
+        help="only what the role costs for each of so many local hosts",
+    )
     asked = parser.parse_args()
     given = asked.folder
     folder = Path(given or tempfile.mkdtemp(prefix="fleet-")).resolve()

@@ -44,7 +44,24 @@ except finally case match def class lambda return yield await async pass del glo
 1 0x1 1.5 None True \ # f'{a}' f"{a!r:>{b}}" b'a' r'\d' break nonlocal $X=1 *$X **$X *, /, é 中"""
 WORDS = [*_WORDS.split(), "\t", "\f", "\r", "\u2028", ""]
 CONTROLS = ["\0", "\1", "\b", "\v", "\x1a", "\x1b[8m", "\x7f", "\x85", "\u200b", "\u202e", "\ufeff"]
-INDENTS = ["", " ", "  ", "   ", "    ", "     ", "        ", "\t", "\t\t", " \t", "\t ", "    \t", "\f", "\f    ", "\\\n", " " * 99]
+INDENTS = [
+    "",
+    " ",
+    "  ",
+    "   ",
+    "    ",
+    "     ",
+    "        ",
+    "\t",
+    "\t\t",
+    " \t",
+    "\t ",
+    "    \t",
+    "\f",
+    "\f    ",
+    "\\\n",
+    " " * 99,
+]
 SIGNS = [" ", "-", "+", "@@ f @@\n-", " ...\n+", "", "  "]
 _TOKEN = re.compile(r"\$\w*|\w+|\.\.\.|[ \t]+|\n|.", re.DOTALL)
 
@@ -87,8 +104,14 @@ def _tables() -> Iterator[Case]:
                 texts = [part for part in case if isinstance(part, str) and part]
                 hunks = [part for part in texts[1:] if part[0] in "+- @"]
                 if hunks:
-                    source = texts[0] if re.search(r"^def |^class ", texts[0], re.M) else f"def f(a, b, c):\n    {texts[0]}\n"
-                    yield Case(source.encode(), f"--- p/m.py\n@@ f @@\n{hunks[0]}", {"option": 1, "x": "a"})
+                    source = (
+                        texts[0]
+                        if re.search(r"^def |^class ", texts[0], re.M)
+                        else f"def f(a, b, c):\n    {texts[0]}\n"
+                    )
+                    yield Case(
+                        source.encode(), f"--- p/m.py\n@@ f @@\n{hunks[0]}", {"option": 1, "x": "a"}
+                    )
                 elif isinstance(case[0], bytes) and len(case[0]) < 20_000:
                     yield Case(case[0], "--- p/m.py\n@@ f @@\n-old(a)\n+max(a, 0)\n x = $V\n", {})
 
@@ -114,11 +137,17 @@ def quoted(random: Random, data: bytes) -> Optional[str]:
         return None
     first = random.randrange(len(lines))
     chosen = lines[first : first + random.choice([1, 1, 2, 3, 6])]
-    text = corpus.holed("\n".join(line[len(chosen[0]) - len(chosen[0].lstrip()) :] for line in chosen), random)
+    text = corpus.holed(
+        "\n".join(line[len(chosen[0]) - len(chosen[0].lstrip()) :] for line in chosen), random
+    )
     body = "".join(random.choice(["-", " ", " "]) + line + "\n" for line in text.split("\n"))
-    more = random.choice(["+print(1)\n", "+if 1:\n+    print(1)\n", "", "+ ...\n", "+# note\n+print(a)  # why\n"])
+    more = random.choice(
+        ["+print(1)\n", "+if 1:\n+    print(1)\n", "", "+ ...\n", "+# note\n+print(a)  # why\n"]
+    )
     scope = random.choice([*names, "<module>", "*", "*.*"])
-    return f"--- p/m.py\n@@ {scope} @@ count=all\n" + (more + body if random.random() < 0.5 else body + more)
+    return f"--- p/m.py\n@@ {scope} @@ count=all\n" + (
+        more + body if random.random() < 0.5 else body + more
+    )
 
 
 # how they are changed -------------------------------------------------------------------------------------------------
@@ -144,7 +173,11 @@ def changed(random: Random, text: str, other: str) -> str:
     elif how == 5 and by_line:
         parts[at] = random.choice([" ", "    ", "\t"]) + parts[at]
     elif how == 6 and by_line:
-        parts[at] = parts[at][:1] + random.choice(INDENTS) + parts[at][1:].lstrip(random.choice([" ", " \t", ""]))
+        parts[at] = (
+            parts[at][:1]
+            + random.choice(INDENTS)
+            + parts[at][1:].lstrip(random.choice([" ", " \t", ""]))
+        )
     elif how == 7:
         parts[at] = nested(random, parts[at])
     elif how == 8:
@@ -158,12 +191,48 @@ def nested(random: Random, code: str) -> str:
     """A piece of code in the middle of much that is opened around it, or chained to it."""
     n = random.choice([3, 12, 90, 150, 400, 1_000, 6_000])
     start, code, end = code[:1], code[1:].rstrip("\n"), "\n" if code.endswith("\n") else ""
-    opened, closed = random.choice([
-        ("(", ")"), ("[", "]"), ("{", "}"), ("f(", ")"), ("a[", ",]"), ("f'{", "}'"), ('f"""{', '}"""'), ("(lambda: ", ")"), ("{1: ", "}"), ("C(k=", ")"),
-        ("not ", ""), ("-", ""), ("await ", ""), ("*", ""), ("lambda a=1: ", ""), ("b if c else ", ""), ("'a' ", ""), ("@", ""), ("a, ", ""), ("if a: ", ""),
-        ("", ".b"), ("", "()"), ("", "[0]"), ("", " + a"), ("", " and a"), ("", " < a"), ("", " 'a'"), ("", ","), ("", ";a"), ("", "\n elif a: b"), ("", "\n+  a"),
-        ("", " for a in b"), ("$X.", ""), ("..., ", ""), ("(", ""), ("", "}"), ("if a:\n ", ""), ("try:\n+", ""),
-    ])  # fmt: skip
+    opened, closed = random.choice(
+        [
+            ("(", ")"),
+            ("[", "]"),
+            ("{", "}"),
+            ("f(", ")"),
+            ("a[", ",]"),
+            ("f'{", "}'"),
+            ('f"""{', '}"""'),
+            ("(lambda: ", ")"),
+            ("{1: ", "}"),
+            ("C(k=", ")"),
+            ("not ", ""),
+            ("-", ""),
+            ("await ", ""),
+            ("*", ""),
+            ("lambda a=1: ", ""),
+            ("b if c else ", ""),
+            ("'a' ", ""),
+            ("@", ""),
+            ("a, ", ""),
+            ("if a: ", ""),
+            ("", ".b"),
+            ("", "()"),
+            ("", "[0]"),
+            ("", " + a"),
+            ("", " and a"),
+            ("", " < a"),
+            ("", " 'a'"),
+            ("", ","),
+            ("", ";a"),
+            ("", "\n elif a: b"),
+            ("", "\n+  a"),
+            ("", " for a in b"),
+            ("$X.", ""),
+            ("..., ", ""),
+            ("(", ""),
+            ("", "}"),
+            ("if a:\n ", ""),
+            ("try:\n+", ""),
+        ]
+    )
     return start + opened * n + code + closed * n + end
 
 
@@ -173,9 +242,16 @@ def changed_bytes(random: Random, data: bytes) -> bytes:
     if how == 0:
         return data[:at] + bytes([random.randrange(256)]) + data[at + random.choice([0, 1]) :]
     if how == 1:
-        return data.replace(b"\n", random.choice([b"\r\n", b"\r", b"\n\n", b"\n\x0c\n", b";"]), random.choice([1, 3, -1]))
+        return data.replace(
+            b"\n",
+            random.choice([b"\r\n", b"\r", b"\n\n", b"\n\x0c\n", b";"]),
+            random.choice([1, 3, -1]),
+        )
     if how == 2:
-        return random.choice([b"\xef\xbb\xbf", b"# coding: latin-1\n", b"# coding: gbk\r\n", b"\n"]) + data
+        return (
+            random.choice([b"\xef\xbb\xbf", b"# coding: latin-1\n", b"# coding: gbk\r\n", b"\n"])
+            + data
+        )
     if how == 3:
         return data.rstrip()
     if how == 4:
@@ -192,12 +268,18 @@ def make(random: Random, cases: List[Case]) -> Case:
         case = case._replace(spatch=other.spatch)
     for _ in range(random.choice([0, 1, 1, 2, 3, 8])):
         if case.manifest:
-            case = case._replace(manifest=changed(random, case.manifest, other.manifest or other.spatch))
+            case = case._replace(
+                manifest=changed(random, case.manifest, other.manifest or other.spatch)
+            )
         elif random.random() < 0.5:
-            case = case._replace(spatch=changed(random, case.spatch, random.choice([other.spatch, case.spatch])))
+            case = case._replace(
+                spatch=changed(random, case.spatch, random.choice([other.spatch, case.spatch]))
+            )
         elif random.random() < 0.6:
             text = changed(random, case.data.decode("latin-1"), other.data.decode("latin-1"))
-            case = case._replace(data=text.encode("utf-8", "replace") if not text.isascii() else text.encode())
+            case = case._replace(
+                data=text.encode("utf-8", "replace") if not text.isascii() else text.encode()
+            )
         else:
             case = case._replace(data=changed_bytes(random, case.data))
     return case
@@ -214,7 +296,9 @@ def classified(case: Case, counts: Optional[Counter[str]] = None) -> Optional[Fi
         counts["refused when loaded"] += 1
         return None if error.message.strip() else Finding("no words", "an error without a message")
     except Hang:
-        return Finding("hang", f"more than {CPU_SECONDS:g} seconds\n{traceback.format_exc()[-2000:]}")
+        return Finding(
+            "hang", f"more than {CPU_SECONDS:g} seconds\n{traceback.format_exc()[-2000:]}"
+        )
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         key = f"{type(error).__name__} in {Path(place.filename).name} {place.name}"
@@ -232,7 +316,9 @@ def _hunks(case: Case, counts: Counter[str]) -> Optional[Finding]:
             counts["changed"] += 1
             again = rewrite(result.data, patch.hunks, case.options)
             if again.data != result.data:
-                return Finding("a second application changes the result", f"{result.data!r}\n{again.data!r}")
+                return Finding(
+                    "a second application changes the result", f"{result.data!r}\n{again.data!r}"
+                )
     return None
 
 
@@ -314,14 +400,20 @@ def smaller(case: Case, finding: Finding) -> Case:
     if finding.key == "hang":
         return case
     if case.manifest:
-        return case._replace(manifest=without(case.manifest, lambda text: case._replace(manifest=text)))
+        return case._replace(
+            manifest=without(case.manifest, lambda text: case._replace(manifest=text))
+        )
     case = case._replace(spatch=without(case.spatch, lambda text: case._replace(spatch=text)))
     kept = case
-    data = without(case.data.decode("latin-1"), lambda text: kept._replace(data=text.encode("latin-1")))
+    data = without(
+        case.data.decode("latin-1"), lambda text: kept._replace(data=text.encode("latin-1"))
+    )
     return case._replace(data=data.encode("latin-1"))
 
 
-def fuzz(seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Callable[[str], None]) -> Tuple[Counter[str], Dict[str, Case]]:
+def fuzz(
+    seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Callable[[str], None]
+) -> Tuple[Counter[str], Dict[str, Case]]:
     """Classify the cases of the given numbers; returns the states met, and for each fault its smallest case."""
     cases = seeds()
     counts: Counter[str] = Counter()
@@ -337,22 +429,30 @@ def fuzz(seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Ca
             counts["cases"] += 1
             if finding and finding.key not in found:
                 found[finding.key] = small = smaller(case, finding)
-                say(f"FAULT: {finding.key}\n--seed {seed} --only {number}\n{finding.text}\n{small}\n")
+                say(
+                    f"FAULT: {finding.key}\n--seed {seed} --only {number}\n{finding.text}\n{small}\n"
+                )
             faulthandler.cancel_dump_traceback_later()
     return counts, found
 
 
 def main() -> int:
     """Fuzz for some time; exit code 1 where there is a fault."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cases", type=int, help="stop after so many")
     parser.add_argument("--only", type=int, help="the number of one case to repeat")
     asked = parser.parse_args()
     end = time.monotonic() + asked.seconds
-    numbers = iter([asked.only]) if asked.only is not None else iter(range(asked.cases or sys.maxsize))
-    counts, found = fuzz(asked.seed, numbers, lambda: time.monotonic() < end, lambda text: print(text, flush=True))
+    numbers = (
+        iter([asked.only]) if asked.only is not None else iter(range(asked.cases or sys.maxsize))
+    )
+    counts, found = fuzz(
+        asked.seed, numbers, lambda: time.monotonic() < end, lambda text: print(text, flush=True)
+    )
     print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
     print(f"{len(found)} faults")
     return 1 if found else 0

@@ -26,7 +26,11 @@ class Text(NamedTuple):
 
 def depth(line: Line) -> int:
     """How deep a line is indented; one inside a string or a statement is deeper than any."""
-    return 999 if line[1].startswith("\x01") or line[1].endswith("\x03") else len(line[1]) - len(line[1].lstrip(" "))
+    return (
+        999
+        if line[1].startswith("\x01") or line[1].endswith("\x03")
+        else len(line[1]) - len(line[1].lstrip(" "))
+    )
 
 
 def hunks(random: Random, scope: str, lines: List[Line]) -> List[Text]:
@@ -50,11 +54,20 @@ def forms(random: Random, scope: str, lines: List[Line], hunk: Text) -> List[Tex
     several = [hunk]
     for _ in range(random.choice([1, 1, 2])):
         whole = hunks(random, scope, lines) if random.random() < 0.5 else []
-        absent = Text(random.choice([hunk.scope, "f", "nowhere"]), random.choice(["", " count=2"]), [("-", "nowhere(1)"), ("+", "nowhere(2)")])
+        absent = Text(
+            random.choice([hunk.scope, "f", "nowhere"]),
+            random.choice(["", " count=2"]),
+            [("-", "nowhere(1)"), ("+", "nowhere(2)")],
+        )
         several.insert(random.choice([0, len(several)]), whole[0] if len(whole) == 1 else absent)
     word = " when-present"
     plain = [form._replace(flags=form.flags.replace(word, "")) for form in several]
-    return [plain[0]._replace(flags=plain[0].flags + word * any(word in form.flags for form in several)), *plain[1:]]
+    return [
+        plain[0]._replace(
+            flags=plain[0].flags + word * any(word in form.flags for form in several)
+        ),
+        *plain[1:],
+    ]
 
 
 def _changes(lines: List[Line]) -> Iterator[Tuple[int, int]]:
@@ -67,7 +80,9 @@ def _changes(lines: List[Line]) -> Iterator[Tuple[int, int]]:
             start = None
 
 
-def _one(random: Random, scope: str, lines: List[Line], first: int, last: int, least: int, most: int) -> Optional[Text]:
+def _one(
+    random: Random, scope: str, lines: List[Line], first: int, last: int, least: int, most: int
+) -> Optional[Text]:
     """A hunk for the changes from `first` to `last`, with lines from `least` to `most`; None where no whole lines are there."""
     flags = ""
     choices = []
@@ -76,8 +91,14 @@ def _one(random: Random, scope: str, lines: List[Line], first: int, last: int, l
             whole = lines[begin:end]
             base = depth(whole[0])
             sides = [[line for line in whole if line[0] in (" ", tag)][:1] for tag in "-+"]
-            alone = all(depth(line) == base for side in sides for line in side)  # else it is in the body of a line outside
-            if alone and min(map(depth, whole)) == base and (end == len(lines) or depth(lines[end]) <= base):
+            alone = all(
+                depth(line) == base for side in sides for line in side
+            )  # else it is in the body of a line outside
+            if (
+                alone
+                and min(map(depth, whole)) == base
+                and (end == len(lines) or depth(lines[end]) <= base)
+            ):
                 choices.append((begin, end))
     if not choices:
         return None
@@ -90,9 +111,25 @@ def _one(random: Random, scope: str, lines: List[Line], first: int, last: int, l
         flags += f" inside={around or 'scope'}"
     if random.random() < 0.1:
         flags += " when-present"
-    part = [(tag, text if text.startswith("\x01") else text[base:]) for tag, text in lines[begin:end]]
+    part = [
+        (tag, text if text.startswith("\x01") else text[base:]) for tag, text in lines[begin:end]
+    ]
     for _ in range(random.choice([0, 1, 1, 2, 3])):
-        how = random.choice([_run, _run, _body, _clause, _metavariable, _metavariable, _bound, _arguments, _shared_arguments, _statement, _statement])
+        how = random.choice(
+            [
+                _run,
+                _run,
+                _body,
+                _clause,
+                _metavariable,
+                _metavariable,
+                _bound,
+                _arguments,
+                _shared_arguments,
+                _statement,
+                _statement,
+            ]
+        )
         part = how(random, part)
     return Text(scope, flags, part)
 
@@ -132,12 +169,18 @@ def _run(random: Random, lines: List[Line]) -> List[Line]:
     spots = []
     for begin, line in enumerate(lines):
         for end in range(begin + 1, len(lines) + 1):
-            if lines[end - 1][0] != " " or depth(lines[end - 1]) < depth(line) or is_text(lines[end - 1]):
+            if (
+                lines[end - 1][0] != " "
+                or depth(lines[end - 1]) < depth(line)
+                or is_text(lines[end - 1])
+            ):
                 break
             if not depth(line) and not all(map(_has_code, (lines[:begin], lines[end:]))):
                 continue  # at the edge of a hunk a `...` begins or ends its block (rule 18)
             following = lines[end : end + 1]
-            if not following or (depth(following[0]) <= depth(line) and not CLAUSE.match(following[0][1].strip())):
+            if not following or (
+                depth(following[0]) <= depth(line) and not CLAUSE.match(following[0][1].strip())
+            ):
                 spots.append((begin, end))
     if not spots or CLAUSE.match(lines[spots[0][0]][1].strip()):
         return lines
@@ -159,7 +202,12 @@ def _body(random: Random, lines: List[Line]) -> List[Line]:
         end = at + 1
         while end < len(lines) and depth(lines[end]) > depth(line):
             end += 1
-        if line[0] == " " and line[1].rstrip().endswith(":") and end > at + 1 and {tag for tag, _ in lines[at + 1 : end]} == {" "}:
+        if (
+            line[0] == " "
+            and line[1].rstrip().endswith(":")
+            and end > at + 1
+            and {tag for tag, _ in lines[at + 1 : end]} == {" "}
+        ):
             spots.append((at + 1, end))
     if not spots:
         return lines
@@ -175,7 +223,12 @@ def _clause(random: Random, lines: List[Line]) -> List[Line]:
         while end < len(lines) and depth(lines[end]) > depth(line):
             end += 1
         beside = [tag for tag, _ in [*lines[at - 1 : at], *lines[end : end + 1]]]
-        if at and "+" not in beside and CLAUSE.match(line[1].strip()) and {tag for tag, _ in lines[at:end]} == {" "}:
+        if (
+            at
+            and "+" not in beside
+            and CLAUSE.match(line[1].strip())
+            and {tag for tag, _ in lines[at:end]} == {" "}
+        ):
             spots.append((at, end))
     if not spots:
         return lines
@@ -198,7 +251,10 @@ def _statement(random: Random, lines: List[Line]) -> List[Line]:
         name = random.choice(["$_", name])
     if name == "..." and any(tag != " " and text.strip() == "..." for tag, text in lines):
         return lines  # two that move could be exchanged
-    edge = any(not depth(lines[begin]) and not (_has_code(lines[:begin]) and _has_code(lines[end:])) for begin, end, _ in chosen)
+    edge = any(
+        not depth(lines[begin]) and not (_has_code(lines[:begin]) and _has_code(lines[end:]))
+        for begin, end, _ in chosen
+    )
     for begin, end, _ in sorted(chosen if name != "..." or not edge else (), reverse=True):
         lines = [*lines[:begin], (lines[begin][0], " " * depth(lines[begin]) + name), *lines[end:]]
     return lines
@@ -206,7 +262,10 @@ def _statement(random: Random, lines: List[Line]) -> List[Line]:
 
 def _moved(lines: List[Line], part: Tuple[int, int, int]) -> List[str]:
     begin, end, _ = part
-    return [text if text.startswith("\x01") else text[depth(lines[begin]) :] for _, text in lines[begin:end]]
+    return [
+        text if text.startswith("\x01") else text[depth(lines[begin]) :]
+        for _, text in lines[begin:end]
+    ]
 
 
 def _wholes(lines: List[Line], begin: int, tag: str) -> List[Tuple[int, int, int]]:
@@ -215,10 +274,19 @@ def _wholes(lines: List[Line], begin: int, tag: str) -> List[Tuple[int, int, int
     end, base = begin, depth(lines[begin])
     while end < len(lines) and lines[end][0] == tag and depth(lines[end]) == base < 99:
         code = lines[end][1].strip()
-        if ";" in code or "..." in code or code.startswith(("#", "@", "$")) or is_text(lines[end]) or CLAUSE.match(code):
+        if (
+            ";" in code
+            or "..." in code
+            or code.startswith(("#", "@", "$"))
+            or is_text(lines[end])
+            or CLAUSE.match(code)
+        ):
             break
         end += 1
-        while end < len(lines) and (depth(lines[end]) > base or (depth(lines[end]) == base and CLAUSE.match(lines[end][1].strip()))):
+        while end < len(lines) and (
+            depth(lines[end]) > base
+            or (depth(lines[end]) == base and CLAUSE.match(lines[end][1].strip()))
+        ):
             end += 1
         if {each for each, _ in lines[begin:end]} != {tag}:
             break
@@ -236,16 +304,29 @@ def nodes(line: Line, kinds: Tuple[type, ...] = (ast.expr,)) -> List[Tuple[int, 
     text = line[1]
     shift = len(text) - len(text.lstrip(" "))
     code = text.strip()
-    if "..." in code or "$" in code or "f'" in code or is_text(line) or code.startswith(("\x01", "#", "@")) or "\x03" in code:
+    if (
+        "..." in code
+        or "$" in code
+        or "f'" in code
+        or is_text(line)
+        or code.startswith(("\x01", "#", "@"))
+        or "\x03" in code
+    ):
         return []
-    head = {"elif": "if 1: pass\n", "else": "if 1: pass\n", "exce": "try: pass\n", "case": ""}.get(code[:4], "")
+    head = {"elif": "if 1: pass\n", "else": "if 1: pass\n", "exce": "try: pass\n", "case": ""}.get(
+        code[:4], ""
+    )
     for tail in ("", " pass"):
         try:
             tree = ast.parse(head + code + tail)
         except SyntaxError:
             continue
         row = 2 if head else 1
-        found = [node for node in ast.walk(tree) if isinstance(node, kinds) and not isinstance(node, (ast.Starred, ast.Slice))]
+        found = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, kinds) and not isinstance(node, (ast.Starred, ast.Slice))
+        ]
         found = [node for node in found if node.lineno == row == node.end_lineno]  # type: ignore[attr-defined]
         inner = [(shift + node.col_offset, shift + node.end_col_offset, node) for node in found]  # type: ignore[attr-defined]
         return [each for each in inner if each[1] <= len(text)]
@@ -254,7 +335,12 @@ def nodes(line: Line, kinds: Tuple[type, ...] = (ast.expr,)) -> List[Tuple[int, 
 
 def _metavariable(random: Random, lines: List[Line]) -> List[Line]:
     """An expression of a context line as `$NAME` or `$_`."""
-    spots = [(at, begin, end) for at, line in enumerate(lines) if line[0] == " " for begin, end, _ in nodes(line)]
+    spots = [
+        (at, begin, end)
+        for at, line in enumerate(lines)
+        if line[0] == " "
+        for begin, end, _ in nodes(line)
+    ]
     if not spots:
         return lines
     at, begin, end = random.choice(spots)
@@ -266,7 +352,9 @@ def _metavariable(random: Random, lines: List[Line]) -> List[Line]:
 
 def _bound(random: Random, lines: List[Line]) -> List[Line]:
     """An expression of a `-` line as `$NAME`, there and on the `+` lines."""
-    spots = [(at, node) for at, line in enumerate(lines) if line[0] == "-" for _, _, node in nodes(line)]
+    spots = [
+        (at, node) for at, line in enumerate(lines) if line[0] == "-" for _, _, node in nodes(line)
+    ]
     if not spots:
         return lines
     row, chosen = random.choice(spots)
@@ -275,7 +363,11 @@ def _bound(random: Random, lines: List[Line]) -> List[Line]:
     for at, (tag, text) in enumerate(lines):
         if at != row and tag != "+":
             continue
-        there = [(begin, end) for begin, end, node in nodes((tag, text)) if (node is chosen or _loaded(node) == same)]
+        there = [
+            (begin, end)
+            for begin, end, node in nodes((tag, text))
+            if (node is chosen or _loaded(node) == same)
+        ]
         last = len(text) + 1
         for begin, end in sorted(there, reverse=True):
             if end <= last and (tag == "-" or random.random() < 0.8):
@@ -290,7 +382,12 @@ def _loaded(node: ast.AST) -> str:
 
 def _arguments(random: Random, lines: List[Line]) -> List[Line]:
     """The arguments of a call of a context line as `...`."""
-    spots = [(at, node) for at, line in enumerate(lines) if line[0] == " " for _, _, node in nodes(line, (ast.Call,))]
+    spots = [
+        (at, node)
+        for at, line in enumerate(lines)
+        if line[0] == " "
+        for _, _, node in nodes(line, (ast.Call,))
+    ]
     if not spots:
         return lines
     at, call = random.choice(spots)
@@ -314,14 +411,19 @@ def _shared_arguments(random: Random, lines: List[Line]) -> List[Line]:
                     for two in nodes(other, (ast.Call,)):
                         ours, theirs = one[2].args, two[2].args  # type: ignore[attr-defined]
                         count = 0
-                        while count < min(len(ours), len(theirs)) and ast.dump(ours[count]) == ast.dump(theirs[count]):
+                        while count < min(len(ours), len(theirs)) and ast.dump(
+                            ours[count]
+                        ) == ast.dump(theirs[count]):
                             count += 1
                         if count and ast.dump(one[2].func) == ast.dump(two[2].func):  # type: ignore[attr-defined]
                             out = list(lines)
                             for row, (start, _, call) in ((at, one), (to, two)):
                                 text = lines[row][1]
                                 shift = start - call.col_offset  # type: ignore[attr-defined]
-                                first, last = call.args[0].col_offset + shift, call.args[count - 1].end_col_offset + shift  # type: ignore[attr-defined]
+                                first, last = (
+                                    call.args[0].col_offset + shift,
+                                    call.args[count - 1].end_col_offset + shift,
+                                )  # type: ignore[attr-defined]
                                 out[row] = (lines[row][0], text[:first] + "..." + text[last:])
                             return out
     return lines

@@ -15,7 +15,12 @@ MORE = {
     "i": [[], ["else:"], ["elif {0}:", "else:"], ["elif {0}:"], ["elif {0}:", "elif {0}:"]],
     "w": [[], ["else:"]],
     "f": [[], ["else:"]],
-    "t": [["finally:"], ["except ValueError:"], ["except ValueError:", "except KeyError:", "finally:"], ["except ValueError:", "else:"]],
+    "t": [
+        ["finally:"],
+        ["except ValueError:"],
+        ["except ValueError:", "except KeyError:", "finally:"],
+        ["except ValueError:", "else:"],
+    ],
 }
 
 
@@ -38,7 +43,16 @@ class Headers:
     def header(self, form: str) -> str:
         """A header that stands nowhere else, but for `else:` and the like."""
         self.tests += 1
-        return form.format(self.random.choice([f"a.t{self.tests}", f"b(c, {self.tests})", f"not a.n{self.tests}", f"c[{self.tests}]"]))
+        return form.format(
+            self.random.choice(
+                [
+                    f"a.t{self.tests}",
+                    f"b(c, {self.tests})",
+                    f"not a.n{self.tests}",
+                    f"c[{self.tests}]",
+                ]
+            )
+        )
 
     def clause(self, form: str) -> Clause:
         """A clause with a body of its own."""
@@ -48,7 +62,11 @@ class Headers:
     def statement(self) -> List[Clause]:
         """A compound statement."""
         form = self.random.choice([*OWNERS, "if {0}:", "if {0}:"])
-        more = self.random.choice(MORE["i" if form[0] == "i" else "f" if form[0] == "f" else form[0]]) if form[0] != "w" or form[1] == "h" else []
+        more = (
+            self.random.choice(MORE["i" if form[0] == "i" else "f" if form[0] == "f" else form[0]])
+            if form[0] != "w" or form[1] == "h"
+            else []
+        )
         whole = [self.clause(form), *map(self.clause, more)]
         if self.random.random() < 0.3:
             at = self.random.randrange(len(whole))
@@ -71,8 +89,16 @@ class Headers:
                     out[at].append(Clause("else:", [[Clause(f"c = b({self.tests}, 0)", None)]]))
             elif how == 2 and isinstance(clause.body, list):
                 out[at : at + 1] = clause.body
-            elif how == 3 and clause.header not in ("else:", "try:", "finally:") and "except" not in clause.header:
-                chosen[row] = clause._replace(header=self.header(f"{clause.header.split()[0]} {{0}}:".replace("for {0}", "for v in {0}")))
+            elif (
+                how == 3
+                and clause.header not in ("else:", "try:", "finally:")
+                and "except" not in clause.header
+            ):
+                chosen[row] = clause._replace(
+                    header=self.header(
+                        f"{clause.header.split()[0]} {{0}}:".replace("for {0}", "for v in {0}")
+                    )
+                )
             elif how == 4:
                 chosen[row] = clause._replace(body=[[Clause(self.header("if {0}:"), clause.body)]])
             elif how == 5:
@@ -81,7 +107,10 @@ class Headers:
             elif how == 6 and len(out) > 1 and not named:
                 out[at - 1], out[at] = out[at], out[at - 1]
             elif how == 7 and named and len(chosen) > 1:
-                chosen[row], chosen[row - 1] = clause._replace(body=chosen[row - 1].body), chosen[row - 1]._replace(body=clause.body)
+                chosen[row], chosen[row - 1] = (
+                    clause._replace(body=chosen[row - 1].body),
+                    chosen[row - 1]._replace(body=clause.body),
+                )
         return out
 
 
@@ -104,18 +133,33 @@ def hunk(random: Random) -> Tuple[List[str], List[Tuple[str, str]], List[str]]:
     tree = [made.statement() for _ in range(random.choice([1, 1, 2]))]
     after = made.changed(tree, named)
     codes = [
-        random.choice(["a.m({0})", "c = a.m({0})\nb({0})", "# why {0}\na.m({0})", "if c:\n    a.m({0})\nb({0}, 1)", "a.m({0})  # loose {0}"]).format(number)
+        random.choice(
+            [
+                "a.m({0})",
+                "c = a.m({0})\nb({0})",
+                "# why {0}\na.m({0})",
+                "if c:\n    a.m({0})\nb({0}, 1)",
+                "a.m({0})  # loose {0}",
+            ]
+        ).format(number)
         for number in range(made.bodies + 1)
     ]
     runs = [f"...R{number}" if named else "..." for number in range(made.bodies + 1)]
     some = random.random()
     shown = [
-        code if some < 0.3 and "#" not in code and random.random() < 0.4 else f"{code.split(chr(10))[0]}\n{run}" if some > 0.8 and code[0] not in "#i" and "#" not in code else run
+        code
+        if some < 0.3 and "#" not in code and random.random() < 0.4
+        else f"{code.split(chr(10))[0]}\n{run}"
+        if some > 0.8 and code[0] not in "#i" and "#" not in code
+        else run
         for code, run in zip(codes, runs)
     ]
     old, new = lines(tree, shown), lines(after, shown)
     opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    marked = ["\n".join(f"{line} #{number}" for line in text.split("\n")) for number, text in enumerate(shown)]
+    marked = [
+        "\n".join(f"{line} #{number}" for line in text.split("\n"))
+        for number, text in enumerate(shown)
+    ]
     if _keeps_another_body(opcodes, lines(tree, marked), lines(after, marked)):
         return hunk(random)
     out: List[Tuple[str, str]] = []
@@ -125,10 +169,18 @@ def hunk(random: Random) -> Tuple[List[str], List[Tuple[str, str]], List[str]]:
     return lines(tree, codes), out, lines(after, codes)
 
 
-def _keeps_another_body(opcodes: Sequence[Tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]) -> bool:
+def _keeps_another_body(
+    opcodes: Sequence[Tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
+) -> bool:
     """Whether a line diff writes a body below the header that replaces its own, where the change has another body there.
 
     The lines have the numbers of their bodies. Such a hunk says another thing than the change.
     """
     starts = [(i, k) for tag, i, _, k, _ in opcodes if tag == "equal" and i and k]
-    return any("#" in old[i] and old[i] != new[k] and "#" not in old[i - 1] + new[k - 1] and old[i - 1] != new[k - 1] for i, k in starts)
+    return any(
+        "#" in old[i]
+        and old[i] != new[k]
+        and "#" not in old[i - 1] + new[k - 1]
+        and old[i - 1] != new[k - 1]
+        for i, k in starts
+    )

@@ -48,7 +48,14 @@ def lazy(tree: ast.Module) -> int:
     """How many import statements stand inside of functions."""
     inside = (ast.FunctionDef, ast.AsyncFunctionDef)
     bodies = [node for node in ast.walk(tree) if isinstance(node, inside)]
-    return len({node for body in bodies for node in ast.walk(body) if isinstance(node, (ast.Import, ast.ImportFrom))})
+    return len(
+        {
+            node
+            for body in bodies
+            for node in ast.walk(body)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+        }
+    )
 
 
 def wide(tree: ast.Module) -> Iterator[str]:
@@ -56,10 +63,20 @@ def wide(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             every = node.args
-            needed = [name for name, default in zip(every.kwonlyargs, every.kw_defaults) if default is None]
-            number = len([*every.posonlyargs, *every.args, *needed]) + bool(every.vararg) + bool(every.kwarg)
+            needed = [
+                name
+                for name, default in zip(every.kwonlyargs, every.kw_defaults)
+                if default is None
+            ]
+            number = (
+                len([*every.posonlyargs, *every.args, *needed])
+                + bool(every.vararg)
+                + bool(every.kwarg)
+            )
             marks = " ".join(ast.dump(mark) for mark in node.decorator_list)
-            if number > MOST_PARAMETERS and not any(word in marks for word in ("'command'", "'option'", "'argument'")):
+            if number > MOST_PARAMETERS and not any(
+                word in marks for word in ("'command'", "'option'", "'argument'")
+            ):
                 yield f"{node.name} ({number})"
 
 
@@ -85,22 +102,36 @@ def longest(edges: Dict[str, Set[str]]) -> Tuple[List[str], List[Tuple[str, str]
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "patcher", help="a package's folder (default: ours)")
-    parser.add_argument("-v", "--verbose", action="store_true", help="name what is behind the figures")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=ROOT / "patcher",
+        help="a package's folder (default: ours)",
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="name what is behind the figures"
+    )
     asked = parser.parse_args()
     known = modules(asked.folder.resolve())
     edges = {name: imported(tree, known) for name, (_, tree) in known.items()}
     chain, circles = longest(edges)
     lines = {name: text.count("\n") for name, (text, _) in known.items()}
     packages = {parent for parent, _, _ in (name.rpartition(".") for name in known)}
-    folders = Counter(name if name in packages else name.rpartition(".")[0] for name in known)  # an __init__ lies in its own
+    folders = Counter(
+        name if name in packages else name.rpartition(".")[0] for name in known
+    )  # an __init__ lies in its own
     many = [f"{name}: {each}" for name, (_, tree) in known.items() for each in wide(tree)]
     skips = sum(text.count("fmt: " + "skip") for text, _ in known.values())
     print(f"lines                              {sum(lines.values()):6,}")
     print(f"modules                            {len(known):6,}")
     print(f"median lines of a module           {statistics.median(lines.values()):6.0f}")
-    print(f"modules in the fullest folder      {max(folders.values()):6}  {max(folders, key=lambda name: folders[name])}")
+    print(
+        f"modules in the fullest folder      {max(folders.values()):6}  {max(folders, key=lambda name: folders[name])}"
+    )
     print(f"mean imports of a module           {statistics.mean(map(len, edges.values())):6.1f}")
     print(f"longest import chain               {len(chain):6}")
     print(f"imports in a circle                {len(circles):6}")
@@ -111,7 +142,14 @@ def main() -> None:
         print("\nlongest chain:", *chain, sep="\n  ")
         print("\ncircles:", *(f"{one} -> {other}" for one, other in circles), sep="\n  ")
         print("\nmany parameters:", *many, sep="\n  ")
-        print("\nlargest:", *(f"{lines[name]:4} {name}" for name in sorted(lines, key=lambda name: -lines[name])[:15]), sep="\n  ")
+        print(
+            "\nlargest:",
+            *(
+                f"{lines[name]:4} {name}"
+                for name in sorted(lines, key=lambda name: -lines[name])[:15]
+            ),
+            sep="\n  ",
+        )
 
 
 if __name__ == "__main__":

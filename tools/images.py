@@ -40,8 +40,20 @@ COPY tree /
 ENV PATH=/usr/local/bin:/bin PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 RUN {VERSION} -B -m ensurepip --default-pip
 """
-STORE = (".sitepatch/" + name for name in ("lock", "spare", "pristine/SHA256", "receipts/SHA256.json", "patchsets/SHA256.json"))
-LAYER = {f"{SITE}/{name}" for name in (f"demo/__pycache__/.wh.m.{sys.implementation.cache_tag}.pyc", "demo/m.py", *STORE)}
+STORE = (
+    ".sitepatch/" + name
+    for name in (
+        "lock",
+        "spare",
+        "pristine/SHA256",
+        "receipts/SHA256.json",
+        "patchsets/SHA256.json",
+    )
+)
+LAYER = {
+    f"{SITE}/{name}"
+    for name in (f"demo/__pycache__/.wh.m.{sys.implementation.cache_tag}.pyc", "demo/m.py", *STORE)
+}
 """What a patch leaves in a layer; `.wh.` is how one says that a file is gone."""
 PLAIN = """\
 FROM python:3.11-slim
@@ -62,12 +74,28 @@ class Images:
 
     def __init__(self, folder):
         self.folder, self.context = folder, folder / "context"
-        self.tool = ["buildah", "--root", f"{folder}/storage", "--runroot", f"{folder}/run", "--storage-driver", "vfs"]
-        self.env = environ(PYTHONPATH=str(ROOT), SITEPATCH_CACHE=os.devnull, SOURCE_DATE_EPOCH=EPOCH)
+        self.tool = [
+            "buildah",
+            "--root",
+            f"{folder}/storage",
+            "--runroot",
+            f"{folder}/run",
+            "--storage-driver",
+            "vfs",
+        ]
+        self.env = environ(
+            PYTHONPATH=str(ROOT), SITEPATCH_CACHE=os.devnull, SOURCE_DATE_EPOCH=EPOCH
+        )
 
     def run(self, *words, code=0):
         """Run a program; returns what it wrote to stdout, of one that is to fail what it said."""
-        ended = subprocess.run(list(map(str, words)), cwd=str(self.folder), env=self.env, capture_output=True, text=True)
+        ended = subprocess.run(
+            list(map(str, words)),
+            cwd=str(self.folder),
+            env=self.env,
+            capture_output=True,
+            text=True,
+        )
         assert (ended.returncode == 0) is (code == 0), f"{words}\n{ended.stdout}\n{ended.stderr}"
         return ended.stdout if code == 0 else ended.stderr
 
@@ -77,7 +105,18 @@ class Images:
     def build(self, tag, dockerfile, *words, context=None, code=0):
         """Build an image; returns its id, or what was said where it is to fail."""
         (self.folder / "Dockerfile").write_text(dockerfile)
-        how = ["--isolation", "chroot", "--layers", "--pull-never", "-q", "-f", "Dockerfile", "-t", tag, *words]
+        how = [
+            "--isolation",
+            "chroot",
+            "--layers",
+            "--pull-never",
+            "-q",
+            "-f",
+            "Dockerfile",
+            "-t",
+            tag,
+            *words,
+        ]
         dated = ["--timestamp", EPOCH, "--build-arg", f"SOURCE_DATE_EPOCH={EPOCH}"]
         return self.run(*self.tool, "bud", *how, *dated, context or self.context, code=code).strip()
 
@@ -85,7 +124,17 @@ class Images:
         """Run a command in a new container of an image; returns what it wrote."""
         name = self.run(*self.tool, "from", "--pull-never", tag).strip()
         try:
-            return self.run(*self.tool, "run", "--isolation", "chroot", *options, name, "--", *command, code=code)
+            return self.run(
+                *self.tool,
+                "run",
+                "--isolation",
+                "chroot",
+                *options,
+                name,
+                "--",
+                *command,
+                code=code,
+            )
         finally:
             self.run(*self.tool, "rm", name)
 
@@ -104,7 +153,11 @@ class Images:
 def members(layout, tag):
     """As `Images.layers`, of an image in an OCI layout."""
     every = json.loads((layout / "index.json").read_text())["manifests"]
-    (digest,) = (each["digest"] for each in every if each["annotations"]["org.opencontainers.image.ref.name"] == tag)
+    (digest,) = (
+        each["digest"]
+        for each in every
+        if each["annotations"]["org.opencontainers.image.ref.name"] == tag
+    )
     found = {}
     for each in json.loads((layout / "blobs" / digest.replace(":", "/")).read_text())["layers"]:
         with tarfile.open(str(layout / "blobs" / each["digest"].replace(":", "/"))) as archive:
@@ -122,7 +175,9 @@ def lay_out(images):
     image = images.folder / "base/tree"
     shutil.rmtree(image, ignore_errors=True)
     library = Path(sysconfig.get_path("stdlib"))
-    ignored = shutil.ignore_patterns("__pycache__", "site-packages", "test", "tests", "idlelib", "config-*", "*.a")
+    ignored = shutil.ignore_patterns(
+        "__pycache__", "site-packages", "test", "tests", "idlelib", "config-*", "*.a"
+    )
     shutil.copytree(library, image / "usr/local/lib" / VERSION, ignore=ignored)
     for name in (SITE, "usr/local/bin", "bin", "etc", "tmp"):
         (image / name).mkdir()
@@ -134,7 +189,12 @@ def lay_out(images):
         shutil.copy(f"/bin/{name}", str(image / "bin"))
     (image / "bin/torchrun").write_text(f'#!/bin/sh\nexec python -B -c "{VALUE}"\n')
     (image / "bin/torchrun").chmod(0o755)
-    binaries = [image / "usr/local/bin" / VERSION, image / "bin/sh", image / "bin/cp", *(library / "lib-dynload").glob("*.so")]
+    binaries = [
+        image / "usr/local/bin" / VERSION,
+        image / "bin/sh",
+        image / "bin/cp",
+        *(library / "lib-dynload").glob("*.so"),
+    ]
     binaries += Path(libcst.__file__).parent.glob("native*.so")
     for found in set(re.findall(r"(/\S+) \(0x", images.run("ldd", *binaries))):
         (image / found[1:]).parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +213,9 @@ def lay_out(images):
 
 def dockerfiles(images):
     """The blocks of the page on Docker, in its order; yields a line for each that does what it says."""
-    apply, lock, stages, hook, back = (block.text for block in blocks(DOCKER) if block.language == "dockerfile")
+    apply, lock, stages, hook, back = (
+        block.text for block in blocks(DOCKER) if block.language == "dockerfile"
+    )
     context, site = images.context, images.folder / "site"
     (context / "requirements.txt").write_text("demo==1.0\n")
     plain = apply.partition("RUN --mount")[0]
@@ -168,11 +230,24 @@ def dockerfiles(images):
 
     images.build("back", back)
     layer = [*images.layers("back")[0].values()][-1]
-    assert files(layer) == {f"{SITE}/.wh..sitepatch", f"{SITE}/demo/m.py"} and images.value("back") == "VALUE 1", files(layer)
+    assert (
+        files(layer) == {f"{SITE}/.wh..sitepatch", f"{SITE}/demo/m.py"}
+        and images.value("back") == "VALUE 1"
+    ), files(layer)
     yield "restored in a further layer: it holds the file of before, and that .sitepatch is gone"
 
     (context / "requirements.txt").write_text("demo==1.0  # sitepatch: my-fix\n")
-    images.sitepatch("lock", "-r", context / "requirements.txt", "--target", site, "--patch-dir", context / "patchsets", "--lock", context / "sitepatch.lock")
+    images.sitepatch(
+        "lock",
+        "-r",
+        context / "requirements.txt",
+        "--target",
+        site,
+        "--patch-dir",
+        context / "patchsets",
+        "--lock",
+        context / "sitepatch.lock",
+    )
     images.build("locked", plain + lock)
     assert images.value("locked") == "VALUE patched"
     text = context / "patchsets/my-fix/p.spatch"
@@ -184,10 +259,14 @@ def dockerfiles(images):
 
     images.build("stages", stages)
     assert images.value("stages") == "VALUE patched"
-    assert "No module named 'patcher'" in images.start("stages", ["python", "-c", "import patcher"], code=1)
+    assert "No module named 'patcher'" in images.start(
+        "stages", ["python", "-c", "import patcher"], code=1
+    )
     yield "several stages: the second image is patched and has no sitepatch"
 
-    images.sitepatch("hook", "init", context / "patches", "my-fix", "--patch-dir", context / "patchsets")
+    images.sitepatch(
+        "hook", "init", context / "patches", "my-fix", "--patch-dir", context / "patchsets"
+    )
     (context / "requirements.txt").write_text("demo==1.0\n./patches\n")
     images.build("hook", "FROM python:3.11-slim\nARG SOURCE_DATE_EPOCH\n" + hook)
     assert images.value("hook") == "VALUE patched"
@@ -205,9 +284,19 @@ def unpacked(images):
         bundle = images.folder / f"bundle{number}"
         shutil.rmtree(bundle, ignore_errors=True)
         images.run("umoci", "unpack", "--image", f"{layout}:1", bundle)
-        images.sitepatch("apply", "my-fix", "--target", bundle / "rootfs", "--patch-dir", context / "patchsets")
+        images.sitepatch(
+            "apply", "my-fix", "--target", bundle / "rootfs", "--patch-dir", context / "patchsets"
+        )
         time.sleep(1)
-        images.run("umoci", "repack", "--image", f"{layout}:patched{number}", "--history.created", "2023-11-14T22:13:20Z", bundle)
+        images.run(
+            "umoci",
+            "repack",
+            "--image",
+            f"{layout}:patched{number}",
+            "--history.created",
+            "2023-11-14T22:13:20Z",
+            bundle,
+        )
         made.append(members(layout, f"patched{number}"))
     assert made[0] == made[1]
     layers = made[0][0]
@@ -223,8 +312,14 @@ def registry(images):
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     config = images.folder / "registry.yml"
-    config.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {images.folder}/registry}}}}\nhttp: {{addr: '{address}'}}\n")
-    server = subprocess.Popen(["docker-registry", "serve", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    config.write_text(
+        f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {images.folder}/registry}}}}\nhttp: {{addr: '{address}'}}\n"
+    )
+    server = subprocess.Popen(
+        ["docker-registry", "serve", str(config)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         for _ in range(100):
             with suppress(OSError), socket.create_connection(address.split(":")):
@@ -240,8 +335,17 @@ def pushed(images):
     """A patched image by way of a registry; yields a line where it is the same."""
     digest = images.layers("train")[1]
     with registry(images) as address:
-        images.run("skopeo", "copy", "-q", "--dest-tls-verify=false", f"oci:{images.folder}/layout:it", f"docker://{address}/train:1")
-        told = json.loads(images.run("skopeo", "inspect", "--tls-verify=false", f"docker://{address}/train:1"))
+        images.run(
+            "skopeo",
+            "copy",
+            "-q",
+            "--dest-tls-verify=false",
+            f"oci:{images.folder}/layout:it",
+            f"docker://{address}/train:1",
+        )
+        told = json.loads(
+            images.run("skopeo", "inspect", "--tls-verify=false", f"docker://{address}/train:1")
+        )
         assert told["Digest"] == digest, told
     yield f"pushed to a registry: {told['Digest'][:19]} there, too"
 
@@ -266,13 +370,31 @@ def volume(images, name, texts):
 def pod(images, manifest, texts, code=0):
     """Run the containers of a Job one after the other; returns what the last one wrote."""
     spec = yaml.safe_load(manifest)["spec"]["template"]["spec"]
-    folders = {each["name"]: volume(images, each["name"], texts.get(each.get("configMap", {}).get("name"), {})) for each in spec["volumes"]}
+    folders = {
+        each["name"]: volume(
+            images, each["name"], texts.get(each.get("configMap", {}).get("name"), {})
+        )
+        for each in spec["volumes"]
+    }
     user = spec.get("securityContext", {})
     options = ["--user", f"{user['runAsUser']}:{user['runAsGroup']}"] if user else []
     for each in [*spec.get("initContainers", ()), *spec["containers"]]:
-        mounts = [("--volume", f"{folders[one['name']] / one.get('subPath', '')}:{one['mountPath']}:{'ro' if one.get('readOnly') else 'rw'}") for one in each["volumeMounts"]]
+        mounts = [
+            (
+                "--volume",
+                f"{folders[one['name']] / one.get('subPath', '')}:{one['mountPath']}:{'ro' if one.get('readOnly') else 'rw'}",
+            )
+            for one in each["volumeMounts"]
+        ]
         where = ["--workingdir", each["workingDir"]] if "workingDir" in each else []
-        said = images.start("train", each["command"], *options, *where, *(word for mount in mounts for word in mount), code=code)
+        said = images.start(
+            "train",
+            each["command"],
+            *options,
+            *where,
+            *(word for mount in mounts for word in mount),
+            code=code,
+        )
         if code:
             break
     return said
@@ -286,18 +408,42 @@ def kubernetes(images):
     shutil.rmtree(project, ignore_errors=True)
     project.mkdir()
     (project / "pyproject.toml").write_text(PROJECT)
-    images.sitepatch("lock", "--project", project, "--target", images.folder / "site", "--patch-dir", mine.parent)
-    texts = {name: {path.name: path.read_text() for path in folder.iterdir()} for name, folder in (("train-project", project), ("my-fix", mine))}
-    other = {**texts, "my-fix": {**texts["my-fix"], "p.spatch": texts["my-fix"]["p.spatch"].replace("Why.", "Another reason.")}}
+    images.sitepatch(
+        "lock", "--project", project, "--target", images.folder / "site", "--patch-dir", mine.parent
+    )
+    texts = {
+        name: {path.name: path.read_text() for path in folder.iterdir()}
+        for name, folder in (("train-project", project), ("my-fix", mine))
+    }
+    other = {
+        **texts,
+        "my-fix": {
+            **texts["my-fix"],
+            "p.spatch": texts["my-fix"]["p.spatch"].replace("Why.", "Another reason."),
+        },
+    }
     venv = images.folder / "validate"
     if not venv.exists():
         images.run(sys.executable, "-m", "venv", venv)
-    valid = subprocess.run([f"{venv}/bin/pip", "install", "-q", "kubernetes-validate==1.37.*"], env=images.env, check=False).returncode == 0
+    valid = (
+        subprocess.run(
+            [f"{venv}/bin/pip", "install", "-q", "kubernetes-validate==1.37.*"],
+            env=images.env,
+            check=False,
+        ).returncode
+        == 0
+    )
     for block in blocks(KUBERNETES):
         if block.language == "yaml":
             (images.folder / block.file).write_text(block.text)
             if valid:
-                images.run(venv / "bin/kubernetes-validate", "--strict", "-k", "1.37", images.folder / block.file)
+                images.run(
+                    venv / "bin/kubernetes-validate",
+                    "--strict",
+                    "-k",
+                    "1.37",
+                    images.folder / block.file,
+                )
             said = pod(images, block.text, texts)
             assert said.endswith("VALUE patched\n"), said
             stopped = pod(images, block.text, other, code=1)
@@ -306,7 +452,9 @@ def kubernetes(images):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folder", metavar="DIR", help="where all of it is made, and stays")
     given = parser.parse_args().folder
     folder = Path(given or tempfile.mkdtemp(prefix="images-")).resolve()
@@ -317,7 +465,12 @@ def main():
             return
         images = Images(folder)
         lay_out(images)
-        parts = {dockerfiles: (), unpacked: ("umoci",), pushed: ("skopeo", "docker-registry"), kubernetes: ()}
+        parts = {
+            dockerfiles: (),
+            unpacked: ("umoci",),
+            pushed: ("skopeo", "docker-registry"),
+            kubernetes: (),
+        }
         for part, needs in parts.items():
             absent = [name for name in needs if not shutil.which(name)]
             for line in part(images) if not absent else [f"skipped: there is no {absent[0]} here"]:

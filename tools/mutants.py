@@ -39,17 +39,44 @@ from tools.mutations import Mutant, mutants
 ROOT = Path(__file__).parents[1]
 PACKAGES = {  # modules below patcher/, and the test files and folders that are about them
     "engine": ("engine/* engine/*/*", "engine"),
-    "planner": ("planner/* text/lines patchset/results", "planner patchset/test_known.py test_foreign.py test_round_trip.py verbs/test_commands.py author/test_capture.py"),
-    "store": ("store/* system/flock system/ownership system/reading", "store system test_races.py test_round_trip.py verbs/test_commands.py verbs/test_doctor.py installed/test_rootfs.py faults"),
+    "planner": (
+        "planner/* text/lines patchset/results",
+        "planner patchset/test_known.py test_foreign.py test_round_trip.py verbs/test_commands.py author/test_capture.py",
+    ),
+    "store": (
+        "store/* system/flock system/ownership system/reading",
+        "store system test_races.py test_round_trip.py verbs/test_commands.py verbs/test_doctor.py installed/test_rootfs.py faults",
+    ),
     "hook": ("hook/* verbs/keep", "hook"),
-    "author": ("author/* author/*/*", "author test_other_files.py verbs/test_commands.py verbs/test_diff_edited.py"),
+    "author": (
+        "author/* author/*/*",
+        "author test_other_files.py verbs/test_commands.py verbs/test_diff_edited.py",
+    ),
     "diagnosis": ("diagnosis/*", "diagnosis verbs/test_golden.py"),
-    "project": ("project/*", "project verbs/test_sync.py verbs/test_lock.py verbs/test_commands.py"),
+    "project": (
+        "project/*",
+        "project verbs/test_sync.py verbs/test_lock.py verbs/test_commands.py",
+    ),
     "verbs": ("verbs/* verbs/*/*", "verbs author diagnosis installed project hook"),
-}  # fmt: skip
+}
 MEMORY = 8 << 30  # bytes that a process may map: a change may loop for ever
-OPTIONS = ["-x", "-q", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=no", "-m", "not real",
-           "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
+OPTIONS = [
+    "-x",
+    "-q",
+    "-p",
+    "no:randomly",
+    "-p",
+    "no:xdist",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:unraisableexception",
+    "--tb=no",
+    "-m",
+    "not real",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+]
 
 
 class Recorder:
@@ -60,7 +87,9 @@ class Recorder:
 
     def pytest_runtest_logstart(self, nodeid):
         self.measured.switch_context(nodeid)
-        for name in [name for name in sys.modules if name.split(".")[0] == "patcher"]:  # else a line is reached by the first test alone
+        for name in [
+            name for name in sys.modules if name.split(".")[0] == "patcher"
+        ]:  # else a line is reached by the first test alone
             for function in vars(sys.modules[name]).values():
                 if hasattr(function, "cache_clear"):
                     function.cache_clear()
@@ -94,7 +123,9 @@ def functions(source):
     def visit(node, prefix):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
-                names.update(dict.fromkeys(range(child.lineno, child.end_lineno + 1), prefix + child.name))
+                names.update(
+                    dict.fromkeys(range(child.lineno, child.end_lineno + 1), prefix + child.name)
+                )
                 visit(child, f"{prefix}{child.name}.")
             else:
                 visit(child, prefix)
@@ -108,7 +139,12 @@ class Copy:
 
     def __init__(self, folder):
         self.root, self.out, self.temporary = folder / "checkout", folder / "out", folder / "tmp"
-        listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+        listed = subprocess.run(
+            ["git", "ls-files", "-coz", "--exclude-standard"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
         for name in filter(None, listed.stdout.decode().split("\0")):
             if (ROOT / name).is_file():
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -131,13 +167,18 @@ class Copy:
             try:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 os.setsid()
-                null, out = os.open(os.devnull, os.O_RDONLY), os.open(self.out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                null, out = (
+                    os.open(os.devnull, os.O_RDONLY),
+                    os.open(self.out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
+                )
                 for old, new in ((null, 0), (out, 1), (out, 2)):
                     os.dup2(old, new)
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
                 os.chdir(self.root)
                 sys.path[0] = str(self.root)
-                for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "patcher")]:
+                for name in [
+                    name for name in sys.modules if name.split(".")[0] in ("tests", "patcher")
+                ]:
                     del sys.modules[name]
                 code = int(function())
             except BaseException:
@@ -152,7 +193,9 @@ class Copy:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid and time.monotonic() < self.until:
             return None
-        with contextlib.suppress(ProcessLookupError):  # also what a test that failed has left running
+        with contextlib.suppress(
+            ProcessLookupError
+        ):  # also what a test that failed has left running
             os.killpg(self.pid, signal.SIGKILL)
         if not pid:
             os.waitpid(self.pid, 0)
@@ -160,7 +203,9 @@ class Copy:
         return os.WEXITSTATUS(status) if pid and os.WIFEXITED(status) else -1
 
     def pytest(self, *words, plugins=()):
-        return pytest.main([*OPTIONS, f"--basetemp={self.temporary}", *words], plugins=list(plugins))
+        return pytest.main(
+            [*OPTIONS, f"--basetemp={self.temporary}", *words], plugins=list(plugins)
+        )
 
 
 def in_parallel(copies, jobs, start, done):
@@ -186,7 +231,10 @@ def in_parallel(copies, jobs, start, done):
 def layout():
     """A digest of which functions each module has: what tests reach is known by these, until one is renamed or moved."""
     paths = sorted((ROOT / "patcher").rglob("*.py"))
-    names = [(path.relative_to(ROOT).as_posix(), sorted(set(functions(path.read_bytes()).values()))) for path in paths]
+    names = [
+        (path.relative_to(ROOT).as_posix(), sorted(set(functions(path.read_bytes()).values())))
+        for path in paths
+    ]
     return hashlib.sha256(repr(names).encode()).hexdigest()
 
 
@@ -201,7 +249,9 @@ class Record:
 
     def path(self, name):
         if name not in self.paths:
-            digest = hashlib.sha256((ROOT / name).read_bytes() + self.layout.encode()).hexdigest()[:12]
+            digest = hashlib.sha256((ROOT / name).read_bytes() + self.layout.encode()).hexdigest()[
+                :12
+            ]
             self.paths[name] = self.folder / f"{name.replace('/', '-')}-{digest}.json"
         return self.paths[name]
 
@@ -209,7 +259,9 @@ class Record:
         """Record the test files that were not, or not as they are now; some minutes the first time."""
         missing = [name for name in names if not self.path(name).exists()]
         if missing:
-            print(f"recording what {len(missing)} test files reach: {' '.join(missing)}", flush=True)
+            print(
+                f"recording what {len(missing)} test files reach: {' '.join(missing)}", flush=True
+            )
         in_parallel(copies, missing, self._start, self._done)
         for name in names:
             data = json.loads(self.path(name).read_text())
@@ -239,7 +291,11 @@ class Record:
             code = copy.pytest("--maxfail=1000000", name, plugins=[recorder])
             measured.stop()
             measured.save()
-            took = {test: round(seconds, 3) for test, seconds in recorder.took.items() if test not in recorder.failed}
+            took = {
+                test: round(seconds, 3)
+                for test, seconds in recorder.took.items()
+                if test not in recorder.failed
+            }
             (data / "took").write_text(json.dumps(took))
             return code
 
@@ -272,7 +328,9 @@ class Record:
                 texts[module] = source.splitlines(), functions(source)
             lines, within = texts[module]
             if numbers:
-                rows.append((module, within.get(line, ""), lines[line - 1].strip(), sorted(numbers)))
+                rows.append(
+                    (module, within.get(line, ""), lines[line - 1].strip(), sorted(numbers))
+                )
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path(name).write_text(json.dumps({"took": took, "reached": rows}))
 
@@ -282,15 +340,32 @@ class Record:
         Those that reach a line of its function that few reach come first, of each line the shortest.
         """
         first = (mutant.module, mutant.function, mutant.old.split("\n")[0])
-        is_head = re.match(r"def |@|\w+: .* = .*,$", mutant.old)  # which runs at the import; what it changes shows in the body
+        is_head = re.match(
+            r"def |@|\w+: .* = .*,$", mutant.old
+        )  # which runs at the import; what it changes shows in the body
         found = (not is_head and self.reached.get(first)) or self.reached.get(first[:2])
         if not mutant.function:  # what runs at the import is known of the first test alone: any that runs something of the module
-            found = set().union(*(tests for key, tests in self.reached.items() if key[0] == mutant.module and len(key) == 2))
+            found = set().union(
+                *(
+                    tests
+                    for key, tests in self.reached.items()
+                    if key[0] == mutant.module and len(key) == 2
+                )
+            )
         found = set(found or [test for test in self.took if test.split("::")[0] in names])
-        lines = [tests for key, tests in self.reached.items() if key[0] == mutant.module and mutant.function in ("", key[1])]
-        shortest = [sorted(tests & found, key=lambda test: (self.took[test], test)) for tests in sorted(lines or [found], key=len)]
+        lines = [
+            tests
+            for key, tests in self.reached.items()
+            if key[0] == mutant.module and mutant.function in ("", key[1])
+        ]
+        shortest = [
+            sorted(tests & found, key=lambda test: (self.took[test], test))
+            for tests in sorted(lines or [found], key=len)
+        ]
         chosen, seconds = [], 0.0
-        for test in dict.fromkeys(test for turn in zip_longest(*shortest) for test in turn if test):  # of each line in turn
+        for test in dict.fromkeys(
+            test for turn in zip_longest(*shortest) for test in turn if test
+        ):  # of each line in turn
             seconds += self.took[test]
             if chosen and seconds > budget:
                 break
@@ -301,7 +376,12 @@ class Record:
 def files(words):
     """The test files that a row of PACKAGES names, those that are not there left out."""
     paths = [ROOT / "tests" / word for word in words.split()]
-    found = [each for path in paths for each in (sorted(path.glob("test_*.py")) if path.is_dir() else [path]) if each.exists()]
+    found = [
+        each
+        for path in paths
+        for each in (sorted(path.glob("test_*.py")) if path.is_dir() else [path])
+        if each.exists()
+    ]
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 
@@ -318,15 +398,37 @@ def sample(found, seed):
 
 
 def main(words=None):
-    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.splitlines()[0])
-    parser.add_argument("--module", action="append", default=[], help="below patcher/, without .py; a glob; repeatable")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.mutants", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--module",
+        action="append",
+        default=[],
+        help="below patcher/, without .py; a glob; repeatable",
+    )
     parser.add_argument("--package", action="append", choices=list(PACKAGES), help="default: all")
-    parser.add_argument("--tests", help="files and folders below tests/ to use instead of those of the package, as one word")
-    parser.add_argument("--sample", type=int, help="so many changes of each module, chosen by --seed")
+    parser.add_argument(
+        "--tests",
+        help="files and folders below tests/ to use instead of those of the package, as one word",
+    )
+    parser.add_argument(
+        "--sample", type=int, help="so many changes of each module, chosen by --seed"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds of recorded tests that one change is given")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=60.0,
+        help="seconds of recorded tests that one change is given",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="where the record and the results are kept")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=ROOT / ".mutants",
+        help="where the record and the results are kept",
+    )
     options = parser.parse_args(words)
     chosen, names_of, source_of = [], {}, {}
     for package in options.package or PACKAGES:
@@ -334,12 +436,18 @@ def main(words=None):
         for pattern in modules.split():
             for path in sorted((ROOT / "patcher").glob(f"{pattern}.py")):
                 name = path.relative_to(ROOT).as_posix()
-                if not options.module or any(fnmatch.fnmatch(name, f"patcher/{each}.py") for each in options.module):
+                if not options.module or any(
+                    fnmatch.fnmatch(name, f"patcher/{each}.py") for each in options.module
+                ):
                     names_of[name] = files(options.tests or tests)
                     source_of[name] = path.read_bytes()
                     chosen += sample(mutants(name, source_of[name]), options.seed)[: options.sample]
     results = options.folder / "killed"
-    killed = {tuple(json.loads(line)) for line in results.read_text().splitlines()} if results.exists() else set()
+    killed = (
+        {tuple(json.loads(line)) for line in results.read_text().splitlines()}
+        if results.exists()
+        else set()
+    )
     score = {}  # module, or "all" of them -> how many were tried and killed
     for each in chosen:
         for name in (each.module, "all"):
@@ -348,7 +456,14 @@ def main(words=None):
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
         copies = [Copy(Path(temporary) / str(number)) for number in range(options.jobs)]
         record = Record(options.folder / "record")
-        record.make(copies, list(dict.fromkeys(name for each in {m.module for m in chosen} for name in names_of[each])))
+        record.make(
+            copies,
+            list(
+                dict.fromkeys(
+                    name for each in {m.module for m in chosen} for name in names_of[each]
+                )
+            ),
+        )
 
         def start(mutant, copy):
             tests, seconds = record.tests(mutant, names_of[mutant.module], options.budget)
@@ -357,9 +472,13 @@ def main(words=None):
 
         def done(mutant: Mutant, copy, code):
             copy.write(mutant.module, source_of[mutant.module])
-            unread = code == 4 and re.search(r"^\d+ errors? in |^ImportError while loading", copy.out.read_text(), re.M)
+            unread = code == 4 and re.search(
+                r"^\d+ errors? in |^ImportError while loading", copy.out.read_text(), re.M
+            )
             if code in (4, 5, 70) and not unread:
-                raise SystemExit(f"the tests did not run (exit code {code}):\n{copy.out.read_text()[-3000:]}")
+                raise SystemExit(
+                    f"the tests did not run (exit code {code}):\n{copy.out.read_text()[-3000:]}"
+                )
             if code:
                 score[mutant.module]["killed"] += 1
                 score["all"]["killed"] += 1
@@ -371,7 +490,9 @@ def main(words=None):
 
         in_parallel(copies, [each for each in chosen if each.key not in killed], start, done)
     for name, count in sorted(score.items()):
-        print(f"{name}: {count['killed']} of {count['tried']} killed, {100 * count['killed'] / count['tried']:.1f}%")
+        print(
+            f"{name}: {count['killed']} of {count['tried']} killed, {100 * count['killed'] / count['tried']:.1f}%"
+        )
     return bool(survivors)
 
 

@@ -5,23 +5,83 @@ import re
 from typing import NamedTuple
 
 SWAPPED = {
-    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "in": "not in", "not in": "in", "is": "is not",
-    "is not": "is", "and": "or", "or": "and", "+": "-", "-": "+", "*": "//", "//": "*", "%": "//", "|": "&", "&": "|",
-    "<<": ">>", ">>": "<<", "^": "&", "/": "*", "**": "*",
-}  # fmt: skip
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "==": "!=",
+    "!=": "==",
+    "in": "not in",
+    "not in": "in",
+    "is": "is not",
+    "is not": "is",
+    "and": "or",
+    "or": "and",
+    "+": "-",
+    "-": "+",
+    "*": "//",
+    "//": "*",
+    "%": "//",
+    "|": "&",
+    "&": "|",
+    "<<": ">>",
+    ">>": "<<",
+    "^": "&",
+    "/": "*",
+    "**": "*",
+}
 CALLED = {
-    "min": "max", "max": "min", "any": "all", "all": "any", "startswith": "endswith", "endswith": "startswith",
-    "lstrip": "rstrip", "rstrip": "lstrip", "find": "rfind", "rfind": "find", "partition": "rpartition", "rsplit": "split",
-    "rpartition": "partition", "stat": "lstat", "lstat": "stat", "isdisjoint": "issubset", "issubset": "isdisjoint",
-    "fullmatch": "match", "match": "search",
-}  # fmt: skip
+    "min": "max",
+    "max": "min",
+    "any": "all",
+    "all": "any",
+    "startswith": "endswith",
+    "endswith": "startswith",
+    "lstrip": "rstrip",
+    "rstrip": "lstrip",
+    "find": "rfind",
+    "rfind": "find",
+    "partition": "rpartition",
+    "rsplit": "split",
+    "rpartition": "partition",
+    "stat": "lstat",
+    "lstat": "stat",
+    "isdisjoint": "issubset",
+    "issubset": "isdisjoint",
+    "fullmatch": "match",
+    "match": "search",
+}
 OPERATORS = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",
-    ast.Is: "is", ast.IsNot: "is not", ast.And: "and", ast.Or: "or", ast.Add: "+", ast.Sub: "-", ast.Mult: "*",
-    ast.FloorDiv: "//", ast.Mod: "%", ast.BitOr: "|", ast.BitAnd: "&", ast.LShift: "<<", ast.RShift: ">>", ast.BitXor: "^",
-    ast.Div: "/", ast.Pow: "**",
-}  # fmt: skip
-TEXTS = (ast.JoinedStr, ast.List, ast.Tuple)  # `+` and `%` of these have no counterpart: every test would see it
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.And: "and",
+    ast.Or: "or",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitXor: "^",
+    ast.Div: "/",
+    ast.Pow: "**",
+}
+TEXTS = (
+    ast.JoinedStr,
+    ast.List,
+    ast.Tuple,
+)  # `+` and `%` of these have no counterpart: every test would see it
 
 
 class Mutant(NamedTuple):
@@ -51,7 +111,14 @@ def mutants(module, source):
         old, mutated = source[first:last], source[first:start] + new.encode() + source[end:last]
         if changed not in seen and _compiles(changed):
             seen.add(changed)
-            yield Mutant(module, function, source.count(b"\n", 0, start) + 1, _stripped(old), _stripped(mutated), changed)
+            yield Mutant(
+                module,
+                function,
+                source.count(b"\n", 0, start) + 1,
+                _stripped(old),
+                _stripped(mutated),
+                changed,
+            )
 
 
 def _stripped(lines):
@@ -76,7 +143,9 @@ class _Finder(ast.NodeVisitor):
             self.starts.append(self.starts[-1] + len(line))
 
     def span(self, node):
-        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+        return self.starts[node.lineno - 1] + node.col_offset, self.starts[
+            node.end_lineno - 1
+        ] + node.end_col_offset
 
     def replace(self, node, new):
         self.put(*self.span(node), new)
@@ -88,7 +157,11 @@ class _Finder(ast.NodeVisitor):
         """Swap the operator that stands between two nodes."""
         word = OPERATORS.get(type(operator))
         start, end = self.span(left)[1], self.span(right)[0]
-        at = re.search(rb"\s+".join(map(re.escape, word.encode().split())), self.source[start:end]) if word else None
+        at = (
+            re.search(rb"\s+".join(map(re.escape, word.encode().split())), self.source[start:end])
+            if word
+            else None
+        )
         if at:
             self.put(start + at.start(), start + at.end(), SWAPPED[word])
 
@@ -114,10 +187,16 @@ class _Finder(ast.NodeVisitor):
         """The parts of an f-string have no positions before Python 3.12, and most are messages."""
 
     def visit_Compare(self, node):
-        for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators):
+        for left, operator, right in zip(
+            [node.left, *node.comparators], node.ops, node.comparators
+        ):
             self.between(left, right, operator)
             for each in (left, right):
-                if isinstance(each, ast.Constant) and isinstance(each.value, (str, bytes)) and each.value:
+                if (
+                    isinstance(each, ast.Constant)
+                    and isinstance(each.value, (str, bytes))
+                    and each.value
+                ):
                     self.replace(each, repr(each.value[:0]))
         self.generic_visit(node)
 
@@ -128,7 +207,10 @@ class _Finder(ast.NodeVisitor):
 
     def visit_BinOp(self, node):
         sides = (node.left, node.right)
-        if not any(isinstance(each, TEXTS) or isinstance(getattr(each, "value", None), (str, bytes)) for each in sides):
+        if not any(
+            isinstance(each, TEXTS) or isinstance(getattr(each, "value", None), (str, bytes))
+            for each in sides
+        ):
             self.between(node.left, node.right, node.op)
         self.generic_visit(node)
 
@@ -161,7 +243,10 @@ class _Finder(ast.NodeVisitor):
 
     def test(self, node):
         """What a condition decides: both answers are tried."""
-        if not isinstance(node.test, ast.Constant) and getattr(node.test, "id", None) != "TYPE_CHECKING":
+        if (
+            not isinstance(node.test, ast.Constant)
+            and getattr(node.test, "id", None) != "TYPE_CHECKING"
+        ):
             self.replace(node.test, "False")
             if not isinstance(node, ast.While):
                 self.replace(node.test, "True")
@@ -185,7 +270,9 @@ class _Finder(ast.NodeVisitor):
     visit_AugAssign = visit_Break = visit_Continue = visit_Delete = gone
 
     def visit_Assign(self, node):
-        if any(isinstance(each, (ast.Subscript, ast.Attribute)) for each in node.targets) and self.names[-1:] != ["__init__"]:
+        if any(
+            isinstance(each, (ast.Subscript, ast.Attribute)) for each in node.targets
+        ) and self.names[-1:] != ["__init__"]:
             self.replace(node, "pass")
         self.generic_visit(node)
 

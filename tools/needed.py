@@ -43,7 +43,12 @@ def inserted(lines):
     begin = next(index for index, line in enumerate(lines) if line.startswith(("--- ", "+++ ")))
     for index in range(begin, len(lines)):
         text = lines[index][1:].strip()
-        if lines[index].startswith("+") and not lines[index].startswith("+++") and text and not text.startswith(("#", '"""')):
+        if (
+            lines[index].startswith("+")
+            and not lines[index].startswith("+++")
+            and text
+            and not text.startswith(("#", '"""'))
+        ):
             yield index
 
 
@@ -58,7 +63,10 @@ def without(lines, index):
         first -= 1
     while last + 1 < len(lines) and lines[last + 1].startswith("+"):
         last += 1
-    block = [re.sub(r"\$([a-z_]+)", r"option_\1", line[1:]).replace("$", "") for line in lines[first : last + 1]]
+    block = [
+        re.sub(r"\$([a-z_]+)", r"option_\1", line[1:]).replace("$", "")
+        for line in lines[first : last + 1]
+    ]
     try:
         tree = ast.parse(textwrap.dedent("\n".join(block)))
     except SyntaxError:
@@ -68,7 +76,10 @@ def without(lines, index):
             indent = re.match(" *", block[index - first])[0]
             yield [*lines[:index], f"+{indent}pass", *lines[first + node.end_lineno :]]
     begin = max(at for at in range(index) if lines[at].startswith(("@@", "+++ ")))
-    end = next((at for at in range(index, len(lines)) if lines[at].startswith(("@@", "--- ", "+++ "))), len(lines))
+    end = next(
+        (at for at in range(index, len(lines)) if lines[at].startswith(("@@", "--- ", "+++ "))),
+        len(lines),
+    )
     yield lines[:begin] + lines[end:]
 
 
@@ -83,7 +94,12 @@ def loads(folder):
 
 def copied(folder):
     """A copy of the checkout."""
-    listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-coz", "--exclude-standard"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     for name in filter(None, listed.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -93,15 +109,24 @@ def copied(folder):
 
 def tested(checkout, file, *options):
     """What pytest says of a test file in a checkout, and its exit code."""
-    environ = {**os.environ, "SITEPATCH_ALL_RELEASES": "1", "SITEPATCH_CACHE": str(checkout / "cache")}
+    environ = {
+        **os.environ,
+        "SITEPATCH_ALL_RELEASES": "1",
+        "SITEPATCH_CACHE": str(checkout / "cache"),
+    }
     command = [sys.executable, "-m", "pytest", *OPTIONS, *options, f"tests/{file}"]
-    ended = subprocess.run(command, cwd=checkout, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    ended = subprocess.run(
+        command, cwd=checkout, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     return ended.stdout.decode("utf-8", "replace"), ended.returncode
 
 
 def red_anyway(checkout, file):
     """Options that leave out the tests of a file that are red without any change."""
-    return [f"--deselect={test}" for test in re.findall(r"^(?:FAILED|ERROR) (\S+)", tested(checkout, file)[0], re.MULTILINE)]
+    return [
+        f"--deselect={test}"
+        for test in re.findall(r"^(?:FAILED|ERROR) (\S+)", tested(checkout, file)[0], re.MULTILINE)
+    ]
 
 
 def survivors(checkout, name):
@@ -123,7 +148,10 @@ def survivors(checkout, name):
                     break
             else:
                 file = ""
-            print(f"{file or 'NO TEST':32}  {name}/{path.name}:{index + 1}  {lines[index][1:].strip()[:100]}", flush=True)
+            print(
+                f"{file or 'NO TEST':32}  {name}/{path.name}:{index + 1}  {lines[index][1:].strip()[:100]}",
+                flush=True,
+            )
             if not file:
                 yield f"{name}/{path.name}:{index + 1}"
         path.write_text(text, encoding="utf-8")
@@ -131,10 +159,14 @@ def survivors(checkout, name):
 
 def main():
     """Try the patchsets that are named, else all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", default=sorted(TESTS))
     names = parser.parse_args().names
-    assert sorted(TESTS) == sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
+    assert sorted(TESTS) == sorted(
+        path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml")
+    )
     with tempfile.TemporaryDirectory() as folder:
         checkout = copied(Path(folder) / "checkout")
         unneeded = [line for name in names for line in survivors(checkout, name)]

@@ -28,12 +28,27 @@ from tests.command import ROOT, done, environ, sitepatch, tree
 from tests.hooks import packed
 from tests.places import patchset, venv, wheel
 
-TOOLS = ("linux.uml", "rpc.nfsd", "rpc.mountd", "rpc.statd", "exportfs", "rpcbind", "mount.nfs", "modprobe", "ip", "unshare", "mkfs.ext4", "losetup")
+TOOLS = (
+    "linux.uml",
+    "rpc.nfsd",
+    "rpc.mountd",
+    "rpc.statd",
+    "exportfs",
+    "rpcbind",
+    "mount.nfs",
+    "modprobe",
+    "ip",
+    "unshare",
+    "mkfs.ext4",
+    "losetup",
+)
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 GRACE = 10  # seconds, the least that the server takes
 SHARE, WORK = Path("/mnt/share"), Path("/mnt/notes")
-STATE = "mount -t tmpfs state /run; mount -t tmpfs state /var/lib/nfs; mkdir -p /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/sm.bak; " \
+STATE = (
+    "mount -t tmpfs state /run; mount -t tmpfs state /var/lib/nfs; mkdir -p /run/rpcbind /var/lib/nfs/sm /var/lib/nfs/sm.bak; "
     "touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/state; chown -R statd /var/lib/nfs; rpcbind -w; rpc.statd --no-notify"
+)
 SERVER = f"""
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev 2>/dev/null || true
 mount -t tmpfs mnt /mnt
@@ -93,8 +108,22 @@ class Client:
 
     def __init__(self, number, version):
         self.name, self.env = f"client{number}", {"SITEPATCH_LOCK_TIMEOUT": "110"}
-        command = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "tools.nfs", "--client"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        command = [
+            "unshare",
+            "--net",
+            "--uts",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            sys.executable,
+            "-m",
+            "tools.nfs",
+            "--client",
+        ]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
         self.ask("shell", "true")  # its namespaces are there
         server, address, link = f"10.0.{number}.1", f"10.0.{number}.2", f"c{number}"
         shell(
@@ -127,11 +156,22 @@ class Client:
 
 
 # the environment -----------------------------------------------------------------------------------------------------------
-FILES = {"demo/__init__.py": "", "demo/m.py": "VALUE = 1\nOTHER = 1\n", "demo/n.py": "VALUE = 1\n", "demo/h.py": "VALUE = 1\n"}
-PLACES = {"two": {"demo/m.py": "VALUE"}, "four": {"demo/m.py": "OTHER", "demo/n.py": "VALUE"}, "kept": {"demo/h.py": "VALUE"}}
+FILES = {
+    "demo/__init__.py": "",
+    "demo/m.py": "VALUE = 1\nOTHER = 1\n",
+    "demo/n.py": "VALUE = 1\n",
+    "demo/h.py": "VALUE = 1\n",
+}
+PLACES = {
+    "two": {"demo/m.py": "VALUE"},
+    "four": {"demo/m.py": "OTHER", "demo/n.py": "VALUE"},
+    "kept": {"demo/h.py": "VALUE"},
+}
 """Which name each patchset changes in which file, from 1 to 2; `kept` is what the hook keeps applied."""
 ALL = frozenset(PLACES)
-SHOW = "import demo.m, demo.n, demo.h; print(demo.m.VALUE, demo.m.OTHER, demo.n.VALUE, demo.h.VALUE)"
+SHOW = (
+    "import demo.m, demo.n, demo.h; print(demo.m.VALUE, demo.m.OTHER, demo.n.VALUE, demo.h.VALUE)"
+)
 
 
 def sources(applied):
@@ -156,11 +196,19 @@ class Shared:
         self.python = first.ask("lay out")
         (self.site,) = Path("/mnt/export/env").glob("lib/python3*/site-packages")
         for client in clients:
-            client.env.update(HOME=str(SHARE / "home"), SITEPATCH_CACHE=str(SHARE / "cache"), PYTHONDONTWRITEBYTECODE="")
+            client.env.update(
+                HOME=str(SHARE / "home"),
+                SITEPATCH_CACHE=str(SHARE / "cache"),
+                PYTHONDONTWRITEBYTECODE="",
+            )
         self.before = self.files()
 
     def files(self):
-        return {path: what for path, what in tree(self.site).items() if "_sitepatch_hook" not in path and "__pycache__" not in path}
+        return {
+            path: what
+            for path, what in tree(self.site).items()
+            if "_sitepatch_hook" not in path and "__pycache__" not in path
+        }
 
     def applied(self, told):
         """The patchsets that are applied, as the server sees it: files, receipts and copies all say the same.
@@ -172,18 +220,30 @@ class Shared:
         found = {step.patchset for one in receipts.values() for step in one.steps}
         texts = {path: (self.site / path).read_text() for path in FILES}
         assert texts == sources(found), (told, texts, found)
-        assert set(receipts) == {path for name in found for path in PLACES[name]}, (told, sorted(receipts), found)
+        assert set(receipts) == {path for name in found for path in PLACES[name]}, (
+            told,
+            sorted(receipts),
+            found,
+        )
         for path, one in receipts.items():
             assert store.pristine(one.pristine).decode() == FILES[path], told
-        left = [path.name for path in self.site.rglob("*") if ".sitepatch-" in path.name or path.name in ("journal.json", "journal.json.tmp")]
+        left = [
+            path.name
+            for path in self.site.rglob("*")
+            if ".sitepatch-" in path.name or path.name in ("journal.json", "journal.json.tmp")
+        ]
         assert (store.interrupted(), left) == ("", []), told
         assert (self.site / ".sitepatch").exists() == bool(found), told
         for pyc in self.site.glob("demo/__pycache__/*.pyc"):
             source = pyc.parents[1] / f"{pyc.name.split('.')[0]}.py"
             data, info, header = pyc.read_bytes(), source.stat(), pyc.read_bytes()[8:16]
-            if header == int(info.st_mtime).to_bytes(4, "little") + info.st_size.to_bytes(4, "little"):
+            if header == int(info.st_mtime).to_bytes(4, "little") + info.st_size.to_bytes(
+                4, "little"
+            ):
                 where = str(SHARE / source.relative_to("/mnt/export"))
-                assert marshal.loads(data[16:]) == compile(source.read_text(), where, "exec", dont_inherit=True), (told, pyc)
+                assert marshal.loads(data[16:]) == compile(
+                    source.read_text(), where, "exec", dont_inherit=True
+                ), (told, pyc)
         return frozenset(found)
 
 
@@ -199,9 +259,14 @@ def lay_out():
         os.link(site / path, SHARE / "links" / path.replace("/", "-"))
     for name, places in PLACES.items():
         patchset(folder, name=name)
-        hunks = [f"--- {path}\n@@ <module> @@\n-{variable} = 1\n+{variable} = 2\n" for path, variable in places.items()]
+        hunks = [
+            f"--- {path}\n@@ <module> @@\n-{variable} = 1\n+{variable} = 2\n"
+            for path, variable in places.items()
+        ]
         (folder / "mine" / name / "p.spatch").write_text("Why.\n\n" + "".join(hunks))
-    (folder / "pyproject.toml").write_text('[tool.sitepatch]\npatchsets = ["two", "kept"]\npatch-dir = "mine"\n')
+    (folder / "pyproject.toml").write_text(
+        '[tool.sitepatch]\npatchsets = ["two", "kept"]\npatch-dir = "mine"\n'
+    )
     done(sitepatch("hook", "init", "hook", "kept", "--patch-dir", "mine", cwd=folder))
     with zipfile.ZipFile(packed(folder / "hook", folder / "dist")) as archive:
         archive.extractall(site)
@@ -231,9 +296,15 @@ def acts(python):
         "sync": (quick, lambda applied: frozenset({"two", "kept"})),
         "status": ((*more[:4], "--json"), lambda applied: applied),
         "check two": (more[:4], lambda applied: applied),
-        "run --overlay two": ((*more, "--", python, "-c", SHOW), lambda applied: applied | {"kept"}),
+        "run --overlay two": (
+            (*more, "--", python, "-c", SHOW),
+            lambda applied: applied | {"kept"},
+        ),
     }
-    found = {name: Act(("sitepatch", *name.split(), *words), becomes) for name, (words, becomes) in given.items()}
+    found = {
+        name: Act(("sitepatch", *name.split(), *words), becomes)
+        for name, (words, becomes) in given.items()
+    }
     return {**found, "start": Act(("run", python, "-c", SHOW), lambda applied: applied | {"kept"})}
 
 
@@ -250,22 +321,41 @@ def problem(name, answer, may, alone):
     if name == "status":
         told = json.loads(out)
         seen = frozenset(each["name"] for each in told["patchsets"])
-        return "" if (told["ok"] and seen in may) or (not alone and told["interrupted"]) else f"it tells of {sorted(seen)}"
+        return (
+            ""
+            if (told["ok"] and seen in may) or (not alone and told["interrupted"])
+            else f"it tells of {sorted(seen)}"
+        )
     if code:
         told_so = name.startswith("run") and "start the command again" in err and not alone
         return "" if told_so else f"exit code {code}"
     if name == "start" or name.startswith("run"):
-        seen, expected = out.split("\n")[-2], {shown({*each, "kept", *["two"] * name.startswith("run")}) for each in may}
-        return "" if seen in expected or not alone else f"prints {seen}, expected {sorted(expected)}"
+        seen, expected = (
+            out.split("\n")[-2],
+            {shown({*each, "kept", *["two"] * name.startswith("run")}) for each in may},
+        )
+        return (
+            "" if seen in expected or not alone else f"prints {seen}, expected {sorted(expected)}"
+        )
     return ""
 
 
 def commands(shared, count):
     """One command after the other: each second one is the other client's look at what the one before has made."""
     every, chance, applied = acts(shared.python), random.Random(7), frozenset()
-    known = [("start", "start"), ("apply two", "status"), ("restore kept", "start"), ("apply four", "run --overlay two"), ("restore", "status")]
+    known = [
+        ("start", "start"),
+        ("apply two", "status"),
+        ("restore kept", "start"),
+        ("apply four", "run --overlay two"),
+        ("restore", "status"),
+    ]
     for number in range(count // 2):
-        pair = known[number] if number < len(known) else (chance.choice(sorted(every)), chance.choice(["status", "start", "check two"]))
+        pair = (
+            known[number]
+            if number < len(known)
+            else (chance.choice(sorted(every)), chance.choice(["status", "start", "check two"]))
+        )
         for client, each in zip(shared.clients[:: (-1) ** number], pair):
             answer = client.ask(*every[each].words)
             applied = every[each].becomes(applied)
@@ -286,9 +376,21 @@ def looks(shared):
     A hard link keeps it, so that the server finds the file as this client knows it; Python itself would read that.
     """
     first, second = shared.clients
-    more, path = ("--python", shared.python, "--patch-dir", "mine"), SHARE / shared.site.relative_to("/mnt/export") / "demo/m.py"
-    first.ask("run", shared.python, "-c", SHOW)  # a store is there before and after: the site directory stays as it is
-    for words in ("status", "diff", "status two --verify import", "restore two --dry-run", "check two", "apply two --dry-run"):
+    more, path = (
+        ("--python", shared.python, "--patch-dir", "mine"),
+        SHARE / shared.site.relative_to("/mnt/export") / "demo/m.py",
+    )
+    first.ask(
+        "run", shared.python, "-c", SHOW
+    )  # a store is there before and after: the site directory stays as it is
+    for words in (
+        "status",
+        "diff",
+        "status two --verify import",
+        "restore two --dry-run",
+        "check two",
+        "apply two --dry-run",
+    ):
         second.ask("sitepatch", "restore", "two", *more)
         second.ask("shell", f"ln -f {path} {SHARE}/links/kept")
         assert "VALUE = 1" in first.ask("shell", f"cat {path}")
@@ -296,7 +398,9 @@ def looks(shared):
         assert shared.applied(made) == {"two", "kept"}, made
         answer = first.ask("sitepatch", *words.split(), *more)
         if answer[0] or "overwritten" in str(answer) or "reinstall" in str(answer):
-            then = first.ask("shell", f"cat {path}; stat {path} {path.parent}; ls -la {path.parent}")
+            then = first.ask(
+                "shell", f"cat {path}; stat {path} {path.parent}; ls -la {path.parent}"
+            )
             yield f"{words} takes an old text for what is there: {answer}; {then}"
     second.ask("sitepatch", "restore", *more)
 
@@ -356,7 +460,9 @@ command.main()
 def counted(shared, count):
     """How many of so many increments of each client, and of a process of the server, are lost."""
     folder = SHARE / "count"
-    shared.clients[0].ask("shell", f"mkdir -p {folder}/.sitepatch/receipts; echo 0 > {folder}/number")
+    shared.clients[0].ask(
+        "shell", f"mkdir -p {folder}/.sitepatch/receipts; echo 0 > {folder}/number"
+    )
     for client in shared.clients:
         client.send("run", sys.executable, "-c", COUNT, str(folder), count)
     own = subprocess.run([sys.executable, "-c", COUNT, "/mnt/export/count", str(count)])
@@ -370,7 +476,9 @@ def killed(shared, phase):
     first, second = shared.clients
     more = ("--python", shared.python, "--patch-dir", "mine")
     (WORK / "stopped").unlink(missing_ok=True)
-    pid = first.ask("start", sys.executable, "-c", STOP, phase, "apply", "four", "--verify", "none", "-q", *more)
+    pid = first.ask(
+        "start", sys.executable, "-c", STOP, phase, "apply", "four", "--verify", "none", "-q", *more
+    )
     while not (WORK / "stopped").exists():
         time.sleep(0.1)
     looked = json.loads(second.ask("sitepatch", "status", *more, "--json")[1])
@@ -395,8 +503,14 @@ def scenario(version, counts):
 
     shared = Shared(clients)
     lost = counted(shared, counts[0])
-    say(f"{3 * counts[0]} increments under the lock of the store, by both clients and the server: {lost} lost")
-    done = {"6 looks": looks(shared), f"{counts[1]} commands": commands(shared, counts[1]), f"{counts[2]} rounds of pairs": rounds(shared, counts[2])}
+    say(
+        f"{3 * counts[0]} increments under the lock of the store, by both clients and the server: {lost} lost"
+    )
+    done = {
+        "6 looks": looks(shared),
+        f"{counts[1]} commands": commands(shared, counts[1]),
+        f"{counts[2]} rounds of pairs": rounds(shared, counts[2]),
+    }
     for what, found in done.items():
         problems = [say(each) for each in found]
         say(f"{what}: {len(problems)} wrong")
@@ -432,23 +546,56 @@ poweroff -f
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--versions", default="3,4.2", help="of NFS [3,4.2]")
-    parser.add_argument("--increments", default=100, type=int, help="of each client, under the lock of the store [100]")
-    parser.add_argument("--commands", default=60, type=int, help="one after the other, by turns [60]")
-    parser.add_argument("--rounds", default=200, type=int, help="of two commands at the same time [200]")
+    parser.add_argument(
+        "--increments",
+        default=100,
+        type=int,
+        help="of each client, under the lock of the store [100]",
+    )
+    parser.add_argument(
+        "--commands", default=60, type=int, help="one after the other, by turns [60]"
+    )
+    parser.add_argument(
+        "--rounds", default=200, type=int, help="of two commands at the same time [200]"
+    )
     given = parser.parse_args()
     missing = [tool for tool in TOOLS if not shutil.which(tool, path=PATH)]
     if missing or os.geteuid():
-        print(f"skipped: {'found no ' + ', '.join(missing) if missing else 'this has to be run as root'}")
+        print(
+            f"skipped: {'found no ' + ', '.join(missing) if missing else 'this has to be run as root'}"
+        )
         return 0
     with tempfile.TemporaryDirectory(prefix="nfs-") as folder:
         init = Path(folder, "init")
         words = f"{given.versions} {given.increments} {given.commands} {given.rounds}"
-        init.write_text(INIT.format(path=PATH, home="/mnt/notes", root=ROOT, python=sys.executable, words=words))
+        init.write_text(
+            INIT.format(path=PATH, home="/mnt/notes", root=ROOT, python=sys.executable, words=words)
+        )
         init.chmod(0o755)
-        kernel = ["linux.uml", "mem=2048M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}", "con0=null,fd:1", "con=null", "quiet"]
-        ended = subprocess.Popen(kernel, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        kernel = [
+            "linux.uml",
+            "mem=2048M",
+            "root=/dev/root",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            f"init={init}",
+            "con0=null,fd:1",
+            "con=null",
+            "quiet",
+        ]
+        ended = subprocess.Popen(
+            kernel,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         said = []
         try:
             for line in ended.stdout:

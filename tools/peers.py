@@ -19,10 +19,27 @@ def gnu_patch(before: bytes, after: bytes, target: bytes, *words: str) -> Option
     with tempfile.TemporaryDirectory(prefix="sitepatch-") as folder:
         place = Path(folder)
         (place / "target.py").write_bytes(target)
-        (place / "edit.diff").write_bytes(unified(before, after, "target.py").encode("utf-8", "surrogateescape"))
-        command = ["patch", "-s", "-f", "--binary", "--no-backup-if-mismatch", "-r", "-", *words, "target.py", "edit.diff"]
+        (place / "edit.diff").write_bytes(
+            unified(before, after, "target.py").encode("utf-8", "surrogateescape")
+        )
+        command = [
+            "patch",
+            "-s",
+            "-f",
+            "--binary",
+            "--no-backup-if-mismatch",
+            "-r",
+            "-",
+            *words,
+            "target.py",
+            "edit.diff",
+        ]
         ended = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         return (place / "target.py").read_bytes() if ended.returncode == 0 else None
 
@@ -49,9 +66,13 @@ def same_definition(before: bytes, after: bytes, target: bytes) -> Optional[byte
     old, new, there = (definitions(tree) for tree in trees if tree)
     if list(old) != list(new):
         return None
-    changed = [name for name in old if isinstance(old[name], FUNCTIONS) and not same(old[name], new[name])]
+    changed = [
+        name for name in old if isinstance(old[name], FUNCTIONS) and not same(old[name], new[name])
+    ]
     lines, old_lines, new_lines = (text.splitlines(True) for text in (target, before, after))
-    if not changed or any(name not in there or not same(old[name], there[name]) for name in changed):
+    if not changed or any(
+        name not in there or not same(old[name], there[name]) for name in changed
+    ):
         return None
     for name in sorted(changed, key=lambda name: -rows(there[name])[0]):
         start, end = rows(there[name])
@@ -73,8 +94,12 @@ def merged_by_tokens(before: bytes, after: bytes, target: bytes) -> Optional[byt
 
 def _tokens(text: bytes) -> bytes:
     skipped = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
-    found = [each for each in tokenize.tokenize(io.BytesIO(text).readline) if each.type not in skipped]
-    return "".join(f"{each.type} {'' if each.type == token.INDENT else each.string!r}\n" for each in found).encode()
+    found = [
+        each for each in tokenize.tokenize(io.BytesIO(text).readline) if each.type not in skipped
+    ]
+    return "".join(
+        f"{each.type} {'' if each.type == token.INDENT else each.string!r}\n" for each in found
+    ).encode()
 
 
 def _untokenized(lines: Sequence[str]) -> str:
@@ -88,7 +113,10 @@ def _untokenized(lines: Sequence[str]) -> str:
         elif kind == token.NEWLINE:
             text.append("\n")
         elif kind != token.ENDMARKER:
-            text.append(("    " * depth if not text or text[-1] == "\n" else " ") + ast.literal_eval(written))
+            text.append(
+                ("    " * depth if not text or text[-1] == "\n" else " ")
+                + ast.literal_eval(written)
+            )
     return "".join(text)
 
 
@@ -108,7 +136,16 @@ def _pieces(text: bytes) -> Set[Tuple[str, bytes]]:
             name = node.name if isinstance(node, DEFINITIONS) else ""
             start, end = rows(node)
             found.add(
-                (scope + name, b"\n".join(lines[start : node.body[0].lineno - 1 if isinstance(node, ast.ClassDef) else end]))
+                (
+                    scope + name,
+                    b"\n".join(
+                        lines[
+                            start : node.body[0].lineno - 1
+                            if isinstance(node, ast.ClassDef)
+                            else end
+                        ]
+                    ),
+                )
             )
 
     collect(tree.body if tree else (), "")

@@ -51,8 +51,11 @@ HEADERS = """if {0}:¦while {0}:¦for c in {0}:¦for a, (b, *c) in {0}, 1:¦with
 with a.m(⏎    {0}⏎) as c:¦async with a as b:¦async for c in {0}:"""
 DEFINED = """def g{3}(a, b=1):¦def g{3}(a, /, *b, c: int = {0}, **d) -> int:¦async def g{3}(*, a={0}):¦@a.m({1})⏎def g{3}():
 @a⏎@b.x⏎def g{3}(a, b):¦def g{3}(⏎    a,⏎    b=1,⏎):¦class C{3}:¦class C{3}(a, key={0}):¦@b⏎class C{3}(a):"""
-PATTERNS = """1¦[a, *_]¦{{'k': b, **c}}¦(1 | 2) as a¦a.x¦C(a, x=1)¦'s'¦(a, b) if {0}¦C()¦-1 | None"""
+PATTERNS = (
+    """1¦[a, *_]¦{{'k': b, **c}}¦(1 | 2) as a¦a.x¦C(a, x=1)¦'s'¦(a, b) if {0}¦C()¦-1 | None"""
+)
 TYPED = "¦def g{3}[T](a: T):¦class C{3}[T, *S](a):"
+
 
 class Program(NamedTuple):
     """A file before and after, and the .spatch that leads from the one to the other.
@@ -104,7 +107,12 @@ def statement(random: Random, depth: int = 0) -> Any:
         return [clause("if {0}:"), *map(clause, some)]
     if kind == 2:
         star = random.choice(["except", "except", "except*"])
-        caught = random.choice([[f"{star} ValueError:"], [f"{star} (TypeError, ValueError) as e:", f"{star} KeyError:"]])
+        caught = random.choice(
+            [
+                [f"{star} ValueError:"],
+                [f"{star} (TypeError, ValueError) as e:", f"{star} KeyError:"],
+            ]
+        )
         ends = random.choice([[], [], ["else:"], ["finally:"], ["else:", "finally:"]])
         return [clause("try:"), *map(clause, caught), *map(clause, ends)]
     if kind == 3:
@@ -113,7 +121,13 @@ def statement(random: Random, depth: int = 0) -> Any:
             made[1].insert(0, random.choice(['"""Doc."""', "'''Doc\n  more\n'''", "'doc'"]))
         return [made]
     if kind == 4 and depth == 0:
-        return [["match a:", []], *([f"case {filled(random, pick(random, PATTERNS), 1)}:", block(random, 2)] for _ in range(random.randrange(1, 4)))]
+        return [
+            ["match a:", []],
+            *(
+                [f"case {filled(random, pick(random, PATTERNS), 1)}:", block(random, 2)]
+                for _ in range(random.randrange(1, 4))
+            ),
+        ]
     header = clause(pick(random, HEADERS))
     looped = "with" not in header[0] and random.random() < 0.3
     return [header, clause("else:")] if looped else [header]
@@ -140,7 +154,11 @@ def inner_change(random: Random, text: str) -> str:
         return simple(random)
     word = random.choice(words)
     new = expression(random, random.choice([1, 1, 2]))
-    return text[: word.start()] + random.choice([new, f"{word.group()}, {new}", f"max({word.group()})"]) + text[word.end() :]
+    return (
+        text[: word.start()]
+        + random.choice([new, f"{word.group()}, {new}", f"max({word.group()})"])
+        + text[word.end() :]
+    )
 
 
 def changed(random: Random, body: List[Any]) -> List[Any]:
@@ -148,7 +166,11 @@ def changed(random: Random, body: List[Any]) -> List[Any]:
     whole = copy.deepcopy(body)
     for _ in range(random.choice([1, 1, 1, 2, 3])):
         where = random.choice(list(bodies(whole)))
-        at, to, how = random.randrange(len(where)), random.randrange(len(where)), random.randrange(11)
+        at, to, how = (
+            random.randrange(len(where)),
+            random.randrange(len(where)),
+            random.randrange(11),
+        )
         one = where[at]
         if how == 0:
             where.insert(at, statement(random, 1))
@@ -164,11 +186,25 @@ def changed(random: Random, body: List[Any]) -> List[Any]:
             where[at] = inner_change(random, one)
         elif how < 8 and isinstance(one, list):
             clause = random.choice(one)
-            clause[0] = inner_change(random, clause[0]) if clause[0] not in ("try:", "else:", "finally:") else clause[0]
+            clause[0] = (
+                inner_change(random, clause[0])
+                if clause[0] not in ("try:", "else:", "finally:")
+                else clause[0]
+            )
         elif how == 8 and isinstance(one, list) and len(one) > 1:
             del one[random.randrange(1, len(one))]
-        elif how == 9 and isinstance(one, list) and one[-1][0][:4] not in ("fina", "else", "def ", "clas"):
-            extra = "else:" if one[0][0][:2] in ("if", "wh", "fo") else "case 3:" if one[0][0][:2] == "ma" else "finally:"
+        elif (
+            how == 9
+            and isinstance(one, list)
+            and one[-1][0][:4] not in ("fina", "else", "def ", "clas")
+        ):
+            extra = (
+                "else:"
+                if one[0][0][:2] in ("if", "wh", "fo")
+                else "case 3:"
+                if one[0][0][:2] == "ma"
+                else "finally:"
+            )
             one.append([extra, block(random, 2)])
         else:
             where[at], where[to] = where[to], where[at]
@@ -179,8 +215,18 @@ class Layout:
     """How a program is written: the same statement mostly in the same way, `flips` is how often not."""
 
     def __init__(self, random: Random) -> None:
-        self.random, self.flips, self.loose, self.number = random, 0.0, random.choice([0, 0, 0.1, 0.4]), 0
-        self.shares = {"inline": random.choice([0, 0, 0.3, 1]), "semicolon": random.choice([0, 0, 0.3]), "comment": 0.1, "end": 0.05}
+        self.random, self.flips, self.loose, self.number = (
+            random,
+            0.0,
+            random.choice([0, 0, 0.1, 0.4]),
+            0,
+        )
+        self.shares = {
+            "inline": random.choice([0, 0, 0.3, 1]),
+            "semicolon": random.choice([0, 0, 0.3]),
+            "comment": 0.1,
+            "end": 0.05,
+        }
         self.chosen: Dict[Tuple[str, str], bool] = {}
 
     def says(self, how: str, text: str) -> bool:
@@ -213,7 +259,12 @@ class Layout:
         out: List[str] = []
         for at, each in enumerate(body):
             if isinstance(each, str):
-                joined = at > 0 and isinstance(body[at - 1], str) and self.says("semicolon", each) and "#" not in out[-1]
+                joined = (
+                    at > 0
+                    and isinstance(body[at - 1], str)
+                    and self.says("semicolon", each)
+                    and "#" not in out[-1]
+                )
                 if joined and "\n" not in each + body[at - 1]:
                     out[-1] = f"{out[-1]}; {each}"
                 else:
@@ -224,7 +275,11 @@ class Layout:
             deeper = indent
             for header, inner in each:
                 flat = [part for part in inner if isinstance(part, str) and "\n" not in part]
-                if len(flat) == len(inner) > 0 and "\n" not in header and self.says("inline", header):
+                if (
+                    len(flat) == len(inner) > 0
+                    and "\n" not in header
+                    and self.says("inline", header)
+                ):
                     out.append(f"{deeper}{header} {'; '.join(flat)}")
                 else:
                     out += [*self.placed(header, deeper), *self.lines(inner, deeper + "    ")]
@@ -254,30 +309,53 @@ def program(seed: int) -> Program:
 
     before = layout.lines(framed(body))
     layout.flips, loose, layout.loose = random.choice([0, 0, 0.3]), layout.loose, 0
-    after = layout.lines(framed(next((each for each in (changed(random, body) for _ in range(9)) if each != body), body)))
+    after = layout.lines(
+        framed(
+            next((each for each in (changed(random, body) for _ in range(9)) if each != body), body)
+        )
+    )
     layout.loose = loose
     unit, newline = random.choice(["    ", "    ", "  ", "\t"]), random.choice(["\n", "\n", "\r\n"])
     depth = 0 if name == "<module>" else name.count(".") + 1
 
     def written(lines: Sequence[str], unit: str) -> str:
-        body = [indented(line, unit, depth) for line in ([*above, *lines, *below] if depth else lines)]
-        head = [f"{unit * at}{each}" for at, each in enumerate(["class K:"] * (depth - 1) + [f"{start}def f(a, b, c):"] * bool(depth))]
+        body = [
+            indented(line, unit, depth) for line in ([*above, *lines, *below] if depth else lines)
+        ]
+        head = [
+            f"{unit * at}{each}"
+            for at, each in enumerate(
+                ["class K:"] * (depth - 1) + [f"{start}def f(a, b, c):"] * bool(depth)
+            )
+        ]
         return "".join(f"{line}\n" for line in [*head, *body])
 
     plain = [line.split(LOOSE)[0] for line in before if not line.startswith(LOOSE)]
     hunk: List[Tuple[str, str]] = []
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, plain, after, autojunk=False).get_opcodes():
+    for tag, i, j, k, m in difflib.SequenceMatcher(
+        None, plain, after, autojunk=False
+    ).get_opcodes():
         same = tag == "equal"
         hunk += [(" " if same else "-", line) for line in plain[i:j]]
         hunk += [] if same else [("+", line) for line in after[k:m]]
     kept = kept_comments(before, hunk)
-    hunks = generalised.hunks(random, name, hunk) if random.random() < 0.6 else [generalised.Text(name, "", hunk)]
+    hunks = (
+        generalised.hunks(random, name, hunk)
+        if random.random() < 0.6
+        else [generalised.Text(name, "", hunk)]
+    )
     other = random.choice(["    ", "    ", unit])
     shown = "--- p/m.py\n"
-    forms = generalised.forms(random, name, hunk, hunks[0]) if len(hunks) == 1 and random.random() < 0.2 else []
+    forms = (
+        generalised.forms(random, name, hunk, hunks[0])
+        if len(hunks) == 1 and random.random() < 0.2
+        else []
+    )
     for each in forms or hunks:
         word = f"or {each.scope}" if each in forms[1:] else each.scope
-        shown += f"@@ {word} @@{each.flags}\n" + "".join(f"{tag}{indented(line, other)}\n" for tag, line in each.lines)
+        shown += f"@@ {word} @@{each.flags}\n" + "".join(
+            f"{tag}{indented(line, other)}\n" for tag, line in each.lines
+        )
     text = written(before, unit)
     made = exchange(random, text) if random.random() < 0.25 else None
     if made is not None:
@@ -289,26 +367,42 @@ def program(seed: int) -> Program:
 
 def moved(random: Random) -> Program:
     """A list written one element a line, some with comments, of which elements change places, go or come."""
-    elements = random.sample(["a", "b.x", "max(c)", "'s'", "a + b", "-1", "[a, b]"], random.randint(2, 6))
-    behind = {each: f"  # loose {number}" for number, each in enumerate(elements) if random.random() < 0.6}
+    elements = random.sample(
+        ["a", "b.x", "max(c)", "'s'", "a + b", "-1", "[a, b]"], random.randint(2, 6)
+    )
+    behind = {
+        each: f"  # loose {number}" for number, each in enumerate(elements) if random.random() < 0.6
+    }
     after = [each for each in elements if random.random() < 0.9] or elements[:1]
     random.shuffle(after)
     after += random.choice([[], [], ["c"]])
     opened, closed = random.choice(["[]", "()", ["max(", ")"]])
     last = random.choice([",", ""])
-    lines = [f"        {each}{',' if each is not elements[-1] else last}{behind.get(each, '')}\n" for each in elements]
+    lines = [
+        f"        {each}{',' if each is not elements[-1] else last}{behind.get(each, '')}\n"
+        for each in elements
+    ]
     one, other = (f"x = {opened}{', '.join(each)},{closed}" for each in (elements, after))
     old, new = one, other
     if random.random() < 0.5:  # elements as placeholders, some of them twice afterwards
         after += random.sample(after, random.randint(0, 1))
-        names = {each: f"$E{number}" for number, each in enumerate(elements) if random.random() < 0.7}
-        old, new = (f"x = {opened}{', '.join(names.get(part, part) for part in parts)},{closed}" for parts in (elements, after))
+        names = {
+            each: f"$E{number}" for number, each in enumerate(elements) if random.random() < 0.7
+        }
+        old, new = (
+            f"x = {opened}{', '.join(names.get(part, part) for part in parts)},{closed}"
+            for parts in (elements, after)
+        )
         other = f"x = {opened}{', '.join(after)},{closed}"
     before = f"def f(a, b, c):\n    x = {opened}\n{''.join(lines)}    {closed}\n"
     if opened == "(" and last == "" and len(elements) == 1:
         before = before.replace(f"{elements[0]}", f"{elements[0]},", 1)
-    kept = tuple(behind[each].strip() for each in after if each in behind and after.count(each) == 1)  # else either may have it
-    return Program(before, f"--- p/m.py\n@@ f @@\n-{old}\n+{new}\n", f"def f(a, b, c):\n    {other}\n", kept)
+    kept = tuple(
+        behind[each].strip() for each in after if each in behind and after.count(each) == 1
+    )  # else either may have it
+    return Program(
+        before, f"--- p/m.py\n@@ f @@\n-{old}\n+{new}\n", f"def f(a, b, c):\n    {other}\n", kept
+    )
 
 
 def below_headers(random: Random) -> Program:
@@ -316,7 +410,11 @@ def below_headers(random: Random) -> Program:
     before, hunk, after = headers.hunk(random)
     texts = ["".join(f"    {line}\n" for line in lines) for lines in (before, after)]
     shown = "".join(f"{tag}{line}\n" for tag, line in hunk)
-    return Program(f"def f(a, b, c):\n{texts[0]}", f"--- p/m.py\n@@ f @@\n{shown}", f"def f(a, b, c):\n{texts[1]}")
+    return Program(
+        f"def f(a, b, c):\n{texts[0]}",
+        f"--- p/m.py\n@@ f @@\n{shown}",
+        f"def f(a, b, c):\n{texts[1]}",
+    )
 
 
 def exchange(random: Random, text: str) -> Optional[Program]:
@@ -365,7 +463,11 @@ class _Normal(ast.NodeTransformer):
         self.generic_visit(node)
         values: List[ast.expr] = []
         for value in node.values:
-            values += value.values if isinstance(value, ast.BoolOp) and type(value.op) is type(node.op) else [value]
+            values += (
+                value.values
+                if isinstance(value, ast.BoolOp) and type(value.op) is type(node.op)
+                else [value]
+            )
         node.values = values
         return node
 
@@ -417,24 +519,46 @@ def answer(made: Program) -> Tuple[str, str]:
     return (failed[0].state.value, failed[0].problem) if failed else ("+".join(sorted(states)), "")
 
 
-def wrong(made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...], result: Rewrite) -> str:
+def wrong(
+    made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...], result: Rewrite
+) -> str:
     """What is wrong with the result, "" for nothing."""
     states = [each.state for each in result.answers]
-    gone = next((each.problem for each in result.answers if each.problem.endswith("nothing binds it there any more")), "")
+    gone = next(
+        (
+            each.problem
+            for each in result.answers
+            if each.problem.endswith("nothing binds it there any more")
+        ),
+        "",
+    )
     name = gone.split("`")[1] if gone else ""
-    if gone and name not in lost_names(made.before, made.after) and not re.search(rf"\bdel\b.*\b{name}\b", made.after):
+    if (
+        gone
+        and name not in lost_names(made.before, made.after)
+        and not re.search(rf"\bdel\b.*\b{name}\b", made.after)
+    ):
         return f"all names are bound: {gone}"
     if made.runs and result.splices and bindings.broken(made.after):
         return "a function reads what is not bound, and nothing says so"
     problem = result.answers[0].problem
-    if made.runs and ("binds" in problem or "is a local of" in problem) and not bindings.broken(made.after):
+    if (
+        made.runs
+        and ("binds" in problem or "is a local of" in problem)
+        and not bindings.broken(made.after)
+    ):
         return f"every name that is read is bound: {problem}"
     if apply_splices(data, result.splices) != result.data:
         return "the splices do not make the result"
     if not len(made.before) % 5 and [one.state for one in explain(data, hunks, {})] != states:
         return "explain has another state"
-    there = any(each.state is State.UPSTREAM and not hunk.when_present for each, hunk in zip(result.answers, hunks))
-    if not result.splices or there:  # a part that stands there already is the planner's conflict (rule 24)
+    there = any(
+        each.state is State.UPSTREAM and not hunk.when_present
+        for each, hunk in zip(result.answers, hunks)
+    )
+    if (
+        not result.splices or there
+    ):  # a part that stands there already is the planner's conflict (rule 24)
         return ""
     text = result.data.decode()
     try:
@@ -459,24 +583,43 @@ def wrong(made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...]
 
 def main() -> int:
     """Try programs for some time; the exit code is 1 where one is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--programs", type=int, help="stop after so many, however long they take")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--only", type=int, help="the number of one program")
-    parser.add_argument("--refusals", action="store_true", help="print one program for each kind of refusal")
+    parser.add_argument(
+        "--refusals", action="store_true", help="print one program for each kind of refusal"
+    )
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     counts: Counter[str] = Counter()
     reasons: Dict[str, Tuple[int, int]] = {}
-    begun, seed = time.monotonic(), asked.only if asked.only is not None else asked.seed * 10_000_000
-    while sum(counts.values()) < asked.programs if asked.programs else time.monotonic() - begun < asked.seconds:
+    begun, seed = (
+        time.monotonic(),
+        asked.only if asked.only is not None else asked.seed * 10_000_000,
+    )
+    while (
+        sum(counts.values()) < asked.programs
+        if asked.programs
+        else time.monotonic() - begun < asked.seconds
+    ):
         made = program(seed)
         said, why = answer(made)
         counts[said] += 1
         if said == "WRONG" or asked.only is not None:
-            print(f"seed {seed}: {said}: {why}\n{made.before}\n{made.spatch}\nexpected:\n{made.after}", flush=True)
-        key = f"{said}: " + re.sub(r"p.spatch:\d+: |`[^`]*`|\d+|\n.*", "_", why, flags=re.S if said == "refused" else 0)[:110]
+            print(
+                f"seed {seed}: {said}: {why}\n{made.before}\n{made.spatch}\nexpected:\n{made.after}",
+                flush=True,
+            )
+        key = (
+            f"{said}: "
+            + re.sub(
+                r"p.spatch:\d+: |`[^`]*`|\d+|\n.*", "_", why, flags=re.S if said == "refused" else 0
+            )[:110]
+        )
         reasons[key] = (reasons.get(key, (0, seed))[0] + 1, reasons.get(key, (0, seed))[1])
         seed += 1
         if asked.only is not None:
@@ -484,7 +627,10 @@ def main() -> int:
     if asked.refusals:
         for key, (number, first) in sorted(reasons.items(), key=lambda item: -item[1][0]):
             print(f"{number:6} {key}  (first: {first})")
-    print(f"{sum(counts.values())} programs: " + ", ".join(f"{number} {said}" for said, number in counts.most_common()))
+    print(
+        f"{sum(counts.values())} programs: "
+        + ", ".join(f"{number} {said}" for said, number in counts.most_common())
+    )
     return 1 if counts["WRONG"] else 0
 
 

@@ -71,21 +71,30 @@ def source(size: int, scopes: int) -> bytes:
     return "".join([*parts, *fillers[scopes * every :]]).encode()
 
 
-def cells(work: Path, patches: Path, write: Callable[[Path, str, str, str], None], offline: bool) -> List[Cell]:
+def cells(
+    work: Path, patches: Path, write: Callable[[Path, str, str, str], None], offline: bool
+) -> List[Cell]:
     """Every tool on every file. `write(patches, name, package, text)` writes a patchset."""
     found: List[Cell] = []
     tool = None if offline else ast_grep(work)
     if tool is None:
         print("left out: ast-grep beside file sizes and hunks (not installed by pip)")
     cases = [(name, size, 1) for name, size in SIZES.items()]
-    cases += [(f"{count} hunks, 100 KB" if count > 1 else "1 hunk, 100 KB", 100_000, count) for count in HUNKS]
+    cases += [
+        (f"{count} hunks, 100 KB" if count > 1 else "1 hunk, 100 KB", 100_000, count)
+        for count in HUNKS
+    ]
     for index, (row, size, scopes) in enumerate(cases):
         data = source(size, scopes)
         expected = data
         for number in range(scopes):
-            expected = expected.replace(f"old_{number}(a + {number})".encode(), f"max(a + {number}, {number})".encode())
+            expected = expected.replace(
+                f"old_{number}(a + {number})".encode(), f"max(a + {number}, {number})".encode()
+            )
         package = f"case{index}"
-        hunks = "".join(f"@@ f_{number} @@\n-old_{number}($X)\n+max($X, {number})\n" for number in range(scopes))
+        hunks = "".join(
+            f"@@ f_{number} @@\n-old_{number}($X)\n+max($X, {number})\n" for number in range(scopes)
+        )
         write(patches, package, package, f"Make it larger.\n\n--- {package}/m.py\n{hunks}")
         for column, command in commands(work, patches, package, scopes, tool).items():
             folder = work / "scaling" / column.replace(" ", "-") / package
@@ -93,7 +102,9 @@ def cells(work: Path, patches: Path, write: Callable[[Path, str, str, str], None
             target.parent.mkdir(parents=True)
             (target.parent / "__init__.py").write_text("")
             line = [part.format(folder=folder, target=target) for part in command]
-            found.append(Cell(row, column, line, restorer(folder, target, data), folder, target, expected))
+            found.append(
+                Cell(row, column, line, restorer(folder, target, data), folder, target, expected)
+            )
     return found
 
 
@@ -105,19 +116,44 @@ def restorer(folder: Path, target: Path, data: bytes) -> Callable[[], None]:
     return restore
 
 
-def commands(work: Path, patches: Path, package: str, scopes: int, tool: Optional[Path]) -> Dict[str, List[str]]:
+def commands(
+    work: Path, patches: Path, package: str, scopes: int, tool: Optional[Path]
+) -> Dict[str, List[str]]:
     """The command of each tool; `{folder}` and `{target}` stand for the site directory and the file."""
-    ours = [sys.executable, "-c", "from patcher.__main__ import main; main()", "apply", package, "--verify", "none", "--patch-dir", str(patches)]
+    ours = [
+        sys.executable,
+        "-c",
+        "from patcher.__main__ import main; main()",
+        "apply",
+        package,
+        "--verify",
+        "none",
+        "--patch-dir",
+        str(patches),
+    ]
     module = work / "scaling_codemod.py"
     module.write_text(CODEMOD)
-    codemod = [sys.executable, "-m", "libcst.tool", "codemod", "-x", "scaling_codemod.Change", "-j", "1", "--no-format", "{target}"]
+    codemod = [
+        sys.executable,
+        "-m",
+        "libcst.tool",
+        "codemod",
+        "-x",
+        "scaling_codemod.Change",
+        "-j",
+        "1",
+        "--no-format",
+        "{target}",
+    ]
     found = {"sitepatch": [*ours, "--target", "{folder}"], "LibCST codemod": codemod}
     if tool is not None:
         rules = work / f"{package}.yml"
-        rules.write_text("---\n".join(
-            f"id: r{number}\nlanguage: Python\nrule:\n  pattern: old_{number}($X)\nfix: max($X, {number})\n"
-            for number in range(scopes)
-        ))  # fmt: skip
+        rules.write_text(
+            "---\n".join(
+                f"id: r{number}\nlanguage: Python\nrule:\n  pattern: old_{number}($X)\nfix: max($X, {number})\n"
+                for number in range(scopes)
+            )
+        )
         found["ast-grep"] = [str(tool), "scan", "-r", str(rules), "-U", "{target}"]
     return found
 
@@ -125,7 +161,17 @@ def commands(work: Path, patches: Path, package: str, scopes: int, tool: Optiona
 def ast_grep(work: Path) -> Optional[Path]:
     """The ast-grep that pip installs into a directory of its own, or None."""
     place = work / "ast-grep-cli"
-    line = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--target", str(place), "ast-grep-cli"]
+    line = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "--target",
+        str(place),
+        "ast-grep-cli",
+    ]
     done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     binary = place / "bin" / "ast-grep"
     return binary if done.returncode == 0 and binary.exists() else None
@@ -135,7 +181,9 @@ def same_bytes(found: Sequence[Cell]) -> None:
     """Stop where a tool has not made the change, or has made another one."""
     for cell in found:
         if cell.target.read_bytes() != cell.expected:
-            raise SystemExit(f"{cell.column} did not make the change of {cell.row}: see {cell.target}")
+            raise SystemExit(
+                f"{cell.column} did not make the change of {cell.row}: see {cell.target}"
+            )
 
 
 def table(found: Sequence[Cell], ratios: Sequence[float]) -> str:

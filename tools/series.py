@@ -25,10 +25,26 @@ def fetch_patches(package: str, suite: str, folder: Path) -> Path:
     """The `debian/patches` of a source package."""
     (folder / "sources.list").write_text(_SOURCES.format(suite), encoding="ascii")
     (folder / "lists/partial").mkdir(parents=True)
-    apt = ["apt-get", "-qq", "-o", f"Dir::Etc::sourcelist={folder}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null"]
-    apt += ["-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache", "-o", "APT::Sandbox::User=root"]
+    apt = [
+        "apt-get",
+        "-qq",
+        "-o",
+        f"Dir::Etc::sourcelist={folder}/sources.list",
+        "-o",
+        "Dir::Etc::sourceparts=/dev/null",
+    ]
+    apt += [
+        "-o",
+        f"Dir::State::lists={folder}/lists",
+        "-o",
+        f"Dir::Cache={folder}/cache",
+        "-o",
+        "APT::Sandbox::User=root",
+    ]
     subprocess.run([*apt, "update"], check=True)
-    subprocess.run([*apt, "source", "--download-only", "--diff-only", package], check=True, cwd=folder)
+    subprocess.run(
+        [*apt, "source", "--download-only", "--diff-only", package], check=True, cwd=folder
+    )
     (archive,) = folder.glob("*.debian.tar.*")
     with tarfile.open(archive) as tar:
         for info in tar.getmembers():
@@ -41,7 +57,13 @@ def sitepatch(*words: str, cwd: Path) -> Dict[str, Any]:
     """The JSON answer of a command."""
     command = [sys.executable, "-m", "patcher", *words, "--json"]
     root = str(Path(__file__).parents[1])
-    ended = subprocess.run(command, cwd=cwd, env={**os.environ, "PYTHONPATH": root}, stdout=subprocess.PIPE, check=False)
+    ended = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        check=False,
+    )
     answer: Dict[str, Any] = json.loads(ended.stdout)
     return answer
 
@@ -49,13 +71,20 @@ def sitepatch(*words: str, cwd: Path) -> Dict[str, Any]:
 def table(imported: Dict[str, Any], checked: Dict[str, Any]) -> List[str]:
     """The answers of `import` and `check` as rows of Markdown."""
     releases = checked["releases"][0]["releases"] if checked.get("releases") else []
-    states = {(row["version"], patch["name"]): patch for row in releases for patch in row.get("patches", ())}
+    states = {
+        (row["version"], patch["name"]): patch
+        for row in releases
+        for patch in row.get("patches", ())
+    }
     lines = [
         f"| patch | import | {' | '.join(row['version'] for row in releases)} |",
         "| --- |" + " --- |" * (len(releases) + 1),
     ]
     for patch in imported["patches"]:
-        cells = [patch["name"], " ".join(f"{patch['state']} {_cut(patch.get('problem', ''))}".split())]
+        cells = [
+            patch["name"],
+            " ".join(f"{patch['state']} {_cut(patch.get('problem', ''))}".split()),
+        ]
         for row in releases:
             found = states.get((row["version"], patch["name"]), {"state": "", "problem": ""})
             cells.append(" ".join(f"{found['state']} {_cut(found['problem'])}".split()))
@@ -79,9 +108,20 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         patches = fetch_patches(given.package, given.suite, folder)
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder / "site")]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--target",
+            str(folder / "site"),
+        ]
         subprocess.run([*pip, f"{given.distribution}=={given.releases[0]}"], check=True)
-        imported = sitepatch("import", str(patches), "--name", "series", "--target", str(folder / "site"), cwd=folder)
+        imported = sitepatch(
+            "import", str(patches), "--name", "series", "--target", str(folder / "site"), cwd=folder
+        )
         words = [word for release in given.releases for word in ("--against", release)]
         checked = sitepatch("check", "series", "--patch-dir", "patchsets", *words, cwd=folder)
     print("\n".join(table(imported, checked)))

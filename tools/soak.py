@@ -63,7 +63,9 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
         action = chance.choice(ACTIONS)
         words = (action[0], NAME) if action[0] == "apply" else ("restore",)
         point = chance.randint(1, usual) if chance.random() < 0.8 else 0
-        ended = tiny.run(*words, version=action[1], point=point, how=chance.choice(("before", "after")))
+        ended = tiny.run(
+            *words, version=action[1], point=point, how=chance.choice(("before", "after"))
+        )
         assert ended.code in (0, -signal.SIGKILL), (told, ended.text)
         killed = ended.code != 0
         usual = max(usual, ended.count)
@@ -85,7 +87,11 @@ def soak(rounds, seed, folder, pip_every=PIP_EVERY):
 def check(tiny, told):
     """The version that every file stands at, 0 for none; fails where they differ, or where one could not come back."""
     data = {path: (tiny.site / path).read_bytes() for path in MODES}
-    versions = [version for version in (0, 1, 2) if all(data[path] == content(path, version) for path in MODES)]
+    versions = [
+        version
+        for version in (0, 1, 2)
+        if all(data[path] == content(path, version) for path in MODES)
+    ]
     assert len(versions) == 1, f"torn: {told}: {data}"
     store = Store(str(tiny.site))
     receipts = store.receipts()
@@ -93,7 +99,11 @@ def check(tiny, told):
         assert store.pristine(receipt.pristine) == FILES.get(path, b""), f"lost: {told}: {path}"
     changed = {path for path in MODES if data[path] != FILES[path]}
     assert changed <= set(receipts), f"lost: {told}: no receipt for {changed - set(receipts)}"
-    left = [path for path in tiny.site.rglob("*") if "sitepatch-tmp" in path.name or path.name.endswith((".new", ".tmp"))]
+    left = [
+        path
+        for path in tiny.site.rglob("*")
+        if "sitepatch-tmp" in path.name or path.name.endswith((".new", ".tmp"))
+    ]
     assert left == [], told
     return versions[0]
 
@@ -109,7 +119,15 @@ def make_wheel(folder):
 
 def reinstall(venv, wheel):
     """`pip install --force-reinstall` into the environment, without network."""
-    command = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--python", str(venv / "bin/python")]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "-q",
+        "--disable-pip-version-check",
+        "--python",
+        str(venv / "bin/python"),
+    ]
     command += ["install", "--force-reinstall", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONWARNINGS": "ignore"})
 
@@ -124,7 +142,10 @@ def main():
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         figures = soak(asked.rounds, asked.seed, Path(folder))
-    print(", ".join(f"{name} {value}" for name, value in figures._asdict().items()), f"({time.monotonic() - begun:.0f} s)")
+    print(
+        ", ".join(f"{name} {value}" for name, value in figures._asdict().items()),
+        f"({time.monotonic() - begun:.0f} s)",
+    )
 
 
 if __name__ == "__main__":

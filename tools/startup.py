@@ -51,14 +51,18 @@ def told(python: str) -> str:
 
 def quiet(command: Sequence[str], folder: Path, environ: Dict[str, str]) -> None:
     """Run a command; what it prints is shown only if it fails."""
-    done = subprocess.run(command, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        command, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout.decode(errors='replace')}")
 
 
 def sitepatch(folder: Path, *words: str) -> None:
     """Run the command of this checkout."""
-    quiet([sys.executable, "-m", "patcher", *words], folder, {**os.environ, "PYTHONPATH": str(ROOT)})
+    quiet(
+        [sys.executable, "-m", "patcher", *words], folder, {**os.environ, "PYTHONPATH": str(ROOT)}
+    )
 
 
 def unpack(data: Path, python: Path) -> None:
@@ -81,19 +85,30 @@ def hook(work: Path, count: int) -> List[Path]:
     name = f"many{count}"
     project = work / name
     project.mkdir()
-    files = {f"{name}/__init__.py": "", **{f"{name}/m{number}.py": "VALUE = 1\n" for number in range(count)}}
+    files = {
+        f"{name}/__init__.py": "",
+        **{f"{name}/m{number}.py": "VALUE = 1\n" for number in range(count)},
+    }
     target = project / f"{name}-1.0-py3-none-any.whl"
     target.write_bytes(wheel(name, "1.0", files))
-    text = "".join(f"--- {name}/m{number}.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n" for number in range(count))
+    text = "".join(
+        f"--- {name}/m{number}.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n"
+        for number in range(count)
+    )
     patchset(project / "patchsets", f"patch-{count}", name, f"Change them all.\n\n{text}")
     sitepatch(project, "hook", "init", "patches", f"patch-{count}")
     return [target, packed(project / "patches", project / "dist")]
 
 
-def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ: Dict[str, str]) -> Dict[str, Path]:
+def environments(
+    work: Path, python: str, wheels: Dict[int, List[Path]], environ: Dict[str, str]
+) -> Dict[str, Path]:
     """What is measured with one interpreter, by name; every hook has done its work and is found to have done it."""
     here = work / f"python{told(python)}"
-    made = {"none": environment(here / "none", python, []), "a .pth alone": environment(here / "pth", python, [])}
+    made = {
+        "none": environment(here / "none", python, []),
+        "a .pth alone": environment(here / "pth", python, []),
+    }
     made["an empty module"] = environment(here / "empty", python, [])
     for name, module in (("pth", "sys"), ("empty", "nothing")):
         (site,) = (here / name).glob("lib/python3*/site-packages")
@@ -113,7 +128,9 @@ def environments(work: Path, python: str, wheels: Dict[int, List[Path]], environ
 
 def main() -> int:
     """Measure what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("python", nargs="*", help="interpreters to measure")
     asked = parser.parse_args()
@@ -123,17 +140,25 @@ def main() -> int:
 
 def table(rounds: int, pythons: Sequence[str]) -> None:
     """Measure and print a line for each interpreter."""
-    environ = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "SITEPATCH"))}
+    environ = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYTHON", "VIRTUAL_ENV", "SITEPATCH"))
+    }
     with tempfile.TemporaryDirectory(prefix="sitepatch-startup-") as folder:
         work = Path(folder)
         wheels = {count: hook(work, count) for count in FILES}
         all_of_them = {python: environments(work, python, wheels, environ) for python in pythons}
-        print(f"what a hook with nothing to do adds to a bare start (aim {AIM} x; median of {rounds} rounds)")
+        print(
+            f"what a hook with nothing to do adds to a bare start (aim {AIM} x; median of {rounds} rounds)"
+        )
         for python, made in all_of_them.items():
             print(line(python, measure(work, made, environ, rounds)), flush=True)
 
 
-def measure(work: Path, made: Dict[str, Path], environ: Dict[str, str], rounds: int) -> Dict[str, List[float]]:
+def measure(
+    work: Path, made: Dict[str, Path], environ: Dict[str, str], rounds: int
+) -> Dict[str, List[float]]:
     """CPU seconds of each start, by name."""
     times: Dict[str, List[float]] = {name: [] for name in made}
     chance = random.Random(1)

@@ -58,8 +58,16 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         with self._connected(url.hostname or "", url.port or 80) as upstream:
             path = url._replace(scheme="", netloc="").geturl() or "/"
-            headers = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items() if "Connection" not in name)
-            upstream.sendall(f"{self.command} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n".encode("latin-1"))
+            headers = "".join(
+                f"{name}: {value}\r\n"
+                for name, value in self.headers.items()
+                if "Connection" not in name
+            )
+            upstream.sendall(
+                f"{self.command} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n".encode(
+                    "latin-1"
+                )
+            )
             self._relay(upstream, url.hostname or "")
 
     do_HEAD = do_GET
@@ -91,28 +99,48 @@ class _Handler(BaseHTTPRequestHandler):
 def measured(words: Sequence[str], environ: Dict[str, str]) -> Tuple[Counter[str], Counter[str]]:
     """The connections and the bytes received by host, of a run of sitepatch."""
     with CountingProxy() as proxy:
-        through = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy.url)
+        through = dict.fromkeys(
+            ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy.url
+        )
         more = {**os.environ, **environ, **through, "NO_PROXY": "", "no_proxy": ""}
-        ended = subprocess.run([sys.executable, "-m", "patcher", *words], env=more, stdout=subprocess.PIPE)
+        ended = subprocess.run(
+            [sys.executable, "-m", "patcher", *words], env=more, stdout=subprocess.PIPE
+        )
         if ended.returncode not in (0, 1):
-            sys.exit(f"sitepatch {' '.join(words)}: exit code {ended.returncode}\n{ended.stdout.decode()}")
+            sys.exit(
+                f"sitepatch {' '.join(words)}: exit code {ended.returncode}\n{ended.stdout.decode()}"
+            )
         return proxy.connections, proxy.received
 
 
 def rows(patchset: str, releases: List[str]) -> Iterator[Tuple[str, int, int, str]]:
     """What was done, the bytes and the connections, and the bytes by host."""
     for chosen in dict.fromkeys([tuple(releases[:1]), tuple(releases)]):
-        words = ["check", patchset, *(word for release in chosen for word in ("--against", release)), "--quiet"]
+        words = [
+            "check",
+            patchset,
+            *(word for release in chosen for word in ("--against", release)),
+            "--quiet",
+        ]
         with tempfile.TemporaryDirectory() as cache:
             for state in ("cold", "warm"):
                 connections, received = measured(words, {"SITEPATCH_CACHE": cache})
-                hosts = ", ".join(f"{host} {size / 1e6:.2f}" for host, size in received.most_common())
-                yield f"{len(chosen)} {state}", sum(received.values()), sum(connections.values()), hosts
+                hosts = ", ".join(
+                    f"{host} {size / 1e6:.2f}" for host, size in received.most_common()
+                )
+                yield (
+                    f"{len(chosen)} {state}",
+                    sum(received.values()),
+                    sum(connections.values()),
+                    hosts,
+                )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--patchset", default="torch-musa-guard")
     parser.add_argument("--releases", default=TEN, help="the first alone, then all of them")
     options = parser.parse_args()

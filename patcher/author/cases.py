@@ -28,7 +28,12 @@ from patcher.text.diffs import diff_texts
 
 FOLDER = "cases"
 AFTER, UPSTREAM, NOT_NEEDED, REFUSED = "after", "upstream", "not-needed", "refused"
-SUFFIXES = {".before.py": AFTER, f".{UPSTREAM}.py": UPSTREAM, f".{NOT_NEEDED}.py": NOT_NEEDED, f".{REFUSED}.py": REFUSED}
+SUFFIXES = {
+    ".before.py": AFTER,
+    f".{UPSTREAM}.py": UPSTREAM,
+    f".{NOT_NEEDED}.py": NOT_NEEDED,
+    f".{REFUSED}.py": REFUSED,
+}
 """How the name of a case ends, and what is expected of it."""
 _HEAD = b"# case:"
 _FORM = Message("expected as the first line: # case: PATH [RELEASE] [OPTION=VALUE]...")
@@ -89,8 +94,12 @@ def read_case(path: Path) -> Case:
     other = path.with_name(path.name.replace(".before.py", ".after.py"))
     if expected == AFTER and not other.exists():
         where = Location(str(path))
-        raise PatchError.at(where, "found no {name} beside it, expected the text after the patch", name=other.name)
-    return Case(path, expected, head, text, _split(read_file(other, TEXT))[1] if expected == AFTER else b"")
+        raise PatchError.at(
+            where, "found no {name} beside it, expected the text after the patch", name=other.name
+        )
+    return Case(
+        path, expected, head, text, _split(read_file(other, TEXT))[1] if expected == AFTER else b""
+    )
 
 
 def _split(data: bytes) -> Tuple[Tuple[str, ...], bytes]:
@@ -114,11 +123,15 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
     path, *words = case.head
     try:
         variant = _variant(patchset, path, [word for word in words if "=" not in word])
-        options = resolve_options(patchset, dict(setting.split("=", 1) for setting in words if "=" in setting))
+        options = resolve_options(
+            patchset, dict(setting.split("=", 1) for setting in words if "=" in setting)
+        )
     except SitepatchError as error:
         return CaseResult(case, path, f"{case.origin}:1: {error.message}")
     hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
-    made = rewrite_uncached(case.text, request_of(Requested(patchset, options), hunks, variant.names))
+    made = rewrite_uncached(
+        case.text, request_of(Requested(patchset, options), hunks, variant.names)
+    )
     answers = reconciled([answer_of(patchset.name, path, each) for each in made.answers])
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and made.data != case.result:
@@ -136,13 +149,24 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
     wrong = next((release for release in releases if not is_version(release)), "")
     if wrong or len(releases) > 1:
         raise PatchError("found {words}, {form}", words=wrong or " ".join(releases), form=_FORM)
-    named = [each for each in patchset.variants if any(path in patch.paths for patch in each.patches)]
+    named = [
+        each for each in patchset.variants if any(path in patch.paths for patch in each.patches)
+    ]
     found = matching_variants(named, releases[0]) if releases else named
     if len(found) != 1:
-        known: Dict[str, None] = {path: None for each in patchset.variants for patch in each.patches for path in patch.paths}
+        known: Dict[str, None] = {
+            path: None
+            for each in patchset.variants
+            for patch in each.patches
+            for path in patch.paths
+        }
         ranges = joined(" and ", (each.versions or Message("any release") for each in named))
         if named:
-            raise PatchError("{path} is patched in {ranges}: name a release of one of them", path=path, ranges=ranges)
+            raise PatchError(
+                "{path} is patched in {ranges}: name a release of one of them",
+                path=path,
+                ranges=ranges,
+            )
         raise PatchError("found {path}, expected one of {names}", path=path, names=", ".join(known))
     return found[0]
 
@@ -152,13 +176,23 @@ def _problem(case: Case, answers: Sequence[Answer]) -> str:
     failed: Optional[Answer] = next((answer for answer in answers if answer.state.failed), None)
     states = joined(", ", dict.fromkeys(Message(answer.state.value) for answer in answers))
     if case.expected == REFUSED:
-        return "" if failed else Message("expected to be refused, and it is {states}", states=states)
+        return (
+            "" if failed else Message("expected to be refused, and it is {states}", states=states)
+        )
     if failed:
         return joined(": ", (failed.scope, Message(failed.state.value), failed.problem))
     good = {
         AFTER: any(answer.state is State.APPLICABLE for answer in answers),
-        UPSTREAM: {State.UPSTREAM} <= {answer.state for answer in answers} <= {State.UPSTREAM, State.NOT_NEEDED},
+        UPSTREAM: {State.UPSTREAM}
+        <= {answer.state for answer in answers}
+        <= {State.UPSTREAM, State.NOT_NEEDED},
         NOT_NEEDED: all(answer.state is State.NOT_NEEDED for answer in answers),
     }[case.expected]
-    wanted = Message(State.APPLICABLE.value if case.expected == AFTER else case.expected.replace("-", " "))
-    return "" if good else Message("expected {wanted}, and it is {states}", wanted=wanted, states=states)
+    wanted = Message(
+        State.APPLICABLE.value if case.expected == AFTER else case.expected.replace("-", " ")
+    )
+    return (
+        ""
+        if good
+        else Message("expected {wanted}, and it is {states}", wanted=wanted, states=states)
+    )

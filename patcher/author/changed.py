@@ -6,7 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Container,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from patcher.author.draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
@@ -25,8 +36,32 @@ from patcher.text.listed import listed, normalized, shortened
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
-_DATA = (".pyi", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".txt", ".html", ".j2", ".jinja", ".jinja2", ".tmpl")
-_TEXTS = (*_DATA, ".c", ".cc", ".cpp", ".cu", ".cl", ".h", ".hpp", ".cuh")  # sources that a package compiles at run time
+_DATA = (
+    ".pyi",
+    ".yaml",
+    ".yml",
+    ".json",
+    ".toml",
+    ".cfg",
+    ".ini",
+    ".txt",
+    ".html",
+    ".j2",
+    ".jinja",
+    ".jinja2",
+    ".tmpl",
+)
+_TEXTS = (
+    *_DATA,
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cu",
+    ".cl",
+    ".h",
+    ".hpp",
+    ".cuh",
+)  # sources that a package compiles at run time
 
 
 class InstalledFile(NamedTuple):
@@ -70,7 +105,9 @@ _Site = Dict[str, InstalledFile]
 """The files of a site directory by path, without their data."""
 
 
-def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False) -> Search:
+def find_changed(
+    env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False
+) -> Search:
     """Find the files that are neither what was installed nor what a patchset made of it: Python, of what is named other texts.
 
     Args:
@@ -85,7 +122,11 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
     notes: List[str] = []
     named = filter(None, (Path(word).suffix for word in words if "/" in word))
     suffixes = (".py", *(_TEXTS if words else ()), *named)
-    every = {site: _listed(Path(site), notes if not words else [], suffixes) for site in env.own if Path(site).is_dir()}
+    every = {
+        site: _listed(Path(site), notes if not words else [], suffixes)
+        for site in env.own
+        if Path(site).is_dir()
+    }
     receipts = {site: Store(site).receipts() for site in every}
     for site, files in every.items():
         for receipt in receipts[site].values():
@@ -101,16 +142,33 @@ def find_changed(env: Environment, words: Sequence[str], progress: Progress, *, 
             tasks = list(candidates.values())
             for at in range(0, len(tasks), _BATCH):
                 batch = tasks[at : at + _BATCH]
-                for one, (item, note) in zip(batch, pool.map(_look, batch, [receipts[site].get(one.path) for one in batch])):
+                for one, (item, note) in zip(
+                    batch, pool.map(_look, batch, [receipts[site].get(one.path) for one in batch])
+                ):
                     found += [item] if item else []
                     remarks.setdefault(note, []).append(one.path)
                 looked += len(batch)
                 progress(looked, total, Message("files compared with what was installed"))
-    notes += [Message("{paths}: {note}", paths=shortened(paths, 3), note=note) for note, paths in remarks.items() if note]
-    new = list(_new_files({(item.site, item.path.split("/")[0]) for item in found if "/" in item.path}, every, receipts))
+    notes += [
+        Message("{paths}: {note}", paths=shortened(paths, 3), note=note)
+        for note, paths in remarks.items()
+        if note
+    ]
+    new = list(
+        _new_files(
+            {(item.site, item.path.split("/")[0]) for item in found if "/" in item.path},
+            every,
+            receipts,
+        )
+    )
     text = "{new}: new, and no part of a patchset: `+++ PATH` in its .spatch adds a file"
     notes += [Message(text, new=shortened(paths, 3)) for paths in new]
-    return Search(tuple(sorted(found, key=lambda item: (item.site, item.path))), looked, tuple(notes), tuple(chain(*new)))
+    return Search(
+        tuple(sorted(found, key=lambda item: (item.site, item.path))),
+        looked,
+        tuple(notes),
+        tuple(chain(*new)),
+    )
 
 
 def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
@@ -124,7 +182,9 @@ def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
             bare.append(f"{owner.name} {owner.version}".rstrip())
         for row in recorded_sources(Path(owner.dist_info), suffixes) if owner.recorded else ():
             if not path_problem(row.path) and ".dist-info/" not in row.path:
-                located = Located(package_of(row.path), str(site), owner.name, owner.version, owner.dist_info)
+                located = Located(
+                    package_of(row.path), str(site), owner.name, owner.version, owner.dist_info
+                )
                 one = found.get(row.path) or InstalledFile(located, row.path)
                 found[row.path] = one._replace(recorded=(*one.recorded, row))
     if editable:
@@ -137,7 +197,9 @@ def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
     return found
 
 
-def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, unproven: bool) -> Dict[str, _Site]:
+def _chosen(
+    env: Environment, words: Sequence[str], every: Dict[str, _Site], *, unproven: bool
+) -> Dict[str, _Site]:
     """The files that `words` name: those of `every`, and with `unproven` others."""
     chosen: Dict[str, _Site] = {site: {} for site in every}
     problems: List[SitepatchError] = []
@@ -150,12 +212,19 @@ def _chosen(env: Environment, words: Sequence[str], every: Dict[str, _Site], *, 
                 raise SitepatchError.at(Location(word), template, hint, site=site)
             if unproven:
                 home = home_of(env, paths[0])._replace(site=site)
-                chosen[site].update((path, InstalledFile(home._replace(package=package_of(path)), path)) for path in paths)
+                chosen[site].update(
+                    (path, InstalledFile(home._replace(package=package_of(path)), path))
+                    for path in paths
+                )
             chosen[site].update((path, every[site][path]) for path in paths if path in every[site])
         except SitepatchError as error:
             problems.append(error)
     if problems:
-        kind = UsageError if any(isinstance(error, UsageError) for error in problems) else SitepatchError
+        kind = (
+            UsageError
+            if any(isinstance(error, UsageError) for error in problems)
+            else SitepatchError
+        )
         hints = dict.fromkeys(error.hint for error in problems if error.hint)
         raise kind.joined(problems, joined("\n", hints))
     return chosen
@@ -190,9 +259,16 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
 
 def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
     """The site directory, and the Python files of an import package (a namespace: of all parts) and of a distribution."""
-    named = {site: [path for path, one in candidates.items() if _is_of(word, one)] for site, candidates in every.items()}
+    named = {
+        site: [path for path, one in candidates.items() if _is_of(word, one)]
+        for site, candidates in every.items()
+    }
     for site, paths in named.items():
-        if paths and (Path(site) / word).is_dir() and not (Path(site) / word / "__init__.py").is_file():
+        if (
+            paths
+            and (Path(site) / word).is_dir()
+            and not (Path(site) / word / "__init__.py").is_file()
+        ):
             return site, paths
     try:
         site = locate(env, word).site
@@ -203,7 +279,10 @@ def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str,
         raise
     if site not in every:
         raise SitepatchError(
-            "{word}: lies in {site}, which this environment shares with others", "see --system", word=word, site=site
+            "{word}: lies in {site}, which this environment shares with others",
+            "see --system",
+            word=word,
+            site=site,
         )
     return site, named[site] or python_files(site, word)
 
@@ -225,7 +304,9 @@ def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[Inst
         if item.is_pristine(item.data):
             return None, ""
     except (FileNotFoundError, NotADirectoryError):
-        return None, Message("is not there any more; that a file was deleted cannot be put into a patchset")
+        return None, Message(
+            "is not there any more; that a file was deleted cannot be put into a patchset"
+        )
     except (OSError, SitepatchError) as error:
         return None, Message("could not be read: {error}", error=error)
     if receipt is None:
@@ -243,16 +324,24 @@ def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[Inst
 
 
 def _new_files(
-    packages: Iterable[Tuple[str, str]], every: Dict[str, _Site], receipts: Mapping[str, Mapping[str, Receipt]]
+    packages: Iterable[Tuple[str, str]],
+    every: Dict[str, _Site],
+    receipts: Mapping[str, Mapping[str, Receipt]],
 ) -> Iterator[List[str]]:
     """The Python files of each edited package that were not installed, where there are any."""
     for site, package in sorted(packages):
-        new = [path for path in python_files(site, package) if path not in every[site] and path not in receipts[site]]
+        new = [
+            path
+            for path in python_files(site, package)
+            if path not in every[site] and path not in receipts[site]
+        ]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
             yield new
 
 
 def python_files(site: str, package: str) -> List[str]:
     """The Python files of an import package that are there, in RECORD or not."""
-    found = sorted(path.relative_to(site).as_posix() for path in (Path(site) / package).rglob("*.py"))
+    found = sorted(
+        path.relative_to(site).as_posix() for path in (Path(site) / package).rglob("*.py")
+    )
     return found or [path.name for path in [Path(site) / f"{package}.py"] if path.is_file()]

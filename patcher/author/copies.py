@@ -47,30 +47,49 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
     located = locate(env, package, [file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
     paths = [path for path in every if not file or path in (file, f"{package}/{file}")]
-    if not paths and file and not file.endswith(".py"):  # a file of another kind is named, or not meant
-        paths = [path for path in (f"{package}/{file}", file) if "/" in path and Path(located.site, path).is_file()][:1]
+    if (
+        not paths and file and not file.endswith(".py")
+    ):  # a file of another kind is named, or not meant
+        paths = [
+            path
+            for path in (f"{package}/{file}", file)
+            if "/" in path and Path(located.site, path).is_file()
+        ][:1]
     if not paths and Path(file).is_file():
         paths = [path for path in named_file(file, {located.site: ()})[1] if path in every]
     if not paths:
         names = [path.rpartition("/")[2] for path in every]
         alike = nearest(file.rpartition("/")[2], sorted(set(names)), 3)
         near = [path for name in alike for path, other in zip(every, names) if name == other][:3]
-        text = "expected one of {near}" if near else "name it as `{package}/runner.py`, from the package on"
+        text = (
+            "expected one of {near}"
+            if near
+            else "name it as `{package}/runner.py`, from the package on"
+        )
         hint = Message(text, near=", ".join(near), package=package)
-        raise UsageError.at(Location(file or package), "found no such Python file in {site}", hint, site=located.site)
+        raise UsageError.at(
+            Location(file or package),
+            "found no such Python file in {site}",
+            hint,
+            site=located.site,
+        )
     check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
     return laid_out(located, texts, texts)
 
 
-def laid_out(located: Located, texts: Mapping[str, bytes], installed: Mapping[str, bytes] = {}) -> Copies:
+def laid_out(
+    located: Located, texts: Mapping[str, bytes], installed: Mapping[str, bytes] = {}
+) -> Copies:
     """Write these files of a package, by path, to a new directory, and the hashes of what is `installed`."""
     folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
     for path, data in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     if installed:
-        (folder / _STATE).write_text(json.dumps({path: sha256(data).hexdigest() for path, data in installed.items()}))
+        (folder / _STATE).write_text(
+            json.dumps({path: sha256(data).hexdigest() for path, data in installed.items()})
+        )
     return Copies(folder, located, tuple(texts))
 
 
@@ -87,7 +106,11 @@ def copied(
         SitepatchError: nothing in it was edited, or an installed file was changed since it was copied.
     """
     if not folder.is_dir():
-        raise UsageError("{folder}: found no such directory", "name the one that `sitepatch edit` made", folder=folder)
+        raise UsageError(
+            "{folder}: found no such directory",
+            "name the one that `sitepatch edit` made",
+            folder=folder,
+        )
     hashes = _hashes(folder)
     found: List[Tuple[InstalledFile, Original]] = []
     problems: List[SitepatchError] = []
@@ -99,23 +122,39 @@ def copied(
         located = home_of(env, path)
         installed = read_installed(located.site, path)
         if installed is None and path in added:
-            found.append((InstalledFile(located, path, (), data), Original(b"", Message("a file that is added"), b"")))
+            found.append(
+                (
+                    InstalledFile(located, path, (), data),
+                    Original(b"", Message("a file that is added"), b""),
+                )
+            )
         elif installed is None:
             what = Message("is not installed: `+++ PATH` in the .spatch adds a file")
             problems.append(SitepatchError.at(here, what))
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
-            problems.append(SitepatchError.at(here, "was changed in {site} since it was copied", site=located.site))
+            problems.append(
+                SitepatchError.at(
+                    here, "was changed in {site} since it was copied", site=located.site
+                )
+            )
         elif data != installed or path in changed:
             found.append(
-                (InstalledFile(located, path, (), data), Original(installed, Message("the installed file"), installed))
+                (
+                    InstalledFile(located, path, (), data),
+                    Original(installed, Message("the installed file"), installed),
+                )
             )
     gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
     what = Message("was deleted here; that a file is deleted cannot be put into a patchset")
     problems += [SitepatchError.at(Location(path), what) for path in gone]
     if problems:
-        raise SitepatchError.joined(problems, Message("what was edited is still in {folder}", folder=folder))
+        raise SitepatchError.joined(
+            problems, Message("what was edited is still in {folder}", folder=folder)
+        )
     if not found:
-        raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=folder)
+        raise SitepatchError(
+            "{folder}: nothing was edited", "save the file in the editor", folder=folder
+        )
     check_clean(env, [file.path for file, before in found if before.data or file.path not in added])
     return found
 
@@ -125,13 +164,19 @@ def _hashes(folder: Path) -> Dict[str, str]:
     data = read_installed(str(folder), _STATE)
     if data is None:
         return {}
-    where, hint = folder / _STATE, Message("remove it to go on; that an installed file was changed since is not noticed then")
+    where, hint = (
+        folder / _STATE,
+        Message("remove it to go on; that an installed file was changed since is not noticed then"),
+    )
     reader = Reader(where)
     try:
         found: Dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
     except ValueError as error:
         raise SitepatchError.at(
-            Location(str(where)), "is not the JSON that sitepatch writes: {error}", hint, error=error
+            Location(str(where)),
+            "is not the JSON that sitepatch writes: {error}",
+            hint,
+            error=error,
         ) from None
     reader.stop(SitepatchError, hint)
     return found
@@ -142,5 +187,10 @@ def check_clean(env: Environment, paths: Sequence[str]) -> None:
     edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
     names = [each.path for each in edited if each.recorded or each.status]
     if names:
-        hint = Message("capture that first: sitepatch capture {names} --name NAME --adopt{env}", names=" ".join(names))
-        raise SitepatchError("{names}: was edited by hand where it is installed", hint, names=", ".join(names))
+        hint = Message(
+            "capture that first: sitepatch capture {names} --name NAME --adopt{env}",
+            names=" ".join(names),
+        )
+        raise SitepatchError(
+            "{names}: was edited by hand where it is installed", hint, names=", ".join(names)
+        )

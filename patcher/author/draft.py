@@ -92,7 +92,9 @@ def added_file(path: str, text: bytes) -> DraftFile:
     if lines[-1] or len(lines) == 1 or "\r" in text.decode("latin-1") or "\ufffd" in "".join(lines):
         why = Message("a file is added as lines of UTF-8 that end in LF, one at least")
         return DraftFile((path,), (), (LeftOut(path, 0, "", why),))
-    hunk = DraftHunk("".join(f"+{line}\n" for line in lines[:-1]), 1, Message("a file that is added"))
+    hunk = DraftHunk(
+        "".join(f"+{line}\n" for line in lines[:-1]), 1, Message("a file that is added")
+    )
     return DraftFile((path,), (hunk,), (), Message("its last line ends in LF") if is_open else "")
 
 

@@ -25,7 +25,11 @@ from patcher.text.diffs import diff_texts
 from patcher.text.listed import normalized
 
 _NOBODY = "unknown"
-_MIME = ("MIME-Version: 1.0", "Content-Type: text/plain; charset=UTF-8", "Content-Transfer-Encoding: 8bit")
+_MIME = (
+    "MIME-Version: 1.0",
+    "Content-Type: text/plain; charset=UTF-8",
+    "Content-Transfer-Encoding: 8bit",
+)
 
 
 class PatchedFile(NamedTuple):
@@ -60,11 +64,19 @@ def mail(name: str, head: Patch, number: int, total: int, diffs: Sequence[bytes]
     day = fields.pop("Last-Update", "")
     lines = [f"From {'0' * 40} Mon Sep 17 00:00:00 2001", f"From: {sender}"]
     if re.fullmatch(r"\d{4}-\d\d-\d\d", day):
-        lines.append(f"Date: {format_datetime(datetime.strptime(day, '%Y-%m-%d').replace(tzinfo=timezone.utc))}")
-    lines += [f"Subject: {_encoded(f'[PATCH {number}/{total}] {head.subject or name}')}", *_MIME, ""]
+        lines.append(
+            f"Date: {format_datetime(datetime.strptime(day, '%Y-%m-%d').replace(tzinfo=timezone.utc))}"
+        )
+    lines += [
+        f"Subject: {_encoded(f'[PATCH {number}/{total}] {head.subject or name}')}",
+        *_MIME,
+        "",
+    ]
     lines += [head.prose, ""] if head.prose else []
     lines += [*(f"{key}: {value}" for key, value in fields.items()), "---", ""]
-    return b"".join(["\n".join(lines).encode("utf-8", "surrogateescape"), *diffs, b"-- \nsitepatch\n\n"])
+    return b"".join(
+        ["\n".join(lines).encode("utf-8", "surrogateescape"), *diffs, b"-- \nsitepatch\n\n"]
+    )
 
 
 def _encoded(text: str) -> str:
@@ -84,8 +96,15 @@ def _header(one: Requested, releases: Sequence[str]) -> str:
     patchset = one.patchset
     options = f" {options_text(one.options)}" if one.options else ""
     lines = [f"Description: {_folded(patchset)}"]
-    lines += [f"{_field(key)}: {' '.join(text.split())}" for key, text in patchset.provenance.items() if text.strip()]
-    lines += [f"X-Sitepatch: {patchset.name} {patchset.version}{options}", f"X-Applies-To: {', '.join(releases)}"]
+    lines += [
+        f"{_field(key)}: {' '.join(text.split())}"
+        for key, text in patchset.provenance.items()
+        if text.strip()
+    ]
+    lines += [
+        f"X-Sitepatch: {patchset.name} {patchset.version}{options}",
+        f"X-Applies-To: {', '.join(releases)}",
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -148,11 +167,14 @@ def open_wheel(path: Path) -> OpenWheel:
     with archive_errors(str(path)):
         archive = zipfile.ZipFile(str(path))
     names = archive.namelist()
-    infos = [name[: -len("/RECORD")] for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
+    infos = [
+        name[: -len("/RECORD")] for name in names if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)
+    ]
     if len(infos) != 1 or len(set(names)) < len(names) or len(path.stem.split("-")) not in (5, 6):
         archive.close()
         raise SitepatchError(
-            "{path}: found no wheel, which has one RECORD and the name NAME-VERSION-PYTHON-ABI-PLATFORM.whl", path=path
+            "{path}: found no wheel, which has one RECORD and the name NAME-VERSION-PYTHON-ABI-PLATFORM.whl",
+            path=path,
         )
     members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     return OpenWheel(path.name, archive, infos[0], members)
@@ -188,15 +210,26 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
     stem = wheel.info[: -len(".dist-info")]
     label = local_label(files)
     new_stem = local(stem, label)
-    compiled = {f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}." for parts in (name.rpartition("/") for name in changed)}
+    compiled = {
+        f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}."
+        for parts in (name.rpartition("/") for name in changed)
+    }
     rows: List[Tuple[str, str, str]] = []
     hint = Message("fetch the wheel again")
     with archive_errors(wheel.name, hint), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for name in sorted({*wheel.members, *changed}, key=lambda name: (name.startswith(f"{wheel.info}/"), name)):
+        for name in sorted(
+            {*wheel.members, *changed}, key=lambda name: (name.startswith(f"{wheel.info}/"), name)
+        ):
             inside = name[len(wheel.info) + 1 :] if name.startswith(f"{wheel.info}/") else ""
-            if inside in ("RECORD", *_SIGNATURES) or any(name.startswith(each) and name.endswith(".pyc") for each in compiled):
+            if inside in ("RECORD", *_SIGNATURES) or any(
+                name.startswith(each) and name.endswith(".pyc") for each in compiled
+            ):
                 continue
-            new = re.sub(rf"\A{re.escape(stem)}(\.dist-info|\.data)/", lambda found: f"{new_stem}{found.group(1)}/", name)
+            new = re.sub(
+                rf"\A{re.escape(stem)}(\.dist-info|\.data)/",
+                lambda found: f"{new_stem}{found.group(1)}/",
+                name,
+            )
             if name not in wheel.members:
                 info = zipfile.ZipInfo(name)
                 info.file_size = len(changed[name].after)
@@ -210,16 +243,25 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
                     text = io.BytesIO(_metadata(source.read(), label))
                 rows.append((new, *_copied(archive, new, wheel.members[name], text)))
         record = io.StringIO()
-        csv.writer(record, lineterminator="\n").writerows([*rows, (f"{new_stem}.dist-info/RECORD", "", "")])
-        archive.writestr(_member_info(f"{new_stem}.dist-info/RECORD"), record.getvalue().encode("utf-8"))
+        csv.writer(record, lineterminator="\n").writerows(
+            [*rows, (f"{new_stem}.dist-info/RECORD", "", "")]
+        )
+        archive.writestr(
+            _member_info(f"{new_stem}.dist-info/RECORD"), record.getvalue().encode("utf-8")
+        )
 
 
 def _member(wheel: OpenWheel, file: PatchedFile) -> str:
     """The member that is installed as this file."""
     data = f"{wheel.info[: -len('.dist-info')]}.data"
-    version = re.search(rb"^Version:[ \t]*(\S+)", wheel.read("METADATA"), re.MULTILINE | re.IGNORECASE)
+    version = re.search(
+        rb"^Version:[ \t]*(\S+)", wheel.read("METADATA"), re.MULTILINE | re.IGNORECASE
+    )
     found = version.group(1).decode("utf-8", "replace") if version else Message("none")
-    if normalized(wheel.name.split("-")[0]) != normalized(file.distribution) or found != file.version:
+    if (
+        normalized(wheel.name.split("-")[0]) != normalized(file.distribution)
+        or found != file.version
+    ):
         problem = Message(
             "{name}: found {other} {found}, expected {distribution} {version}",
             name=wheel.name,
@@ -228,13 +270,17 @@ def _member(wheel: OpenWheel, file: PatchedFile) -> str:
             distribution=file.distribution,
             version=file.version,
         )
-        raise SitepatchError(problem, "the wheel has to be the one of the release that is installed")
+        raise SitepatchError(
+            problem, "the wheel has to be the one of the release that is installed"
+        )
     if file.before is None and file.path not in wheel.members:
         return file.path
     for name in (file.path, f"{data}/purelib/{file.path}", f"{data}/platlib/{file.path}"):
         if name in wheel.members and wheel.text(name) == file.before:
             return name
-    problem = Message("{name}: its {path} is not the one that is installed", name=wheel.name, path=file.path)
+    problem = Message(
+        "{name}: its {path} is not the one that is installed", name=wheel.name, path=file.path
+    )
     raise SitepatchError(problem, "name the wheel of the same build with --wheel")
 
 
@@ -242,7 +288,11 @@ def _metadata(data: bytes, label: str) -> bytes:
     """METADATA with the local version; the first line of that name is the header."""
     found = re.search(rb"^Version:[ \t]*(\S+)", data, re.MULTILINE | re.IGNORECASE)
     assert found, "its version was compared"
-    return data[: found.start(1)] + local(found.group(1).decode(), label).encode() + data[found.end(1) :]
+    return (
+        data[: found.start(1)]
+        + local(found.group(1).decode(), label).encode()
+        + data[found.end(1) :]
+    )
 
 
 def _member_info(name: str, *, runs: bool = False) -> zipfile.ZipInfo:
@@ -251,7 +301,9 @@ def _member_info(name: str, *, runs: bool = False) -> zipfile.ZipInfo:
     return info
 
 
-def _copied(archive: zipfile.ZipFile, name: str, was: zipfile.ZipInfo, source: IO[bytes]) -> Tuple[str, str]:
+def _copied(
+    archive: zipfile.ZipFile, name: str, was: zipfile.ZipInfo, source: IO[bytes]
+) -> Tuple[str, str]:
     """Copy a member; returns its hash and size as RECORD has them."""
     info = _member_info(name, runs=bool((was.external_attr >> 16) & 0o111))
     info.file_size = was.file_size  # so that zipfile knows beforehand whether 32 bits are enough

@@ -11,7 +11,13 @@ from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
-from patcher.author.manifest import patch_files, with_imports, with_patch_files, with_variant, with_versions
+from patcher.author.manifest import (
+    patch_files,
+    with_imports,
+    with_patch_files,
+    with_variant,
+    with_versions,
+)
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
@@ -48,18 +54,27 @@ class PackageRange(NamedTuple):
     versions: str
 
 
-def output_folder(name: str, output: Optional[AnyPath] = None, note: Callable[[str], None] = lambda text: None) -> Path:
+def output_folder(
+    name: str, output: Optional[AnyPath] = None, note: Callable[[str], None] = lambda text: None
+) -> Path:
     """The folder of a new patchset: in the directory `output` (default `./patchsets`), or that itself if it is called `name`.
 
     Raises:
         UsageError: the name is not valid, or something is there already.
     """
     if not re.fullmatch(NAME, name):
-        raise UsageError("found the name {name}, expected {form}", name=shown_value(name), form=NAME_FORM)
+        raise UsageError(
+            "found the name {name}, expected {form}", name=shown_value(name), form=NAME_FORM
+        )
     folder = named_folder(name, output)
     _check_free(folder)
     if (Path(builtin_dir()) / name).is_dir():
-        note(Message('a built-in patchset is called "{name}", too; this one is taken instead where both are found', name=name))
+        note(
+            Message(
+                'a built-in patchset is called "{name}", too; this one is taken instead where both are found',
+                name=name,
+            )
+        )
     return folder
 
 
@@ -107,10 +122,17 @@ class SeriesFolder(NamedTuple):
                 variant = choose_variant(variants, version)
                 if variant is None:
                     template = "{name} is for {package} {ranges}, and {version} is installed"
-                    name, ranges = self.folder.name, listed([variant.versions for variant in variants], "or")
+                    name, ranges = (
+                        self.folder.name,
+                        listed([variant.versions for variant in variants], "or"),
+                    )
                     hint = "sitepatch update {name} --to {version}{here}"
-                    raise SitepatchError(template, hint, name=name, package=package, ranges=ranges, version=version)
-            numbers += [number for number, other in enumerate(self.patchset.variants) if other is variant]
+                    raise SitepatchError(
+                        template, hint, name=name, package=package, ranges=ranges, version=version
+                    )
+            numbers += [
+                number for number, other in enumerate(self.patchset.variants) if other is variant
+            ]
         return self._replace(numbers=tuple(numbers))
 
 
@@ -121,7 +143,10 @@ def in_order(there: Sequence[str], names: Sequence[str]) -> List[str]:
         if name not in order:
             before = next((other for other in reversed(names[:number]) if other in order), "")
             after = next((other for other in names[number:] if other in order), "")
-            order.insert(order.index(before) + 1 if before else order.index(after) if after else len(order), name)
+            order.insert(
+                order.index(before) + 1 if before else order.index(after) if after else len(order),
+                name,
+            )
     return order
 
 
@@ -141,11 +166,20 @@ def find_series(name: str, output: Optional[AnyPath] = None) -> Optional[SeriesF
 
 def _check_free(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UsageError("{folder}: found something that is no directory, expected none or an empty one", folder=folder)
+        raise UsageError(
+            "{folder}: found something that is no directory, expected none or an empty one",
+            folder=folder,
+        )
     if folder.is_dir() and any(folder.iterdir()):
         more = "name another patchset, or revise this one: sitepatch edit {name}{here}"
-        hint = Message(more if (folder / MANIFEST).is_file() else "name another patchset", name=folder.name)
-        raise UsageError("{folder}: found a directory that is not empty, expected none or an empty one", hint, folder=folder)
+        hint = Message(
+            more if (folder / MANIFEST).is_file() else "name another patchset", name=folder.name
+        )
+        raise UsageError(
+            "{folder}: found a directory that is not empty, expected none or an empty one",
+            hint,
+            folder=folder,
+        )
 
 
 def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) -> Dict[str, str]:
@@ -153,11 +187,18 @@ def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) ->
     texts: Dict[str, str] = {}
     variants: List[str] = []
     for target in targets:
-        files = tuple(file for file in draft.files if file.hunks and package_of(file.paths[0]) == target.package)
+        files = tuple(
+            file
+            for file in draft.files
+            if file.hunks and package_of(file.paths[0]) == target.package
+        )
         name = f"{head.name if len(targets) == 1 else target.package}.spatch"
         texts[name] = Draft(files).spatch("" if texts else _prose(head.prose))
         variants.append(variant_text(target, [name]))
-    return {MANIFEST: _manifest(head, variants, [file.paths[0] for file in draft.files if file.hunks]), **texts}
+    return {
+        MANIFEST: _manifest(head, variants, [file.paths[0] for file in draft.files if file.hunks]),
+        **texts,
+    }
 
 
 def spatch_text(head: Patch, draft: Draft) -> str:
@@ -174,7 +215,10 @@ def series_files(
 
 
 def more_series_files(
-    series: SeriesFolder, patches: Mapping[str, str], paths: Sequence[str], targets: Mapping[int, PackageRange]
+    series: SeriesFolder,
+    patches: Mapping[str, str],
+    paths: Sequence[str],
+    targets: Mapping[int, PackageRange],
 ) -> Dict[str, str]:
     """The texts of a series' folder with other patches and ranges, its manifest changed in those lines alone.
 
@@ -215,9 +259,18 @@ def own_folder(name: str, patch_dirs: Sequence[str]) -> Tuple[Path, Patchset]:
     patchset = catalogue.find(name).patchset
     (folder, source), named = catalogue.folders[name][0], catalogue.named(name)
     if not named or not (os.access(folder, os.W_OK) and os.access(Path(folder).parent, os.W_OK)):
-        why = Message("its folder may not be written" if named else "it belongs to what is installed, and is not changed")
-        hint = Message("copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/", folder=folder)
-        raise SitepatchError(Message("{name} ({source}): {why}", name=name, source=str(source), why=why), hint)
+        why = Message(
+            "its folder may not be written"
+            if named
+            else "it belongs to what is installed, and is not changed"
+        )
+        hint = Message(
+            "copy it, and update the copy: mkdir -p patchsets && cp -r {folder} patchsets/",
+            folder=folder,
+        )
+        raise SitepatchError(
+            Message("{name} ({source}): {why}", name=name, source=str(source), why=why), hint
+        )
     return Path(folder), patchset
 
 
@@ -234,7 +287,12 @@ def _committed(folder: Path, name: str) -> Optional[bytes]:
     import subprocess  # for a revision alone
 
     try:
-        git = subprocess.run(["git", "show", f"HEAD:./{name}"], cwd=str(folder), stdin=subprocess.DEVNULL, capture_output=True)
+        git = subprocess.run(
+            ["git", "show", f"HEAD:./{name}"],
+            cwd=str(folder),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
     except OSError:  # there is no git
         return None
     return git.stdout if git.returncode == 0 else None
@@ -247,7 +305,12 @@ def _prose(text: str) -> str:
 
 def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
     modules = dict.fromkeys(filter(None, map(_module, paths)))
-    top = {"name": head.name, "version": head.version, "kind": head.kind, "summary": " ".join(head.summary.split())}
+    top = {
+        "name": head.name,
+        "version": head.version,
+        "kind": head.kind,
+        "summary": " ".join(head.summary.split()),
+    }
     tables = ["schema = 1\n" + _items(top)]
     tables += [f"[provenance]\n{_items(head.provenance)}"] if head.provenance else []
     tables += variants
@@ -255,13 +318,19 @@ def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
     return "\n".join(tables)
 
 
-def variant_text(target: PackageRange, patches: Iterable[str], *, series: bool = False, names: Sequence[str] = ()) -> str:
+def variant_text(
+    target: PackageRange, patches: Iterable[str], *, series: bool = False, names: Sequence[str] = ()
+) -> str:
     """A `[[variant]]` of a manifest, of a series with a line for each patch."""
     text = "[[variant]]\n" + _items({"package": target.package, "versions": target.versions})
     if target.distribution not in ("", target.package):
         text += f"distributions = {written_list([target.distribution])}\n"
     if series:
-        text += "patches = [\n" + "".join(f"    {written_toml(patch)},\n" for patch in patches) + "]\nseries = true\n"
+        text += (
+            "patches = [\n"
+            + "".join(f"    {written_toml(patch)},\n" for patch in patches)
+            + "]\nseries = true\n"
+        )
     else:
         text += f"patches = {written_list(patches)}\n"
     return text + (f"names = {written_list(names)}\n" if names else "")
@@ -271,7 +340,9 @@ def _module(path: str) -> str:
     """The module of a file, "" for one that cannot be imported by its name."""
     parts = path[: -len(".py")].split("/")
     parts = parts[:-1] if parts[-1] == "__init__" else parts
-    return ".".join(parts) if all(part.isidentifier() and part != "__main__" for part in parts) else ""
+    return (
+        ".".join(parts) if all(part.isidentifier() and part != "__main__" for part in parts) else ""
+    )
 
 
 def _items(items: Mapping[str, str]) -> str:
@@ -301,7 +372,9 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
         _check_free(folder)
     load_patchset(folder, PatchsetSource(str(folder)), files)
     if replace:
-        for name, text in sorted(files.items(), key=lambda item: item[0] == MANIFEST):  # what it does not name has no effect
+        for name, text in sorted(
+            files.items(), key=lambda item: item[0] == MANIFEST
+        ):  # what it does not name has no effect
             write_output(folder / name, text.encode("utf-8"))
         return load_patchset(folder, PatchsetSource(str(folder)))
     home = next(each for each in folder.absolute().parents if each.is_dir())

@@ -32,24 +32,47 @@ class LintFinding(NamedTuple):
 def lint(patchset: Patchset, folder: Path) -> List[LintFinding]:
     """Check a patchset in its folder; the findings are sorted by file and line."""
     options = {option.name: option.default for option in patchset.options}
-    patches = {(patch.hunks[0].origin, patch.line): patch for variant in patchset.variants for patch in variant.patches}
-    found = [*_manifest(patchset, folder), *_ranges(patchset), *_options(patchset, list(patches.values()))]
+    patches = {
+        (patch.hunks[0].origin, patch.line): patch
+        for variant in patchset.variants
+        for patch in variant.patches
+    }
+    found = [
+        *_manifest(patchset, folder),
+        *_ranges(patchset),
+        *_options(patchset, list(patches.values())),
+    ]
     cases = _cases(folder)
     for (origin, line), patch in patches.items():
         file = Path(origin).relative_to(folder).as_posix()
-        found += _patch(patch, options, file, line, [text for path, text in cases if path in patch.paths])
-    return sorted(dict.fromkeys(found), key=lambda each: (each.file != MANIFEST, each.file, each.line))
+        found += _patch(
+            patch, options, file, line, [text for path, text in cases if path in patch.paths]
+        )
+    return sorted(
+        dict.fromkeys(found), key=lambda each: (each.file != MANIFEST, each.file, each.line)
+    )
 
 
 def _manifest(patchset: Patchset, folder: Path) -> Iterator[LintFinding]:
     if not patchset.provenance.get("remove_when"):
         hint = Message('add to [provenance]: remove_when = "upstream ..."')
-        yield LintFinding(ADVICE, MANIFEST, 0, "remove-when", Message("nothing says when it can be removed"), hint)
+        yield LintFinding(
+            ADVICE, MANIFEST, 0, "remove-when", Message("nothing says when it can be removed"), hint
+        )
     if not {"author", "origin", "bug"} & set(patchset.provenance):
         hint = Message("add one of author, origin and bug to [provenance]")
-        yield LintFinding(ADVICE, MANIFEST, 0, "provenance", Message("nothing says where it comes from"), hint)
+        yield LintFinding(
+            ADVICE, MANIFEST, 0, "provenance", Message("nothing says where it comes from"), hint
+        )
     if not (folder / FOLDER).is_dir():
-        yield LintFinding(NOTE, MANIFEST, 0, "cases", Message("it has no cases"), Message("see `sitepatch check --help`"))
+        yield LintFinding(
+            NOTE,
+            MANIFEST,
+            0,
+            "cases",
+            Message("it has no cases"),
+            Message("see `sitepatch check --help`"),
+        )
 
 
 def _ranges(patchset: Patchset) -> Iterator[LintFinding]:
@@ -60,11 +83,24 @@ def _ranges(patchset: Patchset) -> Iterator[LintFinding]:
 
 
 def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[LintFinding]:
-    used = {name for patch in patches for hunk in patch.hunks for form in hunk.forms for name in _holes(form)}
+    used = {
+        name
+        for patch in patches
+        for hunk in patch.hunks
+        for form in hunk.forms
+        for name in _holes(form)
+    }
     for option in patchset.options:
         if option.name not in used:
             hint = Message("remove [options.{name}]", name=option.name)
-            yield LintFinding(ERROR, MANIFEST, 0, "unused-option", Message("no hunk writes ${name}", name=option.name), hint)
+            yield LintFinding(
+                ERROR,
+                MANIFEST,
+                0,
+                "unused-option",
+                Message("no hunk writes ${name}", name=option.name),
+                hint,
+            )
 
 
 def _holes(form: HunkText) -> List[str]:
@@ -86,7 +122,10 @@ def _patch(
 ) -> Iterator[LintFinding]:
     """The findings about the hunks for one file; `cases` are texts that they change."""
     for path in sorted({path for path in patch.paths if patch.paths.count(path) > 1}):
-        twice, remove = Message("{path} is named twice", path=path), Message("remove one of the two `---` lines")
+        twice, remove = (
+            Message("{path} is named twice", path=path),
+            Message("remove one of the two `---` lines"),
+        )
         yield LintFinding(ERROR, file, line, "unreachable", twice, remove)
     try:
         rewrite(b"", patch.hunks, options)  # what is wrong with them together is seen with any text

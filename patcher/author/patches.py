@@ -23,7 +23,9 @@ SERIES = "series"
 _SUFFIX = re.compile(r"\.(?:patch|diff|mbox|eml|txt)$", re.IGNORECASE)
 _PATTERNS = ("*.patch", "*.diff")
 _HINT = Message("expected what diff -u, git diff and git format-patch write")
-_ADDRESS = Message("GitHub and GitLab have the diff at the address of the commit or request with .diff at its end")
+_ADDRESS = Message(
+    "GitHub and GitLab have the diff at the address of the commit or request with .diff at its end"
+)
 
 
 class GivenPatch(NamedTuple):
@@ -34,7 +36,9 @@ class GivenPatch(NamedTuple):
     error: Optional[UsageError] = None
 
 
-def given_patches(words: Sequence[str], data: Optional[bytes] = None, digest: str = "") -> List[GivenPatch]:
+def given_patches(
+    words: Sequence[str], data: Optional[bytes] = None, digest: str = ""
+) -> List[GivenPatch]:
     """The patches in files, in quilt series, in directories and at URLs; with `data` those in it, which the words name.
 
     `digest` is the sha256 (`sha256:HEX`) of the file at the one URL, "" for any.
@@ -43,11 +47,18 @@ def given_patches(words: Sequence[str], data: Optional[bytes] = None, digest: st
         UsageError: none of them can be read, or a directory has none; a hash that is none, or is of no single URL.
         SitepatchError: a URL cannot be fetched, or has another hash.
     """
-    if digest and not (re.fullmatch("sha256:[0-9a-fA-F]{64}", digest) and len(words) == 1 and is_url(words[0])):
-        raise UsageError("--hash {digest}: expected one URL and its sha256:HEX, 64 digits", digest=digest)
+    if digest and not (
+        re.fullmatch("sha256:[0-9a-fA-F]{64}", digest) and len(words) == 1 and is_url(words[0])
+    ):
+        raise UsageError(
+            "--hash {digest}: expected one URL and its sha256:HEX, 64 digits", digest=digest
+        )
     given: List[GivenPatch] = []
     names: Set[str] = set()
-    sources = (_of_word(word, digest[len("sha256:") :]) if data is None else _of_text(word, word, data) for word in words)
+    sources = (
+        _of_word(word, digest[len("sha256:") :]) if data is None else _of_text(word, word, data)
+        for word in words
+    )
     for patch in chain.from_iterable(sources):
         name = re.sub(r"[^A-Za-z0-9._+-]+", "-", _SUFFIX.sub("", patch.name)).strip("-.") or "patch"
         numbered = (f"{name}-{number}" for number in count(2))
@@ -72,7 +83,10 @@ def _of_word(word: str, digest: str) -> Iterator[GivenPatch]:
     if path.is_dir():
         files = sorted(file for pattern in _PATTERNS for file in path.glob(pattern))
         if not files:
-            what = Message("found neither a quilt series nor {patterns} in this directory", patterns=listed(_PATTERNS, "or"))
+            what = Message(
+                "found neither a quilt series nor {patterns} in this directory",
+                patterns=listed(_PATTERNS, "or"),
+            )
             raise UsageError.at(Location(word), what, "name the files")
         for file in files:
             yield from _of_file(file, file.name)
@@ -88,7 +102,9 @@ def _of_url(url: str, digest: str) -> Iterator[GivenPatch]:
     source = f"{url} (sha256:{sha256(data).hexdigest()}, fetched {time.strftime('%Y-%m-%d', time.gmtime())})"
     for given in _of_text(url, urlsplit(url).path.rstrip("/").rpartition("/")[2], data):
         origin = ", ".join(filter(None, (given.patch.provenance.get("origin", ""), source)))
-        yield given._replace(patch=given.patch._replace(provenance={**given.patch.provenance, "origin": origin}))
+        yield given._replace(
+            patch=given.patch._replace(provenance={**given.patch.provenance, "origin": origin})
+        )
 
 
 def _of_series(path: Path) -> Iterator[GivenPatch]:
@@ -99,7 +115,9 @@ def _of_series(path: Path) -> Iterator[GivenPatch]:
     for name in names:
         if name in reversed_:
             problem = reversed_[name]
-            yield GivenPatch(name, _NOTHING, UsageError.at(Location(str(path), problem.line), problem.text))
+            yield GivenPatch(
+                name, _NOTHING, UsageError.at(Location(str(path), problem.line), problem.text)
+            )
         else:
             yield from _of_file(path.parent / name, name)
 
@@ -120,10 +138,15 @@ def _of_text(source: str, name: str, data: bytes) -> Iterator[GivenPatch]:
         page = re.match(rb"\s*<(?:!doctype|html)", data, re.IGNORECASE)
         problem = Message("found no unified diff in it" if data else "it is empty")
         problem = Message("it is a web page, and no diff") if page else problem
-        yield GivenPatch(name, _NOTHING, UsageError.at(Location(source), problem, _ADDRESS if page else _HINT))
+        yield GivenPatch(
+            name, _NOTHING, UsageError.at(Location(source), problem, _ADDRESS if page else _HINT)
+        )
     for number, patch in enumerate(patches, 1):
         subject = re.sub(r"[^a-z0-9]+", "-", patch.subject.lower()).strip("-")[:52].rstrip("-")
-        errors = [UsageError.at(Location(source, problem.line), problem.text) for problem in patch.problems]
+        errors = [
+            UsageError.at(Location(source, problem.line), problem.text)
+            for problem in patch.problems
+        ]
         error = UsageError.joined(errors, _HINT) if errors else None
         yield GivenPatch(name if len(patches) == 1 else f"{number:04}-{subject}", patch, error)
 
@@ -133,7 +156,9 @@ def _bytes(path: Path) -> bytes:
         return read_file(path)
     except OSError as error:
         raise UsageError.at(
-            Location(str(path)), "found no readable file ({error}), expected a diff", error=error.strerror
+            Location(str(path)),
+            "found no readable file ({error}), expected a diff",
+            error=error.strerror,
         ) from None
 
 
@@ -147,11 +172,18 @@ _TIMEOUT = 30.0  # seconds
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
     def http_error_302(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
     ) -> Any:
         target = urljoin(req.full_url, headers.get("Location") or "")
         if not is_url(target):
-            raise ValueError(Message("it redirects to {target}, expected a URL of http or https", target=target))
+            raise ValueError(
+                Message("it redirects to {target}, expected a URL of http or https", target=target)
+            )
         return super().http_error_302(req, fp, code, msg, headers)
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
@@ -180,14 +212,22 @@ def download(url: str, digest: str = "") -> bytes:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
         hint = _ADDRESS if isinstance(error, urllib.error.HTTPError) else ""
-        raise SitepatchError("{url}: cannot be fetched: {error}", hint, url=url, error=error) from None
+        raise SitepatchError(
+            "{url}: cannot be fetched: {error}", hint, url=url, error=error
+        ) from None
     if len(data) > _MOST:
-        raise SitepatchError("{url}: found more than {limit:,} bytes, expected a diff", url=url, limit=_MOST)
+        raise SitepatchError(
+            "{url}: found more than {limit:,} bytes, expected a diff", url=url, limit=_MOST
+        )
     if expected and expected.isdigit() and len(data) != int(expected):
         template = "{url}: found {number:,} bytes, expected {length:,}"
-        raise SitepatchError(template, "run it again", url=url, number=len(data), length=int(expected))
+        raise SitepatchError(
+            template, "run it again", url=url, number=len(data), length=int(expected)
+        )
     fetched = sha256(data).hexdigest()
     if digest and fetched != digest.lower():
         template = "{url}: found sha256:{there}, expected sha256:{digest}"
-        raise SitepatchError(template, "what is there has changed: look at it", url=url, there=fetched, digest=digest)
+        raise SitepatchError(
+            template, "what is there has changed: look at it", url=url, there=fetched, digest=digest
+        )
     return data

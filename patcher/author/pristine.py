@@ -71,7 +71,9 @@ Originals = Dict[Tuple[str, str], Original]
 """By site directory and path."""
 
 
-def find_originals(files: Sequence[InstalledFile], given: str, report: Callable[[str], None]) -> List[Original]:
+def find_originals(
+    files: Sequence[InstalledFile], given: str, report: Callable[[str], None]
+) -> List[Original]:
     """Find what files were before they were edited.
 
     Args:
@@ -88,15 +90,23 @@ def find_originals(files: Sequence[InstalledFile], given: str, report: Callable[
     found, missing = search_pristine(files, report, given)
     if missing:
         head = "{path}: found nowhere what it was before"
-        lines = [line for one in missing for line in (Message(head, path=one.file.path), *one.tried)]
-        homes = dict.fromkeys((one.file.located.distribution, one.file.located.version) for one in missing)
+        lines = [
+            line for one in missing for line in (Message(head, path=one.file.path), *one.tried)
+        ]
+        homes = dict.fromkeys(
+            (one.file.located.distribution, one.file.located.version) for one in missing
+        )
         hints = [Message(_FIRST, release=f"{name}=={version}") for name, version in homes]
         raise SitepatchError(joined("\n", lines), joined("\n", hints))
     return [found[file.site, file.path] for file in files]
 
 
 def search_pristine(
-    files: Sequence[InstalledFile], report: Callable[[str], None], given: str = "", *, fetch: bool = True
+    files: Sequence[InstalledFile],
+    report: Callable[[str], None],
+    given: str = "",
+    *,
+    fetch: bool = True,
 ) -> Tuple[Originals, List[NotFound]]:
     """Find what files were before they were edited, as far as possible.
 
@@ -111,7 +121,9 @@ def search_pristine(
     """
     found: Originals = {}
 
-    def search(missing: List[NotFound], place: Callable[[InstalledFile], Union[Original, str]]) -> List[NotFound]:
+    def search(
+        missing: List[NotFound], place: Callable[[InstalledFile], Union[Original, str]]
+    ) -> List[NotFound]:
         """Search for files in one place; returns those that are not there, with the reason added."""
         for one in missing:
             text = place(one.file)
@@ -126,11 +138,18 @@ def search_pristine(
         missing = search(missing, place)
     releases: Dict[Tuple[str, str], List[NotFound]] = {}
     for one in missing:
-        key = one.file.located.dist_info if fetch else one.file.path  # what is fetched is all that is needed of a release
+        key = (
+            one.file.located.dist_info if fetch else one.file.path
+        )  # what is fetched is all that is needed of a release
         releases.setdefault((one.file.site, key), []).append(one)
     lost = []
     for several in releases.values():
-        lost += search(several, partial(_of_release, _release([one.file for one in several], report if fetch else None)))
+        lost += search(
+            several,
+            partial(
+                _of_release, _release([one.file for one in several], report if fetch else None)
+            ),
+        )
     return found, lost
 
 
@@ -155,11 +174,16 @@ def _given(given: str, count: int, file: InstalledFile) -> Union[Original, str]:
         data = read_file(place)
     else:
         raise UsageError(
-            "--pristine {given}: found no such file or directory", "name a file, a wheel or a directory", given=given
+            "--pristine {given}: found no such file or directory",
+            "name a file, a wheel or a directory",
+            given=given,
         )
     if data is None:
         raise SitepatchError(
-            "--pristine {given}: has no {path}", "name the release that is installed", given=given, path=file.path
+            "--pristine {given}: has no {path}",
+            "name the release that is installed",
+            given=given,
+            path=file.path,
         )
     return Original(data, given, data, file.is_pristine(data))
 
@@ -178,7 +202,12 @@ def _stored(file: InstalledFile) -> Union[Original, str]:
         for step in receipt.steps:
             data = apply_splices(data, step.splices)
         names = listed([step.patchset for step in receipt.steps])
-        return Original(data, Message("what {names} made of it", names=names), pristine, receipt.origin == "recorded")
+        return Original(
+            data,
+            Message("what {names} made of it", names=names),
+            pristine,
+            receipt.origin == "recorded",
+        )
     for row in file.recorded:
         with suppress(StoreError):
             data = store.pristine(row.digest)
@@ -196,7 +225,9 @@ def _beside(file: InstalledFile) -> Union[Original, str]:
                 data = read_file(path)
                 if file.is_pristine(data):
                     return Original(data, Message("{name} beside it", name=path.name), data)
-    return Message("the files beside it: none in {folder} has the sha256 that RECORD gives", folder=folder)
+    return Message(
+        "the files beside it: none in {folder} has the sha256 that RECORD gives", folder=folder
+    )
 
 
 def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
@@ -207,7 +238,9 @@ def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
     data = _member(wheel, file.path) if wheel.is_file() else None
     if data is not None and file.is_pristine(data):
         return Original(data, str(wheel), data)
-    return Message("where it was installed from, {wheel}: is not there, or has another text", wheel=wheel)
+    return Message(
+        "where it was installed from, {wheel}: is not there, or has another text", wheel=wheel
+    )
 
 
 def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original, str]:
@@ -218,22 +251,36 @@ def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original
     data = read_file(path) if path.is_file() else None
     if data is not None and file.is_pristine(data):
         return Original(data, Message("{release} of the index", release=file.release), data)
-    what = Message("has no such file" if data is None else "has another text than was installed (its sha256 differs)")
+    what = Message(
+        "has no such file"
+        if data is None
+        else "has another text than was installed (its sha256 differs)"
+    )
     return Message("{release} in the index: {problem}", release=file.release, problem=what)
 
 
-def _release(files: Sequence[InstalledFile], report: Optional[Callable[[str], None]]) -> Union[Path, str]:
+def _release(
+    files: Sequence[InstalledFile], report: Optional[Callable[[str], None]]
+) -> Union[Path, str]:
     """The folder with these files of their release, from the cache or, with `report`, fetched by pip; else why not."""
     located, paths = files[0].located, [file.path for file in files]
     name, version = located.distribution, located.version
     if report is None:
         folder = cached_release(name, version, paths)
-        return folder or Message("the releases that were fetched: this one was not, or without this file")
+        return folder or Message(
+            "the releases that were fetched: this one was not, or without this file"
+        )
     try:
         with fetching() as pip:
             folder = cached_release(name, version, paths)
             if folder is None:
-                report(Message("fetching {name} {version}, to see what was installed", name=name, version=version))
+                report(
+                    Message(
+                        "fetching {name} {version}, to see what was installed",
+                        name=name,
+                        version=version,
+                    )
+                )
                 folder = fetch_release(pip, name, version, paths, pip.listing(name))
             return folder
     except (SitepatchError, OSError) as error:

@@ -37,7 +37,9 @@ def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
         names = sorted({located.distribution for located in packages if located.package == package})
         if len(names) > 1:
             problem = Message(
-                "what was changed in {package} belongs to several distributions: {names}", package=package, names=listed(names)
+                "what was changed in {package} belongs to several distributions: {names}",
+                package=package,
+                names=listed(names),
             )
             raise SitepatchError(problem, "make a patchset for each of them")
     return packages
@@ -47,7 +49,9 @@ def with_patches(path: str, text: bytes, patches: Sequence[FilePatch]) -> Tuple[
     """A text with the hunks for its path, and why some cannot be applied, "" for none."""
     hunks = [hunk for patch in patches if path in patch.paths for hunk in patch.hunks]
     result = rewrite_layers(text, hunks, lambda data, layer: rewrite(data, layer, {}))
-    return result.data, joined("; ", (one_line(answer.problem) for answer in result.answers if answer.state.failed))
+    return result.data, joined(
+        "; ", (one_line(answer.problem) for answer in result.answers if answer.state.failed)
+    )
 
 
 def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> None:
@@ -58,7 +62,11 @@ def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> No
     """
     result, problem = with_patches(edit.path, edit.before, patches)
     (file,) = (file for file in draft.files if file.paths[0] == edit.path)
-    if problem or not (file.left_out or result == edit.after or same_code(result, edit.after, anywhere=True)):
+    if problem or not (
+        file.left_out or result == edit.after or same_code(result, edit.after, anywhere=True)
+    ):
         reason = problem or Message("other code comes of them")
         text = Message("the hunks do not make the edited file: {reason}", reason=reason)
-        raise SitepatchError.at(Location(edit.path), text, "write the patchset by hand: see docs/howto/change.md")
+        raise SitepatchError.at(
+            Location(edit.path), text, "write the patchset by hand: see docs/howto/change.md"
+        )

@@ -33,7 +33,9 @@ def widened(versions: str, fitting: Sequence[str], failed: Sequence[str] = ()) -
     others = [each for each in others if all(accepts(each, version) for version in outside)]
     made = ",".join(filter(None, [lower, upper, *others]))
     excluded = {each.split("+")[0] for each in failed if not accepts(versions, each)} - set(wanted)
-    return ",".join([made, *(f"!={each}" for each in oldest_first(excluded) if accepts(made, each))])
+    return ",".join(
+        [made, *(f"!={each}" for each in oldest_first(excluded) if accepts(made, each))]
+    )
 
 
 def fitting_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
@@ -77,7 +79,10 @@ def _bounds(versions: str) -> Tuple[str, str, List[str]]:
         if sign == "~=" or (sign == "==" and version.endswith(".*")):
             first = version.replace(".*", "")
             series = first.rpartition(".")[0] if sign == "~=" else first
-            lower, upper = f">={first}", f"<{re.sub('[0-9]+$', lambda last: str(int(last[0]) + 1), series)}"
+            lower, upper = (
+                f">={first}",
+                f"<{re.sub('[0-9]+$', lambda last: str(int(last[0]) + 1), series)}",
+            )
         elif sign in ("==", "==="):
             lower, upper = f">={version}", f"<={version}"
         elif sign[0] == ">":
@@ -91,5 +96,9 @@ def _bounds(versions: str) -> Tuple[str, str, List[str]]:
 
 def overlapping(variants: Sequence[Variant], number: int, versions: str) -> List[Variant]:
     """The other variants of a package whose range overlaps with this range for variant `number`."""
-    others = [variant for at, variant in enumerate(variants) if at != number and variant.package == variants[number].package]
+    others = [
+        variant
+        for at, variant in enumerate(variants)
+        if at != number and variant.package == variants[number].package
+    ]
     return [variant for variant in others if overlap(variant.versions, versions)]

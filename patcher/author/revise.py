@@ -98,29 +98,44 @@ class WrittenPatchset(NamedTuple):
                 where = Message("what is there without {name}", name=self.requested.patchset.name)
                 edits[site, path] = EditedFile(file, Original(data, where, pristine))
             elif edited is None:
-                edits[site, path] = EditedFile(file, Original(current, Message("the installed file"), current))
+                edits[site, path] = EditedFile(
+                    file, Original(current, Message("the installed file"), current)
+                )
         return tuple(edits.values())
 
-    def revision(self, files: Sequence[EditedFile], others: Sequence[Mapping[str, bytes]]) -> Revision:
+    def revision(
+        self, files: Sequence[EditedFile], others: Sequence[Mapping[str, bytes]]
+    ) -> Revision:
         """What becomes of the patchset with these edits; `others` as `generalise` takes them.
 
         Raises:
             SitepatchError: it is not for the package of a file, or nothing is left of it or of one of its `.spatch` files.
         """
-        results = [(edited, revise(edited.edit, self.assignments.get(edited.key), others)) for edited in files]
+        results = [
+            (edited, revise(edited.edit, self.assignments.get(edited.key), others))
+            for edited in files
+        ]
         revision = Revision(
-            Draft(tuple(result.draft for _, result in results)), sum(len(result.gone) for _, result in results), {}
+            Draft(tuple(result.draft for _, result in results)),
+            sum(len(result.gone) for _, result in results),
+            {},
         )
         if not (revision.gone or any(file.hunks for file in revision.draft.files)):
             return revision
         gone: Dict[str, Set[int]] = {}  # by `.spatch`, as is what comes
         added: Dict[str, Dict[str, str]] = {}
         for edited, result in results:
-            home, path, hunks = self._home(edited.file), edited.file.path, "\n".join(hunk.text for hunk in result.draft.hunks)
+            home, path, hunks = (
+                self._home(edited.file),
+                edited.file.path,
+                "\n".join(hunk.text for hunk in result.draft.hunks),
+            )
             for hunk in result.gone:
                 gone.setdefault(self._name(hunk), set()).add(hunk.line)
             if hunks:
-                added.setdefault(home, {})[path] = f"+++ {path}\n{hunks}" if result.draft.adds else hunks
+                added.setdefault(home, {})[path] = (
+                    f"+++ {path}\n{hunks}" if result.draft.adds else hunks
+                )
         texts = {
             name: revised_spatch(self.files[name], name, gone.get(name, set()), added.get(name, {}))
             for name in dict.fromkeys((*gone, *added))
@@ -130,12 +145,19 @@ class WrittenPatchset(NamedTuple):
         if empty and not revision.draft.complete:
             return revision
         if empty and len(empty) == sum(name.endswith(".spatch") for name in self.files):
-            raise SitepatchError("{name}: nothing is left of it", "remove {folder}", name=patchset.name, folder=self.folder)
+            raise SitepatchError(
+                "{name}: nothing is left of it",
+                "remove {folder}",
+                name=patchset.name,
+                folder=self.folder,
+            )
         if empty:
             hint = Message("remove it, and what names it in {manifest}", manifest=MANIFEST)
             raise SitepatchError("{name}: nothing is left of it", hint, name=empty[0])
         fresh = [edited.file.path for edited in files if edited.key not in self.assignments]
-        manifest = with_version(with_modules(self.files[MANIFEST], patchset, fresh), raised(patchset.version))
+        manifest = with_version(
+            with_modules(self.files[MANIFEST], patchset, fresh), raised(patchset.version)
+        )
         return revision._replace(texts={**texts, MANIFEST: manifest})
 
     def _name(self, hunk: HunkText) -> str:
@@ -144,7 +166,11 @@ class WrittenPatchset(NamedTuple):
     def _home(self, file: InstalledFile) -> str:
         """The `.spatch` in which the hunks of a file are, or come: that of the first file of its package."""
         own = self.assignments.get((file.site, file.path))
-        package = (entry for entry in self.assignments.values() if entry.located.package == file.located.package)
+        package = (
+            entry
+            for entry in self.assignments.values()
+            if entry.located.package == file.located.package
+        )
         home = own or next(package, None)
         if home is None:
             template = "{path}: was edited too, and {name} has no hunk for {release}"
@@ -154,25 +180,46 @@ class WrittenPatchset(NamedTuple):
         return self._name(home.hunks[-1])
 
 
-def written_patchset(env: Environment, name: str, folder: Optional[Path]) -> Optional[WrittenPatchset]:
+def written_patchset(
+    env: Environment, name: str, folder: Optional[Path]
+) -> Optional[WrittenPatchset]:
     """The patchset in a folder, with what it is and does here; None where there is none.
 
     Raises:
         UsageError: another one of that name is applied.
         SitepatchError: it is a series.
     """
-    applied = [(item, step) for item in statuses(env) for step in item.receipt.steps if step.patchset == name]
+    applied = [
+        (item, step)
+        for item in statuses(env)
+        for step in item.receipt.steps
+        if step.patchset == name
+    ]
     if folder is None:
         if applied:
-            raise UsageError("{name}: a patchset of this name is applied here", Message("choose another name"), name=name)
+            raise UsageError(
+                "{name}: a patchset of this name is applied here",
+                Message("choose another name"),
+                name=name,
+            )
         return None
     patchset = load_patchset(folder, PatchsetSource(str(folder)))
     if is_series(patchset):
         hint = Message("capture the edit under another name")
-        raise SitepatchError("{name} is a series: its patches are not edited together", hint, name=name)
-    requested = Requested(patchset, applied[0][1].options if applied else resolve_options(patchset, {}))
-    assignments = {key: first for key, (first,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items()}
-    after = {(file.site, file.path): file.after for file in make_plan(env, Wanted((), (name,), force=True)).files}
+        raise SitepatchError(
+            "{name} is a series: its patches are not edited together", hint, name=name
+        )
+    requested = Requested(
+        patchset, applied[0][1].options if applied else resolve_options(patchset, {})
+    )
+    assignments = {
+        key: first
+        for key, (first,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items()
+    }
+    after = {
+        (file.site, file.path): file.after
+        for file in make_plan(env, Wanted((), (name,), force=True)).files
+    }
     texts: Dict[_FileKey, Tuple[bytes, bytes]] = {}
     for item, _ in applied:
         key = item.site, item.receipt.path
@@ -188,7 +235,9 @@ class RevisedFile(NamedTuple):
     draft: DraftFile
 
 
-def revise(edit: FileEdit, assignment: Optional[Assignment], others: Sequence[Mapping[str, bytes]] = ()) -> RevisedFile:
+def revise(
+    edit: FileEdit, assignment: Optional[Assignment], others: Sequence[Mapping[str, bytes]] = ()
+) -> RevisedFile:
     """The hunks for a file after an edit.
 
     A hunk stays where all that it changes is a part of the edit, and the hunks that stay make the same code as new ones
@@ -202,15 +251,23 @@ def revise(edit: FileEdit, assignment: Optional[Assignment], others: Sequence[Ma
     hunks = assignment.hunks if assignment else ()
     if assignment and assignment.adds:
         draft = added_file(edit.path, edit.after)
-        same = [hunk.text for hunk in draft.hunks] == ["".join(f"+{line}\n" for _, line, _ in hunks[0].lines)]
+        same = [hunk.text for hunk in draft.hunks] == [
+            "".join(f"+{line}\n" for _, line, _ in hunks[0].lines)
+        ]
         return RevisedFile((), DraftFile((edit.path,), ())) if same else RevisedFile(hunks, draft)
     (draft,) = generalise([edit], others).files
     text = Draft((draft,)).spatch()
-    fresh = [hunk for patch in (parse_spatch(text, edit.path)[1] if draft.hunks else ()) for hunk in patch.hunks]
+    fresh = [
+        hunk
+        for patch in (parse_spatch(text, edit.path)[1] if draft.hunks else ())
+        for hunk in patch.hunks
+    ]
 
     def result(some: Sequence[HunkText]) -> bytes:
         try:
-            options, names = (assignment.requested.options, assignment.names) if assignment else ({}, ())
+            options, names = (
+                (assignment.requested.options, assignment.names) if assignment else ({}, ())
+            )
             rewritten = rewrite(edit.before, some, options, names)
         except PatchError:  # two hunks insert at one place
             return b""
@@ -218,7 +275,9 @@ def revise(edit: FileEdit, assignment: Optional[Assignment], others: Sequence[Ma
 
     def within(hunk: HunkText, after: bytes) -> bool:
         between = result([hunk])
-        return bool(between) and _distance(edit.before, between) + _distance(between, after) == _distance(edit.before, after)
+        return bool(between) and _distance(edit.before, between) + _distance(
+            between, after
+        ) == _distance(edit.before, after)
 
     wanted = result(fresh) if fresh else edit.before
     kept = [hunk for hunk in hunks if within(hunk, wanted)]
@@ -227,7 +286,9 @@ def revise(edit: FileEdit, assignment: Optional[Assignment], others: Sequence[Ma
     together = [*kept, *(hunk for hunk, new in zip(fresh, added) if new)]
     if kept and same_code(result(together) if together else edit.before, wanted, anywhere=True):
         new = tuple(hunk for hunk, is_new in zip(draft.hunks, added) if is_new)
-        return RevisedFile(tuple(hunk for hunk in hunks if hunk not in kept), draft._replace(hunks=new))
+        return RevisedFile(
+            tuple(hunk for hunk in hunks if hunk not in kept), draft._replace(hunks=new)
+        )
     return RevisedFile(tuple(hunks), draft)
 
 
@@ -260,20 +321,27 @@ def revised_spatch(text: str, origin: str, gone: Set[int], added: Mapping[str, s
             sections.append("\n".join(lines[patch.line - 1 : end]).strip("\n"))
             continue
         starts = [hunk.line - 1 for hunk in patch.hunks]
-        blocks = ["\n".join(lines[start:stop]).strip("\n") for start, stop in zip(starts, [*starts[1:], end])]
+        blocks = [
+            "\n".join(lines[start:stop]).strip("\n")
+            for start, stop in zip(starts, [*starts[1:], end])
+        ]
         blocks = [block for block, hunk in zip(blocks, patch.hunks) if hunk.line not in gone]
         header = "\n".join(lines[patch.line - 1 : starts[0]])
         blocks += [hunks.strip("\n") for hunks in more]
         sections += ["\n".join(filter(None, (header, "\n\n".join(blocks))))] if blocks else []
     fresh = ((path, hunks.strip("\n")) for path, hunks in added.items() if path not in last)
-    sections += [hunks if hunks.startswith("+++ ") else f"--- {path}\n{hunks}" for path, hunks in fresh]
+    sections += [
+        hunks if hunks.startswith("+++ ") else f"--- {path}\n{hunks}" for path, hunks in fresh
+    ]
     prose = "\n".join(lines[: patches[0].line - 1]).strip("\n")
     return "\n\n".join(filter(None, (prose, *sections))) + "\n" if sections else ""
 
 
 def with_place(text: str, path: str, other: str) -> str:
     """The text of a `.spatch` whose hunks for a file are for another place of that file, too."""
-    return re.sub(rf"(?m)^--- {re.escape(path)}\n(--- .*\n)*", lambda head: f"{head[0]}--- {other}\n", text)
+    return re.sub(
+        rf"(?m)^--- {re.escape(path)}\n(--- .*\n)*", lambda head: f"{head[0]}--- {other}\n", text
+    )
 
 
 def with_form(text: str, hunk: HunkText, scope: str) -> str:
@@ -305,7 +373,9 @@ def begun(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionVa
     for line, hunk in sorted(marks, key=lambda mark: -mark[0]):
         below = lines[line - 1]
         indent = below[: len(below) - len(below.lstrip())]
-        lines[line - 1 : line - 1] = [indent + _MARK + b" " + written.encode("utf-8") for written in _written(hunk)]
+        lines[line - 1 : line - 1] = [
+            indent + _MARK + b" " + written.encode("utf-8") for written in _written(hunk)
+        ]
     return b"\n".join(lines)
 
 

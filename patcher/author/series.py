@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from itertools import chain, count
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from patcher.author.changed import home_of
 from patcher.author.diffs.apply import apply_hunks
@@ -25,7 +36,12 @@ from patcher.patchset.variants import choose_variant
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff, diff_texts
 
-IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = "imported", Message("in place"), Message("left out"), Message("not imported")
+IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = (
+    "imported",
+    Message("in place"),
+    Message("left out"),
+    Message("not imported"),
+)
 _SUFFIX = ".spatch"
 
 
@@ -62,8 +78,14 @@ class PatchResult(NamedTuple):
 
 def _left_of(matches: Iterable[FileMatch]) -> List[LeftOut]:
     """The sections that are no change of an installed Python file, and why."""
-    reasons = ((match, match.left_out or match.section.refused) for match in matches if not match.adds)
-    return [LeftOut(match.section.path, 0, "", reason, match.shipped) for match, reason in reasons if reason]
+    reasons = (
+        (match, match.left_out or match.section.refused) for match in matches if not match.adds
+    )
+    return [
+        LeftOut(match.section.path, 0, "", reason, match.shipped)
+        for match, reason in reasons
+        if reason
+    ]
 
 
 def packages_of(matches: Iterable[FileMatch]) -> Dict[Located, Set[str]]:
@@ -80,7 +102,10 @@ def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
     for located in packages_of(matches):
         yield from located.notes
         if says_nothing(located.version):
-            yield Message("nothing tells the version of {package}: the patchset is for any", package=located.package)
+            yield Message(
+                "nothing tells the version of {package}: the patchset is for any",
+                package=located.package,
+            )
 
 
 def _edits_of(matches: Iterable[FileMatch]) -> List[FileEdit]:
@@ -114,13 +139,21 @@ class _Release:
 
     def tried(self, patches: Sequence[FilePatch]) -> _Trial:
         """The files as patches make them, and why some cannot be applied, "" for none."""
-        texts = {**{path: b"" for patch in patches if patch.adds for path in patch.paths}, **self.texts}
+        texts = {
+            **{path: b"" for patch in patches if patch.adds for path in patch.paths},
+            **self.texts,
+        }
         results = {path: with_patches(path, text, patches) for path, text in texts.items()}
         missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
-        problems: List[Tuple[str, str]] = [(path, Message("there is no such file")) for path in missing]
+        problems: List[Tuple[str, str]] = [
+            (path, Message("there is no such file")) for path in missing
+        ]
         problems += [(path, problem) for path, (_, problem) in results.items() if problem]
         release, (path, problem) = self.release.located, [*problems, ("", "")][0]
-        template, fields = "{name} {version}: {path}: {problem}", {"name": release.distribution, "version": release.version}
+        template, fields = (
+            "{name} {version}: {path}: {problem}",
+            {"name": release.distribution, "version": release.version},
+        )
         said = Message(template, **fields, path=path, problem=problem) if problem else ""
         return {path: data for path, (data, _) in results.items()}, said
 
@@ -164,17 +197,23 @@ class Importer:
         self.partial: Set[str] = set()  # files of which a part was left out
         self.patches: Dict[str, str] = {}
         self.releases: List[_Release] = []
-        self.others: Dict[int, List[_Release]] = {}  # by the index of a variant that is not for what is installed
+        self.others: Dict[
+            int, List[_Release]
+        ] = {}  # by the index of a variant that is not for what is installed
         variants = series.patchset.variants if series else ()
         for release in releases:
-            of_package = [variant for variant in variants if variant.package == release.located.package]
+            of_package = [
+                variant for variant in variants if variant.package == release.located.package
+            ]
             variant = choose_variant(of_package, release.located.version)
             number = variants.index(variant) if variant else -1
             further = series is not None and variant is not None and number not in series.numbers
             home = self.others.setdefault(number, []) if further else self.releases
             home.append(_Release(release, held=variant is not None))
         self.notes: Dict[str, None] = {}
-        self.failed: Dict[str, List[str]] = {}  # the patches that are not imported, by the paths that they name
+        self.failed: Dict[
+            str, List[str]
+        ] = {}  # the patches that are not imported, by the paths that they name
 
     def results(self, given: Sequence[GivenPatch], progress: Progress) -> Tuple[PatchResult, ...]:
         """Import patches, in their order; nothing is written."""
@@ -184,7 +223,11 @@ class Importer:
         order = in_order(there, list(by_name))
         results: List[PatchResult] = []
         for number, name in enumerate(order, 1):
-            results.append(self._kept(name, by_name.get(name)) if name in there else self._imported(by_name[name]))
+            results.append(
+                self._kept(name, by_name.get(name))
+                if name in there
+                else self._imported(by_name[name])
+            )
             progress(number, len(order), Message("patches read"))
         return tuple(results)
 
@@ -195,7 +238,10 @@ class Importer:
 
     def diffs(self, name: str) -> Tuple[FileDiff, ...]:
         """What a patchset of that name makes of the files."""
-        return tuple(diff_texts("", path, self.pristine[path][1], self.texts[path], [name]) for path in sorted(self.changed))
+        return tuple(
+            diff_texts("", path, self.pristine[path][1], self.texts[path], [name])
+            for path in sorted(self.changed)
+        )
 
     @property
     def homes(self) -> List[Located]:
@@ -206,7 +252,10 @@ class Importer:
     def expected(self) -> List[Tuple[Release, Dict[str, bytes]]]:
         """Each further release, and what the patches must make of it, as far as that is known."""
         pairs = ((item.release, item.expected) for item in self.releases)
-        return [(release, {path: text for path, text in texts.items() if text}) for release, texts in pairs]
+        return [
+            (release, {path: text for path, text in texts.items() if text})
+            for release, texts in pairs
+        ]
 
     def other_variants(self, series: SeriesFolder) -> Dict[int, List[str]]:
         """The `.spatch` files of each variant that is not for what is installed, with those of the new patches that fit there.
@@ -215,25 +264,41 @@ class Importer:
         """
         variants, packages = series.patchset.variants, {home.package for home in self.homes}
         others = (number for number in range(len(variants)) if number not in series.numbers)
-        lists = series._replace(numbers=tuple(number for number in others if variants[number].package in packages)).lists
+        lists = series._replace(
+            numbers=tuple(number for number in others if variants[number].package in packages)
+        ).lists
         for number, there in lists.items():
             releases = self.others.get(number, [])
-            for name in in_order(there, [name for name in self.patches if name in there or name not in series.patches]):
+            for name in in_order(
+                there,
+                [name for name in self.patches if name in there or name not in series.patches],
+            ):
                 patches = parse_spatch({**series.patchset.files, **self.patches}[name], name)[1]
                 trials = [release.tried(patches) for release in releases]
                 if name not in there:
-                    held = [(release.texts, *trial) for release, trial in zip(releases, trials) if release.held]
+                    held = [
+                        (release.texts, *trial)
+                        for release, trial in zip(releases, trials)
+                        if release.held
+                    ]
                     why = next((problem for _, _, problem in held if problem), "")
                     if not held:
-                        why = Message("none of its releases could be tried: import it where one is installed")
+                        why = Message(
+                            "none of its releases could be tried: import it where one is installed"
+                        )
                     elif all(before == after for before, after, _ in held):
                         why = why or Message("its releases have it")
                     if why:
                         template = "not in the variant for {versions}: {why}"
-                        self._noted(patch_name(name), [Message(template, versions=variants[number].versions, why=why)])
+                        self._noted(
+                            patch_name(name),
+                            [Message(template, versions=variants[number].versions, why=why)],
+                        )
                         continue
                     names = {*lists[number], name}
-                    lists[number] = in_order(lists[number], [other for other in self.patches if other in names])
+                    lists[number] = in_order(
+                        lists[number], [other for other in self.patches if other in names]
+                    )
                 for release, trial in zip(releases, trials):
                     release.advance(trial, ())
         return lists
@@ -243,7 +308,11 @@ class Importer:
         """The name that a patch has in the series: what is `fix` in another variant may be `fix-1.2` in this one."""
         if not self.series or name in there or name + _SUFFIX not in self.series.patchset.files:
             return name
-        own = [other for other in there if other.startswith(f"{name}-") and is_version(other[len(name) + 1 :])]
+        own = [
+            other
+            for other in there
+            if other.startswith(f"{name}-") and is_version(other[len(name) + 1 :])
+        ]
         return next((other for other in own if other not in [patch.name for patch in given]), name)
 
     def _free_name(self, name: str, text: str, version: str) -> str:
@@ -260,19 +329,31 @@ class Importer:
         text, patches = self.series.patchset.files[file], self.series.patches[file]
         problem = self._hunks_applied(patches)
         if problem:
-            template, where = "{path.name}: does not fit after the patches before it: {problem}", self.series.folder / file
+            template, where = (
+                "{path.name}: does not fit after the patches before it: {problem}",
+                self.series.folder / file,
+            )
             hint = "remove {path} from the folder and the manifest, and import it again"
             raise SitepatchError(template, hint, path=where, problem=problem)
         self.patches[file] = text
         before = dict(self.sources.patched)
         taken = self._found(given) if given and not given.error else []
-        differing = self._differing(Draft(()), {match.path: match.after for match in taken if match.located})
-        if any(match.problem for match in taken) or differing or not taken:  # it was written or changed by hand
+        differing = self._differing(
+            Draft(()), {match.path: match.after for match in taken if match.located}
+        )
+        if (
+            any(match.problem for match in taken) or differing or not taken
+        ):  # it was written or changed by hand
             self.sources.patched = before
-            for path in (path for patch in patches for path in patch.paths if path in self.pristine):
+            for path in (
+                path for patch in patches for path in patch.paths if path in self.pristine
+            ):
                 self.sources.patched[path] = self.pristine[path][0], self.texts[path]
         for release in self.releases:
-            release.advance(release.tried(patches), [match for match in taken if match.located and not match.problem])
+            release.advance(
+                release.tried(patches),
+                [match for match in taken if match.located and not match.problem],
+            )
         return PatchResult(name, read_head(parse_spatch(text, name)[0]).subject, IN_PLACE)
 
     def _imported(self, given: GivenPatch) -> PatchResult:
@@ -282,10 +363,16 @@ class Importer:
         if result.state != IMPORTED and not self.single:
             self.sources.patched, self.texts = before, texts
         if result.failed:
-            others = [name for section in given.patch.sections for name in self.failed.get(section.path, ())]
+            others = [
+                name
+                for section in given.patch.sections
+                for name in self.failed.get(section.path, ())
+            ]
             if others and not result.hint:
                 names = ", ".join(dict.fromkeys(others))
-                result = result._replace(hint=Message("it may need {names}, which is not imported", names=names))
+                result = result._replace(
+                    hint=Message("it may need {names}, which is not imported", names=names)
+                )
             for section in given.patch.sections:
                 self.failed.setdefault(section.path, []).append(given.name)
         return result
@@ -302,28 +389,53 @@ class Importer:
         if problems:
             result = self._sorted(result._replace(problems=problems), parts)
             paths = [(match.path or match.section.path, match.problem) for match in problems]
-            reasons = joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for path, problem in paths))
-            return result._replace(problem=reasons, hint=joined("\n", (match.hint for match in problems)))
-        edits, added = _edits_of(match for match in taken if not match.adds), [match for match in taken if match.adds]
+            reasons = joined(
+                "\n",
+                (
+                    Message("{path}: {problem}", path=path, problem=problem)
+                    for path, problem in paths
+                ),
+            )
+            return result._replace(
+                problem=reasons, hint=joined("\n", (match.hint for match in problems))
+            )
+        edits, added = (
+            _edits_of(match for match in taken if not match.adds),
+            [match for match in taken if match.adds],
+        )
         files = generalise(edits, [item.texts for item in self.releases]).files
         draft = Draft((*files, *(added_file(match.path, match.after) for match in added)))
         text = "{paths}: it is not byte for byte as with the diff: {difference}"
-        self._noted(given.name, (Message(text, paths=file.paths[0], difference=file.difference) for file in draft.unlike))
+        self._noted(
+            given.name,
+            (
+                Message(text, paths=file.paths[0], difference=file.difference)
+                for file in draft.unlike
+            ),
+        )
         result = self._sorted(result._replace(draft=draft), [*parts, *draft.left_out])
         if result.missing and not self.single:  # of one patch what the rest would change is shown
-            missing = (Message("{name}: {why}", name=part.name, why=part.why) for part in result.missing)
+            missing = (
+                Message("{name}: {why}", name=part.name, why=part.why) for part in result.missing
+            )
             return result._replace(problem=joined("\n", missing))
         if not any(file.hunks for file in draft.files):
-            return result._replace(state=LEFT_OUT, problem=Message("it changes no code that is installed"))
+            return result._replace(
+                state=LEFT_OUT, problem=Message("it changes no code that is installed")
+            )
         text = spatch_text(given.patch, draft)
-        name = self._free_name(given.name, text, next((match.located.version for match in taken if match.located), ""))
+        name = self._free_name(
+            given.name, text, next((match.located.version for match in taken if match.located), "")
+        )
         patches = parse_spatch(text, name + _SUFFIX)[1]
         trials = [release.tried(patches) for release in self.releases]
         problem = self._narrowing(trials) or self._hunks_applied(patches)
         problem = problem or self._differing(draft, {match.path: match.after for match in taken})
         if problem and self.single:
             path, why = problem.split(": ", 1)
-            raise SitepatchError.at(Location(path), why, "write the patchset by hand: see docs/howto/change.md")
+            raise SitepatchError.at(
+                Location(path), why, "write the patchset by hand: see docs/howto/change.md"
+            )
         if problem:
             return result._replace(draft=Draft(()), problem=problem)
         if result.missing:
@@ -334,12 +446,17 @@ class Importer:
         return result._replace(name=name, state=IMPORTED)
 
     def _noted(self, name: str, notes: Iterable[str]) -> None:
-        self.notes.update((note if self.single else Message("{name}: {note}", name=name, note=note), None) for note in notes)
+        self.notes.update(
+            (note if self.single else Message("{name}: {note}", name=name, note=note), None)
+            for note in notes
+        )
 
     def _sorted(self, result: PatchResult, parts: Sequence[LeftOut]) -> PatchResult:
         """The result with the parts that are in no hunk, by whether they stop the import."""
         missing = tuple(part for part in parts if part.code and part.name not in self.leave_out)
-        return result._replace(missing=missing, left_out=tuple(part for part in parts if part not in missing))
+        return result._replace(
+            missing=missing, left_out=tuple(part for part in parts if part not in missing)
+        )
 
     def _found(self, given: GivenPatch) -> List[FileMatch]:
         """The sections of a patch, applied to the files as the diffs before have made them."""
@@ -390,6 +507,13 @@ class Importer:
         """Why the hunks do not make the code that the diffs make, "" where they do."""
         self.partial.update(file.paths[0] for file in draft.files if file.left_out)
         for path, text in after.items():
-            if path in self.texts and path not in self.partial and not same_code(self.texts[path], text, anywhere=True):
-                return Message("{path}: the hunks do not make the edited file: other code comes of them", path=path)
+            if (
+                path in self.texts
+                and path not in self.partial
+                and not same_code(self.texts[path], text, anywhere=True)
+            ):
+                return Message(
+                    "{path}: the hunks do not make the edited file: other code comes of them",
+                    path=path,
+                )
         return ""

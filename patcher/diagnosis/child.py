@@ -39,7 +39,9 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
         raise RuntimeError("this PyTorch was built without torch.distributed")
     yield "device"
     kind, backend = _choice(torch, size, request, report)
-    module: Any = getattr(torch, kind, None) if kind != "cpu" else None  # torch.cpu has a device_count, too
+    module: Any = (
+        getattr(torch, kind, None) if kind != "cpu" else None
+    )  # torch.cpu has a device_count, too
     count = module.device_count() if hasattr(module, "device_count") else 0
     if count and hasattr(module, "set_device"):
         module.set_device(rank % count)
@@ -52,7 +54,9 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
     dist.all_reduce(numbers)
     found, expected = sorted({float(numbers.min()), float(numbers.max())}), size * (size + 1) / 2
     if found != [expected]:
-        raise RuntimeError(f"the all-reduce gave {' to '.join(map(str, found))} on rank {rank}, expected {expected}")
+        raise RuntimeError(
+            f"the all-reduce gave {' to '.join(map(str, found))} on rank {rank}, expected {expected}"
+        )
     yield "barrier"
     dist.barrier()
     if hasattr(module, "synchronize"):
@@ -61,12 +65,18 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
     dist.destroy_process_group()
 
 
-def _choice(torch: "Any", size: int, request: "Dict[str, Any]", report: "Callable[..., None]") -> "Tuple[str, str]":
+def _choice(
+    torch: "Any", size: int, request: "Dict[str, Any]", report: "Callable[..., None]"
+) -> "Tuple[str, str]":
     """The kind of device and the backend: what is asked for, else what all ranks have one of, else the CPU and gloo."""
     backend, backends = request["backend"], torch.distributed.Backend
-    kinds = [part.partition(":")[0] for part in backend.split(",") if ":" in part]  # "cpu:gloo,gcu:eccl"
+    kinds = [
+        part.partition(":")[0] for part in backend.split(",") if ":" in part
+    ]  # "cpu:gloo,gcu:eccl"
     named = next((kind for kind in kinds if kind != "cpu"), "cpu" if kinds else "")
-    for name in request["vendors"]:  # as a script would import them; not where torch knows the device already
+    for name in request[
+        "vendors"
+    ]:  # as a script would import them; not where torch knows the device already
         known = hasattr(torch, named) if named else _accelerator(torch)
         if not known and importlib.util.find_spec(name):
             importlib.import_module(name)
@@ -79,8 +89,15 @@ def _choice(torch: "Any", size: int, request: "Dict[str, Any]", report: "Callabl
     if kind is None:
         return "cpu", "gloo"
     own = [name for name, able in served.items() if kind in able and name not in _GENERAL]
-    names = [getattr(backends, "default_device_backend_map", {}).get(kind), *own, "nccl" if kind == "cuda" else ""]
-    name, count = next((str(name) for name in names if name), ""), getattr(torch, kind).device_count()
+    names = [
+        getattr(backends, "default_device_backend_map", {}).get(kind),
+        *own,
+        "nccl" if kind == "cuda" else "",
+    ]
+    name, count = (
+        next((str(name) for name in names if name), ""),
+        getattr(torch, kind).device_count(),
+    )
     if name and count >= size:
         return kind, name
     report(notes=[["few", kind, count, size] if name else ["unserved", kind]])
@@ -119,7 +136,9 @@ def main(request: "Dict[str, Any]", path: str) -> None:
     """Do all steps, and end the process: what threads of a backend do at exit is no concern here."""
     threading.Thread(target=_end_with_the_command, daemon=True).start()
     faulthandler.enable()
-    faulthandler.dump_traceback_later(max(0.1, request["until"] - time.time()), exit=True)  # shows where it hangs
+    faulthandler.dump_traceback_later(
+        max(0.1, request["until"] - time.time()), exit=True
+    )  # shows where it hangs
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     facts: Dict[str, Any] = {"steps": [], "notes": []}

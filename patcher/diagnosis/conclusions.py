@@ -11,14 +11,32 @@ What DDP refuses differs by the releases of torch (torch/nn/parallel/distributed
 
 from __future__ import annotations
 
-from typing import Callable, Collection, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import (
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 from patcher.diagnosis.report import Report
 from patcher.message import Message, joined
 from patcher.text.listed import listed, ranks
 
 GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
-GET_DEVICE_KNOWS = (("cuda", ""), ("mlu", ""), ("mps", ""), ("npu", "0.3.0"), ("dipu", "0.7.4"), ("musa", "0.10.3"))
+GET_DEVICE_KNOWS = (
+    ("cuda", ""),
+    ("mlu", ""),
+    ("mps", ""),
+    ("npu", "0.3.0"),
+    ("dipu", "0.7.4"),
+    ("musa", "0.10.3"),
+)
 GET_DEVICE_MISSES = ("gcu", "xpu", "xla", "hpu")  # in every MMEngine: the model stays on the CPU
 VENDORS = {  # what a vendor's package adds: the kind of device, and the backend that serves it
     "torch_gcu": ("gcu", "eccl"),
@@ -32,10 +50,22 @@ VENDORS = {  # what a vendor's package adds: the kind of device, and the backend
 NO_DEVICE = ("cpu", "meta", "?")
 _IN_EVERY_TORCH = ("cuda", "xpu", "mtia")  # a module of these means nothing until it is initialised
 DDP, NONE, OTHER = "DDP", "none", "other-wrapper"
-_FAMILIES = (("FullySharded", "fsdp"), ("FSDP", "fsdp"), ("DeepSpeed", "deepspeed"), ("ColossalAI", "colossalai"))
+_FAMILIES = (
+    ("FullySharded", "fsdp"),
+    ("FSDP", "fsdp"),
+    ("DeepSpeed", "deepspeed"),
+    ("ColossalAI", "colossalai"),
+)
 _OF_COLOSSALAI = ("cuda", "npu")  # else it takes the CPU (0.4.9: accelerator/api.py)
-NOTES = (OTHER, "fsdp", "deepspeed", "colossalai")  # reported for every such wrapper: nothing is wrong
-_IMPORT = Message("import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made")
+NOTES = (
+    OTHER,
+    "fsdp",
+    "deepspeed",
+    "colossalai",
+)  # reported for every such wrapper: nothing is wrong
+_IMPORT = Message(
+    "import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made"
+)
 _ANY_DEVICE, _ONE_ID = (1, 7), (1, 9)
 
 _Item = TypeVar("_Item")
@@ -50,7 +80,11 @@ def device_names(devices: Sequence[Tuple[str, int]]) -> List[str]:
 
 def _devices_of_ids(row: Report) -> List[str]:
     """The devices that device_ids name; a bare number is a device of the kind that the parameters or the rank are on."""
-    kinds = [device.partition(":")[0] for device in device_names(row.parameters) if device not in NO_DEVICE]
+    kinds = [
+        device.partition(":")[0]
+        for device in device_names(row.parameters)
+        if device not in NO_DEVICE
+    ]
     kinds += [kind for kind, index in row.current if index is not None]
     kind = (kinds or accelerators(row) or ["device"])[0]
     return [name if ":" in name else f"{kind}:{name}" for name in row.device_ids or ()]
@@ -59,7 +93,9 @@ def _devices_of_ids(row: Report) -> List[str]:
 def accelerators(row: Report) -> List[str]:
     """The accelerators of a rank. torch.cuda is there in every torch, so it counts only where it is initialised."""
     seen = [kind for kind, index in row.current if index is not None or kind not in _IN_EVERY_TORCH]
-    return list(dict.fromkeys([*seen, *([row.get_device] if row.get_device not in ("", "cpu") else [])]))
+    return list(
+        dict.fromkeys([*seen, *([row.get_device] if row.get_device not in ("", "cpu") else [])])
+    )
 
 
 def on_cpu(row: Report) -> bool:
@@ -69,7 +105,11 @@ def on_cpu(row: Report) -> bool:
 
 def _ids_match(row: Report) -> bool:
     """Whether all parameters are on the one device that device_ids name."""
-    return bool(row.device_ids) and device_names(row.parameters) == _devices_of_ids(row) and not on_cpu(row)
+    return (
+        bool(row.device_ids)
+        and device_names(row.parameters) == _devices_of_ids(row)
+        and not on_cpu(row)
+    )
 
 
 def place(devices: Sequence[Tuple[str, int]]) -> str:
@@ -84,12 +124,16 @@ def _kinds_of(devices: Sequence[Tuple[str, int]]) -> List[str]:
 
 # what can be wrong ----------------------------------------------------------------------------------------------------
 def _moved_back(row: Report) -> Optional[Finding]:
-    was = listed([kind for kind in _kinds_of(row.before) if kind not in NO_DEVICE])  # by kind: one sentence for all ranks
+    was = listed(
+        [kind for kind in _kinds_of(row.before) if kind not in NO_DEVICE]
+    )  # by kind: one sentence for all ranks
     if not (on_cpu(row) and was):
         return None
     text = "the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU"
     moved = Message(text, was=was, place=row.site.partition(" ")[0])
-    refused = Message("{text}, where DDP refuses the device_ids", text=moved) if row.device_ids else moved
+    refused = (
+        Message("{text}, where DDP refuses the device_ids", text=moved) if row.device_ids else moved
+    )
     return refused, _to_the_device(row, was)
 
 
@@ -98,7 +142,11 @@ def _never_moved(row: Report) -> Optional[Finding]:
         return None
     idle = accelerators(row)
     text = Message("the parameters are on the CPU: the model was never moved")
-    text = Message("{text} and device_ids name a device, which DDP refuses", text=text) if row.device_ids else text
+    text = (
+        Message("{text} and device_ids name a device, which DDP refuses", text=text)
+        if row.device_ids
+        else text
+    )
     if idle and row.get_device in idle:
         hint = (
             "MMEngine's get_device() says {row.get_device} here: look for code of yours that builds the model or wraps it "
@@ -106,12 +154,16 @@ def _never_moved(row: Report) -> Optional[Finding]:
         )
         return text, Message(hint, row=row)
     if idle:
-        return Message("{text}; {kinds} stands idle", text=text, kinds=listed(idle)), _to_the_device(row, idle[0])
+        return Message(
+            "{text}; {kinds} stands idle", text=text, kinds=listed(idle)
+        ), _to_the_device(row, idle[0])
     hint = (
         "if it is to train on the CPU: {without}. If not: import the vendor's package (torch_musa, torch_npu, "
         "torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {get_device}"
     )
-    return text, Message(hint, without=_without_ids(row), DEVICE=DEVICE, get_device=_get_device(row, ""))
+    return text, Message(
+        hint, without=_without_ids(row), DEVICE=DEVICE, get_device=_get_device(row, "")
+    )
 
 
 def _to_the_device(row: Report, kind: str) -> str:
@@ -130,7 +182,9 @@ def _to_the_device(row: Report, kind: str) -> str:
 def _without_ids(row: Report) -> str:
     """How DDP gets device_ids=None, by who names them now."""
     if row.ids_from == "config":
-        return Message("the config names device_ids, and what it says wins: write device_ids=None in model_wrapper_cfg")
+        return Message(
+            "the config names device_ids, and what it says wins: write device_ids=None in model_wrapper_cfg"
+        )
     if GUARD in row.patchsets or DEVICE in row.patchsets:
         return f"sitepatch apply {DEVICE} --set device_ids=none"
     return f"sitepatch apply {GUARD}"
@@ -141,12 +195,17 @@ def _get_device(row: Report, kind: str) -> str:
     since = dict(GET_DEVICE_KNOWS).get(kind)
     if since is None:
         kinds = [
-            Message("{name} (from {since})", name=name, since=since) if since else name for name, since in GET_DEVICE_KNOWS
+            Message("{name} (from {since})", name=name, since=since) if since else name
+            for name, since in GET_DEVICE_KNOWS
         ]
         text = "get_device knows {known}; {missing} never: they become cpu"
         return Message(text, known=joined(", ", kinds), missing=", ".join(GET_DEVICE_MISSES))
     if row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
-        return Message("get_device of MMEngine {row.mmengine} does not know it; {since} does", row=row, since=since)
+        return Message(
+            "get_device of MMEngine {row.mmengine} does not know it; {since} does",
+            row=row,
+            since=since,
+        )
     known = Message("{kind} from MMEngine {since}", kind=kind, since=since) if since else kind
     text = "get_device says {said}: the package of {kind} was imported after mmengine, or sees no device. It knows {known}"
     return Message(text, said=row.get_device or "cpu", kind=kind, known=known)
@@ -164,11 +223,18 @@ def _on_several_devices(row: Report) -> Optional[Finding]:
     where = listed(kinds) if len(kinds) > 1 else Message("several {kind} devices", kind=kinds[0])
     text = _fewest(row, Message("the parameters are spread over {where}", where=where))
     if len(kinds) > 1:
-        late = Message("{text}, as they were before MMEngine moved the model: it has a `to` of its own", text=text)
-        hint = Message("DDP takes devices of one kind only: move all of the model, also what is built after it")
+        late = Message(
+            "{text}, as they were before MMEngine moved the model: it has a `to` of its own",
+            text=text,
+        )
+        hint = Message(
+            "DDP takes devices of one kind only: move all of the model, also what is built after it"
+        )
         return late if row.before == row.parameters else text, hint
     if row.device_ids:
-        return text, Message("DDP takes such a model only with device_ids=None: {without}", without=_without_ids(row))
+        return text, Message(
+            "DDP takes such a model only with device_ids=None: {without}", without=_without_ids(row)
+        )
     return text, Message("right only for a model that was split on purpose")
 
 
@@ -181,26 +247,42 @@ def _fewest(row: Report, text: Message) -> Message:
     number, total = counts.get(device, 0), sum(counts.values())
     shown = ", ".join([*names, *(["..."] if number > len(names) else [])])
     return Message(
-        "{text}: {number} of {total} on {device} ({names})", text=text, number=number, total=total, device=device, names=shown
+        "{text}: {number} of {total} on {device} ({names})",
+        text=text,
+        number=number,
+        total=total,
+        device=device,
+        names=shown,
     )
 
 
 def _ids_elsewhere(row: Report) -> Optional[Finding]:
-    if not row.device_ids or len(device_names(row.parameters)) != 1 or on_cpu(row) or _ids_match(row):
+    if (
+        not row.device_ids
+        or len(device_names(row.parameters)) != 1
+        or on_cpu(row)
+        or _ids_match(row)
+    ):
         return None
     text = Message("the parameters are on another device than device_ids name")
     if row.ids_from == "config":
-        return text, Message("the config names device_ids: write there the device of each rank, or device_ids=None")
+        return text, Message(
+            "the config names device_ids: write there the device of each rank, or device_ids=None"
+        )
     own = Message("choose the device by LOCAL_RANK before the model is moved")
     more = "{own}; sitepatch apply {DEVICE} gives DDP the device that the parameters are on, and None for xla and mps"
     return text, own if DEVICE in row.patchsets else Message(more, own=own, DEVICE=DEVICE)
 
 
 def _buffers_elsewhere(row: Report) -> Optional[Finding]:
-    if not device_names(row.parameters) or set(device_names(row.buffers)) <= set(device_names(row.parameters)):
+    if not device_names(row.parameters) or set(device_names(row.buffers)) <= set(
+        device_names(row.parameters)
+    ):
         return None
     here, there = listed(_kinds_of(row.parameters)), listed(_kinds_of(row.buffers))
-    hint = Message("a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers")
+    hint = Message(
+        "a tensor that was registered after the model was moved, or moved by hand; DDP broadcasts the buffers"
+    )
     if there == here:
         return Message("buffers are on another device than the parameters"), hint
     return Message("the parameters are on {here}, buffers on {there}", here=here, there=there), hint
@@ -216,7 +298,12 @@ def family(row: Report) -> str:
 def _ids_for_cuda(row: Report) -> Optional[Finding]:
     old = () < version_numbers(row.torch) < _ANY_DEVICE
     kinds = _kinds_of(row.parameters)
-    if not row.device_ids or len(device_names(row.parameters)) != 1 or not old or kinds[0] in (*NO_DEVICE, "cuda"):
+    if (
+        not row.device_ids
+        or len(device_names(row.parameters)) != 1
+        or not old
+        or kinds[0] in (*NO_DEVICE, "cuda")
+    ):
         return None
     text = "DDP of torch {row.torch} takes device_ids for CUDA alone, and refuses them for {kind}"
     return Message(text, row=row, kind=kinds[0]), _without_ids(row)
@@ -232,15 +319,27 @@ def _several_ids(row: Report) -> Optional[Finding]:
 def _not_distributed(row: Report) -> Optional[Finding]:
     if family(row) != NONE or (row.world_size or 1) < 2:
         return None
-    text = Message("not distributed: nothing is wrapped, and each of the {row.world_size} processes trains alone", row=row)
-    return text, Message("MMEngine is told of the launcher by launcher='pytorch' in the config, or --launcher pytorch")
+    text = Message(
+        "not distributed: nothing is wrapped, and each of the {row.world_size} processes trains alone",
+        row=row,
+    )
+    return text, Message(
+        "MMEngine is told of the launcher by launcher='pytorch' in the config, or --launcher pytorch"
+    )
 
 
 def _no_accelerator(row: Report) -> Optional[Finding]:
-    if family(row) != "fsdp" or not set(_kinds_of(row.parameters)) <= set(NO_DEVICE) or accelerators(row):
+    if (
+        family(row) != "fsdp"
+        or not set(_kinds_of(row.parameters)) <= set(NO_DEVICE)
+        or accelerators(row)
+    ):
         return None
     where = place(row.parameters)
-    text = Message("FSDP needs an accelerator, and torch knows none; the parameters are on {where}", where=where)
+    text = Message(
+        "FSDP needs an accelerator, and torch knows none; the parameters are on {where}",
+        where=where,
+    )
     return text, Message("{imported}; on the CPU take DDPStrategy", imported=_IMPORT)
 
 
@@ -249,10 +348,16 @@ def _accelerator_unused(row: Report) -> Optional[Finding]:
     if not there or kind == "fsdp":
         return None
     if kind == "deepspeed" and row.deepspeed == "cpu":
-        text = Message("DeepSpeed's own accelerator is cpu, and {kinds} stands idle", kinds=listed(there))
+        text = Message(
+            "DeepSpeed's own accelerator is cpu, and {kinds} stands idle", kinds=listed(there)
+        )
         return text, Message("the variable DS_ACCELERATOR, or the vendor's DeepSpeed")
     if kind == "colossalai" and not set(there) & set(_OF_COLOSSALAI):
-        text = Message("ColossalAI knows {known}, and {kinds} stands idle", known=listed(_OF_COLOSSALAI), kinds=listed(there))
+        text = Message(
+            "ColossalAI knows {known}, and {kinds} stands idle",
+            known=listed(_OF_COLOSSALAI),
+            kinds=listed(there),
+        )
         return text, Message("the vendor's ColossalAI, or another strategy")
     return None if row.device_ids or kind in ("deepspeed", "colossalai") else _never_moved(row)
 
@@ -260,14 +365,23 @@ def _accelerator_unused(row: Report) -> Optional[Finding]:
 def _wrapper_note(row: Report) -> Finding:
     here = Message("the parameters are on {where}", where=place(row.parameters))
     if family(row) == "fsdp":
-        device = Message("the device that device_id names" if row.device_ids else "the accelerator that torch knows")
+        device = Message(
+            "the device that device_id names"
+            if row.device_ids
+            else "the accelerator that torch knows"
+        )
         return Message("{here}; FSDP shards them on {device}", here=here, device=device), ""
     if family(row) == "deepspeed":
         own = Message("its own accelerator")
         own = Message("its own accelerator, {row.deepspeed}", row=row) if row.deepspeed else own
-        return Message("{here}; DeepSpeed moves them to the device of {own}", here=here, own=own), ""
+        return Message(
+            "{here}; DeepSpeed moves them to the device of {own}", here=here, own=own
+        ), ""
     if family(row) == "colossalai":
-        return Message("{here}; ColossalAI's booster moves them to the device of its own accelerator", here=here), ""
+        return Message(
+            "{here}; ColossalAI's booster moves them to the device of its own accelerator",
+            here=here,
+        ), ""
     text = "the model is wrapped in {wrapper}, which is not DDP: only where its parameters are was seen"
     hint = Message("nothing is said of what that wrapper itself refuses")
     return Message(text, wrapper=row.wrapper or Message("a wrapper")), hint
@@ -275,10 +389,15 @@ def _wrapper_note(row: Report) -> Finding:
 
 # what holds for ranks -------------------------------------------------------------------------------------------------
 READY = "ready"
-_VISIBLE = {"npu": "ASCEND_RT_VISIBLE_DEVICES", "gcu": "TOPS_VISIBLE_DEVICES"}  # else the kind in capitals
+_VISIBLE = {
+    "npu": "ASCEND_RT_VISIBLE_DEVICES",
+    "gcu": "TOPS_VISIBLE_DEVICES",
+}  # else the kind in capitals
 _ONE_FOR_ALL = ("xla", "hpu")  # every process numbers its own devices from 0
 _REFUSED = (
-    Message("the parameters are on the right device, and a refusal of device_ids is in the log all the same"),
+    Message(
+        "the parameters are on the right device, and a refusal of device_ids is in the log all the same"
+    ),
     Message(
         "from torch 1.7 on DDP refuses them only for parameters on the CPU or on several devices: it was another model, or "
         "one that you wrap yourself; the traceback above the refusal says where"
@@ -289,12 +408,17 @@ _UNMATERIALISED = (
     Message("they are on the meta device: materialise them first"),
 )
 _UNTRAINABLE = Message("no parameter asks for a gradient"), Message("DDP refuses such a model")
-_UNKNOWN_IDS = Message("device_ids could not be worked out"), Message("LOCAL_RANK is not set: start the ranks by torchrun")
+_UNKNOWN_IDS = (
+    Message("device_ids could not be worked out"),
+    Message("LOCAL_RANK is not set: start the ranks by torchrun"),
+)
 _UNREADABLE = (
     Message("the model could not be read completely"),
     Message("listing its parameters raises: see its named_parameters"),
 )
-_Check = Tuple[str, Optional[str], Callable[[Report], Optional[Finding]]]  # a code, the wrapper that it is about, what holds
+_Check = Tuple[
+    str, Optional[str], Callable[[Report], Optional[Finding]]
+]  # a code, the wrapper that it is about, what holds
 _GRAVER: Tuple[_Check, ...] = (
     ("moved-back", None, _moved_back),
     ("cpu-with-device-ids", DDP, lambda row: _never_moved(row) if row.device_ids else None),
@@ -309,8 +433,16 @@ _GRAVER: Tuple[_Check, ...] = (
     ("buffers-elsewhere", None, _buffers_elsewhere),
 )
 _LESSER: Tuple[_Check, ...] = (
-    ("not-materialised", DDP, lambda row: _UNMATERIALISED if "meta" in device_names(row.parameters) else None),
-    ("no-trainable-parameters", DDP, lambda row: _UNTRAINABLE if row.is_complete and row.trainable == 0 else None),
+    (
+        "not-materialised",
+        DDP,
+        lambda row: _UNMATERIALISED if "meta" in device_names(row.parameters) else None,
+    ),
+    (
+        "no-trainable-parameters",
+        DDP,
+        lambda row: _UNTRAINABLE if row.is_complete and row.trainable == 0 else None,
+    ),
     ("device-ids-unknown", None, lambda row: None if row.knows_ids else _UNKNOWN_IDS),
     ("model-unreadable", None, lambda row: None if row.is_complete else _UNREADABLE),
     *((kind, kind, _wrapper_note) for kind in NOTES),
@@ -340,18 +472,30 @@ def verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
     """The code of the most important one of these conclusions that is about a rank, READY where none is."""
     if row.rank is None:  # what holds for it is known by itself alone
         conclusions = _checked(_GRAVER + _LESSER, [row])
-    codes = [conclusion.code for conclusion in conclusions if row.rank is None or row.rank in conclusion.ranks]
+    codes = [
+        conclusion.code
+        for conclusion in conclusions
+        if row.rank is None or row.rank in conclusion.ranks
+    ]
     return (codes or [READY])[0]
 
 
-def _checked(checks: Iterable[_Check], rows: Sequence[Report], refused: Refused = ()) -> List[Conclusion]:
+def _checked(
+    checks: Iterable[_Check], rows: Sequence[Report], refused: Refused = ()
+) -> List[Conclusion]:
     """What holds for each of some ranks by itself: a conclusion for each message, with the ranks that it is about."""
     conclusions = []
     for code, wrapper, examine in checks:
         asked = [row for row in rows if wrapper in (None, family(row))]
-        asked = [row for row in asked if code != "refused" or row.rank in refused or None in refused]
+        asked = [
+            row for row in asked if code != "refused" or row.rank in refused or None in refused
+        ]
         groups = groups_by(asked, examine)
-        conclusions += [Conclusion(code, _ranks(group), *finding) for finding, group in groups.items() if finding]
+        conclusions += [
+            Conclusion(code, _ranks(group), *finding)
+            for finding, group in groups.items()
+            if finding
+        ]
     return conclusions
 
 
@@ -372,32 +516,52 @@ def _card(row: Report) -> Optional[Tuple[object, ...]]:
         return None
     visible = dict(row.visible)
     chosen = [visible.get(_VISIBLE.get(kind, f"{kind.upper()}_VISIBLE_DEVICES"), "")]
-    if kind == "cuda":  # ROCm's HIP numbers what is left by ROCR; both are unset where the cards are NVIDIA's
-        chosen = [visible.get("HIP_VISIBLE_DEVICES") or chosen[0], visible.get("ROCR_VISIBLE_DEVICES", "")]
+    if (
+        kind == "cuda"
+    ):  # ROCm's HIP numbers what is left by ROCR; both are unset where the cards are NVIDIA's
+        chosen = [
+            visible.get("HIP_VISIBLE_DEVICES") or chosen[0],
+            visible.get("ROCR_VISIBLE_DEVICES", ""),
+        ]
     for cards in chosen:
         seen = [card.strip() for card in cards.split(",")] if cards else []
         index = seen[int(index)] if index.isdigit() and int(index) < len(seen) else index
-    first = row.rank - row.local_rank if row.rank is not None and row.local_rank is not None else None
+    first = (
+        row.rank - row.local_rank if row.rank is not None and row.local_rank is not None else None
+    )
     return row.host, first, kind, index
 
 
 def _same_device(rows: Sequence[Report]) -> List[Conclusion]:
     shared = [group for card, group in groups_by(rows, _card).items() if card and len(group) > 1]
-    hint = Message("each process must choose its own device by LOCAL_RANK before the model is moved")
+    hint = Message(
+        "each process must choose its own device by LOCAL_RANK before the model is moved"
+    )
     if not all(row.host for group in shared for row in group):
         hint = Message("{hint}. Well if each rank sees one card only", hint=hint)
     text = "{number} ranks of one machine are on {device}"
-    texts = [Message(text, number=len(group), device=device_names(group[0].parameters)[0]) for group in shared]
-    return [Conclusion("same-device", _ranks(group), text, hint) for group, text in zip(shared, texts)]
+    texts = [
+        Message(text, number=len(group), device=device_names(group[0].parameters)[0])
+        for group in shared
+    ]
+    return [
+        Conclusion("same-device", _ranks(group), text, hint) for group, text in zip(shared, texts)
+    ]
 
 
 _FACTS: Tuple[Tuple[str, Callable[[Report], str]], ...] = (  # that must be the same for all ranks
     (Message("the kind of device"), lambda row: place(row.parameters)),
-    (Message("the number of parameters"), lambda row: str(sum(count for _, count in row.parameters))),
+    (
+        Message("the number of parameters"),
+        lambda row: str(sum(count for _, count in row.parameters)),
+    ),
     (Message("the number of buffers"), lambda row: str(sum(count for _, count in row.buffers))),
     (Message("how many parameters ask for a gradient"), lambda row: str(row.trainable)),
     ("device_ids", lambda row: Message("given") if row.device_ids else Message("none")),
-    (Message("the wrapper"), lambda row: Message("{wrapper} in {row.site}", wrapper=row.wrapper or "DDP", row=row)),
+    (
+        Message("the wrapper"),
+        lambda row: Message("{wrapper} in {row.site}", wrapper=row.wrapper or "DDP", row=row),
+    ),
     (Message("the model"), lambda row: row.model),
     ("WORLD_SIZE", lambda row: str(row.world_size)),
 )
@@ -406,13 +570,18 @@ _FACTS: Tuple[Tuple[str, Callable[[Report], str]], ...] = (  # that must be the 
 def _differ(rows: Sequence[Report]) -> List[Conclusion]:
     """Where ranks differ in what must be the same for all; the conclusion names those that are not like the most."""
     conclusions = []
-    hint = Message("every rank must build the same model and wrap it in the same way, or DDP stops or hangs")
+    hint = Message(
+        "every rank must build the same model and wrap it in the same way, or DDP stops or hangs"
+    )
     for name, fact in _FACTS:
         ordered = sorted(groups_by(rows, fact).items(), key=lambda pair: -len(pair[1]))
         if len(ordered) > 1:
             is_tie = len(ordered[0][1]) == len(ordered[1][1])
             odd = [row for _, group in ordered[0 if is_tie else 1 :] for row in group]
-            values = [Message("{value} on {ranks}", value=value, ranks=_called(group)) for value, group in ordered[:4]]
+            values = [
+                Message("{value} on {ranks}", value=value, ranks=_called(group))
+                for value, group in ordered[:4]
+            ]
             values += [Message("...")] if ordered[4:] else []
             text = Message("{name} differs: {values}", name=name, values=joined("; ", values))
             conclusions.append(Conclusion("ranks-differ", _ranks(odd), text, hint))
@@ -425,8 +594,15 @@ def _missing(rows: Sequence[Report]) -> List[Conclusion]:
     unnamed = sum(row.rank is None for row in rows)
     if not missing or (unnamed and len(missing) <= unnamed):
         return []
-    text = Message("no report from {ranks}; {number} of {size} reported", ranks=ranks(missing), number=len(rows), size=size)
-    hint = Message("they ended before the wrapping, or were ended by the launcher, or their logs are not among those read")
+    text = Message(
+        "no report from {ranks}; {number} of {size} reported",
+        ranks=ranks(missing),
+        number=len(rows),
+        size=size,
+    )
+    hint = Message(
+        "they ended before the wrapping, or were ended by the launcher, or their logs are not among those read"
+    )
     return [Conclusion("missing", tuple(missing), text, hint)]
 
 

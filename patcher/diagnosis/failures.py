@@ -16,28 +16,43 @@ from patcher.diagnosis.words import rank_of_line
 from patcher.text.terminal import clip, printable_bytes
 
 TRACEBACK = b"Traceback (most recent call last)"  # without the colon in a notebook
-CHAINED = (b"The above exception was the direct cause of the following", b"During handling of the above exception, another")
+CHAINED = (
+    b"The above exception was the direct cause of the following",
+    b"During handling of the above exception, another",
+)
 _WATCHDOG = b"Watchdog caught collective operation timeout: Work"  # of NCCL, which then ends the rank without a traceback
 _FIRST, _OTHERS = (b"Root Cause (first observed failure):", b"Root Cause:"), b"Failures:"
 _BELOW = b"Other Failures:"
 _FRAME_MARK = b'", line '
 MARKS = (TRACEBACK, _WATCHDOG, _OTHERS, *_FIRST, *CHAINED, _FRAME_MARK)
 _FRAME = re.compile(rb'File \\?"([^"]+?)\\?", line (\d+)(?:, in ([^\s\\]+))?')
-_FIELD = re.compile(rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?")
+_FIELD = re.compile(
+    rb"\b(time|host|rank|exitcode|error_file|traceback|msg) *: (\S+?)(?=\\n|\s|$)(?:.* \((SIG\w+)\))?"
+)
 _RECORDED = re.compile(  # torch 1.9: all that the error file has
     rb"""msg: \\?"\{'message': \\?(["'])(.*?)\\?\1, 'extraInfo': """
 )
-_INSTALLED = re.compile(r"-packages/|/lib/python3|^<")  # files of packages, of Python itself, and frozen ones
+_INSTALLED = re.compile(
+    r"-packages/|/lib/python3|^<"
+)  # files of packages, of Python itself, and frozen ones
 _LAST_FIELDS, _ENTRY = ("traceback", "msg"), 12  # lines of an entry
 _NONE = "<N/A>"
 OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
-_RAISED = re.compile(rb"(?:\w+\.)*(?:_*[A-Z]\w*|\w*(?:error|timeout))(?::|\s*$|\\n)")  # how the line of an exception begins
+_RAISED = re.compile(
+    rb"(?:\w+\.)*(?:_*[A-Z]\w*|\w*(?:error|timeout))(?::|\s*$|\\n)"
+)  # how the line of an exception begins
 _MOST, _CUT = 5000, 50  # lines of a traceback, and of one whose beginning is not in the log
 _KEPT = 1000  # ranks of which the last traceback is kept, entries of a summary, and summaries
-_AFTER_RAISING = (0, -6, -15)  # how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
+_AFTER_RAISING = (
+    0,
+    -6,
+    -15,
+)  # how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
 _SHOWN = 300  # columns
 _GRACE = 30  # seconds after which torchrun kills what it has told to end
-_WHILE_ENDING = re.compile(r"^KeyboardInterrupt|killed by signal: Terminated")  # what a rank raises that is being ended
+_WHILE_ENDING = re.compile(
+    r"^KeyboardInterrupt|killed by signal: Terminated"
+)  # what a rank raises that is being ended
 
 
 class Traceback(NamedTuple):
@@ -90,7 +105,10 @@ class _Open:
     """A traceback that is being read: its best frame so far, and the column of its lines once a frame has shown it."""
 
     def __init__(self, entry: Optional[Tuple[List[Failure], int]] = None) -> None:
-        self.entry, self._column = entry, -1  # the summary in which it is, and the place of its rank there
+        self.entry, self._column = (
+            entry,
+            -1,
+        )  # the summary in which it is, and the place of its rank there
         self.at, self._own = "", False
 
     def add_frame(self, frame: Match[bytes]) -> None:
@@ -106,7 +124,9 @@ class _Open:
             self._column = max(0, frame.start() - 2)
             self.add_frame(frame)
         elif self._column >= 0 and _RAISED.match(line, self._column):
-            return line[self._column :].partition(b'\\n"')[0]  # of a line that docker keeps as a JSON string
+            return line[self._column :].partition(b'\\n"')[
+                0
+            ]  # of a line that docker keeps as a JSON string
         return b""
 
 
@@ -120,7 +140,9 @@ class FailureReader:
 
     def __init__(self, name: str, rank: Optional[int]) -> None:
         self._name, self._rank = name, rank
-        self.summaries: List[List[Failure]] = []  # of each the last is the one that torchrun saw first
+        self.summaries: List[
+            List[Failure]
+        ] = []  # of each the last is the one that torchrun saw first
         self.tracebacks: Dict[Optional[int], Traceback] = {}
         self._line = 1
         self._open: Dict[Optional[int], _Open] = {}
@@ -148,7 +170,11 @@ class FailureReader:
         """
         self._line = number
         marks = [mark for mark in MARKS if mark in line]
-        return self._read(line, min(marks, key=line.find, default=b"")) if marks or self.reads_on else None
+        return (
+            self._read(line, min(marks, key=line.find, default=b""))
+            if marks or self.reads_on
+            else None
+        )
 
     def _read(self, line: bytes, mark: bytes) -> Optional[Traceback]:
         named = rank_of_line(line)
@@ -160,7 +186,9 @@ class FailureReader:
         entry = None if self._summary is None else self._add_field(line, self._summary)
         recorded = _RECORDED.search(line) if entry else None
         if mark == _OTHERS or mark in _FIRST:
-            self._begin_entries(is_first=mark != _OTHERS, below=_BELOW in line and self._line <= self._entry_until)
+            self._begin_entries(
+                is_first=mark != _OTHERS, below=_BELOW in line and self._line <= self._entry_until
+            )
         elif mark in CHAINED:
             self.tracebacks.pop(rank, None)
         elif mark == _WATCHDOG:
@@ -170,9 +198,13 @@ class FailureReader:
             for frame in _FRAME.finditer(line, recorded.end()):
                 traceback.add_frame(frame)
             return self._end(None, recorded.group(2), traceback)
-        elif (mark == TRACEBACK or (mark and rank not in self._open)) and (rank in self._open or len(self._open) < _KEPT):
+        elif (mark == TRACEBACK or (mark and rank not in self._open)) and (
+            rank in self._open or len(self._open) < _KEPT
+        ):
             self._open[rank] = _Open(entry)
-            self._until = max(self._until, self._line + (_MOST if TRACEBACK + b":" in line else _CUT))
+            self._until = max(
+                self._until, self._line + (_MOST if TRACEBACK + b":" in line else _CUT)
+            )
         if mark != TRACEBACK and rank in self._open:
             error = self._open[rank].error_in(line)
             return self._end(rank, error, self._open.pop(rank)) if error else None
@@ -194,9 +226,15 @@ class FailureReader:
         """Begin with a summary, with that part of it which has the rank that failed first, or with one `below` that."""
         begun = self._summary if is_first and self._summary is not self._ended else None
         self._summary = self._ended if below else begun or []
-        self._fields, self._is_first, self._entry_until = {"line": str(self._line)}, is_first, self._line + _ENTRY
+        self._fields, self._is_first, self._entry_until = (
+            {"line": str(self._line)},
+            is_first,
+            self._line + _ENTRY,
+        )
 
-    def _add_field(self, line: bytes, summary: List[Failure]) -> Optional[Tuple[List[Failure], int]]:
+    def _add_field(
+        self, line: bytes, summary: List[Failure]
+    ) -> Optional[Tuple[List[Failure], int]]:
         """Take a line of a summary; with the last one of an entry its place, as the rank's traceback may begin there."""
         field = _FIELD.search(line)
         if not field:
@@ -207,7 +245,9 @@ class FailureReader:
             return None
         fields, self._fields = self._fields, {"line": str(self._line)}
         self._entry_until = self._line + (_MOST if TRACEBACK in line else _ENTRY)
-        if not re.fullmatch(r"\d{1,7}", fields.get("rank", "")) or (len(summary) >= _KEPT and not self._is_first):
+        if not re.fullmatch(r"\d{1,7}", fields.get("rank", "")) or (
+            len(summary) >= _KEPT and not self._is_first
+        ):
             return None
         code, error_file = fields.get("exitcode", ""), fields.get("error_file", _NONE)
         failure = Failure(
@@ -228,7 +268,10 @@ class FailureReader:
 
     def _end_summary(self, summary: List[Failure]) -> None:
         summary[:] = with_tracebacks(summary, [self.tracebacks])
-        for rank in (None, *(failure.rank for failure in summary)):  # a later run in this log has its own
+        for rank in (
+            None,
+            *(failure.rank for failure in summary),
+        ):  # a later run in this log has its own
             self.tracebacks.pop(rank, None)
         if len(self.summaries) < _KEPT:
             self.summaries.append(summary)
@@ -251,7 +294,9 @@ def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]
     return [*ended, _with_traceback(first, (first.rank, *unnamed), tracebacks)]
 
 
-def _with_traceback(failure: Failure, ranks: Sequence[Optional[int]], tracebacks: Sequence[Tracebacks]) -> Failure:
+def _with_traceback(
+    failure: Failure, ranks: Sequence[Optional[int]], tracebacks: Sequence[Tracebacks]
+) -> Failure:
     """The failure with the traceback of the first of these ranks that has one, unless logs contradict each other about it."""
     if failure.error or min(failure.exitcode or 0, 0) not in _AFTER_RAISING:
         return failure
@@ -270,7 +315,9 @@ class Meaning(Enum):
 
 
 def first_failures(
-    summaries: Sequence[Sequence[Failure]], tracebacks: Sequence[Tracebacks], meaning: Callable[[str], Meaning]
+    summaries: Sequence[Sequence[Failure]],
+    tracebacks: Sequence[Tracebacks],
+    meaning: Callable[[str], Meaning],
 ) -> Tuple[Failure, ...]:
     """The failures that began what the summaries tell: the earliest first, then ranks that waited for one that is not known.
 
@@ -286,16 +333,27 @@ def first_failures(
     silent = {rank for of_ranks in tracebacks for rank in of_ranks if rank is not None} - told
     unseen = Failure(0, host="", time="", exitcode=None, signal="", error_file="", log="", line=0)
     # ranks with a traceback of which no summary tells: those of a machine of which the launcher's log is not here
-    elsewhere = [_with_traceback(unseen._replace(rank=rank), (rank,), tracebacks) for rank in sorted(silent)]
+    elsewhere = [
+        _with_traceback(unseen._replace(rank=rank), (rank,), tracebacks) for rank in sorted(silent)
+    ]
     causes: List[Failure] = []
     for summary in summaries:
         *others, first = with_tracebacks(summary, tracebacks)
         causes += _causes(first, [*others, *elsewhere], meaning)
-    once = {failure._replace(log="", line=0): failure for failure in reversed(causes)}  # two logs may hold one summary
-    return tuple(sorted(once.values(), key=lambda each: (each.waited and not each.late, each.time, each.log, each.line)))
+    once = {
+        failure._replace(log="", line=0): failure for failure in reversed(causes)
+    }  # two logs may hold one summary
+    return tuple(
+        sorted(
+            once.values(),
+            key=lambda each: (each.waited and not each.late, each.time, each.log, each.line),
+        )
+    )
 
 
-def _causes(first: Failure, others: Sequence[Failure], meaning: Callable[[str], Meaning]) -> List[Failure]:
+def _causes(
+    first: Failure, others: Sequence[Failure], meaning: Callable[[str], Meaning]
+) -> List[Failure]:
     """Those of the others for which the first one waited; else the first one itself.
 
     Where several have raised the same, one of them stands for all.
@@ -304,11 +362,18 @@ def _causes(first: Failure, others: Sequence[Failure], meaning: Callable[[str], 
         return [first]
     own = [failure for failure in others if _failed_by_itself(failure, first, meaning)]
     if own:
-        causes = {(each.error, each.at) if each.error else (each.signal, each.exitcode): each for each in reversed(own)}
+        causes = {
+            (each.error, each.at) if each.error else (each.signal, each.exitcode): each
+            for each in reversed(own)
+        }
         return [failure._replace(victim=first.rank) for failure in reversed(list(causes.values()))]
     timed_out = any(meaning(failure.error) == Meaning.TIMED_OUT for failure in (first, *others))
     silent = [failure for failure in others if not failure.error]
-    late = [failure.rank for failure in silent if failure.signal == "SIGTERM" or _was_killed_late(failure, first)]
+    late = [
+        failure.rank
+        for failure in silent
+        if failure.signal == "SIGTERM" or _was_killed_late(failure, first)
+    ]
     return [first._replace(waited=True, late=tuple(sorted(late)) if timed_out else ())]
 
 
@@ -316,8 +381,14 @@ def _failed_by_itself(failure: Failure, first: Failure, meaning: Callable[[str],
     if failure.error:
         return meaning(failure.error) == Meaning.OWN and not _WHILE_ENDING.search(failure.error)
     if failure.signal:
-        return failure.signal not in ("SIGTERM", "SIGABRT", "SIGINT") and not _was_killed_late(failure, first)
-    return failure.exitcode not in (None, 0, 1)  # Python ends with 1 after any exception, also of a rank that waited
+        return failure.signal not in ("SIGTERM", "SIGABRT", "SIGINT") and not _was_killed_late(
+            failure, first
+        )
+    return failure.exitcode not in (
+        None,
+        0,
+        1,
+    )  # Python ends with 1 after any exception, also of a rank that waited
 
 
 def _was_killed_late(failure: Failure, first: Failure) -> bool:
@@ -325,7 +396,9 @@ def _was_killed_late(failure: Failure, first: Failure) -> bool:
     if failure.signal != "SIGKILL":
         return False
     try:
-        ended, seen = (datetime.fromisoformat(each.time.replace("_", " ")) for each in (failure, first))
+        ended, seen = (
+            datetime.fromisoformat(each.time.replace("_", " ")) for each in (failure, first)
+        )
     except ValueError:
         return False
     return (ended - seen).total_seconds() > _GRACE / 2

@@ -22,7 +22,11 @@ _FORMAT = re.compile(  # what a file begins with that is no plain text
     rb"(?P<tar>.{257}ustar)|(?P<UTF_16>(?:\xff\xfe|\xfe\xff)[^\0]*\0)",
     re.DOTALL,
 )
-_DAMAGE = (OSError, EOFError, zlib.error)  # what reading a log raises that is damaged, or on a disk that fails
+_DAMAGE = (
+    OSError,
+    EOFError,
+    zlib.error,
+)  # what reading a log raises that is damaged, or on a disk that fails
 
 
 def log_files(words: Sequence[str]) -> List[str]:
@@ -39,7 +43,11 @@ def log_files(words: Sequence[str]) -> List[str]:
 
     for word in words:
         if Path(word).is_dir():
-            below = [Path(top) / name for top, _, names in os.walk(word, onerror=refused) for name in names]
+            below = [
+                Path(top) / name
+                for top, _, names in os.walk(word, onerror=refused)
+                for name in names
+            ]
             files += sorted(str(path) for path in below if path.is_file())
         else:
             files.append(word)
@@ -49,7 +57,9 @@ def log_files(words: Sequence[str]) -> List[str]:
         elif path != STDIN and not os.access(path, os.R_OK):
             refused(OSError(0, "", path))
     if wrong:
-        raise UsageError(joined("\n", wrong), "name logs, directories of logs, or - to pipe or paste a text")
+        raise UsageError(
+            joined("\n", wrong), "name logs, directories of logs, or - to pipe or paste a text"
+        )
     return list(dict.fromkeys(files))
 
 
@@ -71,7 +81,10 @@ def packed_by(path: str) -> str:
 
 
 def read_log(
-    name: str, stream: BinaryIO, patterns: Sequence[str] = (), progress: Callable[[int], None] = lambda size: None
+    name: str,
+    stream: BinaryIO,
+    patterns: Sequence[str] = (),
+    progress: Callable[[int], None] = lambda size: None,
 ) -> Log:
     """Read a log to its end; one that is compressed by gzip is read through it.
 
@@ -85,11 +98,16 @@ def read_log(
     peek = getattr(stream, "peek", None)
     if peek and bytes(peek(len(_GZIP))).startswith(_GZIP):
         stream = cast(BinaryIO, gzip.GzipFile(mode="rb", fileobj=stream))
-    read = getattr(stream, "read1", stream.read)  # a pipe gives what it has: progress is shown as it comes
+    read = getattr(
+        stream, "read1", stream.read
+    )  # a pipe gives what it has: progress is shown as it comes
     try:
         piece = read(PIECE)
         if how := _format(piece):
-            reader.problem = Message("its format is {how}, which is not read: unpack it into a pipe, as plain text", how=how)
+            reader.problem = Message(
+                "its format is {how}, which is not read: unpack it into a pipe, as plain text",
+                how=how,
+            )
         while piece:
             reader.feed(piece)
             progress(len(piece))

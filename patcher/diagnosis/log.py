@@ -12,10 +12,30 @@ from collections import Counter
 from copy import deepcopy
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
-from patcher.diagnosis.failures import CHAINED, MARKS, OF_LAUNCHER, TRACEBACK, Failure, FailureReader, Tracebacks, shown
+from patcher.diagnosis.failures import (
+    CHAINED,
+    MARKS,
+    OF_LAUNCHER,
+    TRACEBACK,
+    Failure,
+    FailureReader,
+    Tracebacks,
+    shown,
+)
 from patcher.diagnosis.lines import LONGEST_PARAGRAPH, Blocks, Line, begins, paragraphs
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
-from patcher.diagnosis.signs import ABOUT, EXAMPLE, EXCEPTION, KNOWN, LOGGED, RETRIED, Sign, SignReader, devices_in, numberless
+from patcher.diagnosis.signs import (
+    ABOUT,
+    EXAMPLE,
+    EXCEPTION,
+    KNOWN,
+    LOGGED,
+    RETRIED,
+    Sign,
+    SignReader,
+    devices_in,
+    numberless,
+)
 from patcher.diagnosis.words import rank_of_file, rank_of_line, shape
 from patcher.text.terminal import clip, printable_bytes, width
 
@@ -29,7 +49,20 @@ _SHOWN = 300  # columns of a line that is shown
 _OWN = (  # the words with which a finding begins that `diagnose` has written
     *("applicable", "applied", "upstream", "not needed", "absent", "does not fit", "unknown"),
     *("advice", "follows", "not known", "failed", "waited", "late"),
-    *("可应用", "已应用", "上游已有", "不需要", "未安装", "不适用", "未知", "建议", "连带", "失败", "等待", "未到"),
+    *(
+        "可应用",
+        "已应用",
+        "上游已有",
+        "不需要",
+        "未安装",
+        "不适用",
+        "未知",
+        "建议",
+        "连带",
+        "失败",
+        "等待",
+        "未到",
+    ),
 )
 _OWN_BEGINS = tuple(f"{word}  ".encode() for word in _OWN)
 
@@ -62,7 +95,9 @@ class Sighting(NamedTuple):
     @property
     def about(self) -> str:
         """What an error is about as far as its words say, "" where they do not."""
-        return next((subject for subject, words in ABOUT if re.search(words, self.text, re.IGNORECASE)), "")
+        return next(
+            (subject for subject, words in ABOUT if re.search(words, self.text, re.IGNORECASE)), ""
+        )
 
 
 class Log(NamedTuple):
@@ -109,7 +144,9 @@ class LogReader:
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
         self._signs, self._blocks = SignReader(patterns), Blocks()
-        self._settled: Dict[bytes, Tuple[_Key, ...]] = {}  # what is to be counted of lines that are paragraphs, by their shape
+        self._settled: Dict[
+            bytes, Tuple[_Key, ...]
+        ] = {}  # what is to be counted of lines that are paragraphs, by their shape
         self._known: Dict[bytes, Sequence[Sign]] = {}  # what paragraphs show, by their shape
         self._held: Sequence[Line] = ()  # the last paragraph, which may go on
         self._rank = rank_of_file(name)
@@ -135,7 +172,12 @@ class LogReader:
             self._end_paragraph()
             # what is pasted may end within a traceback
             for rank, at in self._failures.places.items() if not self._seen else ():
-                self._note(Sighting(EXCEPTION, at, f"{shown(TRACEBACK)}:", at, self.name, self._blocks.total), rank)
+                self._note(
+                    Sighting(
+                        EXCEPTION, at, f"{shown(TRACEBACK)}:", at, self.name, self._blocks.total
+                    ),
+                    rank,
+                )
 
     def _reads_on(self, number: int) -> bool:
         """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""
@@ -154,11 +196,16 @@ class LogReader:
                 self._held = [Line(number + len(texts) - 1, texts[-1], False)]
                 return
         unknown = b"\n".join([text for text, keys in zip(texts, settled) if keys != ()])
-        words, reads_on = self._signs.words_in(_text(self._held) + b"\n" + unknown), self._reads_on(number)
+        words, reads_on = (
+            self._signs.words_in(_text(self._held) + b"\n" + unknown),
+            self._reads_on(number),
+        )
         if words:
             self._devices |= devices_in(unknown)
         elif not reads_on:
-            for alike in set(shapes) if len(set(shapes)) <= _FEW else ():  # else hardly any comes again
+            for alike in (
+                set(shapes) if len(set(shapes)) <= _FEW else ()
+            ):  # else hardly any comes again
                 if begins(alike) and b"\r" not in alike:
                     _keep(self._settled, alike, ())
             texts, number = texts[-_TAIL:], number + max(0, len(texts) - _TAIL)
@@ -179,7 +226,9 @@ class LogReader:
         self._is_own = line.text.startswith(_OWN_BEGINS) or (self._is_own and line.text[:1] == b" ")
         return not self._is_own
 
-    def _recount(self, texts: Sequence[bytes], settled: Sequence[Optional[Tuple[_Key, ...]]]) -> None:
+    def _recount(
+        self, texts: Sequence[bytes], settled: Sequence[Optional[Tuple[_Key, ...]]]
+    ) -> None:
         """Count once more what is in lines of which all is known."""
         for text, keys in zip(texts, settled):
             if keys:
@@ -219,7 +268,10 @@ class LogReader:
                 self._withdraw(number - _AGAIN)
             if ended and number > self._told and not ended.error.startswith(OF_LAUNCHER):
                 key = EXCEPTION, numberless(ended.error) + ended.at
-                self._note(Sighting(*key, ended.error, ended.at, self.name, number, patterns=patterns), self._rank_of(text))
+                self._note(
+                    Sighting(*key, ended.error, ended.at, self.name, number, patterns=patterns),
+                    self._rank_of(text),
+                )
             for sign in signs:
                 if sign.row == row and (sign.kind == KNOWN or not ended):
                     self._see(sign, lines, patterns)
@@ -227,9 +279,13 @@ class LogReader:
     def _see(self, sign: Sign, lines: Sequence[Line], patterns: Tuple[str, ...]) -> None:
         """Note a pattern, or an error that no traceback ends in."""
         number, line, _ = lines[sign.row]
-        sighting = Sighting(sign.kind, sign.key, shown(line[sign.begin : sign.end]), "", self.name, number)
+        sighting = Sighting(
+            sign.kind, sign.key, shown(line[sign.begin : sign.end]), "", self.name, number
+        )
         if sign.key == REFUSAL:
-            ranks = [rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None]
+            ranks = [
+                rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None
+            ]
             refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
             self._refusals += [refusal] if len(self._refusals) < _KEPT else []
         elif sign.is_spoken or number <= self._told:
@@ -237,7 +293,9 @@ class LogReader:
                 self._mentions.setdefault(sign[:2], sighting._replace(text=shown(line.strip())))
         elif sign.kind == KNOWN:
             self._note(sighting._replace(text=_shown_from(sign, lines)), self._rank_of(line))
-        elif not (sign.kind >= LOGGED and self._failures.reads_on) and not sign.key.startswith(OF_LAUNCHER):
+        elif not (sign.kind >= LOGGED and self._failures.reads_on) and not sign.key.startswith(
+            OF_LAUNCHER
+        ):
             self._note(sighting._replace(patterns=patterns), self._rank_of(line))
 
     def _note(self, sighting: Sighting, rank: Optional[int]) -> None:
@@ -260,11 +318,15 @@ class LogReader:
     def _withdraw(self, line: int) -> None:
         """What was seen from a line on is merely mentioned: it was tried again."""
         for key, sighting in list(self._seen.items()):
-            if sighting.line >= line and (sighting.kind != KNOWN or sum(self._ranks[key].values()) == 1):
+            if sighting.line >= line and (
+                sighting.kind != KNOWN or sum(self._ranks[key].values()) == 1
+            ):
                 self._mentions.setdefault(key, self._seen.pop(key))
         self._settled.clear()
         tracebacks = self._failures.tracebacks
-        self._failures.tracebacks = {rank: ended for rank, ended in tracebacks.items() if ended.line < line}
+        self._failures.tracebacks = {
+            rank: ended for rank, ended in tracebacks.items() if ended.line < line
+        }
 
     def _rank_of(self, line: bytes) -> Optional[int]:
         rank = rank_of_line(line)
@@ -286,9 +348,15 @@ class LogReader:
         caches = {id(self._signs): self._signs, id(self._known): self._known, id(self._settled): {}}
         reader = deepcopy(self, caches) if self._held else self
         reader._end_paragraph()
-        ranks = {key: tuple(rank for rank in reader._ranks[key] if rank is not None) for key in reader._seen}
+        ranks = {
+            key: tuple(rank for rank in reader._ranks[key] if rank is not None)
+            for key in reader._seen
+        }
         numbers = {key: sum(reader._ranks[key].values()) for key in reader._seen}
-        seen = [sighting._replace(number=numbers[key], ranks=ranks[key]) for key, sighting in reader._seen.items()]
+        seen = [
+            sighting._replace(number=numbers[key], ranks=ranks[key])
+            for key, sighting in reader._seen.items()
+        ]
         return Log(
             name=reader.name,
             reports=tuple(reader._reports),

@@ -19,7 +19,14 @@ from patcher.text.listed import listed
 from patcher.text.listed import ranks as numbered
 
 OK, FAILED, LATE, WAITED = "ok", "failed", "late", "waited"
-_STEPS = ("import torch", "device", "start", "all-reduce", "barrier", "end")  # as child.py does them
+_STEPS = (
+    "import torch",
+    "device",
+    "start",
+    "all-reduce",
+    "barrier",
+    "end",
+)  # as child.py does them
 _TOGETHER = ("start", "all-reduce", "barrier")  # steps that no rank does alone
 _NAMES = {
     "start": Message("the start of the process group"),
@@ -33,7 +40,11 @@ _AFTER = 0.1  # seconds after the time is up at which a rank that still runs say
 _PAUSE = 0.05  # seconds between two looks
 _KEPT = 1 << 16  # bytes of a rank's output, the last ones
 _NO_TORCH = "No module named 'torch'"
-_OWN = ("diagnosis/child.py", "importlib/__init__.py", "threading.py")  # frames that say nothing of torch
+_OWN = (
+    "diagnosis/child.py",
+    "importlib/__init__.py",
+    "threading.py",
+)  # frames that say nothing of torch
 
 
 class EndedRank(NamedTuple):
@@ -86,20 +97,45 @@ def _remark(word: str, name: str, number: int = 0, size: int = 0) -> str:
     if word == "imported":
         return Message("{name} was imported", name=name)
     why = Message("no backend is registered for {kind}", kind=name)
-    why = Message("there is {number} {kind} for {size} ranks", number=number, kind=name, size=size) if size else why
+    why = (
+        Message("there is {number} {kind} for {size} ranks", number=number, kind=name, size=size)
+        if size
+        else why
+    )
     return Message("{why}: tried on the CPU, by gloo", why=why)
 
 
 class _Child:
     """A rank that runs; it writes how far it is, and what torch writes, into files of this folder."""
 
-    def __init__(self, python: str, number: int, request: Mapping[str, Any], meeting: Mapping[str, str], folder: str) -> None:
+    def __init__(
+        self,
+        python: str,
+        number: int,
+        request: Mapping[str, Any],
+        meeting: Mapping[str, str],
+        folder: str,
+    ) -> None:
         self.rank = EndedRank(number)
-        self._report, self._output = (Path(folder, f"{name}{number}") for name in ("report", "output"))
-        own = {"RANK": number, "LOCAL_RANK": number, "WORLD_SIZE": request["size"], "LOCAL_WORLD_SIZE": request["size"]}
+        self._report, self._output = (
+            Path(folder, f"{name}{number}") for name in ("report", "output")
+        )
+        own = {
+            "RANK": number,
+            "LOCAL_RANK": number,
+            "WORLD_SIZE": request["size"],
+            "LOCAL_WORLD_SIZE": request["size"],
+        }
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
-                [python, "-I", "-B", str(Path(__file__).with_name("child.py")), json.dumps(request), str(self._report)],
+                [
+                    python,
+                    "-I",
+                    "-B",
+                    str(Path(__file__).with_name("child.py")),
+                    json.dumps(request),
+                    str(self._report),
+                ],
                 cwd=folder,
                 env={**alone(), **{name: str(value) for name, value in own.items()}, **meeting},
                 stdin=subprocess.PIPE,  # never written to: the rank ends where nobody holds it any more
@@ -112,7 +148,9 @@ class _Child:
         """Read how far it is; whether it has ended, or done all that it has to."""
         gone = self.process.poll() is not None
         lines = self._report.read_bytes().split(b"\n") if self._report.exists() else []
-        self.rank = self.rank._replace(**(json.loads(lines[-2]) if lines[1:] else {}))  # the last one that was written whole
+        self.rank = self.rank._replace(
+            **(json.loads(lines[-2]) if lines[1:] else {})
+        )  # the last one that was written whole
         return gone or self.rank.done
 
     def ended(self) -> EndedRank:
@@ -128,7 +166,9 @@ class _Child:
             self.process.stdin.close()
 
 
-def try_ranks(python: str, size: int, request: Mapping[str, Any], limit: float, progress: Progress) -> Tuple[EndedRank, ...]:
+def try_ranks(
+    python: str, size: int, request: Mapping[str, Any], limit: float, progress: Progress
+) -> Tuple[EndedRank, ...]:
     """Start ranks, and end when all have ended, when the time is up, or soon after one of them has failed.
 
     Args:
@@ -170,7 +210,9 @@ def _watch(children: Sequence[_Child], limit: float, progress: Progress) -> None
                 seen = child.rank.time if child.rank.problem else time.monotonic()
                 child.rank = child.rank._replace(code=child.process.returncode, time=seen)
                 until = min(until, time.monotonic() + _GRACE)
-        progress(sum(child.rank.done for child in children), len(children), Message("ranks are done"))
+        progress(
+            sum(child.rank.done for child in children), len(children), Message("ranks are done")
+        )
         time.sleep(_PAUSE)
 
 
@@ -194,8 +236,15 @@ def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
     left = [rank for rank in ranks if not rank.done]
     if failed:  # one that was killed raises nothing; the others do then
         first = min(failed, key=lambda rank: (bool(rank.problem), rank.time))
-        named = [rank for rank in failed if (rank.inside, rank.failure) == (first.inside, first.failure)]
-        text = Message("{ranks} failed in {place}: {failure}", ranks=_called(named), place=first.place, failure=first.failure)
+        named = [
+            rank for rank in failed if (rank.inside, rank.failure) == (first.inside, first.failure)
+        ]
+        text = Message(
+            "{ranks} failed in {place}: {failure}",
+            ranks=_called(named),
+            place=first.place,
+            failure=first.failure,
+        )
         if _NO_TORCH in first.failure:
             hint = Message("install PyTorch there, or name an environment that has it: --python")
     elif left:  # those that have come least far are those that the others wait for
@@ -205,30 +254,54 @@ def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
         named = []
         text = Message(
             "{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})",
-            able=Message("{ranks} can talk" if ranks[1:] else "{ranks} can start", ranks=_called(ranks)),
+            able=Message(
+                "{ranks} can talk" if ranks[1:] else "{ranks} can start", ranks=_called(ranks)
+            ),
             first=ranks[0],
             devices=listed(list(dict.fromkeys(rank.device for rank in ranks))),
-            seconds=max(sum(seconds for name, seconds in rank.steps if name in _TOGETHER) for rank in ranks),
+            seconds=max(
+                sum(seconds for name, seconds in rank.steps if name in _TOGETHER) for rank in ranks
+            ),
         )
-    states = (FAILED if failed and rank in named else LATE if rank in named else OK if rank.done else WAITED for rank in ranks)
+    states = (
+        FAILED
+        if failed and rank in named
+        else LATE
+        if rank in named
+        else OK
+        if rank.done
+        else WAITED
+        for rank in ranks
+    )
     return Verdict(not left, text, hint, tuple(states))
 
 
-def _delay(late: Sequence[EndedRank], furthest: EndedRank, size: int, limit: float) -> Tuple[str, str]:
+def _delay(
+    late: Sequence[EndedRank], furthest: EndedRank, size: int, limit: float
+) -> Tuple[str, str]:
     """Nobody failed, and the time is up: where the ranks stand that are late, and what to do."""
-    said = {"ranks": _called(late), "inside": late[0].place, "limit": limit, "place": furthest.place}
+    said = {
+        "ranks": _called(late),
+        "inside": late[0].place,
+        "limit": limit,
+        "place": furthest.place,
+    }
     hint = Message("the calls below say where; the other ranks would have waited for ever")
     if len(late) < size and furthest in late:
         return Message("{ranks} did not come out of {inside} within {limit:g} s", **said), hint
     if len(late) < size:
-        return Message("{ranks} did not arrive at {place} within {limit:g} s, still in {inside}", **said), hint
+        return Message(
+            "{ranks} did not arrive at {place} within {limit:g} s, still in {inside}", **said
+        ), hint
     if late[0].inside not in _TOGETHER:
         hint = Message("the calls below say where; more time: --timeout")
         return Message("no rank came out of {inside} within {limit:g} s", **said), hint
     hint = Message(
         "what they send does not arrive: name the interface, GLOO_SOCKET_IFNAME or NCCL_SOCKET_IFNAME; see NCCL_DEBUG=INFO"
     )
-    return Message("all ranks arrived at {inside}, and none came out of it within {limit:g} s", **said), hint
+    return Message(
+        "all ranks arrived at {inside}, and none came out of it within {limit:g} s", **said
+    ), hint
 
 
 def _called(ranks: Sequence[EndedRank]) -> str:
@@ -239,11 +312,21 @@ def _called(ranks: Sequence[EndedRank]) -> str:
 def trial_json(ranks: Sequence[EndedRank], verdict: Verdict, limit: float) -> Dict[str, Any]:
     """The field `trial`; `limit` is how many seconds the ranks had."""
     states = [_rank_json(*pair) for pair in zip(ranks, verdict.states)]
-    return {"ok": verdict.ok, "verdict": verdict.text, "hint": verdict.hint, "timeout": limit, "ranks": states}
+    return {
+        "ok": verdict.ok,
+        "verdict": verdict.text,
+        "hint": verdict.hint,
+        "timeout": limit,
+        "ranks": states,
+    }
 
 
 def _rank_json(rank: EndedRank, state: str) -> Dict[str, Any]:
     steps = [{"name": name, "seconds": round(seconds, 3)} for name, seconds in rank.steps]
     known = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
-    told = {"notes": rank.remarks, "problem": rank.failure, "output": "" if state == OK else rank.last_calls}
+    told = {
+        "notes": rank.remarks,
+        "problem": rank.failure,
+        "output": "" if state == OK else rank.last_calls,
+    }
     return {"rank": rank.number, "state": state, "steps": steps, **known, **told}

@@ -65,7 +65,9 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
     from json import JSONDecoder  # `diagnose --help` has no use for it
 
     decoder = JSONDecoder()
-    if body.startswith(b'{\\"'):  # the log itself is kept as JSON strings, as docker does it: undo one layer of them
+    if body.startswith(
+        b'{\\"'
+    ):  # the log itself is kept as JSON strings, as docker does it: undo one layer of them
         string = body.decode("latin-1")
         try:
             string = decoder.raw_decode('"' + string)[0]
@@ -75,7 +77,9 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
     if not body.startswith(_BEGIN) and not _BEGIN.startswith(body.rstrip()):
         return None
     try:
-        facts: Dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[0]  # what we print is ASCII
+        facts: Dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[
+            0
+        ]  # what we print is ASCII
     except (ValueError, RecursionError):
         return {}
     return facts
@@ -84,11 +88,20 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
 def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Report]:
     """The record of the facts of a line of a log; None if they are not such as we can have printed."""
     env = dict(_pairs(facts.get("env")))
-    trains = facts.get("event") == "trains"  # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
+    trains = (
+        facts.get("event") == "trains"
+    )  # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
     if trains:
         idle = dict.fromkeys(_texts(facts.get("idle")), _number(env.get("LOCAL_RANK")) or 0)
-        facts = {"parameters": facts.get("devices", ""), "buffers": {}, **facts, "current": idle}  # up to schema 6: devices
-    tensors = [facts.get(kind, "") for kind in ("parameters", "buffers")]  # null: they could not be listed
+        facts = {
+            "parameters": facts.get("devices", ""),
+            "buffers": {},
+            **facts,
+            "current": idle,
+        }  # up to schema 6: devices
+    tensors = [
+        facts.get(kind, "") for kind in ("parameters", "buffers")
+    ]  # null: they could not be listed
     parameters, buffers, ids = _devices(tensors[0]), _devices(tensors[1]), facts.get("device_ids")
     ids = None if ids == "?" else [ids] if isinstance(ids, int) else ids  # FSDP has one device_id
     if parameters is None or buffers is None or not isinstance(ids, (list, type(None))):
@@ -98,21 +111,32 @@ def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Rep
     same: Dict[str, Any] = {name: _text(facts.get(name)) for name in texts}
     same.update((name, _number(facts.get(name))) for name in ("pid", "sequence", "trainable"))
     ranks = {name: _number(facts.get(name)) for name in ("rank", "world_size")}
-    same.update((name, _number(env.get(name.upper())) if number is None else number) for name, number in ranks.items())
+    same.update(
+        (name, _number(env.get(name.upper())) if number is None else number)
+        for name, number in ranks.items()
+    )
     return Report(
         log=log,
         line=line,
         **same,
         local_rank=_number(env.get("LOCAL_RANK")),
         run=_text(facts.get("run")) or _text(env.get("MASTER_PORT")),
-        time=float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None,  # no NaN: runs are sorted by it
+        time=float(time)
+        if isinstance(time, (int, float)) and 0 <= time < 1e11
+        else None,  # no NaN: runs are sorted by it
         wrapper=wrapper,
-        is_ddp=trains or any(base.endswith("DistributedDataParallel") for base in (wrapper, *_texts(facts.get("bases")))),
+        is_ddp=trains
+        or any(
+            base.endswith("DistributedDataParallel")
+            for base in (wrapper, *_texts(facts.get("bases")))
+        ),
         parameters=parameters,
         buffers=buffers,
         before=_devices(facts.get("before")) or (),
         places=tuple((device, _texts(names)) for device, names in _pairs(facts.get("places"))),
-        is_complete=all(counts is not None and counts.get("complete") is not False for counts in tensors),
+        is_complete=all(
+            counts is not None and counts.get("complete") is not False for counts in tensors
+        ),
         device_ids=None if ids is None else _texts(ids),
         knows_ids=facts.get("device_ids") != "?",
         patchsets=_texts(facts.get("patchsets")),
@@ -128,15 +152,25 @@ def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Rep
 def _devices(counts: object) -> Optional[Devices]:
     """How many tensors are on which device: nothing where they could not be listed, None where it is no such table."""
     counts = {} if counts is None else counts
-    devices = counts.get("devices", counts) if isinstance(counts, dict) else None  # up to schema 6 beside other facts of them
+    devices = (
+        counts.get("devices", counts) if isinstance(counts, dict) else None
+    )  # up to schema 6 beside other facts of them
     if not isinstance(devices, dict):
         return None
-    numbers = [(_text(device), number) for device, count in devices.items() if (number := _number(count)) is not None]
+    numbers = [
+        (_text(device), number)
+        for device, count in devices.items()
+        if (number := _number(count)) is not None
+    ]
     return tuple(numbers) if len(numbers) == len(devices) else None
 
 
 def _pairs(mapping: object) -> Tuple[Tuple[str, Any], ...]:
-    return tuple((_text(name), value) for name, value in mapping.items()) if isinstance(mapping, dict) else ()
+    return (
+        tuple((_text(name), value) for name, value in mapping.items())
+        if isinstance(mapping, dict)
+        else ()
+    )
 
 
 def _texts(values: object) -> Tuple[str, ...]:

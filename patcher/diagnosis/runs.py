@@ -44,17 +44,34 @@ def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1."""
     reports = [report for log in logs for report in log.reports]
     whole = {(report.rank, report.pid) for report in reports if report.sequence is not None}
-    once = [report for report in reports if report.sequence is not None or (report.rank, report.pid) not in whole]
-    groups = [group for some in groups_by(once, lambda report: report.run).values() for group in _by_process(some)]
+    once = [
+        report
+        for report in reports
+        if report.sequence is not None or (report.rank, report.pid) not in whole
+    ]
+    groups = [
+        group
+        for some in groups_by(once, lambda report: report.run).values()
+        for group in _by_process(some)
+    ]
     groups.sort(key=lambda group: min(report.time or 0 for report in group))
-    return tuple(_run(number, *pair) for number, pair in enumerate(zip(groups, _refused(logs, groups)), 1))
+    return tuple(
+        _run(number, *pair) for number, pair in enumerate(zip(groups, _refused(logs, groups)), 1)
+    )
 
 
 def _run(number: int, group: Sequence[Report], refused: Refused) -> Run:
     rows = groups_by(group, lambda report: report.sequence or 0)
-    wraps = tuple(_wrap(count, rows[sequence], refused) for count, sequence in enumerate(sorted(rows), 1))
+    wraps = tuple(
+        _wrap(count, rows[sequence], refused) for count, sequence in enumerate(sorted(rows), 1)
+    )
     times = [report.time for report in group if report.time is not None]
-    return Run(number, tuple(dict.fromkeys(report.log for report in group)), min(times, default=None), wraps)
+    return Run(
+        number,
+        tuple(dict.fromkeys(report.log for report in group)),
+        min(times, default=None),
+        wraps,
+    )
 
 
 def _wrap(number: int, reports: Iterable[Report], refused: Refused) -> Wrap:
@@ -72,16 +89,25 @@ def _by_process(reports: Iterable[Report]) -> List[List[Report]]:
     ready = sorted(_processes(reports), key=lambda process: process[0].time or 0)
     times = [process[0].time or 0 for process in ready]
     begins = [0]
-    seen: Dict[Optional[int], int] = {}  # where in `ready` the process of a rank is, in the run that begins last
+    seen: Dict[
+        Optional[int], int
+    ] = {}  # where in `ready` the process of a rank is, in the run that begins last
     for at, process in enumerate(ready):
         rank = process[0].rank
         if rank is not None and rank in seen:
-            begin = max(range(at, seen[rank], -1), key=lambda index: times[index] - times[index - 1])
+            begin = max(
+                range(at, seen[rank], -1), key=lambda index: times[index] - times[index - 1]
+            )
             begins.append(begin)
-            seen = {process[0].rank: index for index, process in enumerate(ready) if begin <= index < at}
+            seen = {
+                process[0].rank: index for index, process in enumerate(ready) if begin <= index < at
+            }
         seen[rank] = at
     ends = [*begins[1:], len(ready)]
-    return [[report for process in ready[begin:end] for report in process] for begin, end in zip(begins, ends)]
+    return [
+        [report for process in ready[begin:end] for report in process]
+        for begin, end in zip(begins, ends)
+    ]
 
 
 def _processes(reports: Iterable[Report]) -> List[List[Report]]:
@@ -106,7 +132,9 @@ def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Report]]) -> List[Li
     refused: List[List[Optional[int]]] = [[] for _ in groups]
     for log in logs:
         for refusal in log.refusals if groups else ():
-            before = ((log.name, report.line) for report in reversed(log.reports[: refusal.preceding]))
+            before = (
+                (log.name, report.line) for report in reversed(log.reports[: refusal.preceding])
+            )
             run = next((run_of[place] for place in before if place in run_of), len(groups) - 1)
             refused[run].append(refusal.rank)
     return refused

@@ -17,7 +17,9 @@ from patcher.diagnosis.report import OURS, REFUSAL
 from patcher.diagnosis.words import BETWEEN, wording
 from patcher.message import Message
 
-KNOWN, EXCEPTION, LOGGED, EXIT = range(4)  # what is a sign: a pattern; what is worth most of the others comes first
+KNOWN, EXCEPTION, LOGGED, EXIT = range(
+    4
+)  # what is a sign: a pattern; what is worth most of the others comes first
 _NEAR = 200  # bytes before and after an error in which a line may say that it is none
 
 
@@ -57,7 +59,10 @@ _ROLE = re.compile("(" + "|".join(map(re.escape, ROLES)) + ")")
 _COMMON = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
     b"signal socket rendezvous symbol attribute failed found timeout error device module torch available support only".split()
 )
-_REACH, _AGAIN = 4096, 3072  # bytes: how far apart the parts of a pattern stand at most; how far on it is looked for once more
+_REACH, _AGAIN = (
+    4096,
+    3072,
+)  # bytes: how far apart the parts of a pattern stand at most; how far on it is looked for once more
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
 _ESCAPE = rb"(?<=\\[nrt])|(?<=\\u[0-9a-f]{4})"  # what JSON writes for a line's end or a letter
 _BEFORE_WORD = rb"(?:(?<![A-Za-z0-9_])|" + _ESCAPE + rb")"
@@ -68,7 +73,12 @@ class SymptomPattern:
     """A pattern of a symptom. Its `stem` is the longest piece of it without digits, as `wording` has it."""
 
     def __init__(self, text: str) -> None:
-        pieces = [wording(piece.encode()) for part in text.split("*") for piece in _ROLE.split(part) if piece not in ROLES]
+        pieces = [
+            wording(piece.encode())
+            for part in text.split("*")
+            for piece in _ROLE.split(part)
+            if piece not in ROLES
+        ]
         self.text, self.stem = text, max(b"0".join(pieces).split(b"0"), key=len)
 
     def place(self, text: bytes) -> int:
@@ -77,7 +87,9 @@ class SymptomPattern:
         begin = first.search(text)
         while begin:
             at, stop = begin.start(), begin.start() + _REACH
-            for part in rest:  # the first place for each: a later one leaves less for those that follow
+            for (
+                part
+            ) in rest:  # the first place for each: a later one leaves less for those that follow
                 found = part.search(text, at, stop)
                 if not found:
                     break
@@ -100,7 +112,9 @@ class SymptomPattern:
         return Sign(KNOWN, self.text, at - begin, at - begin, spoken, text.count(b"\n", 0, at))
 
 
-_compiled = lru_cache(maxsize=None)(SymptomPattern)  # a log has its own reader, and the patterns are the same
+_compiled = lru_cache(maxsize=None)(
+    SymptomPattern
+)  # a log has its own reader, and the patterns are the same
 
 
 @lru_cache(maxsize=None)
@@ -109,7 +123,13 @@ def _expressions(pattern: str) -> Tuple[Pattern[bytes], ...]:
     parts = [_GAP.join(_letters(part)) for part in pattern.split("*") if part]
     parts = parts * 2 if len(parts) == 1 else parts
     parts[0] = (_BEFORE_WORD if pattern[0].isalnum() or pattern[0] == "{" else b"") + parts[0]
-    parts[-1] += _AFTER_WORD if pattern[-1].isalnum() else _AFTER_NAME if pattern.endswith(tuple(ROLES)) else b""
+    parts[-1] += (
+        _AFTER_WORD
+        if pattern[-1].isalnum()
+        else _AFTER_NAME
+        if pattern.endswith(tuple(ROLES))
+        else b""
+    )
     return tuple(re.compile(part, re.IGNORECASE) for part in parts)
 
 
@@ -129,18 +149,32 @@ def matches_pattern(pattern: str, text: str) -> bool:
 
 def with_tools(advice: str, kinds: Iterable[str] = ()) -> str:
     """An advice in which `{smi}` is the tools of these kinds of cards, of common ones where none is known."""
-    names = [_TOOLS[kind] for kind in kinds if kind in _TOOLS] or [*list(_TOOLS.values())[:_COMMON_TOOLS], "..."]
+    names = [_TOOLS[kind] for kind in kinds if kind in _TOOLS] or [
+        *list(_TOOLS.values())[:_COMMON_TOOLS],
+        "...",
+    ]
     return advice.replace("{smi}", ", ".join(names))
 
 
 # errors by their form -------------------------------------------------------------------------------------------------
 _NAME = rb"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing|Resources)"
-_EXCEPTION = rb"(?:(?<![\w.\\])|" + _ESCAPE + rb")(?<!except )(?<!raise )(?<!catch )(?:Exception|" + _NAME + rb")"
+_EXCEPTION = (
+    rb"(?:(?<![\w.\\])|"
+    + _ESCAPE
+    + rb")(?<!except )(?<!raise )(?<!catch )(?:Exception|"
+    + _NAME
+    + rb")"
+)
 _LEVEL = rb"\[(?:E|(?i:error))\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|^[EF]\d{4,8} (?=\d\d:)|\[E\d{3,4} |\d: [EF] +\d+ "
 _CODED = rb"(?i:exit(?:ed|s)?(?: with)?(?: return)?(?: ?(?:code|status))?)|code=\w+, status"
-_DEVICE_ERROR = rb"(?i:(?:" + ROLES["{device}"].encode() + rb") error)(?= *[:,(\d]| (?:at|in|code|on)\b| *$)"
+_DEVICE_ERROR = (
+    rb"(?i:(?:" + ROLES["{device}"].encode() + rb") error)(?= *[:,(\d]| (?:at|in|code|on)\b| *$)"
+)
 _PERSON = rb"(?:I|[Ww]e)\b(?:'\w+)?(?: \w+){0,2} (?:ge?o?t|getting|me?et|fac(?:e|ing)|encounter\w*|hit|receiv\w+)"
-_TELLS = _PERSON + rb"|[Tt]here is an?|[Bb]elow|(?<!cause of the )[Ff]ollowing|raised|threw|reported|showed"
+_TELLS = (
+    _PERSON
+    + rb"|[Tt]here is an?|[Bb]elow|(?<!cause of the )[Ff]ollowing|raised|threw|reported|showed"
+)
 _WORDS = (  # without one of which no line has one of the forms
     b"error exception interrupt failed exit timeout mismatch missing fatal critical killed crash segfault sigsegv sigabrt "
     b"sigbus sigfpe sigill doublefree coredumped terminatecalled segmentationfault failswith frame#0 ,status _status_ )fail, "
@@ -182,8 +216,12 @@ FORMS = tuple(  # those that are worth most come first
         ),
     )
 )
-_QUIET = re.compile(rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID][ \]]")
-_CODE = re.compile(rb"^\W*(?:raise|except|assert|return|if|else|def|class|import|from|with|for|while)\b")
+_QUIET = re.compile(
+    rb"\b(?:WARN(?:ING)?|INFO|DEBUG)\b ?(?:[\])|:-]|\d)|Warning:|(?:^|\[)[WID]\d{3,4} |\[[WID][ \]]"
+)
+_CODE = re.compile(
+    rb"^\W*(?:raise|except|assert|return|if|else|def|class|import|from|with|for|while)\b"
+)
 
 # Lines that merely mention an error: the subject of a commit, a quoted line, a test's name, a retry, a link, an explanation.
 _SUBJECT = re.compile(
@@ -204,17 +242,28 @@ EXAMPLE = re.compile(  # what stands before an example
 )
 RETRIED = re.compile(rb"\b(?:retrying|will retry|retry in|falling back)\b", re.IGNORECASE)
 _TOLD = re.compile(rb"CCL INFO |(?<!=)\b(?:INFO|DEBUG)\b ?[\])|:-]")  # of what a library tells
-_RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")  # before text in source code, which a traceback quotes
+_RAISED = re.compile(
+    rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$"
+)  # before text in source code, which a traceback quotes
 ABOUT = (  # what an error is about by its words, the surest first
     (Message("the memory of a device or of the machine"), r"out of memory|\boom\b|memory|alloc"),
     (
         Message("communication between ranks"),
         r"[nhmecxr]ccl|gloo|socket|connect|rank|rendezvous|time[d-]* ?out|\bport\b|broken pipe",
     ),
-    (Message("the device"), r"cuda|\bnpu|musa|\bgcu|\bxpu|\bhpu|\bmlu|\bhip\b|device|kernel|driver|stream"),
-    (Message("what is imported or installed"), r"import|module|undefined symbol|\.so\b|no attribute '_|version|package"),
+    (
+        Message("the device"),
+        r"cuda|\bnpu|musa|\bgcu|\bxpu|\bhpu|\bmlu|\bhip\b|device|kernel|driver|stream",
+    ),
+    (
+        Message("what is imported or installed"),
+        r"import|module|undefined symbol|\.so\b|no attribute '_|version|package",
+    ),
     (Message("a file"), r"\bfile|director|permission|no space|disk|path"),
-    (Message("data or the model"), r"shape|size|index|key|dtype|type|value|tensor|label|weight|state_dict"),
+    (
+        Message("data or the model"),
+        r"shape|size|index|key|dtype|type|value|tensor|label|weight|state_dict",
+    ),
 )
 
 
@@ -227,7 +276,11 @@ def _error_in(line: bytes, row: int) -> Optional[Sign]:
             near = line[begin : found.start() + _NEAR]
             before = line[begin : found.start()] if kind == EXCEPTION else near
             quiet = _QUIET.search(before) or (kind > EXCEPTION and _CODE.match(near))
-            return None if quiet else Sign(kind, numberless(shown(found[0])), *found.span(), _is_spoken(near), row)
+            return (
+                None
+                if quiet
+                else Sign(kind, numberless(shown(found[0])), *found.span(), _is_spoken(near), row)
+            )
     return None
 
 
@@ -261,7 +314,9 @@ def devices_in(text: bytes) -> Set[str]:
 
 
 # paragraphs -----------------------------------------------------------------------------------------------------------
-_NUMBERED = re.compile(rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b")  # what is something else where the digits are others
+_NUMBERED = re.compile(
+    rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b"
+)  # what is something else where the digits are others
 
 
 class SignReader:
@@ -269,9 +324,14 @@ class SignReader:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         compiled = list(map(_compiled, dict.fromkeys((REFUSAL, *patterns))))
-        common = (next((word for word in _COMMON if word in pattern.stem), pattern.stem) for pattern in compiled)
+        common = (
+            next((word for word in _COMMON if word in pattern.stem), pattern.stem)
+            for pattern in compiled
+        )
         words = {*common, *map(wording, (OURS, *MARKS)), *ERROR_WORDS}
-        shortest = sorted(word for word in words if not any(other in word for other in words if other != word))
+        shortest = sorted(
+            word for word in words if not any(other in word for other in words if other != word)
+        )
         self._patterns: Dict[bytes, List[SymptomPattern]] = {word: [] for word in shortest}
         for pattern in compiled:
             self._patterns[next(word for word in shortest if word in pattern.stem)].append(pattern)
@@ -285,12 +345,18 @@ class SignReader:
         """What a paragraph shows, in which these words can be."""
         squeezed = wording(text)
         here = list(filter(squeezed.__contains__, words))
-        likely = [pattern for word in here for pattern in self._patterns[word] if pattern.stem in squeezed]
+        likely = [
+            pattern for word in here for pattern in self._patterns[word] if pattern.stem in squeezed
+        ]
         known = (pattern.sign_in(text) for pattern in likely)
-        errors = (_error_in(line, row) for row, line in enumerate(text.split(b"\n") if here else ()))
+        errors = (
+            _error_in(line, row) for row, line in enumerate(text.split(b"\n") if here else ())
+        )
         return list(filter(None, (*known, *errors)))
 
     def depends_on_digits(self, alike: bytes) -> bool:
         """Whether one paragraph of this shape may show what another does not."""
         squeezed = wording(alike)
-        return bool(_NUMBERED.search(alike)) or any(pattern.stem in squeezed for pattern in self._numbered)
+        return bool(_NUMBERED.search(alike)) or any(
+            pattern.stem in squeezed for pattern in self._numbered
+        )

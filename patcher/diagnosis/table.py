@@ -12,7 +12,14 @@ from patcher.text.listed import count, listed, ranks
 from patcher.text.terminal import clip, padded, width
 
 WIDTH = 100
-DOUBTS = ("accelerator-unused", "buffers-elsewhere", "same-device", "ranks-differ", "missing", *NOTES)  # the wrapper takes it
+DOUBTS = (
+    "accelerator-unused",
+    "buffers-elsewhere",
+    "same-device",
+    "ranks-differ",
+    "missing",
+    *NOTES,
+)  # the wrapper takes it
 COLUMNS = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 
@@ -21,7 +28,11 @@ def heading(wrap: Wrap) -> str:
     """What is wrapped, where, by what, on how many ranks."""
     rows = wrap.rows
     size = max((row.world_size or 0 for row in rows), default=0)
-    reported = Message("{number} of {size} ranks", number=len(rows), size=size) if size else count(len(rows), "rank")
+    reported = (
+        Message("{number} of {size} ranks", number=len(rows), size=size)
+        if size
+        else count(len(rows), "rank")
+    )
     return Message(
         "wrapping {number}: {wrappers}, {sites}; {reported}",
         number=wrap.number,
@@ -32,7 +43,11 @@ def heading(wrap: Wrap) -> str:
 
 
 def _wrapped(row: Report) -> str:
-    how = Message("as it is") if family(row) == NONE else Message("in {wrapper}", wrapper=row.wrapper or "DDP")
+    how = (
+        Message("as it is")
+        if family(row) == NONE
+        else Message("in {wrapper}", wrapper=row.wrapper or "DDP")
+    )
     return Message("{model} {how}", model=row.model or Message("the model"), how=how)
 
 
@@ -42,7 +57,9 @@ def well(wrap: Wrap) -> str:
     numbers = [row.rank for row in rows if row.rank is not None]
     where = place([device for row in rows for device in row.parameters])
     if any(family(row) == NONE for row in rows):
-        return Message("not distributed: nothing is wrapped, and the model is on {where}", where=where)
+        return Message(
+            "not distributed: nothing is wrapped, and the model is on {where}", where=where
+        )
     return Message(
         "{ranks}: all is well, the model is on {where} and nothing keeps DDP from taking it",
         ranks=ranks(numbers) if numbers else Message("the rank"),
@@ -83,25 +100,60 @@ def table(wrap: Wrap) -> List[Tuple[str, str]]:
     columns = [column for column in zip(*lines) if column[0] != "host" or any(column[1:])]
     widths = [max(map(width, column)) for column in columns]
     verdicts = COLUMNS[-1], *wrap.verdicts
-    while sum(widths) + 2 * len(widths) + max(map(width, verdicts)) > WIDTH and max(widths) > _LEAST:
+    while (
+        sum(widths) + 2 * len(widths) + max(map(width, verdicts)) > WIDTH and max(widths) > _LEAST
+    ):
         widths[widths.index(max(widths))] -= 1
-    texts = ["  ".join(padded(clip(cell, room), room) for cell, room in zip(line, widths)) for line in zip(*columns)]
+    texts = [
+        "  ".join(padded(clip(cell, room), room) for cell, room in zip(line, widths))
+        for line in zip(*columns)
+    ]
     return list(zip(texts, verdicts))
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
 def run_json(run: Run) -> Dict[str, Any]:
     """A run, for JSON."""
-    return {"run": run.number, "time": run.time, "logs": run.logs, "wraps": [_wrap_json(wrap) for wrap in run.wraps]}
+    return {
+        "run": run.number,
+        "time": run.time,
+        "logs": run.logs,
+        "wraps": [_wrap_json(wrap) for wrap in run.wraps],
+    }
 
 
 def _wrap_json(wrap: Wrap) -> Dict[str, Any]:
     ranks = [_row_json(*pair) for pair in zip(wrap.rows, wrap.verdicts)]
-    return {"wrap": wrap.number, "ranks": ranks, "conclusions": [conclusion._asdict() for conclusion in wrap.conclusions]}
+    return {
+        "wrap": wrap.number,
+        "ranks": ranks,
+        "conclusions": [conclusion._asdict() for conclusion in wrap.conclusions],
+    }
 
 
 def _row_json(row: Report, verdict: str) -> Dict[str, Any]:
     same = row._asdict()
-    names = ("rank", "local_rank", "world_size", "host", "pid", "site", "wrapper", "model", "trainable", "get_device")
-    told = {"mmengine": row.mmengine, "parameters": dict(row.parameters), "buffers": dict(row.buffers), "device": _device(row)}
-    return {**{name: same[name] for name in names}, **told, "device_ids": row.device_ids, "verdict": verdict}
+    names = (
+        "rank",
+        "local_rank",
+        "world_size",
+        "host",
+        "pid",
+        "site",
+        "wrapper",
+        "model",
+        "trainable",
+        "get_device",
+    )
+    told = {
+        "mmengine": row.mmengine,
+        "parameters": dict(row.parameters),
+        "buffers": dict(row.buffers),
+        "device": _device(row),
+    }
+    return {
+        **{name: same[name] for name in names},
+        **told,
+        "device_ids": row.device_ids,
+        "verdict": verdict,
+    }

@@ -36,7 +36,9 @@ _RANKS = (
     (b": ", re.compile(rb"^ *([0-9]{1,7}): ")),
 )
 _BEGIN = 120  # bytes of a line in which its rank is looked for
-_RANK_OF_FILE = re.compile(r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$")
+_RANK_OF_FILE = re.compile(
+    r"attempt_\d+/(\d{1,7})/std(?:out|err)\.log$|(?<![A-Za-z])rank[_-]?(\d{1,7})(?!\d)[^/]*$"
+)
 _ATTEMPT = re.compile(r"(.*)attempt_(\d+)/\d+/std(?:out|err)\.log")
 
 
@@ -52,7 +54,11 @@ def _place_of_rank(begin: bytes) -> Optional[Tuple[int, int]]:
     collected = _COLLECTED.match(begin)
     at = collected.end() if collected else 0
     own = begin[at:]
-    ranks = [found[-1] for found in (list(form.finditer(own)) for mark, form in _RANKS if mark in own) if found]
+    ranks = [
+        found[-1]
+        for found in (list(form.finditer(own)) for mark, form in _RANKS if mark in own)
+        if found
+    ]
     return (at + ranks[0].start(1), at + ranks[0].end(1)) if ranks else None
 
 
@@ -64,7 +70,11 @@ def rank_of_file(name: str) -> Optional[int]:
 
 def earlier_attempts(names: Iterable[str]) -> Set[str]:
     """Of these logs those of ranks that torchrun has started again, of which the later logs are here, too."""
-    attempts = [(attempt[0], attempt[1], int(attempt[2])) for attempt in map(_ATTEMPT.fullmatch, names) if attempt]
+    attempts = [
+        (attempt[0], attempt[1], int(attempt[2]))
+        for attempt in map(_ATTEMPT.fullmatch, names)
+        if attempt
+    ]
     last: Dict[str, int] = {}
     for _, run, number in attempts:
         last[run] = max(number, last.get(run, 0))

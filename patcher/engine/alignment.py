@@ -75,7 +75,9 @@ class Aligner(Matcher):
         self._known: Dict[Tuple[int, int], Aligned] = {}
         self._weights: Dict[int, float] = {}
         self._words: Dict[int, FrozenSet[str]] = {}
-        self._stack: List[Aligned] = []  # the nodes whose fields are being looked at, the innermost last
+        self._stack: List[
+            Aligned
+        ] = []  # the nodes whose fields are being looked at, the innermost last
 
     def aligned(self, pattern: Node, code: Node) -> Aligned:
         """Align `pattern` with `code`.
@@ -97,7 +99,15 @@ class Aligner(Matcher):
         """The cost of a pattern where none of it is there. Names and literals count most, placeholders least."""
         if id(pattern) not in self._weights:
             inner = 0.0 if pattern.role else sum(map(self.weight, pattern.children()))
-            top = 0.0 if pattern.role == "run" else _PLACEHOLDER if pattern.role else _LEAF if pattern.kind in LEAVES else _OWN
+            top = (
+                0.0
+                if pattern.role == "run"
+                else _PLACEHOLDER
+                if pattern.role
+                else _LEAF
+                if pattern.kind in LEAVES
+                else _OWN
+            )
             self._weights[id(pattern)] = top + inner
         return self._weights[id(pattern)]
 
@@ -134,7 +144,9 @@ class Aligner(Matcher):
         if not pattern.is_expression:
             return shared
         ours, theirs = self._words_of(pattern), self._words_of(code)
-        return max(shared, _WORDS * self.weight(pattern) * len(ours & theirs) / max(1, len(ours | theirs)))
+        return max(
+            shared, _WORDS * self.weight(pattern) * len(ours & theirs) / max(1, len(ours | theirs))
+        )
 
     def _words_of(self, node: Node) -> FrozenSet[str]:
         if id(node) not in self._words:
@@ -156,7 +168,9 @@ class Aligner(Matcher):
         self._add(alignment.cost, alignment.parts)
         yield
 
-    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, to_end: bool = True) -> Iterator[int]:
+    def sequence(
+        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, to_end: bool = True
+    ) -> Iterator[int]:
         """Add what two lists cost; yields once."""
         cost, pairs = self.pairs(patterns, nodes)
         self._add(cost, self.parts(pairs, self._stack[-1].holders))
@@ -166,7 +180,10 @@ class Aligner(Matcher):
         parts = self._stack[-1].parts
         start = len(parts)
         for _ in super()._arguments(patterns, nodes):
-            parts[start:] = sorted(parts[start:], key=lambda part: part.pattern.start if part.pattern is not None else inf)
+            parts[start:] = sorted(
+                parts[start:],
+                key=lambda part: part.pattern.start if part.pattern is not None else inf,
+            )
             yield
 
     def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
@@ -176,9 +193,15 @@ class Aligner(Matcher):
         expected = pattern.fields[key]
         if pattern.kind in LEAVES:
             alike = similarity(str(expected), str(node.fields[key]))
-            self._add(_LEAF * (1 - 0.8 * alike) if alike >= SIMILAR else _LEAF, [AlignedPart(pattern, node)])
+            self._add(
+                _LEAF * (1 - 0.8 * alike) if alike >= SIMILAR else _LEAF,
+                [AlignedPart(pattern, node)],
+            )
         else:
-            self._add(self.weight(expected) if isinstance(expected, Node) else _EXTRA, [AlignedPart(pattern, node, key)])
+            self._add(
+                self.weight(expected) if isinstance(expected, Node) else _EXTRA,
+                [AlignedPart(pattern, node, key)],
+            )
         yield
 
     def _add(self, cost: float, parts: Sequence[AlignedPart]) -> None:
@@ -186,12 +209,16 @@ class Aligner(Matcher):
         self._stack[-1].parts += parts
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def pairs(self, patterns: Sequence[Node], codes: Sequence[Node]) -> Tuple[float, List[AlignedPair]]:
+    def pairs(
+        self, patterns: Sequence[Node], codes: Sequence[Node]
+    ) -> Tuple[float, List[AlignedPair]]:
         """The pairs, in order, that cost least, and their cost (dynamic programming, as for an edit distance)."""
         m, n = len(patterns), len(codes)
         weights = [*map(self.weight, patterns)]
         runs = [*(pattern.role == "run" for pattern in patterns), False]
-        best: Dict[Tuple[int, int], Tuple[float, int, int]] = {}  # minus the cost from a place on, and the next place
+        best: Dict[
+            Tuple[int, int], Tuple[float, int, int]
+        ] = {}  # minus the cost from a place on, and the next place
         for i, j in product(range(m, -1, -1), range(n, -1, -1)):
             moves: List[Tuple[float, int, int]] = []
             if j < n:
@@ -202,13 +229,17 @@ class Aligner(Matcher):
                 cost = self.aligned(patterns[i], codes[j]).cost
                 if cost <= weights[i] * (1 - _LEAST.get(patterns[i].kind, 0.0)):
                     moves.append((best[i + 1, j + 1][0] - cost, i + 1, j + 1))
-            best[i, j] = max(moves, default=(0.0, m, n))  # of equal costs: changed, rather than deleted and inserted
+            best[i, j] = max(
+                moves, default=(0.0, m, n)
+            )  # of equal costs: changed, rather than deleted and inserted
         pairs: List[AlignedPair] = []
         i = j = 0
         while (i, j) != (m, n):
             _, i_next, j_next = best[i, j]
             if not runs[i]:
-                pairs.append((patterns[i] if i_next > i else None, codes[j] if j_next > j else None))
+                pairs.append(
+                    (patterns[i] if i_next > i else None, codes[j] if j_next > j else None)
+                )
             i, j = i_next, j_next
         return -best[0, 0][0], pairs
 
@@ -223,5 +254,9 @@ class Aligner(Matcher):
             else:
                 sides = [*zip(*pairs[index:])]
                 below = [next((node for node in side if node is not None), None) for side in sides]
-                parts.append(AlignedPart(ours, theirs, holders=holders, above=above, below=(below[0], below[1])))
+                parts.append(
+                    AlignedPart(
+                        ours, theirs, holders=holders, above=above, below=(below[0], below[1])
+                    )
+                )
         return parts

@@ -23,7 +23,10 @@ from patcher.text.lines import common_ends
 
 
 def rewrite_source(
-    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], injected: Sequence[str]
+    data: bytes,
+    hunks: Sequence[HunkText],
+    options: Mapping[str, OptionValue],
+    injected: Sequence[str],
 ) -> Rewrite:
     """`patcher.engine.engine.rewrite` for hunks that are syntax."""
     compiled = compile_hunks(hunks, options)
@@ -33,14 +36,22 @@ def rewrite_source(
     try:
         return _rewritten(Source(data), compiled, injected)
     except RecursionError:
-        message = Message("the code is nested too deeply to be read, or a hunk is too long to be matched")
+        message = Message(
+            "the code is nested too deeply to be read, or a hunk is too long to be matched"
+        )
     except SyntaxProblem as problem:
         where = Message(" (line {line})", line=problem.line) if problem.line else ""
-        message = Message("the file cannot be read as Python: {message}{where}", message=problem.message, where=where)
+        message = Message(
+            "the file cannot be read as Python: {message}{where}",
+            message=problem.message,
+            where=where,
+        )
     finally:
         if collects:
             gc.enable()
-    return Rewrite(data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=message) for hunk in compiled))
+    return Rewrite(
+        data, (), tuple(HunkAnswer(hunk.text, State.CONFLICT, problem=message) for hunk in compiled)
+    )
 
 
 def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
@@ -117,7 +128,10 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
                     reject(
                         hunk.text.origin,
                         hunk.text.line,
-                        Message("inserts at the same place as the hunk in line {first}: write one", first=first_line),
+                        Message(
+                            "inserts at the same place as the hunk in line {first}: write one",
+                            first=first_line,
+                        ),
                     )
 
 
@@ -127,7 +141,9 @@ def _answered(source: Source, hunk: Hunk) -> Matched:
     try:
         form, places = find_form(source, hunk)
         unchanged = _counted(source, form, places)
-        answer, changes = (unchanged, []) if unchanged is not None else _changed(source, form, places.todo)
+        answer, changes = (
+            (unchanged, []) if unchanged is not None else _changed(source, form, places.todo)
+        )
         return Matched(hunk, form, answer._replace(hunk=hunk.text), changes)
     except SyntaxProblem as problem:
         message = problem.message
@@ -163,15 +179,21 @@ def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> Optional[HunkAn
             count=count,
         )
         hint = Message("write more of the code around the place, or say `count=all`")
-        return HunkAnswer(hunk.text, State.AMBIGUOUS, _lines(source, places.todo), problem=problem, hint=hint)
-    return None if places.todo else HunkAnswer(hunk.text, State.UPSTREAM, _lines(source, places.done))
+        return HunkAnswer(
+            hunk.text, State.AMBIGUOUS, _lines(source, places.todo), problem=problem, hint=hint
+        )
+    return (
+        None if places.todo else HunkAnswer(hunk.text, State.UPSTREAM, _lines(source, places.done))
+    )
 
 
 def _lines(source: Source, places: Sequence[MatchRange]) -> Tuple[int, ...]:
     return tuple(source.lines.number(place.start) for place in places)
 
 
-def _changed(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> Tuple[HunkAnswer, List[MatchEdits]]:
+def _changed(
+    source: Source, hunk: Hunk, places: Sequence[MatchRange]
+) -> Tuple[HunkAnswer, List[MatchEdits]]:
     """The answer of one form, with the edits of all places, or of none where one is ambiguous or in conflict."""
     changes: List[MatchEdits] = []
     for place in places:
@@ -184,7 +206,9 @@ def _changed(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> Tuple[
             return HunkAnswer(hunk.text, State.CONFLICT, (line,), problem=str(conflict)), []
         if len(choices) > 1 or len(place.matches) == MAX_MATCHES:
             number = (
-                len(place.matches) if len(place.matches) < MAX_MATCHES else Message("more than {limit}", limit=MAX_MATCHES - 1)
+                len(place.matches)
+                if len(place.matches) < MAX_MATCHES
+                else Message("more than {limit}", limit=MAX_MATCHES - 1)
             )
             problem = Message(
                 "the code at line {line} can be matched in {number} ways that would change different parts of it",
@@ -221,16 +245,33 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
     Lines for an inner block and lines for the block around it have one order at one place: the inner block's are first.
     """
     answers = [match.answer for match in matched]
-    edits = [(edit, index) for index, match in enumerate(matched) for change in match.changes for edit in change.edits]
-    inner_first = sorted(_without_empty_blocks(edits), key=lambda item: _depth(item[0]), reverse=True)
+    edits = [
+        (edit, index)
+        for index, match in enumerate(matched)
+        for change in match.changes
+        for edit in change.edits
+    ]
+    inner_first = sorted(
+        _without_empty_blocks(edits), key=lambda item: _depth(item[0]), reverse=True
+    )
     ordered = _without_blank_lines(source, sorted(inner_first, key=_range))
     for (left, above), (right, below) in zip(ordered, ordered[1:]):
-        same_anchor = left.start == right.start and left.end == left.start and right.end == right.start and above != below
+        same_anchor = (
+            left.start == right.start
+            and left.end == left.start
+            and right.end == right.start
+            and above != below
+        )
         if right.start < left.end or (same_anchor and _depth(left) == _depth(right)):
             line = source.lines.number(right.start)
-            message = Message("two changes of this patchset meet at line {line}: write one hunk for both", line=line)
+            message = Message(
+                "two changes of this patchset meet at line {line}: write one hunk for both",
+                line=line,
+            )
             answers = [
-                answer._replace(state=State.CONFLICT, problem=message) if index in (above, below) else answer
+                answer._replace(state=State.CONFLICT, problem=message)
+                if index in (above, below)
+                else answer
                 for index, answer in enumerate(answers)
             ]
             return answers, []
@@ -244,7 +285,9 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
                 splices.append(splice)
                 by_hunk.setdefault(index, []).append(splice)
     except SyntaxProblem as problem:
-        return [answer._replace(state=State.CONFLICT, problem=problem.message) for answer in answers], []
+        return [
+            answer._replace(state=State.CONFLICT, problem=problem.message) for answer in answers
+        ], []
     # A change that has no effect (an option with upstream's own value) counts as upstream.
     return [
         answer._replace(state=State.UPSTREAM)
@@ -256,10 +299,14 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
 
 def _depth(edit: Edit) -> Tuple[int, bool]:
     """The indentation of the whole lines that an edit inserts, -1 for none, and whether they are a clause."""
-    is_lines = edit.text.endswith(("\n", "\r")) or edit.text.startswith(("\n", "\r"))  # the latter after the end of a file
+    is_lines = edit.text.endswith(("\n", "\r")) or edit.text.startswith(
+        ("\n", "\r")
+    )  # the latter after the end of a file
     code = next((line for line in edit.text.splitlines() if is_lines and line.strip()), "")
     inside = code.lstrip()
-    return (len(code) - len(inside) if code else -1), bool(re.match(r"(elif|else|except|finally)\b", inside))
+    return (len(code) - len(inside) if code else -1), bool(
+        re.match(r"(elif|else|except|finally)\b", inside)
+    )
 
 
 def _without_empty_blocks(edits: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
@@ -269,7 +316,10 @@ def _without_empty_blocks(edits: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int
         if edit.removed is not None and edit.removed.block is not None:
             deleted.setdefault(edit.removed.block, []).append(edit.removed)
     block_ends = {max(removed) for (_, count), removed in deleted.items() if len(removed) == count}
-    return [(Edit(e.removed.start, e.removed.end, "pass") if e.removed in block_ends else e, i) for e, i in edits]
+    return [
+        (Edit(e.removed.start, e.removed.end, "pass") if e.removed in block_ends else e, i)
+        for e, i in edits
+    ]
 
 
 def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
@@ -277,7 +327,9 @@ def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> Lis
     code, lines = source.text, source.lines
     blank: List[Tuple[Edit, int]] = []
     runs: List[Tuple[int, int]] = []
-    for (edit, index), (following, _) in zip(ordered, [*ordered[1:], (Edit(len(code), len(code), ""), 0)]):
+    for (edit, index), (following, _) in zip(
+        ordered, [*ordered[1:], (Edit(len(code), len(code), ""), 0)]
+    ):
         if edit.removed is not None:
             start, end = edit.start, edit.end
             while start and not code[lines.start(start - 1) : start].strip(" \t\r\n"):
@@ -286,7 +338,10 @@ def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> Lis
                 end = lines.end(end)
             runs += [(edit.end, end)] if runs else [(start, edit.start), (edit.end, end)]
             if end < following.start or following.removed is None:
-                longest = max(reversed(runs), key=lambda run: (run[1] == len(code), len(code[slice(*run)].splitlines())))
+                longest = max(
+                    reversed(runs),
+                    key=lambda run: (run[1] == len(code), len(code[slice(*run)].splitlines())),
+                )
                 blank += [(Edit(*run, ""), index) for run in runs if run != longest]
                 runs = []
     return sorted([*ordered, *blank], key=_range)

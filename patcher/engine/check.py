@@ -67,7 +67,13 @@ def check_result(
     answers = [match.answer for match in matched]
     problem = ""
     redefined = Counter(name for name, _ in _redefinitions(source))
-    lines = [(source.lines.number(source.character(s.start)), source.lines.number(source.character(s.end))) for s in splices]
+    lines = [
+        (
+            source.lines.number(source.character(s.start)),
+            source.lines.number(source.character(s.end)),
+        )
+        for s in splices
+    ]
     use = name_use(source, lines) if source.has_ast else None
     source.release()  # before the second tree is made
     try:
@@ -76,35 +82,48 @@ def check_result(
             result.whole()
     except SyntaxProblem as wrong:
         problem = wrong.message
-    if problem or (source.has_ast and not result.has_ast):  # the interpreter's own message is the clearest
+    if problem or (
+        source.has_ast and not result.has_ast
+    ):  # the interpreter's own message is the clearest
         words = _syntax_error(new.decode(source.encoding)) if source.has_ast else ""
         problem = Message("the result does not parse: {words}", words=words or problem)
     else:
         offsets = _OffsetMap(source, result, splices)
         starts = [offsets.to(splice.start) for splice in splices]
-        inserted = [(start, start + len(splice.new.decode(source.encoding))) for start, splice in zip(starts, splices)]
+        inserted = [
+            (start, start + len(splice.new.decode(source.encoding)))
+            for start, splice in zip(starts, splices)
+        ]
         problem = _compile_problem(source, result, inserted) or _defined_twice(result, redefined)
         problem = problem or _equal_branches(result, matched, inserted)
     if problem:
         return _refused(answers, problem)
     checked: List[HunkAnswer] = []
-    all_edits = [(edit, change) for match in matched for change in match.changes for edit in change.edits]
+    all_edits = [
+        (edit, change) for match in matched for change in match.changes for edit in change.edits
+    ]
     for match in matched:
         answer, hint = match.answer, ""
         try:
-            problem = _second_change(result, match.hunk, rewritten) or _check_hunk(result, match, all_edits, offsets)
+            problem = _second_change(result, match.hunk, rewritten) or _check_hunk(
+                result, match, all_edits, offsets
+            )
             hint = _NESTED if match.form.text.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
             problem = Message("the result cannot be read for checking: {error}", error=error)
         except Conflict as error:
             problem = Message("applying it a second time would fail: {error}", error=error)
-        checked.append(answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if problem else answer)
+        checked.append(
+            answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if problem else answer
+        )
     lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
     unread = broken(use, result, lines, injected)
     if unread:
         line, lost, function = unread[0]
         cause = Message(
-            "`{lost}` is read in line {line} of the result, and nothing binds it there any more", lost=lost, line=line
+            "`{lost}` is read in line {line} of the result, and nothing binds it there any more",
+            lost=lost,
+            line=line,
         )
         hint = Message("keep what binds it, or change what reads it in the same patchset")
         if function:
@@ -118,9 +137,19 @@ def check_result(
         checked = _refused(checked, cause, hint)
     missing = unbound(source, result, inserted, injected)
     if missing:
-        names = joined(", ", (Message("`{item.name}` (line {item.line} of the result)", item=item) for item in missing))
-        cause = Message("the inserted code reads names that nothing binds there: {names}", names=names)
-        hint = Message("import them in the inserted code, or list injected names in the variant (`names = […]`)")
+        names = joined(
+            ", ",
+            (
+                Message("`{item.name}` (line {item.line} of the result)", item=item)
+                for item in missing
+            ),
+        )
+        cause = Message(
+            "the inserted code reads names that nothing binds there: {names}", names=names
+        )
+        hint = Message(
+            "import them in the inserted code, or list injected names in the variant (`names = […]`)"
+        )
         checked = _refused(checked, cause, hint)
     return checked
 
@@ -131,7 +160,10 @@ def source_problem(data: bytes) -> str:
         source = Source(data)
     except (SyntaxProblem, RecursionError) as error:
         words = error.message if isinstance(error, SyntaxProblem) else error
-        return Message("the result does not parse: {words}", words=_syntax_error(data.decode("utf-8", "replace")) or words)
+        return Message(
+            "the result does not parse: {words}",
+            words=_syntax_error(data.decode("utf-8", "replace")) or words,
+        )
     problem = _compile_error(source.tree.body) if source.tree is not None else ""
     return Message("the result does not compile: {error}", error=problem) if problem else ""
 
@@ -139,7 +171,10 @@ def source_problem(data: bytes) -> str:
 def _refused(answers: Sequence[HunkAnswer], problem: str, hint: str = "") -> List[HunkAnswer]:
     """The answers, with a conflict for each hunk that changes the text."""
     return [
-        answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if answer.splices else answer for answer in answers
+        answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
+        if answer.splices
+        else answer
+        for answer in answers
     ]
 
 
@@ -148,8 +183,14 @@ class _OffsetMap:
 
     def __init__(self, source: Source, result: Source, splices: Sequence[Splice]) -> None:
         self.source, self.result = source, result
-        self.starts, self.ends = [splice.start for splice in splices], [splice.end for splice in splices]
-        self.growth = [0, *accumulate(len(splice.new) - (splice.end - splice.start) for splice in splices)]
+        self.starts, self.ends = (
+            [splice.start for splice in splices],
+            [splice.end for splice in splices],
+        )
+        self.growth = [
+            0,
+            *accumulate(len(splice.new) - (splice.end - splice.start) for splice in splices),
+        ]
 
     def to(self, byte: int, *, end: bool = False) -> int:
         """The character offset in the new text of a byte offset in the old one; `end` puts it after insertions there."""
@@ -164,11 +205,19 @@ def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
         edits = rewritten(result, form, place, place.matches[0])
         if any(result.text[edit.start : edit.end] != edit.text for edit in edits):
             line = result.lines.number(place.start)
-            return Message("applying it a second time would change the result again, at line {line} of it", line=line)
+            return Message(
+                "applying it a second time would change the result again, at line {line} of it",
+                line=line,
+            )
     return ""
 
 
-def _check_hunk(result: Source, matched: Matched, all_edits: Sequence[Tuple[Edit, MatchEdits]], offsets: _OffsetMap) -> str:
+def _check_hunk(
+    result: Source,
+    matched: Matched,
+    all_edits: Sequence[Tuple[Edit, MatchEdits]],
+    offsets: _OffsetMap,
+) -> str:
     """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
     hunk = matched.form
     if not matched.changes or not (hunk.after.written if hunk.text.in_string else hunk.after.nodes):
@@ -177,16 +226,27 @@ def _check_hunk(result: Source, matched: Matched, all_edits: Sequence[Tuple[Edit
     byte = offsets.source.byte
     for change in matched.changes:
         match, edits = change
-        inside = [edit for edit in edits if edit.end >= match.start and edit.start <= match.end] or edits
+        inside = [
+            edit for edit in edits if edit.end >= match.start and edit.start <= match.end
+        ] or edits
         start = offsets.to(byte(min([match.start, *(edit.start for edit in inside)])))
         end = offsets.to(byte(max([match.end, *(edit.end for edit in inside)])), end=True)
         if not any(
-            place.start < end and start < place.end and any(_same_names(change, after, all_edits) for after in place.matches)
+            place.start < end
+            and start < place.end
+            and any(_same_names(change, after, all_edits) for after in place.matches)
             for place in places
         ):
             line = result.lines.number(start)
-            foreign = (edit for edit, owner in all_edits if all(owner is not own_change for own_change in matched.changes))
-            shared = next((edit for edit in foreign if edit.start < match.end and match.start < edit.end), None)
+            foreign = (
+                edit
+                for edit, owner in all_edits
+                if all(owner is not own_change for own_change in matched.changes)
+            )
+            shared = next(
+                (edit for edit in foreign if edit.start < match.end and match.start < edit.end),
+                None,
+            )
             if shared is not None:
                 where = offsets.source.lines.number(shared.start)
                 return Message(
@@ -209,11 +269,15 @@ def _after_side_places(result: Source, hunk: Hunk) -> List[MatchRange]:
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]
 
 
-def _same_names(change: MatchEdits, after: Match, all_edits: Sequence[Tuple[Edit, MatchEdits]]) -> bool:
+def _same_names(
+    change: MatchEdits, after: Match, all_edits: Sequence[Tuple[Edit, MatchEdits]]
+) -> bool:
     """Whether the metavariables are bound to the same code in the result, leaving out code that another change edits."""
     for name, node in after.names.items():
         old = change.match.names[name]
-        edited = (owner for edit, owner in all_edits if old.start <= edit.start and edit.end <= old.end)
+        edited = (
+            owner for edit, owner in all_edits if old.start <= edit.start and edit.end <= old.end
+        )
         if not same(old, node) and all(owner is change for owner in edited):
             return False
     return True
@@ -246,21 +310,33 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
     return ""
 
 
-def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequence[Tuple[int, int]]) -> str:
+def _equal_branches(
+    result: Source, matched: Sequence[Matched], inserted: Sequence[Tuple[int, int]]
+) -> str:
     """The problem where all branches of an `if` come out equal that are written otherwise: upstream has one of them."""
     after = [top for match in matched if match.changes for top in match.form.after.nodes]
     written = [_branches(node) for top in after for node in top.walk() if node.kind == "If"]
-    if not any(written) or any(branches and all(same(branches[0], branch) for branch in branches) for branches in written):
+    if not any(written) or any(
+        branches and all(same(branches[0], branch) for branch in branches) for branches in written
+    ):
         return ""
     for node in ast.walk(result.tree) if result.tree is not None else ():
-        if isinstance(node, ast.If) and len({ast.dump(ast.Module(body, [])) for body in _bodies(node)}) == 1:
+        if (
+            isinstance(node, ast.If)
+            and len({ast.dump(ast.Module(body, [])) for body in _bodies(node)}) == 1
+        ):
             begins = [node, *(body[0] for body in _bodies(node))]
-            starts = [result.lines.starts[part.lineno - 1] + part.col_offset for part in begins]  # only blanks before each
+            starts = [
+                result.lines.starts[part.lineno - 1] + part.col_offset for part in begins
+            ]  # only blanks before each
             is_whole = result.text.startswith("if", starts[0])  # no `elif`
-            if is_whole and any(begin <= start < end for start in starts for begin, end in inserted):
+            if is_whole and any(
+                begin <= start < end for start in starts for begin, end in inserted
+            ):
                 line = node.lineno
                 return Message(
-                    "all branches of the `if` in line {line} of the result would be equal: upstream has one of them", line=line
+                    "all branches of the `if` in line {line} of the result would be equal: upstream has one of them",
+                    line=line,
                 )
     return ""
 
@@ -268,7 +344,11 @@ def _equal_branches(result: Source, matched: Sequence[Matched], inserted: Sequen
 def _branches(node: Node) -> List[Node]:
     """The bodies of an `if` with an `else`; none without one."""
     clauses = node.items("clauses")
-    return [clause.node("body") for clause in (node, *clauses)] if clauses and clauses[-1].kind == "Else" else []
+    return (
+        [clause.node("body") for clause in (node, *clauses)]
+        if clauses and clauses[-1].kind == "Else"
+        else []
+    )
 
 
 def _bodies(node: ast.If) -> List[List[ast.stmt]]:
@@ -284,17 +364,26 @@ def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:
 
     Not counted where a statement or a base class between the two reads the name: the earlier one is still used then.
     """
-    waiting: List[Tuple[str, List[ast.stmt]]] = [("", source.tree.body if source.tree is not None else [])]
+    waiting: List[Tuple[str, List[ast.stmt]]] = [
+        ("", source.tree.body if source.tree is not None else [])
+    ]
     while waiting:
         prefix, body = waiting.pop()
         others: List[ast.AST] = []
-        seen: Dict[str, int] = {}  # the number of other statements and base classes above the last one
+        seen: Dict[
+            str, int
+        ] = {}  # the number of other statements and base classes above the last one
         for node in body:
             if isinstance(node, ast.ClassDef):
                 waiting.append((f"{prefix}{node.name}.", node.body))
                 others += node.bases
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.decorator_list:
-                if node.name in seen and not any(_names(each, node.name) for each in others[seen[node.name] :]):
+            if (
+                isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+                and not node.decorator_list
+            ):
+                if node.name in seen and not any(
+                    _names(each, node.name) for each in others[seen[node.name] :]
+                ):
                     yield prefix + node.name, node.lineno
                 seen[node.name] = len(others)
             elif not isinstance(node, ast.ClassDef):
@@ -310,7 +399,9 @@ def _statements_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]])
     statements: List[ast.stmt] = []
     for node in body:
         start, end = lines_of(node)
-        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"  # has to be above the others
+        future = (
+            isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        )  # has to be above the others
         if future or meets(lines, start - 1, end + 1):
             if isinstance(node, ast.ClassDef):
                 inside = _statements_near(node.body, lines) or node.body[:1]
@@ -338,8 +429,14 @@ def _syntax_error(code: str) -> str:
         check_for_ast(code)
         ast.parse(code)
     except (SyntaxError, ValueError) as error:
-        digits = "Exceeds the limit" in str(error)  # that message advises to change a setting of the interpreter
-        return Message("a number has more digits than Python reads; write it in hexadecimal") if digits else str(error)
+        digits = "Exceeds the limit" in str(
+            error
+        )  # that message advises to change a setting of the interpreter
+        return (
+            Message("a number has more digits than Python reads; write it in hexadecimal")
+            if digits
+            else str(error)
+        )
     except (SyntaxProblem, RecursionError, MemoryError):
         pass
     return ""

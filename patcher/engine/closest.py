@@ -83,15 +83,23 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
     least = min((candidate.cost for candidate in nearby), default=0.0)
     ties = [candidate for candidate in nearby if candidate.cost <= least + 0.02][:20]
     written = " ".join(side.written.split())
-    best = max(ties, key=lambda tie: (similarity(written, _text(source, tie)), -tie.start), default=None)
+    best = max(
+        ties, key=lambda tie: (similarity(written, _text(source, tie)), -tie.start), default=None
+    )
     return _described(source, side, best, aligner, total) if best is not None else None
 
 
 def _candidates(source: Source, hunk: Hunk, scope: str, aligner: Aligner) -> Iterator[_Candidate]:
     side, module = hunk.before, hunk.text.scope == "<module>"
-    names = {name for group in side.identifiers() for name in group} | _alike(source, side) if scope == "<module>" else set()
+    names = (
+        {name for group in side.identifiers() for name in group} | _alike(source, side)
+        if scope == "<module>"
+        else set()
+    )
     patterns = [implicit_run(), *side.nodes, implicit_run()]
-    for block in source.scopes(scope, [frozenset([name]) for name in sorted(names)], bodies=side.writes_body()):
+    for block in source.scopes(
+        scope, [frozenset([name]) for name in sorted(names)], bodies=side.writes_body()
+    ):
         if hunk.form == "expression":
             pattern = side.nodes[0]
             for node in _expressions(source, side, block, module=module):
@@ -100,7 +108,10 @@ def _candidates(source: Source, hunk: Hunk, scope: str, aligner: Aligner) -> Ite
             continue
         for codes in blocks(patterns, block, module=module, clauses=hunk.form == "clauses"):
             cost, pairs = aligner.pairs(patterns, codes)
-            start = next((code.begin for pattern, code in pairs if pattern is not None and code is not None), None)
+            start = next(
+                (code.begin for pattern, code in pairs if pattern is not None and code is not None),
+                None,
+            )
             if start is not None and codes[0].parent is not None:
                 yield _Candidate(cost, start, codes[0].parent, pairs)
 
@@ -113,7 +124,9 @@ def _expressions(source: Source, side: Side, block: Node, *, module: bool) -> Li
         shared = words.intersection(re.findall(r"\w+", source.text[node.start : node.end]))
         return -len(shared), node.end - node.start
 
-    return sorted((node for node in block.reachable(module) if node.is_expression), key=rank)[:_MOST]
+    return sorted((node for node in block.reachable(module) if node.is_expression), key=rank)[
+        :_MOST
+    ]
 
 
 def _alike(source: Source, side: Side) -> Set[str]:
@@ -129,14 +142,22 @@ def _text(source: Source, candidate: _Candidate) -> str:
     return " ".join(source.text[codes[0].start : codes[-1].end][:500].split())
 
 
-def _described(source: Source, side: Side, candidate: _Candidate, aligner: Aligner, total: float) -> Optional[Closest]:
+def _described(
+    source: Source, side: Side, candidate: _Candidate, aligner: Aligner, total: float
+) -> Optional[Closest]:
     """A candidate as a `Closest`; None for one that matches, in a block that is not meant."""
-    differences = Describer(source, side, aligner).differences(aligner.parts(candidate.pairs, (None, candidate.node)))
+    differences = Describer(source, side, aligner).differences(
+        aligner.parts(candidate.pairs, (None, candidate.node))
+    )
     if not candidate.cost and not differences:
         return None
     if not differences:
-        pattern, code = (next(node for node in nodes if node is not None) for nodes in zip(*candidate.pairs))
-        words = Message("each part of the pattern matches by itself, and not all of them in one way together")
+        pattern, code = (
+            next(node for node in nodes if node is not None) for nodes in zip(*candidate.pairs)
+        )
+        words = Message(
+            "each part of the pattern matches by itself, and not all of them in one way together"
+        )
         hint = Message("write it as it stands there")
         differences = [Mismatch((pattern.start, pattern.end), (code.start, code.end), words, hint)]
     first, lines = differences[0], source.lines
@@ -179,8 +200,14 @@ def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
         return ()
     of_that_name = [name for name in names if name.split(".")[-1] == last_name]
     parent = scope[: -len(last_name)]
-    siblings = [name[len(parent) :] for name in names if name.startswith(parent) and "." not in name[len(parent) :]]
-    close = [parent + name for name in get_close_matches(last_name, siblings, 3, 0.7)] or get_close_matches(scope, names, 3)
+    siblings = [
+        name[len(parent) :]
+        for name in names
+        if name.startswith(parent) and "." not in name[len(parent) :]
+    ]
+    close = [
+        parent + name for name in get_close_matches(last_name, siblings, 3, 0.7)
+    ] or get_close_matches(scope, names, 3)
     return tuple((of_that_name or close)[:3])
 
 
@@ -195,7 +222,10 @@ def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> Tuple[str, st
     places = [*matches.todo, *matches.done]
     if places:
         numbers = sorted(source.lines.number(place.start) for place in places)
-        where = Message("line {lines}" if len(numbers) == 1 else "lines {lines}", lines=", ".join(map(str, numbers)))
+        where = Message(
+            "line {lines}" if len(numbers) == 1 else "lines {lines}",
+            lines=", ".join(map(str, numbers)),
+        )
         problem = Message(
             "found {places} in `{scope}` ({where}), expected {count}",
             places=count_of(len(places), "place"),
@@ -223,7 +253,9 @@ def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> Tuple[str, st
         return joined("\n", [problem, *_brief(best)]), best.hint
     if places:
         return problem, Message("write `count={number}` if that is all", number=len(places))
-    looked = next((line.strip() for line in hunk.before.written.split("\n") if line.strip(" .")), "")
+    looked = next(
+        (line.strip() for line in hunk.before.written.split("\n") if line.strip(" .")), ""
+    )
     hint = Message("nothing like it was found there: it was rewritten or went away")
     return Message("{problem}\nlooked for: {looked}", problem=problem, looked=looked), hint
 
@@ -234,7 +266,11 @@ def _brief(best: Closest) -> List[str]:
     return [
         head + best.code.text,
         " " * len(head) + underline(*best.code[1:]),
-        Message("pattern, line {line}: {text}", line=f"{best.pattern.line:>{width}}", text=best.pattern.text),
+        Message(
+            "pattern, line {line}: {text}",
+            line=f"{best.pattern.line:>{width}}",
+            text=best.pattern.text,
+        ),
         best.words,
     ]
 
@@ -246,11 +282,17 @@ def _no_text(source: Source, hunk: Hunk) -> Tuple[str, str]:
     hint = Message("no string there is like it")
     for part in string_parts(source.text, scope_ranges(source, hunk.text.scope)):
         for line in re.finditer(r"[^\r\n]+", part.text):
-            pieces = SequenceMatcher(None, line_of_hunk, line.group(), autojunk=False).get_matching_blocks()
+            pieces = SequenceMatcher(
+                None, line_of_hunk, line.group(), autojunk=False
+            ).get_matching_blocks()
             like = sum(piece.size for piece in pieces if piece.size > 1) / len(line_of_hunk)
             if like > best:
                 best, number = like, source.lines.number(part.start + line.start())
-                shown = Message("closest, line {line}: {text}", line=number, text=line.group().strip())
+                shown = Message(
+                    "closest, line {line}: {text}", line=number, text=line.group().strip()
+                )
                 hint = Message("write it as it stands there")
     scope = hunk.text.scope
-    return Message("`{scope}` is there, but no string in it has this text\n{shown}", scope=scope, shown=shown), hint
+    return Message(
+        "`{scope}` is there, but no string in it has this text\n{shown}", scope=scope, shown=shown
+    ), hint

@@ -38,7 +38,10 @@ _GRAMMAR = """
     MatchKeywordElement(key, pattern)  MatchAs(pattern, name)  MatchOr(patterns)
     FormattedStringText(value)
 """
-FIELDS = {kind: tuple(re.findall(r"\w+", fields)) for kind, fields in re.findall(r"(\w+)\((.*?)\)", _GRAMMAR)}
+FIELDS = {
+    kind: tuple(re.findall(r"\w+", fields))
+    for kind, fields in re.findall(r"(\w+)\((.*?)\)", _GRAMMAR)
+}
 UNWRAPPED = {  # a wrapper around one thing -> the field that holds it
     "Element": "value",
     "Annotation": "annotation",
@@ -61,7 +64,11 @@ RENAMED = {
 }
 Ranges = Mapping[int, Tuple[int, int]]
 _NUMBERS = ("Integer", "Float", "Imaginary")
-_TO_LAST_PART = CLAUSES | COMPOUND | {"Param", "Alias", "WithItem", "DictElement", "MatchMappingElement", "Decorator"}
+_TO_LAST_PART = (
+    CLAUSES
+    | COMPOUND
+    | {"Param", "Alias", "WithItem", "DictElement", "MatchMappingElement", "Decorator"}
+)
 
 
 class Converter:
@@ -95,15 +102,21 @@ class Converter:
             return self.make(name, node, value=node.value)
         if name in FIELDS:
             piece = self.make(
-                RENAMED.get(name, name), node, **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]}
+                RENAMED.get(name, name),
+                node,
+                **{key: self.convert(getattr(node, key, None)) for key in FIELDS[name]},
             )
             if piece.kind in _TO_LAST_PART:
                 piece.outer_start = piece.start
-                piece.end = piece.outer_end = max((child.outer_end for child in piece.children()), default=piece.end)
+                piece.end = piece.outer_end = max(
+                    (child.outer_end for child in piece.children()), default=piece.end
+                )
             return self.shaped(piece)
         if hasattr(node, "_get_token") or name in ("NotIn", "IsNot", "NotEqual", "Asynchronous"):
             piece = self.make("Operator", node)
-            piece.fields["value"], length = without_layout(self.text[piece.start - self.shift : piece.end - self.shift])
+            piece.fields["value"], length = without_layout(
+                self.text[piece.start - self.shift : piece.end - self.shift]
+            )
             piece.end = piece.outer_end = piece.start + length
             return piece
         raise SyntaxProblem(f"a piece of syntax ({name}) that this version does not know")
@@ -114,10 +127,17 @@ class Converter:
         start, end = self.inner.get(id(node), outer)
         if id(node) not in self.inner:
             code = self.text[start:end]
-            start, end = start + len(code) - len(code.lstrip()), end - len(code) + len(code.rstrip())
+            start, end = (
+                start + len(code) - len(code.lstrip()),
+                end - len(code) + len(code.rstrip()),
+            )
         if not getattr(node, "lpar", ()):
             outer = (start, end)
-        return Node(kind, (outer[0] + self.shift, start + self.shift, end + self.shift, outer[1] + self.shift), **fields)
+        return Node(
+            kind,
+            (outer[0] + self.shift, start + self.shift, end + self.shift, outer[1] + self.shift),
+            **fields,
+        )
 
     def prefixed(self, kind: str, node: Any, value: Node, **fields: Value) -> Node:
         """A node that begins where the libcst node does (with its `*` or name) and ends where its value does."""
@@ -131,10 +151,16 @@ class Converter:
             keys = ("handlers", "cases", "orelse", "finalbody")
             values = [fields.pop(key, None) for key in keys]
             fields["clauses"] = [
-                part for value in values for part in (value if isinstance(value, list) else [value]) if isinstance(part, Node)
+                part
+                for value in values
+                for part in (value if isinstance(value, list) else [value])
+                if isinstance(part, Node)
             ]
         if node.kind == "ClassDef":
-            fields["args"] = [*cast(List[Node], fields.pop("bases")), *cast(List[Node], fields.pop("keywords"))]
+            fields["args"] = [
+                *cast(List[Node], fields.pop("bases")),
+                *cast(List[Node], fields.pop("keywords")),
+            ]
         if node.is_definition:
             block = node.node("body")
             if block.items("body") and block.items("body")[0].is_text():
@@ -152,7 +178,9 @@ class Converter:
         if getattr(node, "keyword", None) is not None:
             return self.prefixed("Keyword", node, value, arg=self.one(node.keyword))
         star = getattr(node, "star", None)
-        return self.prefixed("Star" if star == "*" else "DoubleStar", node, value) if star else value
+        return (
+            self.prefixed("Star" if star == "*" else "DoubleStar", node, value) if star else value
+        )
 
     on_Index = on_Arg
 
@@ -160,8 +188,14 @@ class Converter:
         parts = [self.one(element) for element in node.slice]
         index = parts[0]
         lone = len(parts) == 1 and type(node.slice[0].comma).__name__ == "Comma"
-        if len(parts) > 1 or index.kind == "Star" or lone:  # `a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`
-            end = self.shift + find_outside(self.text, index.outer_end - self.shift, ",") + 1 if lone else parts[-1].outer_end
+        if (
+            len(parts) > 1 or index.kind == "Star" or lone
+        ):  # `a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`
+            end = (
+                self.shift + find_outside(self.text, index.outer_end - self.shift, ",") + 1
+                if lone
+                else parts[-1].outer_end
+            )
             span = (index.outer_start, index.outer_start, end, end)
             index = Node("Tuple", span, elements=parts)
         return self.make("Subscript", node, value=self.one(node.value), slice=index)
@@ -200,7 +234,11 @@ class Converter:
 
     def on_ConcatenatedString(self, node: Any) -> Node:
         sides = (self.one(node.left), self.one(node.right))
-        parts = [part for side in sides for part in (side.items("parts") if side.kind == "FString" else [side])]
+        parts = [
+            part
+            for side in sides
+            for part in (side.items("parts") if side.kind == "FString" else [side])
+        ]
         if all(part.kind == "String" for part in parts):
             values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
             return self.make("String", node, value=repr(type(values[0])().join(values)))
@@ -216,12 +254,21 @@ class Converter:
 
     def on_FormattedStringExpression(self, node: Any) -> Node:
         spec = None if node.format_spec is None else [self.one(part) for part in node.format_spec]
-        field = self.make("FExpr", node, expression=self.one(node.expression), conversion=node.conversion, debug="", spec=spec)
+        field = self.make(
+            "FExpr",
+            node,
+            expression=self.one(node.expression),
+            conversion=node.conversion,
+            debug="",
+            spec=spec,
+        )
         if node.equal:  # the text around it is part of what is shown
             inner = field.node("expression")
             before = self.text[field.start + 1 - self.shift : inner.outer_start - self.shift]
             after = self.text[inner.outer_end - self.shift : field.end - self.shift]
-            field.fields["debug"] = before + after[: len(after) - len(after.partition("=")[2].lstrip())]
+            field.fields["debug"] = (
+                before + after[: len(after) - len(after.partition("=")[2].lstrip())]
+            )
         return field
 
     # statements -------------------------------------------------------------------------------------------------------
@@ -231,7 +278,11 @@ class Converter:
         for line in body:
             small = type(line).__name__ in ("SimpleStatementLine", "SimpleStatementSuite")
             statements += [self.one(part) for part in (line.body if small else [line])]
-        start, end = (statements[0].begin, statements[-1].outer_end) if statements else (self.shift, self.shift)
+        start, end = (
+            (statements[0].begin, statements[-1].outer_end)
+            if statements
+            else (self.shift, self.shift)
+        )
         return Node("Block", (start, start, end, end), doc=None, body=statements)
 
     def on_IndentedBlock(self, node: Any) -> Node:
@@ -243,13 +294,25 @@ class Converter:
         return block
 
     def on_AnnAssign(self, node: Any) -> Node:
-        target, annotation, value = self.one(node.target), self.one(node.annotation), self.convert(node.value)
+        target, annotation, value = (
+            self.one(node.target),
+            self.one(node.annotation),
+            self.convert(node.value),
+        )
         return self.make("Assign", node, targets=[target], annotation=annotation, value=value)
 
     def on_ImportFrom(self, node: Any) -> Node:
         star = type(node.names).__name__ == "ImportStar"
-        names: Value = [self.make("Name", node.names, value="*")] if star else self.convert(node.names)
-        return self.make("ImportFrom", node, dots="." * len(node.relative), module=self.convert(node.module), names=names)
+        names: Value = (
+            [self.make("Name", node.names, value="*")] if star else self.convert(node.names)
+        )
+        return self.make(
+            "ImportFrom",
+            node,
+            dots="." * len(node.relative),
+            module=self.convert(node.module),
+            names=names,
+        )
 
     def on_If(self, node: Any) -> Node:
         """`if`, and every `elif` and `else` below it as one flat list of clauses."""

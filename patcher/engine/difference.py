@@ -46,7 +46,9 @@ _NOUNS = {  # by the kind of a node; any other is its kind in lower case
     "BareStar": Message("a bare `*`"),
     "Slash": Message("a bare `/`"),
 }
-_ROLES: Dict[Tuple[str, str], str] = {  # by (kind, field) of the node that something is a part of; "" stands for any kind
+_ROLES: Dict[
+    Tuple[str, str], str
+] = {  # by (kind, field) of the node that something is a part of; "" stands for any kind
     ("Call", "func"): Message("the function"),
     ("Attribute", "attr"): Message("the attribute"),
     ("Param", "default"): Message("the default"),
@@ -97,7 +99,9 @@ class Describer:
         self.source, self.side, self.aligner = source, side, aligner
         self.names: Dict[str, Node] = {}
         used = {node.name for top in side.nodes for node in top.walk()}
-        self.fresh = "$" + next(name for name in chain("XYZ", (f"X{number}" for number in count())) if name not in used)
+        self.fresh = "$" + next(
+            name for name in chain("XYZ", (f"X{number}" for number in count())) if name not in used
+        )
 
     def differences(self, parts: Sequence[AlignedPart]) -> List[Mismatch]:
         """The differences of an alignment, in its order."""
@@ -111,7 +115,11 @@ class Describer:
             return self._missed(part, pattern)
         if pattern.role:
             return self._placeholder(pattern, code)
-        return self._one_side(pattern, code, part.field) if part.field else self._changed(pattern, code, part.inside)
+        return (
+            self._one_side(pattern, code, part.field)
+            if part.field
+            else self._changed(pattern, code, part.inside)
+        )
 
     def _written(self, node: Node) -> str:
         """A piece of the pattern as the user wrote it, on one line."""
@@ -136,19 +144,43 @@ class Describer:
             theirs = Message("it inside {code}", code=theirs)
         elif pattern.kind != code.kind:
             ours, theirs = self._with_noun(pattern, ours), self._with_noun(code, theirs)
-        elif pattern.kind in ("String", "FText") and min(node.end - node.start for node in (pattern, code)) > _SHORT:
+        elif (
+            pattern.kind in ("String", "FText")
+            and min(node.end - node.start for node in (pattern, code)) > _SHORT
+        ):
             spans = _parting(self.side.written, spans[0], self.source.text, spans[1])
             pieces = self.side.written[slice(*spans[0])], self.source.text[slice(*spans[1])]
-            ours, theirs = (f"`{_one_line(piece)}`" if piece else Message("nothing") for piece in pieces)
-            hint, place = Message("write it as it stands there"), place or Message("inside the string")
-        names = [_ROLES[key] for key in (("Keyword", "arg"), ("FunctionDef", "name"), ("", "module"), ("", "operator"))]
+            ours, theirs = (
+                f"`{_one_line(piece)}`" if piece else Message("nothing") for piece in pieces
+            )
+            hint, place = (
+                Message("write it as it stands there"),
+                place or Message("inside the string"),
+            )
+        names = [
+            _ROLES[key]
+            for key in (
+                ("Keyword", "arg"),
+                ("FunctionDef", "name"),
+                ("", "module"),
+                ("", "operator"),
+            )
+        ]
         if pattern.is_expression and code.is_expression and place not in names:
             hint += Message(", or `{name}` if any will do", name=self.fresh)
         words = Message("the pattern has {ours}, the code has {theirs}", ours=ours, theirs=theirs)
-        return Mismatch(*spans, Message("{place}: {words}" if place else "here {words}", place=place, words=words), hint)
+        return Mismatch(
+            *spans,
+            Message("{place}: {words}" if place else "here {words}", place=place, words=words),
+            hint,
+        )
 
     def _with_noun(self, node: Node, code: str) -> str:
-        return Message("{noun} {code}", noun=_noun(node), code=code) if node.is_expression else _noun(node)
+        return (
+            Message("{noun} {code}", noun=_noun(node), code=code)
+            if node.is_expression
+            else _noun(node)
+        )
 
     def _place(self, pattern: Node) -> str:
         """The name of a node's place in the pattern ("the default"), "" where it has none."""
@@ -156,13 +188,17 @@ class Describer:
         if holder is None:
             return ""
         if holder.kind == "Keyword" and key == "value":
-            return Message("the value of the keyword `{pattern}`", pattern=self._written(holder.node("arg")))
+            return Message(
+                "the value of the keyword `{pattern}`", pattern=self._written(holder.node("arg"))
+            )
         return _role(holder, key) or (self._place(holder) if key == "value" else "")
 
     def _placeholder(self, pattern: Node, code: Node) -> Optional[Mismatch]:
         spans, bound = (_span(pattern), _span(code)), self.names.get(pattern.name)
         if not fits(pattern, code):
-            meaning = Message("a literal" if pattern.role == "option" else "one piece of syntax of its kind")
+            meaning = Message(
+                "a literal" if pattern.role == "option" else "one piece of syntax of its kind"
+            )
             words = Message(
                 "`{pattern}` stands for {what}, the code has {noun}: `{code}`",
                 pattern=self._written(pattern),
@@ -178,7 +214,11 @@ class Describer:
                 code=self._code(bound),
                 other=self._code(code),
             )
-            return Mismatch(*spans, words, Message("write `{name}` here if the two need not be the same", name=self.fresh))
+            return Mismatch(
+                *spans,
+                words,
+                Message("write `{name}` here if the two need not be the same", name=self.fresh),
+            )
         if pattern.role == "meta" and pattern.name != "_":
             self.names.setdefault(pattern.name, code)
         return None
@@ -187,19 +227,31 @@ class Describer:
     def _one_side(self, pattern: Node, code: Node, key: str) -> Mismatch:
         """A field that one of two nodes has and the other has not."""
         expected, actual = pattern.fields[key], code.fields.get(key)
-        role = "" if key == "asynchronous" else _role(pattern, key) or Message("a value" if key == "value" else "this part")
+        role = (
+            ""
+            if key == "asynchronous"
+            else _role(pattern, key) or Message("a value" if key == "value" else "this part")
+        )
         if isinstance(expected, Node):
             return self._only_ours(role, expected, _head(code))
         if isinstance(actual, Node):
-            return self._only_theirs(role, _head(pattern), actual, Message("write it as it stands there"))
+            return self._only_theirs(
+                role, _head(pattern), actual, Message("write it as it stands there")
+            )
         return self._changed(pattern, code, None)
 
     def _only_ours(self, role: str, node: Node, beside: TextRange) -> Mismatch:
-        words = Message("{part} is in the pattern, and not in the code", part=_part(role, self._written(_shown(node))))
+        words = Message(
+            "{part} is in the pattern, and not in the code",
+            part=_part(role, self._written(_shown(node))),
+        )
         return Mismatch(_span(node), beside, words, Message("leave it out if it need not be there"))
 
     def _only_theirs(self, role: str, beside: TextRange, node: Node, hint: str) -> Mismatch:
-        words = Message("{part} is in the code, and not in the pattern", part=_part(role, self._code(_shown(node))))
+        words = Message(
+            "{part} is in the code, and not in the pattern",
+            part=_part(role, self._code(_shown(node))),
+        )
         return Mismatch(beside, _span(node), words, hint)
 
     def _missed(self, part: AlignedPart, ours: Node) -> Mismatch:
@@ -214,31 +266,48 @@ class Describer:
         far, near = _headers(match), _headers(beside)
         if len(far) > len(near) and far[len(far) - len(near) :] == near:
             where = Message("inside {header}", header=self._header(far[0]))
-            hint = Message("write that header above it, or a hunk that begins with this statement: it is found in any block")
+            hint = Message(
+                "write that header above it, or a hunk that begins with this statement: it is found in any block"
+            )
         elif len(near) > len(far) and near[len(near) - len(far) :] == far:
             where = Message("outside of {header}, the rest inside", header=self._header(near[0]))
             hint = Message("write that header between them, or a hunk for one of the two alone")
         else:
             where = Message("in line {line}", line=self._line(match))
-            hint = Message("write ` ...` where other statements may stand, and the statements in the order of the code")
+            hint = Message(
+                "write ` ...` where other statements may stand, and the statements in the order of the code"
+            )
         words = Message(
-            "the pattern has {part} here, in the code it is {where}", part=_part(role, self._written(ours)), where=where
+            "the pattern has {part} here, in the code it is {where}",
+            part=_part(role, self._written(ours)),
+            where=where,
         )
         return Mismatch(_span(ours), _span(match), words, hint)
 
     def _header(self, node: Node) -> str:
-        header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(" :")
-        return Message("the `{header}` of line {number}", header=header, number=self.source.lines.number(node.start))
+        header = _one_line(self.source.text[node.start : self.source.lines.end(node.start)]).rstrip(
+            " :"
+        )
+        return Message(
+            "the `{header}` of line {number}",
+            header=header,
+            number=self.source.lines.number(node.start),
+        )
 
     def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
         """Where a missing statement is now: of several the nearest, with `after` those past its neighbour first."""
         around = [code, *code.ancestors()]
         top = next((node for node in around if node.is_definition), around[-1])
         places = [node for node in top.walk() if node.kind == ours.kind and node is not beside]
-        near = sorted(places, key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)))
+        near = sorted(
+            places,
+            key=lambda node: (after and node.start < beside.start, abs(node.start - beside.start)),
+        )
         try:
             best = min(near, key=lambda node: self.aligner.aligned(ours, node).cost, default=None)
-            alike = best is not None and self.aligner.aligned(ours, best).cost <= (1 - _INSIDE) * self.aligner.weight(ours)
+            alike = best is not None and self.aligner.aligned(ours, best).cost <= (
+                1 - _INSIDE
+            ) * self.aligner.weight(ours)
             return best if alike else None
         except TooManySteps:
             return None
@@ -250,9 +319,14 @@ class Describer:
             hint = Message("write ` ...` on a line of its own for statements that may stand there")
             return self._only_theirs(_element(theirs), _span(beside), theirs, hint)
         pattern = part.holders[0] or self.side.nodes[0]
-        closed = pattern.kind in ("Call", "List", "Tuple", "Set", "Dict") and self.side.written[pattern.end - 1] in ")]}"
+        closed = (
+            pattern.kind in ("Call", "List", "Tuple", "Set", "Dict")
+            and self.side.written[pattern.end - 1] in ")]}"
+        )
         where = (pattern.end - 1, pattern.end) if closed else _head(pattern)
-        return self._only_theirs(_element(theirs), where, theirs, Message("write it, or `...` for what may stand there"))
+        return self._only_theirs(
+            _element(theirs), where, theirs, Message("write it, or `...` for what may stand there")
+        )
 
 
 def _part(role: str, code: str) -> str:
@@ -267,14 +341,24 @@ def _head(node: Node) -> TextRange:
 
 
 def _noun(node: Node) -> str:
-    return _NOUNS.get(node.kind) or Message("an `{kind}`" if node.kind[0] in "AEIO" else "a `{kind}`", kind=node.kind.lower())
+    return _NOUNS.get(node.kind) or Message(
+        "an `{kind}`" if node.kind[0] in "AEIO" else "a `{kind}`", kind=node.kind.lower()
+    )
 
 
 def _parting(a: str, of_a: TextRange, b: str, of_b: TextRange) -> Tuple[TextRange, TextRange]:
     """The ranges of the first words in which two texts differ; how a string is split into pieces does not count."""
     left, right = re.findall(r"\w+|\W", a[slice(*of_a)]), re.findall(r"\w+|\W", b[slice(*of_b)])
-    steps = [step for step in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if step[0] != "equal"]
-    words = (step for step in steps if any(len(word) > 1 for word in (*left[step[1] : step[2]], *right[step[3] : step[4]])))
+    steps = [
+        step
+        for step in SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+        if step[0] != "equal"
+    ]
+    words = (
+        step
+        for step in steps
+        if any(len(word) > 1 for word in (*left[step[1] : step[2]], *right[step[3] : step[4]]))
+    )
     _, i, i_end, j, j_end = next(words, ("replace", 0, len(left), 0, len(right)))
     return _tokens(left, of_a[0], i, i_end), _tokens(right, of_b[0], j, j_end)
 
@@ -290,7 +374,11 @@ def _role(holder: Node, key: str) -> str:
 
 def _element(node: Node) -> str:
     """What an element of the list that has this node is called."""
-    return _ROLES["Keyword", "arg"] if node.kind == "Keyword" else _ELEMENTS.get(node.field(), Message("the part"))
+    return (
+        _ROLES["Keyword", "arg"]
+        if node.kind == "Keyword"
+        else _ELEMENTS.get(node.field(), Message("the part"))
+    )
 
 
 def _shown(node: Node) -> Node:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Options = Mapping[str, OptionValue]
 
 
-def rewrite(data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()) -> Rewrite:
+def rewrite(
+    data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()
+) -> Rewrite:
     """Apply all hunks of one patchset for one file, or none of them.
 
     Args:
@@ -41,7 +43,9 @@ def rewrite(data: bytes, hunks: Sequence[HunkText], options: Options, injected: 
     return rewrite_source(data, hunks, options, injected)
 
 
-def explain(data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()) -> Tuple[Explanation, ...]:
+def explain(
+    data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()
+) -> Tuple[Explanation, ...]:
     """Why each hunk does or does not match a text; arguments and states are those of `rewrite`.
 
     Raises:
@@ -74,7 +78,9 @@ def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
     compile_hunks(hunks, options)
 
 
-def advise(hunks: Sequence[HunkText], options: Options, cases: Iterable[bytes]) -> Tuple[Advice, ...]:
+def advise(
+    hunks: Sequence[HunkText], options: Options, cases: Iterable[bytes]
+) -> Tuple[Advice, ...]:
     """What would make the hunks for one file hold in more releases; `cases` are texts that they change.
 
     Raises:
@@ -94,4 +100,8 @@ def definitions(data: bytes, scope: str) -> Tuple[int, ...]:
         source = Source(data)
     except SyntaxProblem:
         return ()
-    return tuple(source.lines.number(place.start) for place in source.definitions() if in_scope(place.name, scope))
+    return tuple(
+        source.lines.number(place.start)
+        for place in source.definitions()
+        if in_scope(place.name, scope)
+    )

@@ -62,7 +62,10 @@ class Explanation(NamedTuple):
 
 
 def explain_hunks(
-    data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue], answers: Sequence[HunkAnswer]
+    data: bytes,
+    hunks: Sequence[HunkText],
+    options: Mapping[str, OptionValue],
+    answers: Sequence[HunkAnswer],
 ) -> Tuple[Explanation, ...]:
     """`patcher.engine.engine.explain`, for the answers of `rewrite`."""
     bare = tuple(map(_bare, answers))
@@ -72,7 +75,10 @@ def explain_hunks(
         source = Source(data)
     except SyntaxProblem:
         return bare
-    return tuple(_each_form(source, hunk, report) for hunk, report in zip(compile_hunks(hunks, options), bare))
+    return tuple(
+        _each_form(source, hunk, report)
+        for hunk, report in zip(compile_hunks(hunks, options), bare)
+    )
 
 
 def _each_form(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
@@ -88,22 +94,34 @@ def _each_form(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
 
 
 def _bare(answer: HunkAnswer) -> Explanation:
-    return Explanation(answer.hunk, answer.state, answer.problem, answer.hint, splices=answer.splices)
+    return Explanation(
+        answer.hunk, answer.state, answer.problem, answer.hint, splices=answer.splices
+    )
 
 
 def _explained(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     text, state, lines = hunk.text, report.state, source.lines
     scopes = tuple(
-        Scope(definition.name, lines.number(definition.start), lines.number(max(definition.start, definition.end - 1)))
+        Scope(
+            definition.name,
+            lines.number(definition.start),
+            lines.number(max(definition.start, definition.end - 1)),
+        )
         for definition in source.definitions()
         if in_scope(definition.name, text.scope) or in_scope(definition.name, hunk.after_scope)
     )
-    report = report._replace(hunk=text, scopes=scopes, near=() if scopes else near_scopes(source, text.scope))
+    report = report._replace(
+        hunk=text, scopes=scopes, near=() if scopes else near_scopes(source, text.scope)
+    )
     try:
         _, (todo, done, _, _) = find_form(source, hunk._replace(others=()))
-        places = {State.UPSTREAM: done, State.APPLICABLE: todo, State.CONFLICT: todo}.get(state, [*todo, *done])
+        places = {State.UPSTREAM: done, State.APPLICABLE: todo, State.CONFLICT: todo}.get(
+            state, [*todo, *done]
+        )
         places = sorted(places, key=lambda place: place.start)
-        report = report._replace(matches=tuple(_matched_place(source, hunk, place) for place in places))
+        report = report._replace(
+            matches=tuple(_matched_place(source, hunk, place) for place in places)
+        )
         if state is State.AMBIGUOUS and len(places) > 1:
             report = report._replace(hint=_telling_apart(source, places))
         if state is State.APPLICABLE and not report.splices:
@@ -115,30 +133,55 @@ def _explained(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     if state is State.NOT_NEEDED:
         is_defined = scopes or text.scope == "<module>"
         fact = Message(
-            "the code that it changes is not in `{scope}`" if is_defined else "there is no `{scope}` in this file",
+            "the code that it changes is not in `{scope}`"
+            if is_defined
+            else "there is no `{scope}` in this file",
             scope=text.scope,
         )
-        report = report._replace(problem=Message("{what}, and `when-present` says that it need not be", what=fact))
+        report = report._replace(
+            problem=Message("{what}, and `when-present` says that it need not be", what=fact)
+        )
     if state is State.UPSTREAM and not report.problem:
         fact = Message(
-            "the code of the `+` lines is there already" if report.matches else "the code is already as the hunk would make it"
+            "the code of the `+` lines is there already"
+            if report.matches
+            else "the code is already as the hunk would make it"
         )
-        report = report._replace(problem=Message("{what}, and no receipt says that it was put there by sitepatch", what=fact))
+        report = report._replace(
+            problem=Message(
+                "{what}, and no receipt says that it was put there by sitepatch", what=fact
+            )
+        )
     return report
 
 
 def _matched_place(source: Source, hunk: Hunk, place: MatchRange) -> MatchedPlace:
     bindings = place.matches[0].names
-    order = [node.name for side in (hunk.before, hunk.after) for top in side.nodes for node in top.walk()]
+    order = [
+        node.name for side in (hunk.before, hunk.after) for top in side.nodes for node in top.walk()
+    ]
     bound = [name for name in dict.fromkeys(order) if name in bindings and name[0] != "_"]
     names = tuple((f"${name}", source.one_line(bindings[name])) for name in bound)
-    return MatchedPlace(source.lines.number(place.start), source.line(place.start), _around(source, place.start), names)
+    return MatchedPlace(
+        source.lines.number(place.start),
+        source.line(place.start),
+        _around(source, place.start),
+        names,
+    )
 
 
 def _around(source: Source, offset: int) -> str:
     """The innermost definition that holds an offset."""
-    holding = [definition for definition in source.definitions() if definition.start <= offset < definition.end]
-    return min(holding, key=lambda definition: definition.end - definition.start).name if holding else ""
+    holding = [
+        definition
+        for definition in source.definitions()
+        if definition.start <= offset < definition.end
+    ]
+    return (
+        min(holding, key=lambda definition: definition.end - definition.start).name
+        if holding
+        else ""
+    )
 
 
 def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
@@ -147,16 +190,25 @@ def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     framed = hunk.text.inside is not None and any(surroundings(source, hunk))
     if framed and report.state is State.NOT_FOUND:
         return report  # its answer says where the code stands
-    if not hunk.text.in_string and report.state is State.NOT_FOUND:  # its other lines are in `closest`
+    if (
+        not hunk.text.in_string and report.state is State.NOT_FOUND
+    ):  # its other lines are in `closest`
         report = report._replace(problem=one_line(report.problem))
     outside = [] if report.matches else _elsewhere(source, hunk, report.scopes)
-    report = report._replace(elsewhere=tuple(_matched_place(source, hunk, place) for place in outside[:_MOST]))
+    report = report._replace(
+        elsewhere=tuple(_matched_place(source, hunk, place) for place in outside[:_MOST])
+    )
     if report.state is State.NOT_FOUND and report.elsewhere:
         place = report.elsewhere[0]
         where = Message("`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line)
-        report = report._replace(hint=Message("the code stands in {where}: write that scope if it is meant", where=where))
+        report = report._replace(
+            hint=Message("the code stands in {where}: write that scope if it is meant", where=where)
+        )
     elif report.state is State.NOT_FOUND and report.near:
-        hint = Message("a renamed scope is never guessed: write `@@ {names} @@` if that is the one", names=report.near[0])
+        hint = Message(
+            "a renamed scope is never guessed: write `@@ {names} @@` if that is the one",
+            names=report.near[0],
+        )
         report = report._replace(hint=hint)
     look = scope if report.scopes or scope == "<module>" else (report.near or ("",))[0]
     if not look or framed:
@@ -174,7 +226,11 @@ def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[Matc
         return []
     places = side_places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_MATCHES))
     number = source.lines.number
-    return [place for place in places if not any(scope.first <= number(place.start) <= scope.last for scope in scopes)]
+    return [
+        place
+        for place in places
+        if not any(scope.first <= number(place.start) <= scope.last for scope in scopes)
+    ]
 
 
 # more than one --------------------------------------------------------------------------------------------------------
@@ -184,15 +240,25 @@ def _telling_apart(source: Source, places: Sequence[MatchRange]) -> str:
     for advice, codes in _distinctions(source, places):
         if len(set(codes)) == len(places) and all(len(code) <= _LONGEST for code in codes):
             lines = (source.lines.number(place.start) for place in places)
-            choices = (Message("`{code}` (line {line})", code=code, line=line) for code, line in zip(codes, lines) if code)
+            choices = (
+                Message("`{code}` (line {line})", code=code, line=line)
+                for code, line in zip(codes, lines)
+                if code
+            )
             template = "{advice}: {choices}; {all_of_them}"
-            return Message(template, advice=advice, choices=joined(", ", choices), all_of_them=all_of_them)
-    return Message("write more of the code around the place, {all_of_them}", all_of_them=all_of_them)
+            return Message(
+                template, advice=advice, choices=joined(", ", choices), all_of_them=all_of_them
+            )
+    return Message(
+        "write more of the code around the place, {all_of_them}", all_of_them=all_of_them
+    )
 
 
 def _distinctions(source: Source, places: Sequence[MatchRange]) -> Iterator[Tuple[str, List[str]]]:
     """What may tell places apart, and what it is at each of them: a metavariable, the header around, the statement above."""
-    bindings = [place.matches[0].names for place in places]  # a place where the after side stands may bind fewer
+    bindings = [
+        place.matches[0].names for place in places
+    ]  # a place where the after side stands may bind fewer
     for name in bindings[0]:
         if name[0] != "_" and all(name in names for names in bindings):
             advice = Message("write in place of `${name}` what it is", name=name)
@@ -202,7 +268,9 @@ def _distinctions(source: Source, places: Sequence[MatchRange]) -> Iterator[Tupl
         first = place.siblings[0]
         header = next((node for node in first.ancestors() if node.has_body), None)
         headers.append("" if header is None else source.line(header.start)[:_LONGEST])
-        index = next((index for index, node in enumerate(place.siblings) if node.begin >= place.start), 0)
+        index = next(
+            (index for index, node in enumerate(place.siblings) if node.begin >= place.start), 0
+        )
         before = place.siblings[index - 1] if index and not first.is_clause else None
         above.append("" if before is None else source.line(before.start)[:_LONGEST])
     yield Message("write the header around it"), headers

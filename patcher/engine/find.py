@@ -51,7 +51,9 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     if hunk.text.in_string:
         ranges = scope_ranges(source, scope)
         after = text_places(source.text, ranges, hunk.after) if hunk.proves_upstream else []
-        return _found(hunk, text_places(source.text, ranges, hunk.before), after)._replace(scopes=len(ranges))
+        return _found(hunk, text_places(source.text, ranges, hunk.before), after)._replace(
+            scopes=len(ranges)
+        )
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
@@ -59,14 +61,20 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     before = [] if added and binds(source, added) else before  # rule 24
     after_matcher = Matcher(most=MAX_MATCHES, anywhere=True)
     searched = blocks if hunk.proves_upstream else []
-    after = [place for block in searched for place in side_places(hunk, hunk.after, block, after_matcher)]
-    return _found(hunk, before, after)._replace(scopes=len(blocks), steps=matcher.steps + after_matcher.steps)
+    after = [
+        place for block in searched for place in side_places(hunk, hunk.after, block, after_matcher)
+    ]
+    return _found(hunk, before, after)._replace(
+        scopes=len(blocks), steps=matcher.steps + after_matcher.steps
+    )
 
 
 def _imported(hunk: Hunk) -> Set[str]:
     """The names that a hunk imports at the top or the end of a module; none of one that does more."""
     added = [node for node in hunk.after.nodes if node.role != "run"]
-    is_all = all(node.role == "run" for node in hunk.before.nodes) and {node.kind for node in added} <= {
+    is_all = all(node.role == "run" for node in hunk.before.nodes) and {
+        node.kind for node in added
+    } <= {
         "Import",
         "ImportFrom",
     }
@@ -78,7 +86,9 @@ def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> Fou
     if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
     else:
-        in_place = [place for place in before if any(_covers(hunk, match, place) for match in after)]
+        in_place = [
+            place for place in before if any(_covers(hunk, match, place) for match in after)
+        ]
         todo = [place for place in before if place not in in_place]
         todo = _outermost(todo, in_place) if hunk.text.expected == 0 else todo
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
@@ -87,39 +97,70 @@ def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> Fou
 
 def _outermost(places: List[MatchRange], outer: List[MatchRange]) -> List[MatchRange]:
     """The places that lie in none of the others."""
-    return [part for part in places if not any(o is not part and o.start <= part.start and part.end <= o.end for o in outer)]
+    return [
+        part
+        for part in places
+        if not any(o is not part and o.start <= part.start and part.end <= o.end for o in outer)
+    ]
 
 
 def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
     """Where all that a form inserts stands elsewhere in its scope, with nothing left there of what it removes (rule 22)."""
     hunk_text, nowhere = hunk.text, FoundPlaces([], [], 0, 0)
-    if hunk.form != "statements" or hunk_text.when_present or hunk_text.expected != 1 or hunk_text.inside is not None:
+    if (
+        hunk.form != "statements"
+        or hunk_text.when_present
+        or hunk_text.expected != 1
+        or hunk_text.inside is not None
+    ):
         return nowhere
     added, removed = hunk.after.own_statements(), hunk.before.own_statements()
     nodes = [node for run in added or () for top in run for node in top.walk()]
     names = {node.fields["value"] for node in nodes if node.kind == "Name"} - _COMMON
-    if not (hunk.proves_upstream and added) or removed is None or len(names) < _FEWEST or any(node.role for node in nodes):
+    if (
+        not (hunk.proves_upstream and added)
+        or removed is None
+        or len(names) < _FEWEST
+        or any(node.role for node in nodes)
+    ):
         return nowhere
     module, matcher = hunk_text.scope == "<module>", Matcher(most=1)
     blocks = scope_blocks(source, hunk_text.scope, hunk.before, hunk.after)
 
     def places(run: List[Node]) -> List[MatchRange]:
-        hits = [place for block in blocks for place in matcher.runs(run, block, module=module, clauses=False)]
-        return [place for place in hits if not module or all(up.kind != "If" for up in place.siblings[0].ancestors())]
+        hits = [
+            place
+            for block in blocks
+            for place in matcher.runs(run, block, module=module, clauses=False)
+        ]
+        return [
+            place
+            for place in hits
+            if not module or all(up.kind != "If" for up in place.siblings[0].ancestors())
+        ]
 
     hits_by_run = [places(run) for run in added]
     if any(len(hits) != 1 for hits in hits_by_run) or any(map(places, removed)):
         return nowhere
-    return FoundPlaces([], [place for hits in hits_by_run for place in hits][:1], len(blocks), matcher.steps)
+    return FoundPlaces(
+        [], [place for hits in hits_by_run for place in hits][:1], len(blocks), matcher.steps
+    )
 
 
 def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
     """Whether a hunk that only deletes has nothing to delete, while all that it keeps is in its scope (rule 25)."""
     kept = hunk.after.nodes
-    if places.todo or places.done or any(tag == "+" and line.strip() for tag, line, _ in hunk.text.lines):
+    if (
+        places.todo
+        or places.done
+        or any(tag == "+" and line.strip() for tag, line, _ in hunk.text.lines)
+    ):
         return False
     if not kept:  # a deleted definition may have been its whole scope
-        return bool(places.scopes) or [node.kind for node in hunk.before.nodes] in (["FunctionDef"], ["ClassDef"])
+        return bool(places.scopes) or [node.kind for node in hunk.before.nodes] in (
+            ["FunctionDef"],
+            ["ClassDef"],
+        )
     blocks = scope_blocks(source, hunk.text.scope, hunk.after)
     return any(side_places(hunk, hunk.after, block, Matcher(most=1)) for block in blocks)
 
@@ -132,15 +173,29 @@ def _covers(hunk: Hunk, after: MatchRange, before: MatchRange) -> bool:
     if not (after.start <= before.start and before.end <= after.end):
         return False
     match = after.matches[0]
-    bound_code = [match.nodes.get(id(node)) for top in hunk.after.nodes for node in top.walk() if node.role in ("meta", "run")]
-    bound = [code for value in bound_code for code in (value if isinstance(value, list) else [value]) if code is not None]
+    bound_code = [
+        match.nodes.get(id(node))
+        for top in hunk.after.nodes
+        for node in top.walk()
+        if node.role in ("meta", "run")
+    ]
+    bound = [
+        code
+        for value in bound_code
+        for code in (value if isinstance(value, list) else [value])
+        if code is not None
+    ]
     return not any(code.begin <= before.start and before.end <= code.end for code in bound)
 
 
 def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
     """The character ranges of a scope: its definitions, or for `<module>` all text outside of their bodies (rule 2)."""
     if scope != "<module>":
-        return [(definition.start, definition.end) for definition in source.definitions() if in_scope(definition.name, scope)]
+        return [
+            (definition.start, definition.end)
+            for definition in source.definitions()
+            if in_scope(definition.name, scope)
+        ]
     ranges, start = [], 0
     for body in source.bodies():
         if body[0] >= start:
@@ -164,7 +219,9 @@ def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[M
         places = matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses")
     inside = hunk.text.inside
     if inside is not None:
-        places = [place for place in places if _enclosing_keywords(place, block, module=module) == inside]
+        places = [
+            place for place in places if _enclosing_keywords(place, block, module=module) == inside
+        ]
     return places
 
 
@@ -186,6 +243,10 @@ def _enclosing_keywords(place: MatchRange, block: Node, *, module: bool) -> Tupl
     while node is not scope and node.parent is not None:
         owner = node.parent
         if owner is not scope and owner.is_compound and node.field() in ("body", "clauses"):
-            keywords.append("def" if owner.kind == "FunctionDef" else owner.kind.lower().replace("classdef", "class"))
+            keywords.append(
+                "def"
+                if owner.kind == "FunctionDef"
+                else owner.kind.lower().replace("classdef", "class")
+            )
         node = owner
     return tuple(reversed(keywords))

@@ -47,7 +47,14 @@ def text_places(code: str, ranges: Sequence[Tuple[int, int]], side: Side) -> Lis
         for match in pattern.finditer(part.text):
             start, end = part.start + match.start(), part.start + match.end()
             begin, stop = part.literal
-            places.append(MatchRange(start, end, [Node("String", (begin, begin, stop, stop))], (Match(start, end, {}, {}),)))
+            places.append(
+                MatchRange(
+                    start,
+                    end,
+                    [Node("String", (begin, begin, stop, stop))],
+                    (Match(start, end, {}, {}),),
+                )
+            )
     return places
 
 
@@ -66,7 +73,8 @@ def text_edit(lines: Lines, hunk: Hunk, place: MatchRange) -> Edit:
         line = lines.number(place.start)
         raise Conflict(
             Message(
-                "line {line}: with the new text the string would end elsewhere, or have other code in its braces", line=line
+                "line {line}: with the new text the string would end elsewhere, or have other code in its braces",
+                line=line,
             )
         )
     return Edit(place.start, place.end, new)
@@ -76,4 +84,8 @@ def _fixed_parts(token: Token) -> Tuple[object, ...]:
     """What must not change in a literal: its prefix and quotes, and the fields of an f-string."""
     opened = _OPENED.match(token.text)
     in_braces = [token.text[start:end] for start, end in fields(token)]
-    return opened.group() if opened else "", in_braces, [expression.text for expression in expressions(token)]
+    return (
+        opened.group() if opened else "",
+        in_braces,
+        [expression.text for expression in expressions(token)],
+    )

@@ -29,7 +29,9 @@ def breaks_f_string(string: str, code: str) -> bool:
         code: the code.
     """
     quotes = string.lstrip("rRfFtT")[:3]
-    quote, breaks = (quotes, "\\#") if len(set(quotes)) == 1 and len(string) > 5 else (quotes[:1], "\\#\r\n")
+    quote, breaks = (
+        (quotes, "\\#") if len(set(quotes)) == 1 and len(string) > 5 else (quotes[:1], "\\#\r\n")
+    )
     return quote in code or any(letter in code for letter in breaks)
 
 
@@ -45,7 +47,11 @@ def body_end(lines: Lines, end: int, indent: str) -> int:
     while at < len(code):
         line, at = code[at : lines.end(at)], lines.end(at)
         comment = line.lstrip(" \t")
-        if comment.startswith("#") and line.startswith(indent) and len(line) - len(comment) > len(indent):
+        if (
+            comment.startswith("#")
+            and line.startswith(indent)
+            and len(line) - len(comment) > len(indent)
+        ):
             end = at
         elif comment.strip():
             break
@@ -81,23 +87,32 @@ def reindented(
     """
     source, head = lines.text, codes[0].begin
     if not alone_on_lines(lines, head, codes[-1].end):
-        joined = indent + (lines.newline + indent).join(source[code.start : code.end] for code in codes)
+        joined = indent + (lines.newline + indent).join(
+            source[code.start : code.end] for code in codes
+        )
         return "  ".join([joined, *filter(None, comments)])
     start = lines.start(head)
     end = lines_end(lines, codes[-1])
-    around = next((span for span in deleted if span[0] < head and codes[-1].end <= span[1]), (start, end))
+    around = next(
+        (span for span in deleted if span[0] < head and codes[-1].end <= span[1]), (start, end)
+    )
     old = source[lines.start(head) : head]
     while start > around[0] and re.match(r"[ \t]*#", source[lines.start(start - 1) : start]):
         if len(lines.indent(start - 1)) > len(old):  # at the end of the block above
             break
-        start = lines.start(start - 1)  # the code around these statements is deleted: their comments are kept
+        start = lines.start(
+            start - 1
+        )  # the code around these statements is deleted: their comments are kept
     owner = codes[-1].parent.parent if codes[-1].parent is not None else None
     if owner is not None and _siblings(codes[-1])[-1] is codes[-1]:
         end = min(max(around[1], end), body_end(lines, end, lines.indent(owner.begin)))
     region = source[start:end].rstrip("\r\n")
     for code, comment in reversed(list(zip(codes, comments))):
         if comment != "":
-            begin, stop = code.end - start, len(source[start : lines.end(code.end - 1)].rstrip("\r\n"))
+            begin, stop = (
+                code.end - start,
+                len(source[start : lines.end(code.end - 1)].rstrip("\r\n")),
+            )
             region = region[:begin] + (f"  {comment}" if comment else "") + region[stop:]
     inside = set(lines_in_strings(region))
     out, offset = "", 0
@@ -110,7 +125,10 @@ def reindented(
 
 def cut_comment(code: str) -> Tuple[str, str]:
     """A rendered line without its trailing comment, and that comment with two blanks before it."""
-    comment = next((token for token in tokens(code) if token.kind == "comment" and token.end == len(code)), None)
+    comment = next(
+        (token for token in tokens(code) if token.kind == "comment" and token.end == len(code)),
+        None,
+    )
     return (code[: comment.start].rstrip(), "  " + comment.text) if comment else (code, "")
 
 
@@ -122,7 +140,11 @@ def neighbours(above: Node, below: Node) -> bool:
 
 def _siblings(node: Node) -> List[Node]:
     """`Node.siblings`, with the docstring of a block."""
-    return node.parent.statements() if node.parent is not None and node.parent.kind == "Block" else node.siblings()
+    return (
+        node.parent.statements()
+        if node.parent is not None and node.parent.kind == "Block"
+        else node.siblings()
+    )
 
 
 def stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:

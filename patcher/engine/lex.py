@@ -97,7 +97,10 @@ def _inside(token: Token) -> List[Token]:
     parts: List[Token] = []
     opened = _F_STRING.match(token.text) if token.kind == "string" else None
     if opened and _f_string(token.text, opened, parts, 0):
-        return [part._replace(start=part.start + token.start, end=part.end + token.start) for part in parts]
+        return [
+            part._replace(start=part.start + token.start, end=part.end + token.start)
+            for part in parts
+        ]
     return []
 
 
@@ -226,7 +229,10 @@ def lines_in_strings(code: str) -> List[int]:
     inside: List[int] = []
     for token in tokens(code):
         if token.kind == "string":
-            inside += [token.start + line_break.end() for line_break in re.finditer(r"\r\n|\r|\n", token.text)]
+            inside += [
+                token.start + line_break.end()
+                for line_break in re.finditer(r"\r\n|\r|\n", token.text)
+            ]
     return inside
 
 

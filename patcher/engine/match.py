@@ -8,15 +8,36 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, keyword, same
 
 MAX_STEPS = 200_000
 MAX_MATCHES = 51  # at one place; more are not counted
-_STEPS_A_START = 50  # the limit grows with the length of the scope, by each place where a match may begin
+_STEPS_A_START = (
+    50  # the limit grows with the length of the scope, by each place where a match may begin
+)
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
-_OPTIONAL = _SUBSEQUENCE | {"returns", "annotation", "type_parameters", "doc", "groups"}  # rule 10: only where written
+_OPTIONAL = _SUBSEQUENCE | {
+    "returns",
+    "annotation",
+    "type_parameters",
+    "doc",
+    "groups",
+}  # rule 10: only where written
 REMOVED = "gone"  # the name of a run of decorators that is removed: it covers at least one
 METHODS = "methods"  # the name of a class body that definitions are added to, in whatever place
 _NAMED = frozenset(["Keyword", "DoubleStar"])
@@ -64,7 +85,9 @@ class Matcher:
 
     exact = True
 
-    def __init__(self, *, strict: bool = True, most: int = MAX_STEPS, anywhere: bool = False) -> None:
+    def __init__(
+        self, *, strict: bool = True, most: int = MAX_STEPS, anywhere: bool = False
+    ) -> None:
         self.strict = strict
         self.anywhere = anywhere
         self.most = most
@@ -83,20 +106,33 @@ class Matcher:
             if node.is_expression:
                 self._limit += _STEPS_A_START
                 matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
-                if matches and not any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors()):
+                if matches and not any(
+                    up.kind in ("Alias", "ImportFrom") for up in node.ancestors()
+                ):
                     places.append(MatchRange(node.start, node.end, [node], matches))
         return places
 
-    def runs(self, patterns: List[Node], block: Node, *, module: bool, clauses: bool) -> List[MatchRange]:
+    def runs(
+        self, patterns: List[Node], block: Node, *, module: bool, clauses: bool
+    ) -> List[MatchRange]:
         """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
         places: List[MatchRange] = []
         for siblings in blocks(patterns, block, module=module, clauses=clauses):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
                 ends = self.sequence(patterns, siblings, start, to_end=False)
-                matches = self._matches(self._match(siblings[start:end] or siblings[:1]) for end in ends)
+                matches = self._matches(
+                    self._match(siblings[start:end] or siblings[:1]) for end in ends
+                )
                 if matches:
-                    places.append(MatchRange(min(w.start for w in matches), max(w.end for w in matches), siblings, matches))
+                    places.append(
+                        MatchRange(
+                            min(w.start for w in matches),
+                            max(w.end for w in matches),
+                            siblings,
+                            matches,
+                        )
+                    )
         return places
 
     def _matches(self, matches: Iterable[Match]) -> Tuple[Match, ...]:
@@ -134,8 +170,14 @@ class Matcher:
         self.nodes.pop(id(pattern), None)
 
     def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
-        kinds, bound, code = _STANDS_FOR.get(pattern.kind), self.names.get(pattern.name), _name_alone(node)
-        if (node.kind not in kinds if kinds else not node.is_expression) or (bound is not None and not same(bound, code)):
+        kinds, bound, code = (
+            _STANDS_FOR.get(pattern.kind),
+            self.names.get(pattern.name),
+            _name_alone(node),
+        )
+        if (node.kind not in kinds if kinds else not node.is_expression) or (
+            bound is not None and not same(bound, code)
+        ):
             return
         if bound is None and pattern.name != "_":
             self.names[pattern.name] = code
@@ -155,7 +197,11 @@ class Matcher:
         is_exact = self.strict and key in pattern.absent
         if isinstance(expected, Node) and isinstance(actual, Node):
             yield from self.node(expected, actual)
-        elif not expected and not is_exact and (key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef")):
+        elif (
+            not expected
+            and not is_exact
+            and (key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef"))
+        ):
             yield None
         elif isinstance(expected, list) and isinstance(actual, list):
             if key == "args":
@@ -163,10 +209,14 @@ class Matcher:
             elif key == "params":
                 yield from self._parameters(expected, actual)
             else:
-                written = self._with_runs(expected) if key in _SUBSEQUENCE and not is_exact else expected
+                written = (
+                    self._with_runs(expected) if key in _SUBSEQUENCE and not is_exact else expected
+                )
                 if key == "body" and _begins_with_docstring(expected, node):
                     actual = node.statements()
-                yield from self.sequence(written, actual, to_end=not self.anywhere or pattern.name != METHODS)
+                yield from self.sequence(
+                    written, actual, to_end=not self.anywhere or pattern.name != METHODS
+                )
         elif (expected or None) == (actual or None):
             yield None
         else:
@@ -177,20 +227,28 @@ class Matcher:
         return iter(())
 
     # lists ------------------------------------------------------------------------------------------------------------
-    def sequence(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, to_end: bool = True) -> Iterator[int]:
+    def sequence(
+        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, to_end: bool = True
+    ) -> Iterator[int]:
         """Match `patterns` against `nodes[start:]`, shortest runs first; yields the index past the last node used.
 
         Unless it is the `to_end`, nodes may be left over at the end; a run that is the last pattern takes them.
         """
-        return self._failures.ends(patterns, nodes, start, partial(self._next, patterns, nodes), to_end)
+        return self._failures.ends(
+            patterns, nodes, start, partial(self._next, patterns, nodes), to_end
+        )
 
-    def _next(self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int) -> Iterator[Tuple[int, int]]:
+    def _next(
+        self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int
+    ) -> Iterator[Tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""
         pattern = patterns[i]
         if pattern.role == "run":
             needed = sum(1 for later in patterns[i + 1 :] if later.role != "run")
             least = j + (pattern.name == REMOVED)
-            for end in range(max(least, len(nodes)) if i + 1 == len(patterns) else least, len(nodes) - needed + 1):
+            for end in range(
+                max(least, len(nodes)) if i + 1 == len(patterns) else least, len(nodes) - needed + 1
+            ):
                 self._step()
                 self.nodes[id(pattern)] = list(nodes[j:end])
                 yield i + 1, end
@@ -207,7 +265,9 @@ class Matcher:
                 if "run" not in (pattern.role, with_runs[-1].role if with_runs else ""):
                     with_runs.append(implicit_run())
                 with_runs.append(pattern)
-            self._with_run[id(patterns)] = with_runs if patterns[-1].role == "run" else [*with_runs, implicit_run()]
+            self._with_run[id(patterns)] = (
+                with_runs if patterns[-1].role == "run" else [*with_runs, implicit_run()]
+            )
         return self._with_run[id(patterns)]
 
     def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
@@ -221,19 +281,27 @@ class Matcher:
         paired = [node for node in named if keyword(node) in by_name]
         partners = [by_name[keyword(node)] for node in paired]
         taken = {*paired, *partners}
-        open_patterns, open_nodes = ([node for node in side if node not in taken] for side in (named, have_named))
+        open_patterns, open_nodes = (
+            [node for node in side if node not in taken] for side in (named, have_named)
+        )
         left = len(open_nodes) - len(open_patterns)
         if self.exact and (left < 0 or (left and run is None) or any(map(keyword, open_patterns))):
             return
         for _ in self.sequence(plain, have_plain):
             for _ in self.sequence(paired, partners):
-                for covered in self._keywords([*open_patterns, *([run] if run is not None else [])], open_nodes):
+                for covered in self._keywords(
+                    [*open_patterns, *([run] if run is not None else [])], open_nodes
+                ):
                     yield from self._also(run, covered)
 
     def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[object]:
         """Parameters in order; `**kw`, which can only be last, may lie in any `...` of the pattern (rule 16)."""
         run = next((node for node in patterns if node.role == "run"), None)
-        hides = run is not None and patterns[-1].role != "run" and patterns[-1].fields.get("star") != "**"
+        hides = (
+            run is not None
+            and patterns[-1].role != "run"
+            and patterns[-1].fields.get("star") != "**"
+        )
         if run is None or not hides or not nodes or nodes[-1].fields.get("star") != "**":
             yield from self.sequence(patterns, nodes)
             return
@@ -269,7 +337,12 @@ def _name_alone(node: Node) -> Node:
 def _begins_with_docstring(patterns: Sequence[Node], block: Node) -> bool:
     """Whether `$S` at the beginning of a body that is written completely stands for the docstring: nothing else is left."""
     runs = any(pattern.role == "run" for pattern in patterns)
-    return bool(patterns) and patterns[0].role == "meta" and not runs and len(patterns) == len(block.items("body")) + 1
+    return (
+        bool(patterns)
+        and patterns[0].role == "meta"
+        and not runs
+        and len(patterns) == len(block.items("body")) + 1
+    )
 
 
 def implicit_run() -> Node:
@@ -279,13 +352,19 @@ def implicit_run() -> Node:
     return node
 
 
-def blocks(patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool) -> Iterator[List[Node]]:
+def blocks(
+    patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool
+) -> Iterator[List[Node]]:
     """The lists of statements, or of clauses, in which a run of patterns may match."""
     docstrings = any(pattern.is_text() for pattern in patterns)
     for node in block.reachable(module):
         if node.kind == "Block" and not clauses:
             doc = node.fields.get("doc")
-            yield [doc, *node.items("body")] if docstrings and isinstance(doc, Node) else node.items("body")
+            yield (
+                [doc, *node.items("body")]
+                if docstrings and isinstance(doc, Node)
+                else node.items("body")
+            )
         elif clauses and node.items("clauses"):
             yield node.items("clauses")
 
@@ -309,7 +388,14 @@ class FailureMemo:
         self._found: Dict[Tuple[object, ...], int] = {}  # how many nodes were left
         self._reads: Dict[Tuple[Node, int], FrozenSet[str]] = {}
 
-    def ends(self, patterns: Sequence[Node], nodes: Sequence[Node], start: int, steps: Steps, to_end: bool) -> Iterator[int]:
+    def ends(
+        self,
+        patterns: Sequence[Node],
+        nodes: Sequence[Node],
+        start: int,
+        steps: Steps,
+        to_end: bool,
+    ) -> Iterator[int]:
         """Match a list of patterns to `nodes[start:]`; yields the index past the last node used, once for each match.
 
         The stack is explicit: a literal of some hundred entries would exceed Python's recursion limit.
@@ -322,7 +408,9 @@ class FailureMemo:
             to_end: whether no node may be left over at the end.
         """
         ends = 0
-        stack: List[Tuple[Iterator[Tuple[int, int]], int, Tuple[object, ...], int]] = [(iter([(0, start)]), 0, (), 0)]
+        stack: List[Tuple[Iterator[Tuple[int, int]], int, Tuple[object, ...], int]] = [
+            (iter([(0, start)]), 0, (), 0)
+        ]
         while stack:
             following, left, state, before = stack[-1]
             i, j = next(following, (-1, -1))
@@ -339,7 +427,9 @@ class FailureMemo:
                 ends += 1
                 yield j
 
-    def _state(self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int) -> Tuple[object, ...]:
+    def _state(
+        self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int
+    ) -> Tuple[object, ...]:
         """What the further search depends on: the rest of the pattern, that of the code, the bindings that are read again."""
         remainder = patterns[i], len(patterns) - i
         if remainder not in self._reads:

@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TYPE_CHECKING, AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type, Union
+from typing import (
+    TYPE_CHECKING,
+    AbstractSet,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Type,
+    Union,
+)
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
@@ -14,7 +27,9 @@ from patcher.engine.source import Source, lines_of
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
 
-_ALWAYS = frozenset([*dir(builtins), "__file__", "__path__", "__builtins__", "__annotations__", "__class__"])
+_ALWAYS = frozenset(
+    [*dir(builtins), "__file__", "__path__", "__builtins__", "__annotations__", "__class__"]
+)
 _BINDING = ("targets", "target", "name", "asname")  # fields of a `Node`
 _Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -58,21 +73,32 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
     """How the statements at some lines (first, last; sorted) use names; None where nobody can know."""
     if source.tree is None or _is_dynamic(source):
         return None
-    use = NameUse(_bound(source.tree.body), set(), set(), set(), {("", name.id) for name in _deleted(source.tree.body)})
+    use = NameUse(
+        _bound(source.tree.body),
+        set(),
+        set(),
+        set(),
+        {("", name.id) for name in _deleted(source.tree.body)},
+    )
     bound_names = _known(source, use.module)
     for name, scopes, _ in _near(source.tree.body, lines):
         if not (name.id in bound_names or any(name.id in scope for scope in scopes)):
             use.lost.add(name.id)
     for path, function in _functions_near(source.tree.body, lines):
         local_names = _own(function)
-        use.outer.update((path, name.id) for name in _own_reads(function) if name.id not in local_names)
+        use.outer.update(
+            (path, name.id) for name in _own_reads(function) if name.id not in local_names
+        )
         use.early.update((path, name.id) for name in _early(function))
         use.deleted.update((path, name.id) for name in _deleted(function.body))
     return use
 
 
 def broken(
-    before: Optional[NameUse], after: Source, lines: Sequence[Tuple[int, int]], injected: Sequence[str]
+    before: Optional[NameUse],
+    after: Source,
+    lines: Sequence[Tuple[int, int]],
+    injected: Sequence[str],
 ) -> List[Broken]:
     """The names that are read still, and bound nowhere now, or only later in their function.
 
@@ -89,17 +115,34 @@ def broken(
     breaks = set()
     near = [*_near(after.tree.body, lines)]
     if any(re.search(rf"\b{name}\b", after.text) for name in gone):
-        near += [read for node in after.tree.body for read in _reads(node, [], "") if read[0].id in gone]
+        near += [
+            read for node in after.tree.body for read in _reads(node, [], "") if read[0].id in gone
+        ]
     for name, scopes, _ in near:
-        if not (name.id in bound_names or name.id in before.lost or any(name.id in scope for scope in scopes)):
+        if not (
+            name.id in bound_names
+            or name.id in before.lost
+            or any(name.id in scope for scope in scopes)
+        ):
             breaks.add(Broken(name.lineno, name.id, ""))
     functions = [*_functions_near(after.tree.body, lines)]
-    for path, body in [("", after.tree.body), *((path, function.body) for path, function in functions)]:
-        breaks.update(Broken(name.lineno, name.id, "") for name in _deleted(body) if (path, name.id) not in before.deleted)
+    for path, body in [
+        ("", after.tree.body),
+        *((path, function.body) for path, function in functions),
+    ]:
+        breaks.update(
+            Broken(name.lineno, name.id, "")
+            for name in _deleted(body)
+            if (path, name.id) not in before.deleted
+        )
     for path, function in functions:
         local_names = _own(function)
         names = {name for where, name in before.outer if where == path and name in local_names}
-        reads = [name for name in _own_reads(function) if name.id in names and not _is_bound_above(function, name)]
+        reads = [
+            name
+            for name in _own_reads(function)
+            if name.id in names and not _is_bound_above(function, name)
+        ]
         reads += [name for name in _early(function) if (path, name.id) not in before.early]
         breaks.update(Broken(name.lineno, name.id, path) for name in reads)
     return sorted(breaks)
@@ -108,7 +151,9 @@ def broken(
 def _is_dynamic(source: Source) -> bool:
     """Whether names may be bound that are not written."""
     assert source.tree is not None
-    return bool(re.search(r"\b(exec|globals)[ \t]*\(", source.text)) or any(map(_is_star, _statements(source.tree.body)))
+    return bool(re.search(r"\b(exec|globals)[ \t]*\(", source.text)) or any(
+        map(_is_star, _statements(source.tree.body))
+    )
 
 
 def _known(source: Source, module: Set[str]) -> Set[str]:
@@ -119,7 +164,9 @@ def _known(source: Source, module: Set[str]) -> Set[str]:
     return names
 
 
-def _near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
+def _near(
+    body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]
+) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
     """The reads in the top-level statements that have one of these lines, or are beside it.
 
     In a class without the bodies of its other functions: what they read depends on no line but theirs and those of the module.
@@ -134,7 +181,9 @@ def _is_near(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
     return meets(lines, start - 1, end + 1)
 
 
-def _functions_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> Iterator[Tuple[str, _Function]]:
+def _functions_near(
+    body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]
+) -> Iterator[Tuple[str, _Function]]:
     """The functions in the same statements, each with its qualified name."""
     todo = [("", node) for node in _statements([node for node in body if _is_near(node, lines)])]
     while todo:
@@ -144,7 +193,11 @@ def _functions_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) 
             if not isinstance(node, ast.ClassDef):
                 yield inner, node
             children = _statements(node.body)
-            todo += [(inner, child) for child in children if not isinstance(node, ast.ClassDef) or _is_near(child, lines)]
+            todo += [
+                (inner, child)
+                for child in children
+                if not isinstance(node, ast.ClassDef) or _is_near(child, lines)
+            ]
 
 
 def _own(function: _Function) -> Set[str]:
@@ -155,7 +208,12 @@ def _own(function: _Function) -> Set[str]:
 def _said(function: _Function) -> Set[str]:
     """The names that a function says are global, or those of a function around it."""
     nodes = _statements(function.body)
-    return {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    return {
+        name
+        for node in nodes
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for name in node.names
+    }
 
 
 def _early(function: _Function) -> List[ast.Name]:
@@ -165,10 +223,18 @@ def _early(function: _Function) -> List[ast.Name]:
     for node in function.body:
         for name in _bound([node], (ast.AugAssign,)) - elsewhere:
             bindings.setdefault(name, (node.lineno, node.col_offset))
-    targets = (node.target for node in _statements(function.body) if isinstance(node, ast.AugAssign))
-    early = [target for target in targets if isinstance(target, ast.Name) and target.id not in {*bindings, *elsewhere}]
+    targets = (
+        node.target for node in _statements(function.body) if isinstance(node, ast.AugAssign)
+    )
+    early = [
+        target
+        for target in targets
+        if isinstance(target, ast.Name) and target.id not in {*bindings, *elsewhere}
+    ]
     for read, scopes, path in (read for node in function.body for read in _reads(node, [], "")):
-        at_once = not scopes and not path  # what is inside of a function or a lambda is read when that is called
+        at_once = (
+            not scopes and not path
+        )  # what is inside of a function or a lambda is read when that is called
         if at_once and (read.lineno, read.col_offset) < bindings.get(read.id, (0, 0)):
             early.append(read)
     return early
@@ -209,12 +275,17 @@ def _is_bound_above(function: _Function, name: ast.Name) -> bool:
         return True
     binding = (node for node in function.body if name.id in _bound_at_once(node))
     return any(
-        (node.end_lineno or node.lineno, node.end_col_offset or 0) <= (name.lineno, name.col_offset) for node in binding
+        (node.end_lineno or node.lineno, node.end_col_offset or 0) <= (name.lineno, name.col_offset)
+        for node in binding
     )
 
 
 def _bound_at_once(node: ast.stmt) -> Set[str]:
-    return set() if isinstance(node, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete)) else _bound([node])
+    return (
+        set()
+        if isinstance(node, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete))
+        else _bound([node])
+    )
 
 
 def imported(aliases: Sequence[Node]) -> Set[str]:
@@ -234,7 +305,9 @@ def binds(source: Source, names: AbstractSet[str]) -> bool:
     return names <= _bound(body) or any(map(_is_star, _statements(body)))
 
 
-def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
+def unbound(
+    before: Source, after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]
+) -> List[Unbound]:
     """The names read inside `inserted` that neither their function, nor an enclosing one, the module or builtins binds.
 
     Args:
@@ -244,7 +317,9 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
         injected: names that exist at run time without being bound in the file.
     """
     spans = [(start, end - 1) for start, end in inserted]
-    if not before.has_ast or after.tree is None:  # the tree of `before` is made only where it is needed: each is large
+    if (
+        not before.has_ast or after.tree is None
+    ):  # the tree of `before` is made only where it is needed: each is large
         return _unseen(after, spans, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
@@ -264,7 +339,9 @@ def unbound(before: Source, after: Source, inserted: Sequence[Tuple[int, int]], 
     return sorted(set(missing))
 
 
-def _unseen(after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[str]) -> List[Unbound]:
+def _unseen(
+    after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[str]
+) -> List[Unbound]:
     """`unbound` where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
     bound_names, missing = {*_ALWAYS, *injected}, set()
     for node in after.whole().walk():
@@ -274,14 +351,24 @@ def _unseen(after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[
                 bound_names.add(name)
             elif node.field() not in ("attr", "arg", "annotation"):
                 missing.add(Unbound(after.lines.number(node.start), name))
-    return [] if "*" in bound_names else sorted(item for item in missing if item.name not in bound_names)
+    return (
+        []
+        if "*" in bound_names
+        else sorted(item for item in missing if item.name not in bound_names)
+    )
 
 
 def _binds(node: Node) -> bool:
     """Whether a name is bound where it is written, or is part of an import."""
     chain = [node, *node.ancestors()]
-    target = next(part for part in chain if part.parent is None or part.parent.kind not in ("Tuple", "List", "Star"))
-    return target.field() in _BINDING or any(part.kind in ("Import", "ImportFrom") for part in chain)
+    target = next(
+        part
+        for part in chain
+        if part.parent is None or part.parent.kind not in ("Tuple", "List", "Star")
+    )
+    return target.field() in _BINDING or any(
+        part.kind in ("Import", "ImportFrom") for part in chain
+    )
 
 
 def _is_star(node: ast.stmt) -> bool:
@@ -320,7 +407,8 @@ def _bound(body: Sequence[ast.stmt], without: Tuple[Type[ast.stmt], ...] = ()) -
 def _for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     """Whether a statement is an `if TYPE_CHECKING`, whose body never runs."""
     return isinstance(node, ast.If) and any(
-        "TYPE_CHECKING" in (getattr(part, "id", ""), getattr(part, "attr", "")) for part in ast.walk(node.test)
+        "TYPE_CHECKING" in (getattr(part, "id", ""), getattr(part, "attr", ""))
+        for part in ast.walk(node.test)
     )
 
 
@@ -334,9 +422,15 @@ def _bound_by(tree: ast.AST) -> Set[str]:
             names.add(node.id)
         elif type(node).__name__ in ("ExceptHandler", "MatchAs", "MatchStar", "MatchMapping"):
             names.update(filter(None, [getattr(node, "name", None), getattr(node, "rest", None)]))
-        targets = {id(node.target)} if isinstance(node, ast.comprehension) else set()  # bound inside the comprehension only
+        targets = (
+            {id(node.target)} if isinstance(node, ast.comprehension) else set()
+        )  # bound inside the comprehension only
         parts = ast.iter_child_nodes(node)
-        todo += [child for child in parts if id(child) not in targets and not isinstance(child, (ast.stmt, *_FUNCTIONS))]
+        todo += [
+            child
+            for child in parts
+            if id(child) not in targets and not isinstance(child, (ast.stmt, *_FUNCTIONS))
+        ]
     return names
 
 
@@ -386,7 +480,9 @@ def _reads(
         iterable = node.generators[0].iter  # evaluated outside
         yield from _reads(iterable, scopes, path, lines)
         for child in ast.iter_child_nodes(node):
-            for part in ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else [child]:
+            for part in (
+                ast.iter_child_nodes(child) if isinstance(child, ast.comprehension) else [child]
+            ):
                 if part is not iterable:
                     yield from _reads(part, [*_from_functions(scopes), scope], path, lines)
     else:

@@ -10,14 +10,24 @@ Value = Union[None, str, "Node", List["Node"]]
 DEFINITIONS = frozenset(["FunctionDef", "ClassDef"])
 COMPOUND = DEFINITIONS | frozenset(["If", "For", "While", "Try", "With", "Match"])
 _SIMPLE = (
-    "Expr Assign AugAssign Return Raise Pass Break Continue Del Global Nonlocal Import ImportFrom Assert TypeAlias Opaque"
+    "Expr Assign AugAssign Return Raise Pass Break Continue Del Global Nonlocal "
+    "Import ImportFrom Assert TypeAlias Opaque"
 )
 STATEMENTS = COMPOUND | frozenset(_SIMPLE.split())
 CLAUSES = frozenset(["Elif", "Else", "Except", "ExceptStar", "Finally", "Case"])
 _WITH_LINES = STATEMENTS | CLAUSES
 _WITH_BODY = COMPOUND | CLAUSES
 CASE_PATTERNS = frozenset(
-    ["MatchValue", "MatchSingleton", "MatchList", "MatchTuple", "MatchMapping", "MatchClass", "MatchAs", "MatchOr"]
+    [
+        "MatchValue",
+        "MatchSingleton",
+        "MatchList",
+        "MatchTuple",
+        "MatchMapping",
+        "MatchClass",
+        "MatchAs",
+        "MatchOr",
+    ]
 )
 _PARTS = """
     Block Star DoubleStar Keyword Parameters Param Slash BareStar Alias WithItem Decorator CompFor CompIf FText FExpr
@@ -49,7 +59,18 @@ class Node:
     than the pattern writes.
     """
 
-    __slots__ = ("absent", "end", "fields", "kind", "name", "outer_end", "outer_start", "parent", "role", "start")
+    __slots__ = (
+        "absent",
+        "end",
+        "fields",
+        "kind",
+        "name",
+        "outer_end",
+        "outer_start",
+        "parent",
+        "role",
+        "start",
+    )
 
     def __init__(self, kind: str, span: Span, **fields: Value) -> None:
         self.kind = kind
@@ -61,7 +82,9 @@ class Node:
         self.parent: Optional[Node] = None
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{key}={value!r}" for key, value in self.fields.items() if value not in (None, [], ""))
+        inner = ", ".join(
+            f"{key}={value!r}" for key, value in self.fields.items() if value not in (None, [], "")
+        )
         return f"{self.role or self.kind}({(self.role and self.name) or inner})"
 
     @property
@@ -112,7 +135,9 @@ class Node:
         if self.role == "option":
             return True
         if self.kind == "UnaryOperation":
-            return self.node("operator").fields["value"] == "-" and self.node("expression").is_literal
+            return (
+                self.node("operator").fields["value"] == "-" and self.node("expression").is_literal
+            )
         if self.kind == "Name":
             return self.fields["value"] in ("True", "False", "None")
         return self.kind in ("Integer", "Float", "String")
@@ -178,12 +203,21 @@ class Node:
     def field(self) -> str:
         """The field of the parent that holds this node, itself or in a list; "" where there is none."""
         items = self.parent.fields.items() if self.parent is not None else ()
-        return next((key for key, value in items if value is self or (isinstance(value, list) and self in value)), "")
+        return next(
+            (
+                key
+                for key, value in items
+                if value is self or (isinstance(value, list) and self in value)
+            ),
+            "",
+        )
 
     def siblings(self) -> List[Node]:
         """The list of the parent that holds this node; a list of this node alone where none does."""
         values = self.parent.fields.values() if self.parent is not None else ()
-        return next((value for value in values if isinstance(value, list) and self in value), [self])
+        return next(
+            (value for value in values if isinstance(value, list) and self in value), [self]
+        )
 
     def header(self) -> List[Node]:
         """The parts of a compound statement or clause before its `:`, without decorators."""
@@ -191,18 +225,26 @@ class Node:
             child
             for key, value in self.fields.items()
             if key not in ("decorators", "body", "clauses")
-            for child in ([value] if isinstance(value, Node) else value if isinstance(value, list) else [])
+            for child in (
+                [value] if isinstance(value, Node) else value if isinstance(value, list) else []
+            )
         ]
 
     def is_text(self) -> bool:
         """Whether this statement is a string alone: a docstring, if it is the first of its block."""
         value = self.fields.get("value")
-        return self.name == "text" or (self.kind == "Expr" and isinstance(value, Node) and value.kind == "String")
+        return self.name == "text" or (
+            self.kind == "Expr" and isinstance(value, Node) and value.kind == "String"
+        )
 
 
 def keyword(node: Node) -> str:
     """The name of a keyword argument, "" for anything else."""
-    return str(node.node("arg").fields["value"]) if node.kind == "Keyword" and not node.node("arg").role else ""
+    return (
+        str(node.node("arg").fields["value"])
+        if node.kind == "Keyword" and not node.node("arg").role
+        else ""
+    )
 
 
 def same(a: object, b: object) -> bool:
@@ -212,12 +254,19 @@ def same(a: object, b: object) -> bool:
             return False
         if a.kind == "Opaque":
             return a is b
-        return a.fields.keys() == b.fields.keys() and all(same(value, b.fields[key]) for key, value in a.fields.items())
+        return a.fields.keys() == b.fields.keys() and all(
+            same(value, b.fields[key]) for key, value in a.fields.items()
+        )
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(same(left, right) for left, right in zip(_ordered(a), _ordered(b)))
+        return len(a) == len(b) and all(
+            same(left, right) for left, right in zip(_ordered(a), _ordered(b))
+        )
     return (a or None) == (b or None)
 
 
 def _ordered(nodes: List[Node]) -> List[Node]:
     """Arguments with the keyword arguments sorted by name, since their order does not matter; any other list unchanged."""
-    return sorted(nodes, key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "")
+    return sorted(
+        nodes,
+        key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "",
+    )

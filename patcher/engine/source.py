@@ -70,11 +70,17 @@ class Source:
         if b"\0" in data:
             raise SyntaxProblem(Message("the file has a null byte: it is not Python source"))
         try:
-            self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0].replace("utf-8-sig", "utf-8")
+            self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0].replace(
+                "utf-8-sig", "utf-8"
+            )
             self.text = data[self.skipped :].decode(self.encoding)
         except (SyntaxError, ValueError, LookupError) as error:
-            raise SyntaxProblem(Message("the file is not text in its encoding: {error}", error=error)) from None
-        self._single = len(self.text) == len(data) - self.skipped  # one byte a character: byte offsets need no encoding
+            raise SyntaxProblem(
+                Message("the file is not text in its encoding: {error}", error=error)
+            ) from None
+        self._single = (
+            len(self.text) == len(data) - self.skipped
+        )  # one byte a character: byte offsets need no encoding
         self.lines = Lines(self.text)
         self.indent = "    "
         self._slices: Dict[Tuple[int, int], Node] = {}
@@ -121,7 +127,10 @@ class Source:
             try:
                 check_for_ast(self.text)
                 return ast.parse(self.text)
-            except (RecursionError, MemoryError):  # libcst would overflow the stack and crash the process
+            except (
+                RecursionError,
+                MemoryError,
+            ):  # libcst would overflow the stack and crash the process
                 raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
             except (SyntaxError, ValueError) as error:
                 self._wrong_line = getattr(error, "lineno", None) or 0
@@ -135,7 +144,11 @@ class Source:
     def character(self, byte: int) -> int:
         """The character offset in the text of a byte offset in the file."""
         byte = max(byte, self.skipped)
-        return byte - self.skipped if self._single else len(self.data[self.skipped : byte].decode(self.encoding, "ignore"))
+        return (
+            byte - self.skipped
+            if self._single
+            else len(self.data[self.skipped : byte].decode(self.encoding, "ignore"))
+        )
 
     def splice(self, start: int, end: int, new: str) -> Splice:
         """A splice of the file's bytes, from character offsets and text.
@@ -147,7 +160,10 @@ class Source:
             return Splice(self.byte(start), self.byte(end), new.encode(self.encoding))
         except UnicodeError as error:
             raise SyntaxProblem(
-                Message("the inserted code cannot be written in the file's encoding: {error}", error=error)
+                Message(
+                    "the inserted code cannot be written in the file's encoding: {error}",
+                    error=error,
+                )
             ) from None
 
     def one_line(self, node: Node) -> str:
@@ -168,7 +184,9 @@ class Source:
     def definitions(self) -> List[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
         if not self.has_ast:
-            return [Definition(name, node.begin, node.end) for name, node in _nodes(self.whole(), "")]
+            return [
+                Definition(name, node.begin, node.end) for name, node in _nodes(self.whole(), "")
+            ]
         return [Definition(name, self._start(node), self._end(node)) for name, node in self._all()]
 
     def _all(self) -> List[Tuple[str, ast.stmt]]:
@@ -180,7 +198,9 @@ class Source:
 
         It is asked where that block was not parsed. Without `ast` the whole file is, so that only the module's has none.
         """
-        for node in ast.walk(cast(ast.Module, self.tree)) if self.has_ast and not self._blocks else ():
+        for node in (
+            ast.walk(cast(ast.Module, self.tree)) if self.has_ast and not self._blocks else ()
+        ):
             for field in ("body", "orelse", "finalbody"):
                 body = getattr(node, field, None)
                 body = body if isinstance(body, list) else []
@@ -199,9 +219,15 @@ class Source:
         """Where the body of a definition begins, behind the indentation of its first statement."""
         child: ast.stmt = node.body[0]  # type: ignore[attr-defined]
         decorated = getattr(child, "decorator_list", [])
-        return self.text.index("@", self._start(child)) if decorated else self._offset(child.lineno, child.col_offset)
+        return (
+            self.text.index("@", self._start(child))
+            if decorated
+            else self._offset(child.lineno, child.col_offset)
+        )
 
-    def scopes(self, scope: str, identifiers: Sequence[FrozenSet[str]], *, bodies: bool) -> List[Node]:
+    def scopes(
+        self, scope: str, identifiers: Sequence[FrozenSet[str]], *, bodies: bool
+    ) -> List[Node]:
         """The blocks to search for a hunk.
 
         Args:
@@ -216,12 +242,20 @@ class Source:
         if scope == "<module>":
             return [self._module(identifiers, bodies)]
         if not self.has_ast:
-            return [_alone(node) for name, node in _nodes(self.whole(), "") if in_scope(name, scope)]
-        return [self._slice(self._start(node), self._end(node)) for name, node in self._all() if in_scope(name, scope)]
+            return [
+                _alone(node) for name, node in _nodes(self.whole(), "") if in_scope(name, scope)
+            ]
+        return [
+            self._slice(self._start(node), self._end(node))
+            for name, node in self._all()
+            if in_scope(name, scope)
+        ]
 
     def _start(self, node: ast.stmt) -> int:
         start = self.lines.starts[lines_of(node)[0] - 1]
-        while self.text[start : start + 1] == "\f":  # libcst does not give back a form feed that begins a definition's line
+        while (
+            self.text[start : start + 1] == "\f"
+        ):  # libcst does not give back a form feed that begins a definition's line
             start += 1
         return start
 
@@ -232,7 +266,9 @@ class Source:
     def _slice(self, start: int, end: int) -> Node:
         if (start, end) not in self._slices:
             code = self.text[start:end]
-            self._slices[start, end] = parse_source(code, offset=start, newline=self.lines.newline, indent=self.indent)
+            self._slices[start, end] = parse_source(
+                code, offset=start, newline=self.lines.newline, indent=self.indent
+            )
         return self._slices[start, end]
 
     def _offset(self, line: int, column: int) -> int:
@@ -273,7 +309,9 @@ class Source:
         defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         if defines and not bodies:
             cut = self._body(node)
-            statements = parse_source(self.text[start:cut] + "pass", offset=start, newline=self.lines.newline).items("body")
+            statements = parse_source(
+                self.text[start:cut] + "pass", offset=start, newline=self.lines.newline
+            ).items("body")
             opaque = self._opaque(node)
             hidden = Node("Opaque", (cut, cut, opaque.end, opaque.end))
             block = statements[0].node("body")
@@ -281,7 +319,9 @@ class Source:
             for part in (block, statements[0]):
                 part.end = part.outer_end = opaque.end
             return statements
-        return parse_source(self.text[start:end], offset=start, newline=self.lines.newline, indent=self.indent).items("body")
+        return parse_source(
+            self.text[start:end], offset=start, newline=self.lines.newline, indent=self.indent
+        ).items("body")
 
 
 def lines_of(node: ast.stmt) -> Tuple[int, int]:

@@ -28,10 +28,14 @@ except ImportError as error:
     ) from error
 
 # The line is read here: `raw_line` is one too many, or 1 where the tokenizer gives none.
-_ERROR = r"(?:parser error: error at (?P<line>\d+):(?P<column>\d+): |tokenizer error: )?(?P<words>.*)"
+_ERROR = (
+    r"(?:parser error: error at (?P<line>\d+):(?P<column>\d+): |tokenizer error: )?(?P<words>.*)"
+)
 _MAX_BRACKETS = 200  # CPython reads no deeper nesting either (its tokenizer's MAXLEVEL)
 _MAX_CHAIN = 500  # from about 400 on the parser runs into Python's recursion limit
-_DANGEROUS = 40_000  # characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
+_DANGEROUS = (
+    40_000  # characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
+)
 _MAX_IN_CASE = 7  # brackets in a pattern of `case`: for each level libcst takes ten times as long
 _STRING = r"""[A-Za-z]{0,3}(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
 _PART = re.compile(
@@ -72,7 +76,9 @@ class _Recorder(CodegenState):
     def after_codegen(self, node: Any) -> None:
         self.outer[id(node)] = (self.begun[id(node)], self.offset)
 
-    def record_syntactic_position(self, node: Any, *, start_node: Any = None, end_node: Any = None) -> Any:
+    def record_syntactic_position(
+        self, node: Any, *, start_node: Any = None, end_node: Any = None
+    ) -> Any:
         return _Position(self, node)
 
 
@@ -101,7 +107,9 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
     Raises:
         SyntaxProblem: not valid Python, or libcst does not reproduce the text byte for byte.
     """
-    code = code[:-1] if code.endswith("\r") else code  # libcst takes a lone CR for a line break, but not at the end
+    code = (
+        code[:-1] if code.endswith("\r") else code
+    )  # libcst takes a lone CR for a line break, but not at the end
     # An indented part gets a header: dedenting it would change its multi-line strings.
     scaffold = f"if 1:{newline}" if code[:1] in (" ", "\t") else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
@@ -114,12 +122,16 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
         module._codegen(state)
         if "".join(state.tokens) != scaffold + code:
             raise SyntaxProblem(
-                Message("the parser does not give this text back byte for byte (a form feed or an odd line break?)")
+                Message(
+                    "the parser does not give this text back byte for byte (a form feed or an odd line break?)"
+                )
             )
         body: Any = module.body
         if scaffold:
             if len(body) != 1 or body[0].orelse is not None:
-                raise SyntaxProblem(Message("a part of the code is indented less than its first line"))
+                raise SyntaxProblem(
+                    Message("a part of the code is indented less than its first line")
+                )
             body = body[0].body.body
         converter = Converter(scaffold + code, offset - len(scaffold), state.outer, state.inner)
         block = converter.statements(body)
@@ -128,9 +140,17 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
     except cst.ParserSyntaxError as error:
         match = re.match(_ERROR, error.message)
         assert match is not None  # any text is an error
-        words = Message("unexpected code") if match["words"].startswith("expected one of ") else match["words"]
-        raise SyntaxProblem(words, max(0, int(match["line"] or 0) - bool(scaffold)), int(match["column"] or 0)) from None
-    except cst.CSTValidationError as error:  # accepted by libcst's parser, and refused by its nodes: `"a" b"b"`
+        words = (
+            Message("unexpected code")
+            if match["words"].startswith("expected one of ")
+            else match["words"]
+        )
+        raise SyntaxProblem(
+            words, max(0, int(match["line"] or 0) - bool(scaffold)), int(match["column"] or 0)
+        ) from None
+    except (
+        cst.CSTValidationError
+    ) as error:  # accepted by libcst's parser, and refused by its nodes: `"a" b"b"`
         raise SyntaxProblem(str(error)) from None
     finally:
         if enabled:
@@ -199,4 +219,6 @@ def check_for_ast(code: str) -> None:
 def _inside(string: str) -> int:
     """The length of the longest chain in the braces of an f-string, at most."""
     parts = expressions(Token("string", string, 0, len(string)))
-    return sum(part.kind in ("op", "run", "string") for part in parts) + (string.count("{") if parts else 0)
+    return sum(part.kind in ("op", "run", "string") for part in parts) + (
+        string.count("{") if parts else 0
+    )

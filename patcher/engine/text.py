@@ -42,7 +42,9 @@ def rewrite_text(data: bytes, hunks: Sequence[HunkText]) -> Rewrite:
     """Apply all hunks for a file that are no syntax, or none of them; arguments and result are those of `engine.rewrite`."""
     file = _Text(data)
     answers = [_added(data, hunk) if hunk.scope == ADDED else _answer(file, hunk) for hunk in hunks]
-    owned = sorted((splice, index) for index, answer in enumerate(answers) for splice in answer.splices)
+    owned = sorted(
+        (splice, index) for index, answer in enumerate(answers) for splice in answer.splices
+    )
     for (left, left_hunk), (right, right_hunk) in zip(owned, owned[1:]):
         if right.start < left.end or right[:2] == left[:2]:
             template = "two changes of this patchset meet at line {line}: write one hunk for both"
@@ -62,7 +64,12 @@ def _added(data: bytes, hunk: HunkText) -> HunkAnswer:
         return HunkAnswer(hunk, State.APPLICABLE, (1,), (Splice(0, 0, written),))
     if data.replace(b"\r\n", b"\n") == written:
         return HunkAnswer(hunk, State.UPSTREAM, (1,))
-    return HunkAnswer(hunk, State.CONFLICT, problem=STANDS_THERE, hint=Message("give the file of the patchset another name"))
+    return HunkAnswer(
+        hunk,
+        State.CONFLICT,
+        problem=STANDS_THERE,
+        hint=Message("give the file of the patchset another name"),
+    )
 
 
 def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
@@ -71,7 +78,9 @@ def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
     form, todo, done = next((place for place in places if place[1] or place[2]), places[0])
     numbers = tuple(laying[0] + 1 for laying in (*todo, *done))
     if len(numbers) > 1:
-        total = Message("more than {limit}", limit=_MOST - 1) if len(numbers) >= _MOST else len(numbers)
+        total = (
+            Message("more than {limit}", limit=_MOST - 1) if len(numbers) >= _MOST else len(numbers)
+        )
         template = "these lines stand in {total} places (lines {lines}), expected one"
         problem = Message(template, total=total, lines=", ".join(map(str, numbers)))
         hint = Message("write more of the lines around the place")
@@ -82,7 +91,9 @@ def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
         return HunkAnswer(hunk, State.UPSTREAM, numbers)
     if hunk.when_present:
         return HunkAnswer(hunk, State.NOT_NEEDED)
-    gone = all(_tags(form) == {"-"} and len(_layings(file, _side(form, "+"))) == 1 for form in hunk.forms)
+    gone = all(
+        _tags(form) == {"-"} and len(_layings(file, _side(form, "+"))) == 1 for form in hunk.forms
+    )
     return HunkAnswer(hunk, State.NOT_FOUND, problem=_nearest(file, hunk), gone=gone)
 
 
@@ -103,7 +114,11 @@ def _places(file: _Text, form: HunkText) -> Tuple[List[_Laying], List[_Laying]]:
     """Where a form of a hunk is to be applied: layings of its before side; and where that is done: of its after side."""
     todo, done = _layings(file, _side(form, "-")), _layings(file, _side(form, "+"))
     if _tags(form) == {"+"}:  # what is inserted may stand beside the place already
-        todo = [at for at in todo if not any(outer[0] <= at[0] and at[-1] <= outer[-1] for outer in done)]
+        todo = [
+            at
+            for at in todo
+            if not any(outer[0] <= at[0] and at[-1] <= outer[-1] for outer in done)
+        ]
     elif todo or _tags(form) == {"-"}:  # what stays stands there before, too
         done = []
     return todo, done
@@ -113,22 +128,36 @@ def _layings(file: _Text, side: Sequence[str]) -> List[_Laying]:
     """Where a side lies, at most `_MOST` ways: the pieces between its runs, one below the other."""
     lines = [None if line.strip() == _RUN else file.encoded(line).rstrip() for line in side]
     pieces = [list(piece) for _, piece in groupby(lines, key=lambda line: line is None)]
-    places: List[List[int]] = []  # of each piece those that leave room for the ones below it: so no way ends in nothing
+    places: List[
+        List[int]
+    ] = []  # of each piece those that leave room for the ones below it: so no way ends in nothing
     last = len(file.bare)
     for piece in reversed(pieces):
         if piece[0] is not None:
-            places.insert(0, [at for at in range(last - len(piece) + 1) if file.bare[at : at + len(piece)] == piece])
+            places.insert(
+                0,
+                [
+                    at
+                    for at in range(last - len(piece) + 1)
+                    if file.bare[at : at + len(piece)] == piece
+                ],
+            )
             last = max(places[0], default=-1)
         else:
             places.insert(0, [])
     layings: List[_Laying] = [()] if any(lines) else []
     for piece, starts in zip(pieces, places):
-        ends = [laying[-1] + (lines[len(laying) - 1] is not None) if laying else 0 for laying in layings]
+        ends = [
+            laying[-1] + (lines[len(laying) - 1] is not None) if laying else 0 for laying in layings
+        ]
         if piece[0] is None:
             layings = [(*laying, *[end] * len(piece)) for laying, end in zip(layings, ends)]
         else:
             layings = [
-                (*laying, *range(at, at + len(piece))) for laying, end in zip(layings, ends) for at in starts if at >= end
+                (*laying, *range(at, at + len(piece)))
+                for laying, end in zip(layings, ends)
+                for at in starts
+                if at >= end
             ][:_MOST]
     return layings
 
@@ -139,19 +168,30 @@ def _nearest(file: _Text, hunk: HunkText) -> str:
     shown = next((line for line in lines if line and line not in file.bare), b"")
     if shown:
         return Message("no line of the file is `{line}`", line=shown.decode(file.encoding).strip())
-    at = max(range(len(file.bare) or 1), key=lambda at: sum(map(eq, file.bare[at : at + len(lines)], lines)))
-    return Message("its lines stand in the file, but not one below the other: the nearest place is line {line}", line=at + 1)
+    at = max(
+        range(len(file.bare) or 1),
+        key=lambda at: sum(map(eq, file.bare[at : at + len(lines)], lines)),
+    )
+    return Message(
+        "its lines stand in the file, but not one below the other: the nearest place is line {line}",
+        line=at + 1,
+    )
 
 
 # rewriting ------------------------------------------------------------------------------------------------------------
 def _splices(file: _Text, form: HunkText, laying: _Laying) -> Iterator[Splice]:
     """The change of each row of lines that are deleted and inserted."""
-    bounds, index = (*laying, laying[-1] + 1), 0  # each line, and each run, ends where the next one begins
+    bounds, index = (
+        (*laying, laying[-1] + 1),
+        0,
+    )  # each line, and each run, ends where the next one begins
     for is_change, group in groupby(form.lines, key=lambda line: line[0] != " "):
         rows = list(group)
         first, index = index, index + sum(tag != "+" for tag, _, _ in rows)
         if is_change:
-            yield _splice(file, bounds[first], bounds[index], [line for tag, line, _ in rows if tag == "+"])
+            yield _splice(
+                file, bounds[first], bounds[index], [line for tag, line, _ in rows if tag == "+"]
+            )
 
 
 def _splice(file: _Text, start: int, end: int, new: Sequence[str]) -> Splice:

@@ -29,7 +29,11 @@ class Tree:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self._source = Source(data)
-        self.text, self.lines, self.indent = self._source.text, self._source.lines, self._source.indent
+        self.text, self.lines, self.indent = (
+            self._source.text,
+            self._source.lines,
+            self._source.indent,
+        )
 
     def whole(self) -> Tree:
         """This tree, with all of the file read: nothing that is asked of it raises any more.

@@ -37,11 +37,19 @@ class Wheel(NamedTuple):
         record = io.StringIO()
         rows = csv.writer(record, lineterminator="\n")
         for name, data in sorted(self.files.items()):
-            rows.writerow([name, "sha256=" + urlsafe_b64encode(sha256(data).digest()).rstrip(b"=").decode(), len(data)])
+            rows.writerow(
+                [
+                    name,
+                    "sha256=" + urlsafe_b64encode(sha256(data).digest()).rstrip(b"=").decode(),
+                    len(data),
+                ]
+            )
         path = f"{self.stem}.dist-info/RECORD"
         rows.writerow([path, "", ""])
         out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:  # what deflate makes differs between machines
+        with zipfile.ZipFile(
+            out, "w", zipfile.ZIP_STORED
+        ) as archive:  # what deflate makes differs between machines
             for name, data in [*sorted(self.files.items()), (path, record.getvalue().encode())]:
                 member = zipfile.ZipInfo(name)  # of 1980
                 member.create_system, member.external_attr = 3, 0o100644 << 16
@@ -66,9 +74,16 @@ def hook_wheel(folder: Path) -> Wheel:
     """
     fields = json.loads((folder / HOOK).read_bytes().decode("utf-8"))
     paths = [folder / BOOT, *(path for path in (folder / PATCHSETS).rglob("*") if path.is_file())]
-    files = {path.relative_to(folder).as_posix(): path.read_bytes().replace(b"\r\n", b"\n") for path in paths}
+    files = {
+        path.relative_to(folder).as_posix(): path.read_bytes().replace(b"\r\n", b"\n")
+        for path in paths
+    }
     try:
-        stem, release, names = fields["name"].replace("-", "_"), fields["sitepatch"], ", ".join(fields["patchsets"])
+        stem, release, names = (
+            fields["name"].replace("-", "_"),
+            fields["sitepatch"],
+            ", ".join(fields["patchsets"]),
+        )
         name, version, mode = fields["name"], fields["version"], fields["mode"]
         same = version == version_of(fields, files)
     except (LookupError, TypeError, AttributeError) as error:
@@ -76,7 +91,13 @@ def hook_wheel(folder: Path) -> Wheel:
     if not same:
         raise ValueError("was changed since hook init ran")
     top, info = f"_{stem}", f"{stem}-{version}.dist-info"
-    boot = files.pop(BOOT).decode("utf-8").replace("@NAME@", name).replace("@ID@", version).replace("@MODE@", mode)
+    boot = (
+        files.pop(BOOT)
+        .decode("utf-8")
+        .replace("@NAME@", name)
+        .replace("@ID@", version)
+        .replace("@MODE@", mode)
+    )
     texts = {
         f"{stem}.pth": f"import {top}; {top}.start()\n",
         f"{stem}.start": f"{top}:start\n",
@@ -92,7 +113,9 @@ def hook_wheel(folder: Path) -> Wheel:
     return Wheel(f"{stem}-{version}-py3-none-any.whl", wheel_files)
 
 
-def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None) -> str:
+def build_wheel(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None
+) -> str:
     """Write the wheel of the current directory and return its name; what is wrong ends the build with one line."""
     try:
         wheel = hook_wheel(Path())

@@ -33,7 +33,9 @@ def start() -> None:
     _ran, good = True, False
     try:
         if mode not in MODES:
-            write_stderr(f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}")
+            write_stderr(
+                f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}"
+            )
             mode = MODE
         reasons = recorded_problems(HERE, ID, mode)
         good = run_child(mode) if reasons is None else not reasons
@@ -41,10 +43,14 @@ def start() -> None:
             write_stderr("; ".join(reasons))
     except Exception as error:  # whatever it is, the program starts
         write_stderr(f"{NAME} could not look at its files: {type(error).__name__}: {error}")
-    except KeyboardInterrupt:  # raised here, it would be reported as a fatal error of the interpreter
+    except (
+        KeyboardInterrupt
+    ):  # raised here, it would be reported as a fatal error of the interpreter
         os._exit(130)
     if mode == "strict" and not good:
-        write_stderr(f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)")
+        write_stderr(
+            f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)"
+        )
         os._exit(1)  # SystemExit would be reported as a fatal error of the interpreter
 
 
@@ -60,7 +66,9 @@ def write_stderr(message: str) -> None:
             pass
 
 
-def recorded_problems(folder: str, version: str, mode: str, *, aloud: bool = False) -> "list[str] | None":
+def recorded_problems(
+    folder: str, version: str, mode: str, *, aloud: bool = False
+) -> "list[str] | None":
     """Return why files are not as requested, [] where they are; None where the state file does not say it.
 
     Args:
@@ -70,7 +78,9 @@ def recorded_problems(folder: str, version: str, mode: str, *, aloud: bool = Fal
         aloud: report it where the state file is damaged.
     """
     try:
-        fd = os.open(folder + "/state", os.O_RDONLY | os.O_NONBLOCK)  # a FIFO in its place is not waited for
+        fd = os.open(
+            folder + "/state", os.O_RDONLY | os.O_NONBLOCK
+        )  # a FIFO in its place is not waited for
         with open(fd, "rb") as file:
             state = (file.read() or b"").decode("utf-8", "surrogateescape")
         return changed_files(state, os.path.dirname(folder), version, mode == "warn")
@@ -105,7 +115,11 @@ def changed_files(state: str, site: str, version: str, looking: bool) -> "list[s
         if same:
             same = signature(site + "/" + path, opened) == signed
     endings = head.split(" ")[2:]
-    if not same or endings[:1] != [version] or (reasons and endings[1:] == ["looked"] and not looking):
+    if (
+        not same
+        or endings[:1] != [version]
+        or (reasons and endings[1:] == ["looked"] and not looking)
+    ):
         return None
     return reasons
 
@@ -120,7 +134,9 @@ def signature(path: str, opened: "set[str] | None" = None) -> str:
     folder = path.rpartition("/")[0]  # os.path.dirname would take as long as all the rest
     if opened is None or folder not in opened:
         try:  # noqa: SIM105  (a start does without contextlib)
-            os.close(os.open(folder, os.O_RDONLY))  # NFS: see `look_again` of patcher.system.reading
+            os.close(
+                os.open(folder, os.O_RDONLY)
+            )  # NFS: see `look_again` of patcher.system.reading
         except OSError:
             pass
         if opened is not None:
@@ -139,12 +155,23 @@ def run_child(mode: str) -> bool:
         if os.path.basename(python).startswith(("python", "pypy")) and os.access(python, os.X_OK):
             break  # another one is a program that embeds Python
     else:
-        write_stderr(f"{NAME}: found no Python to run; start the one of this environment once: {sys.prefix}")
+        write_stderr(
+            f"{NAME}: found no Python to run; start the one of this environment once: {sys.prefix}"
+        )
         return False
     ends = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
     if sys.stderr is None:
         ends.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
-    words = [python, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", CHILD, NAME, HERE, mode]
+    words = [
+        python,
+        "-I",
+        *(["-B"] if sys.dont_write_bytecode else []),
+        "-c",
+        CHILD,
+        NAME,
+        HERE,
+        mode,
+    ]
     guard = dict(os.environ, SITEPATCH_HOOK="off")  # for every Python that the child starts
     child = os.posix_spawn(python, words, guard, file_actions=[*ends, (os.POSIX_SPAWN_DUP2, 2, 1)])
     try:
@@ -152,5 +179,7 @@ def run_child(mode: str) -> bool:
     except ChildProcessError:  # SIGCHLD is ignored in this program, so the exit status is lost
         return recorded_problems(HERE, ID, mode) == []
     if os.WIFSIGNALED(status):
-        write_stderr(f"{NAME}: the process that looks at its files was ended by signal {os.WTERMSIG(status)}")
+        write_stderr(
+            f"{NAME}: the process that looks at its files was ended by signal {os.WTERMSIG(status)}"
+        )
     return status == 0

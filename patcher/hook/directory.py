@@ -56,7 +56,9 @@ def read_directory(folder: Path) -> Optional[Dict[str, Any]]:
         return read_hook_fields(str(folder / HOOK))
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         content = Message(
-            "a directory that is not empty and holds no hook" if folder.is_dir() else "something that is no directory"
+            "a directory that is not empty and holds no hook"
+            if folder.is_dir()
+            else "something that is no directory"
         )
         raise UsageError(
             "{folder}: found {what}",
@@ -67,20 +69,29 @@ def read_directory(folder: Path) -> Optional[Dict[str, Any]]:
     return None
 
 
-def write_directory(folder: Path, name: str, mode: str, requested: Sequence[Requested]) -> Tuple[str, List[str]]:
+def write_directory(
+    folder: Path, name: str, mode: str, requested: Sequence[Requested]
+) -> Tuple[str, List[str]]:
     """Write or update the directory of a hook; returns its version and the names of its files, `/`-separated."""
     data = {
         f"{PATCHSETS}/{item.patchset.name}/{path}": content.encode("utf-8")
         for item in requested
         for path, content in item.patchset.files.items()
     }
-    data[backend.BOOT] = Path(backend.__file__).with_name(backend.BOOT).read_bytes().replace(b"\r\n", b"\n")
-    options = {item.patchset.name: {key: option_text(value) for key, value in item.options.items()} for item in requested}
+    data[backend.BOOT] = (
+        Path(backend.__file__).with_name(backend.BOOT).read_bytes().replace(b"\r\n", b"\n")
+    )
+    options = {
+        item.patchset.name: {key: option_text(value) for key, value in item.options.items()}
+        for item in requested
+    }
     fields = {"name": name, "version": "", "mode": mode, "patchsets": options}
     version = backend.version_of(decode_json(encode_fields(fields)), data)
     data[HOOK] = encode_fields({**fields, "version": version})
     data["backend.py"] = Path(backend.__file__).read_bytes()
-    keys = "\n".join(f"    {{ file = {written_toml(path)} }}," for path in sorted([*data, "pyproject.toml"]))
+    keys = "\n".join(
+        f"    {{ file = {written_toml(path)} }}," for path in sorted([*data, "pyproject.toml"])
+    )
     texts = {
         "name": name,
         "version": version,
@@ -88,7 +99,9 @@ def write_directory(folder: Path, name: str, mode: str, requested: Sequence[Requ
         "names": Message("Keeps {options} applied", options=", ".join(options)),
     }
     quoted = {key: written_toml(value) for key, value in texts.items()}
-    data["pyproject.toml"] = _PYPROJECT.format(folder=folder.name, keys=keys, **quoted).encode("utf-8")
+    data["pyproject.toml"] = _PYPROJECT.format(folder=folder.name, keys=keys, **quoted).encode(
+        "utf-8"
+    )
     shutil.rmtree(folder / PATCHSETS, ignore_errors=True)  # one that is no longer requested goes
     for path, content in data.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

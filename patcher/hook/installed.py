@@ -19,7 +19,9 @@ from patcher.system.reading import read_file
 
 HOOK, PATCHSETS = "hook.json", "patchsets"
 """What lies in the folder of a hook, as in the directory that it is made from (`patcher.hook.backend`)."""
-_HOOK = Table({"name": string, "version": string, "mode": one_of(*MODES), "patchsets": Values(Values(string))})
+_HOOK = Table(
+    {"name": string, "version": string, "mode": one_of(*MODES), "patchsets": Values(Values(string))}
+)
 _AGAIN = Message("run `sitepatch hook init` again, and install the hook again")
 
 
@@ -46,7 +48,12 @@ class Hook(NamedTuple):
 def hook_folders(env: Environment) -> List[str]:
     """The folder of every hook in the site directories of an environment."""
     sites = [site for site in env.sites if os.path.isdir(site)]
-    return [f"{site}/{name}" for site in sites for name in sorted(os.listdir(site)) if _is_hook(site, name)]
+    return [
+        f"{site}/{name}"
+        for site in sites
+        for name in sorted(os.listdir(site))
+        if _is_hook(site, name)
+    ]
 
 
 def _is_hook(site: str, name: str) -> bool:
@@ -67,18 +74,26 @@ def hook_name(folder: str) -> str:
 def hooks_for(env: Environment, names: Sequence[str]) -> List[str]:
     """The names of the hooks that keep one of these patchsets applied."""
     folders = hook_folders(env)
-    return [hook_name(path) for path in folders if any(os.path.isdir(f"{path}/{PATCHSETS}/{name}") for name in names)]
+    return [
+        hook_name(path)
+        for path in folders
+        if any(os.path.isdir(f"{path}/{PATCHSETS}/{name}") for name in names)
+    ]
 
 
 def hooks_against(env: Environment, requested: Sequence[Requested]) -> List[str]:
     """The names of the hooks that apply one of these patchsets again in another version or with other options."""
     with suppress(FormatError):  # a newer release wrote it
         hooks, _ = loaded_hooks(env._replace(sites=env.own))
-        return sorted({hook.name for hook, _ in disagreeing(hooks, requested) if hook.mode != "warn"})
+        return sorted(
+            {hook.name for hook, _ in disagreeing(hooks, requested) if hook.mode != "warn"}
+        )
     return []
 
 
-def disagreeing(hooks: Sequence[Hook], requested: Sequence[Requested]) -> Iterator[Tuple[Hook, str]]:
+def disagreeing(
+    hooks: Sequence[Hook], requested: Sequence[Requested]
+) -> Iterator[Tuple[Hook, str]]:
     """Each hook that keeps one of these patchsets applied in another version or with other options, with its name."""
     wanted = {item.patchset.name: item.identity for item in requested}
     for hook in hooks:
@@ -96,7 +111,9 @@ def read_hook_fields(path: str) -> Dict[str, Any]:
     try:
         return decode_fields(read_file(path), path, _AGAIN, _HOOK)
     except OSError as error:
-        raise StoreError(Message("{path}: cannot be read: {error}", path=path, error=error.strerror), _AGAIN) from error
+        raise StoreError(
+            Message("{path}: cannot be read: {error}", path=path, error=error.strerror), _AGAIN
+        ) from error
 
 
 def load_hook(folder: str) -> Hook:
@@ -107,14 +124,18 @@ def load_hook(folder: str) -> Hook:
     """
     fields = read_hook_fields(f"{folder}/{HOOK}")
     try:
-        requested = tuple(_requested(folder, name, texts) for name, texts in fields.pop("patchsets").items())
+        requested = tuple(
+            _requested(folder, name, texts) for name, texts in fields.pop("patchsets").items()
+        )
     except SitepatchError as error:
         raise StoreError.joined([error], _AGAIN) from error
     return Hook(requested=requested, folder=folder, **fields)
 
 
 def _requested(folder: str, name: str, texts: Mapping[str, str]) -> Requested:
-    patchset = load_patchset(f"{folder}/{PATCHSETS}/{name}", PatchsetSource(Message("the hook"), folder))
+    patchset = load_patchset(
+        f"{folder}/{PATCHSETS}/{name}", PatchsetSource(Message("the hook"), folder)
+    )
     return Requested(patchset, resolve_options(patchset, texts))
 
 

@@ -32,12 +32,19 @@ class Backup(NamedTuple):
     @property
     def message(self) -> str:
         """The edit and the backup in one sentence."""
-        return Message("{path} was edited by hand, and {name} beside it is what was installed", path=self.path, name=self.name)
+        return Message(
+            "{path} was edited by hand, and {name} beside it is what was installed",
+            path=self.path,
+            name=self.name,
+        )
 
 
 def is_backup(name: str, of: str) -> bool:
     """Whether a file has the name of a backup of `of`, a Python file of the same directory."""
-    return any(name.startswith(start) and _REST.fullmatch(name[len(start) :]) for start in (of, of[: -len(".py")]))
+    return any(
+        name.startswith(start) and _REST.fullmatch(name[len(start) :])
+        for start in (of, of[: -len(".py")])
+    )
 
 
 def proven_backups(sites: Iterable[str], patched: Container[Tuple[str, str]]) -> List[Backup]:
@@ -47,7 +54,9 @@ def proven_backups(sites: Iterable[str], patched: Container[Tuple[str, str]]) ->
         sites: the directories.
         patched: (site directory, path) of files that are left out, as they have a receipt and a pristine copy.
     """
-    return [backup for site in sites for backup in _proven(site) if (site, backup.path) not in patched]
+    return [
+        backup for site in sites for backup in _proven(site) if (site, backup.path) not in patched
+    ]
 
 
 def _proven(site: str) -> List[Backup]:
@@ -64,13 +73,24 @@ def _proven(site: str) -> List[Backup]:
         file, digests = Path(site, path), recorded.get(path, ())
         with suppress(OSError, SitepatchError):  # it cannot be read
             edited = read_file(file)
-            if len(digests) != 1 or sha256(edited).hexdigest() in digests:  # of two texts that are listed none is proven
+            if (
+                len(digests) != 1 or sha256(edited).hexdigest() in digests
+            ):  # of two texts that are listed none is proven
                 continue
             for name in sorted(names):
                 with suppress(OSError, SitepatchError):
                     data = read_file(file.with_name(name))
                     if sha256(data).hexdigest() in digests:
-                        backups.append(Backup(site, path, name, edited, data, file.with_name(name).stat().st_mtime_ns))
+                        backups.append(
+                            Backup(
+                                site,
+                                path,
+                                name,
+                                edited,
+                                data,
+                                file.with_name(name).stat().st_mtime_ns,
+                            )
+                        )
                         break
     return backups
 

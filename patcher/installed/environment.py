@@ -32,21 +32,42 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     """
     targeted = env.search == env.sites and len(env.sites) == 1
     if _is_stdlib(package, env):
-        raise SitepatchError("{package} belongs to the standard library, which is not patched", package=package)
+        raise SitepatchError(
+            "{package} belongs to the standard library, which is not patched", package=package
+        )
     places = [place for place in env.search if _holds(place, package)]
-    loose = [place for place in env.sites if os.path.isdir(os.path.join(place, package)) and place not in places]
+    loose = [
+        place
+        for place in env.sites
+        if os.path.isdir(os.path.join(place, package)) and place not in places
+    ]
     zipped = [place for place in env.search if _zip_holds(place, package)]
     if zipped and (not places or env.search.index(zipped[0]) < env.search.index(places[0])):
         template = "{package} lies inside the archive {archive}"
-        raise SitepatchError(template, Message("install it with pip, which unpacks it"), package=package, archive=zipped[0])
+        raise SitepatchError(
+            template,
+            Message("install it with pip, which unpacks it"),
+            package=package,
+            archive=zipped[0],
+        )
     site = places[0] if places else loose[0] if loose else ""
     editable = "" if targeted or (places and site in env.sites) else _editable(env, package)
     if editable:
         problem = "{package} is an editable install; its files lie in {editable}"
-        raise SitepatchError(problem, "to patch the checkout itself: --target {editable}", package=package, editable=editable)
+        raise SitepatchError(
+            problem,
+            "to patch the checkout itself: --target {editable}",
+            package=package,
+            editable=editable,
+        )
     if not site:
         where = env.sites[0] if env.sites else env.python
-        raise AbsentError("{package} is not installed in {where}", _similar(env, package), package=package, where=where)
+        raise AbsentError(
+            "{package} is not installed in {where}",
+            _similar(env, package),
+            package=package,
+            where=where,
+        )
     owned = owner(Path(site), package, files)
     notes = [owned.note] if owned.note else []
     if not places and not targeted and not owned.recorded:
@@ -59,7 +80,9 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     if len(places) > 1:
         template = "{package} is found twice: in {place}; {site} comes first and is patched"
         notes.insert(0, Message(template, package=package, place=listed(places, "in"), site=site))
-    return Located(package, site, owned.name, owned.version, owned.dist_info, tuple(notes), owned.recorded)
+    return Located(
+        package, site, owned.name, owned.version, owned.dist_info, tuple(notes), owned.recorded
+    )
 
 
 def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
@@ -72,9 +95,17 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
     existing = []
     for path in paths:
         parts = path.split("/")
-        inside = parts[0] in (located.package, f"{located.package}.py") and not {"", ".", ".."} & set(parts)
+        inside = parts[0] in (located.package, f"{located.package}.py") and not {
+            "",
+            ".",
+            "..",
+        } & set(parts)
         if not inside or "\\" in path or "\0" in path:
-            raise SitepatchError.at(Location(path), "found a path outside the package {package}", package=located.package)
+            raise SitepatchError.at(
+                Location(path),
+                "found a path outside the package {package}",
+                package=located.package,
+            )
         directory = Path(located.site)
         for part in parts[:-1]:
             directory = directory / part
@@ -88,14 +119,19 @@ def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
             existing.append(path)
         elif file.is_symlink():
             hint = Message("install {package} again", package=located.package)
-            raise SitepatchError.at(Location(path), "is a link to {to}, which is not there", hint, to=os.readlink(file))
+            raise SitepatchError.at(
+                Location(path), "is a link to {to}, which is not there", hint, to=os.readlink(file)
+            )
     return tuple(existing)
 
 
 def nearest_file(located: Located, path: str) -> str:
     """The Python file with the path most similar to a missing one: of its directory, else of the package; "" for none."""
     site, (folder, _, name) = Path(located.site), path.rpartition("/")
-    for top, pattern, least in ((site / folder, "*.py", 0.6), (site / located.package, "**/*.py", 0.8)):
+    for top, pattern, least in (
+        (site / folder, "*.py", 0.6),
+        (site / located.package, "**/*.py", 0.8),
+    ):
         files = sorted(top.glob(pattern))
         stems = nearest(name[:-3], sorted({file.stem for file in files} - {"__init__"}), 1, least)
         near = [file.relative_to(site).as_posix() for file in files if [file.stem] == stems]
@@ -114,10 +150,17 @@ def check_not_shared(located: Located, path: str, env: Environment) -> None:
         release = release_name(located.package, located.distribution, located.version)
         template = "install {package} into the environment, or patch it there, for all who use it, with --system"
         hint = Message(template, package=located.package)
-        other_env = next((folder for folder in Path(located.site).parents if (folder / "pyvenv.cfg").is_file()), None)
+        other_env = next(
+            (folder for folder in Path(located.site).parents if (folder / "pyvenv.cfg").is_file()),
+            None,
+        )
         if other_env:
-            hint = Message("if {other} is the environment that is meant: --python {other}", other=other_env)
-        problem = "{path} is not of this virtual environment: {what} lies in {site}, which others share"
+            hint = Message(
+                "if {other} is the environment that is meant: --python {other}", other=other_env
+            )
+        problem = (
+            "{path} is not of this virtual environment: {what} lies in {site}, which others share"
+        )
         raise SitepatchError(problem, hint, path=path, what=release, site=located.site)
 
 
@@ -127,7 +170,10 @@ def compiled_modules(directory: str) -> List[str]:
 
 
 def blocker(
-    located: Located, path: str, env: Environment, compiled: Callable[[str], Sequence[str]] = compiled_modules
+    located: Located,
+    path: str,
+    env: Environment,
+    compiled: Callable[[str], Sequence[str]] = compiled_modules,
 ) -> Optional[str]:
     """Why a change of this file would have no effect on what is imported; None where it would have one.
 
@@ -137,22 +183,40 @@ def blocker(
     """
     file, suffix = os.path.splitext(os.path.join(located.site, path))
     if os.path.isfile(os.path.join(located.site, "os.py")):
-        return Message("{path} belongs to the standard library, parts of which are frozen into the interpreter", path=path)
+        return Message(
+            "{path} belongs to the standard library, parts of which are frozen into the interpreter",
+            path=path,
+        )
     if suffix != ".py":
         return None
     if os.path.isfile(os.path.join(file, "__init__.py")):
-        return Message("{path} is not what is imported: the package {name}/ comes first", path=path, name=path[:-3])
+        return Message(
+            "{path} is not what is imported: the package {name}/ comes first",
+            path=path,
+            name=path[:-3],
+        )
     directory, stem = os.path.split(file)
     for twin in compiled(directory):
-        tags = re.fullmatch(r"\.(?:([^.]+)\.)?(?:so|pyd)", twin[len(stem) :]) if twin.startswith(f"{stem}.") else None
+        tags = (
+            re.fullmatch(r"\.(?:([^.]+)\.)?(?:so|pyd)", twin[len(stem) :])
+            if twin.startswith(f"{stem}.")
+            else None
+        )
         made_for = re.match(r"(?:cpython-|cp)(\d)(\d+)", (tags and tags.group(1)) or "")
         if tags and (not made_for or tuple(map(int, made_for.groups())) == env.version):
-            return Message("{path} is not what is imported: the compiled {twin} beside it comes first", path=path, twin=twin)
+            return Message(
+                "{path} is not what is imported: the compiled {twin} beside it comes first",
+                path=path,
+                twin=twin,
+            )
     return None
 
 
 def _holds(place: str, package: str) -> bool:
-    return any(os.path.isfile(os.path.join(place, name)) for name in (f"{package}/__init__.py", f"{package}.py"))
+    return any(
+        os.path.isfile(os.path.join(place, name))
+        for name in (f"{package}/__init__.py", f"{package}.py")
+    )
 
 
 def _zip_holds(place: str, package: str) -> bool:
@@ -170,8 +234,13 @@ def _zip_holds(place: str, package: str) -> bool:
 
 
 def _is_stdlib(package: str, env: Environment) -> bool:
-    libraries = [os.path.dirname(os.__file__), *(place for place in env.search if _holds(place, "os"))]
-    return package in sys.builtin_module_names or any(_holds(library, package) for library in libraries)
+    libraries = [
+        os.path.dirname(os.__file__),
+        *(place for place in env.search if _holds(place, "os")),
+    ]
+    return package in sys.builtin_module_names or any(
+        _holds(library, package) for library in libraries
+    )
 
 
 def _editable(env: Environment, package: str) -> str:
@@ -187,11 +256,17 @@ def _editable(env: Environment, package: str) -> str:
 def _pointers(site: Path, package: str) -> Iterator[Path]:
     """The directories that the editable installs of a site directory point to, in each format of the installers."""
     for path in sorted(site.iterdir()):
-        if path.suffix == ".egg-link" or (path.suffix == ".pth" and path.name.startswith(("__editable__", "easy-"))):
+        if path.suffix == ".egg-link" or (
+            path.suffix == ".pth" and path.name.startswith(("__editable__", "easy-"))
+        ):
             lines = [line.strip() for line in _lines(path) if not line.startswith("import")]
-            yield from (site / line for line in lines if line and not line.endswith(".egg"))  # an unpacked egg is installed
+            yield from (
+                site / line for line in lines if line and not line.endswith(".egg")
+            )  # an unpacked egg is installed
         elif path.name.startswith("__editable__") and path.suffix == ".py":
-            mapped = re.search(rf"""["']{re.escape(package)}["']\s*:\s*(["'])(.+?)\1""", "\n".join(_lines(path)))
+            mapped = re.search(
+                rf"""["']{re.escape(package)}["']\s*:\s*(["'])(.+?)\1""", "\n".join(_lines(path))
+            )
             if mapped:
                 yield Path(mapped.group(2)).parent
         elif path.suffix == ".dist-info":
@@ -209,14 +284,23 @@ def _lines(path: Path) -> List[str]:
 def _similar(env: Environment, package: str) -> str:
     """A hint that names what a distribution of that name is imported as, or installed packages with a similar name."""
     alternative = Message("or name another environment with --python or --target")
-    entries = [entry for place in map(Path, env.sites) if place.is_dir() for entry in place.iterdir()]
+    entries = [
+        entry for place in map(Path, env.sites) if place.is_dir() for entry in place.iterdir()
+    ]
     for info in (entry for entry in entries if entry.suffix == ".dist-info"):
         if normalized(info.name.split("-")[0]) == normalized(package):
             tops = {row.path.split("/")[0] for row in recorded_sources(info)}
-            modules = sorted(filter(str.isidentifier, (top[: -len(".py")] if top.endswith(".py") else top for top in tops)))
+            modules = sorted(
+                filter(
+                    str.isidentifier,
+                    (top[: -len(".py")] if top.endswith(".py") else top for top in tops),
+                )
+            )
             if modules and package not in modules:
                 problem = "the distribution {package} is imported as {modules}: name that; {other}"
-                return Message(problem, package=package, modules=listed(modules, "or"), other=alternative)
+                return Message(
+                    problem, package=package, modules=listed(modules, "or"), other=alternative
+                )
     names = {entry.name.split(".")[0] for entry in entries}
     near = nearest(package, sorted(name for name in names if name.isidentifier()), 3, 0.7)
     if not near:

@@ -19,7 +19,21 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, AbstractSet, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import (
+    IO,
+    AbstractSet,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+)
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
@@ -31,7 +45,10 @@ from patcher.system.reading import open_file
 from patcher.text.listed import normalized
 
 _PYPI = "https://pypi.org/simple"
-_OTHER_PIP = Message("expected pip 22.0 to 26.3: {executable} -m pip install --upgrade pip", executable=sys.executable)
+_OTHER_PIP = Message(
+    "expected pip 22.0 to 26.3: {executable} -m pip install --upgrade pip",
+    executable=sys.executable,
+)
 
 
 class NoPip(SitepatchError):
@@ -89,12 +106,20 @@ def _start_session() -> _Session:
             options, _ = command.parse_args(["--no-cache-dir"])
             _add_uv(options, os.environ)
             session = command._build_session(options)
-        session.auth._prompt_for_password = lambda netloc: (None, None, False)  # a keyring is asked, nobody at a terminal
-        finder = partial(command._build_package_finder, options, session, ignore_requires_python=True)
+        session.auth._prompt_for_password = lambda netloc: (
+            None,
+            None,
+            False,
+        )  # a keyring is asked, nobody at a terminal
+        finder = partial(
+            command._build_package_finder, options, session, ignore_requires_python=True
+        )
         return _Session(finder, session, errors, _Log())
     except SystemExit:
         line = said.getvalue().strip().split("\n")[-1]
-        raise SitepatchError("pip refuses its settings: {line}", "see: pip config list", line=line) from None
+        raise SitepatchError(
+            "pip refuses its settings: {line}", "see: pip config list", line=line
+        ) from None
     except (ImportError, AttributeError, TypeError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "pip":
             hint = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
@@ -104,12 +129,23 @@ def _start_session() -> _Session:
 
 def _add_uv(options: Any, environ: Mapping[str, str]) -> None:
     """Add to pip's options what uv's variables say of indexes; uv's default index takes the place of PyPI."""
-    default, *_ = [*_uv_indexes(environ, "UV_DEFAULT_INDEX"), *_uv_indexes(environ, "UV_INDEX_URL"), ""]
+    default, *_ = [
+        *_uv_indexes(environ, "UV_DEFAULT_INDEX"),
+        *_uv_indexes(environ, "UV_INDEX_URL"),
+        "",
+    ]
     if default and options.index_url == _PYPI:
         options.index_url, default = default, ""
-    indexes = [*_uv_indexes(environ, "UV_INDEX"), *_uv_indexes(environ, "UV_EXTRA_INDEX_URL"), default]
+    indexes = [
+        *_uv_indexes(environ, "UV_INDEX"),
+        *_uv_indexes(environ, "UV_EXTRA_INDEX_URL"),
+        default,
+    ]
     options.extra_index_urls = [*options.extra_index_urls, *filter(None, indexes)]
-    options.find_links = [*options.find_links, *filter(None, environ.get("UV_FIND_LINKS", "").split(","))]
+    options.find_links = [
+        *options.find_links,
+        *filter(None, environ.get("UV_FIND_LINKS", "").split(",")),
+    ]
     options.trusted_hosts = [*options.trusted_hosts, *environ.get("UV_INSECURE_HOST", "").split()]
     options.client_cert = options.client_cert or environ.get("SSL_CLIENT_CERT")
 
@@ -118,20 +154,30 @@ def _uv_indexes(environ: Mapping[str, str], variable: str) -> Iterator[str]:
     """The URLs of `[NAME=]URL ...`, each with the credentials that uv has for its name."""
     for name, url in re.findall(r"(?:([\w.-]+)=)?(\S+)", environ.get(variable, "")):
         prefix = f"UV_INDEX_{re.sub('[^A-Z0-9]', '_', name.upper())}"
-        user, password = (environ.get(f"{prefix}_{field}", "") for field in ("USERNAME", "PASSWORD"))
+        user, password = (
+            environ.get(f"{prefix}_{field}", "") for field in ("USERNAME", "PASSWORD")
+        )
         scheme, _, place = url.partition("://")
-        yield f"{scheme}://{quote(user, '')}:{quote(password, '')}@{place}" if name and (user or password) else url
+        yield (
+            f"{scheme}://{quote(user, '')}:{quote(password, '')}@{place}"
+            if name and (user or password)
+            else url
+        )
 
 
 _PLATFORMS = ("any", "macosx", "manylinux", "linux", "musllinux")
 """How platforms begin whose wheels count, the smallest wheels first (torch for macOS: 80 MB); the sources are the same."""
 _WHEEL = re.compile(r"([^-/]+)-([^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-([^-/]+)\.whl")
 _UNREACHED = r"Could not fetch URL (?!.*: \d+ (Client|Server) Error)"
-_PASSED_OVER = r"Could not fetch URL (?!.*: 404 Client Error)|Skipping page |The repository located at "
+_PASSED_OVER = (
+    r"Could not fetch URL (?!.*: 404 Client Error)|Skipping page |The repository located at "
+)
 """What pip says of an index that it goes on without; one that does not know a project answers 404."""
 AGAIN = Message("fetched again it may be sound; else tell who runs the index")
 """What to do about a file that is not the one that was expected."""
-_OFFLINE = Message("is there a network, and a proxy or an index that pip has to be told of? see: pip config list")
+_OFFLINE = Message(
+    "is there a network, and a proxy or an index that pip has to be told of? see: pip config list"
+)
 
 
 class WheelLink(NamedTuple):
@@ -145,8 +191,15 @@ class WheelLink(NamedTuple):
     @property
     def tags(self) -> AbstractSet[str]:
         """`PYTHON-ABI-PLATFORM` that it is made for."""
-        pythons, abis, platforms = (part.split(".") for part in self.name[: -len(".whl")].split("-")[-3:])
-        return {f"{python}-{abi}-{platform}" for python in pythons for abi in abis for platform in platforms}
+        pythons, abis, platforms = (
+            part.split(".") for part in self.name[: -len(".whl")].split("-")[-3:]
+        )
+        return {
+            f"{python}-{abi}-{platform}"
+            for python in pythons
+            for abi in abis
+            for platform in platforms
+        }
 
 
 class Listing(NamedTuple):
@@ -203,12 +256,21 @@ class Pip:
         with pip.log.said() as said:
             try:
                 candidates = finder.find_all_candidates(distribution)
-                problem = [line for line in said if re.search(_UNREACHED if candidates else _PASSED_OVER, line)]
+                problem = [
+                    line
+                    for line in said
+                    if re.search(_UNREACHED if candidates else _PASSED_OVER, line)
+                ]
             except pip.errors as error:
                 problem = [f"{type(error).__name__}: {error}"]
         if problem:
-            template, hint = "pip could not list the releases of {distribution}: {reason}", _hint("\n".join([*said, *problem]))
-            raise SitepatchError(template, hint, distribution=distribution, reason=_reason(problem[-1]))
+            template, hint = (
+                "pip could not list the releases of {distribution}: {reason}",
+                _hint("\n".join([*said, *problem])),
+            )
+            raise SitepatchError(
+                template, hint, distribution=distribution, reason=_reason(problem[-1])
+            )
         return _listing(candidates)
 
     def open(self, wheel: WheelLink, *, whole: bool = False) -> IO[bytes]:
@@ -260,7 +322,9 @@ class Pip:
             with pip.requests.get(url, headers=headers, stream=True) as answer:
                 yield answer
         except pip.errors as error:
-            raise SitepatchError("pip could not fetch it: {reason}", _hint(str(error)), reason=_reason(str(error))) from None
+            raise SitepatchError(
+                "pip could not fetch it: {reason}", _hint(str(error)), reason=_reason(str(error))
+            ) from None
 
     def _saved(self, wheel: WheelLink, answer: Any) -> Path:
         if answer.status_code != 200:
@@ -286,7 +350,9 @@ class Pip:
                         break
         if len(data) != stop - start:
             problem = "found {number} bytes of the part {part} ({code}, {sent})"
-            raise SitepatchError(problem, number=len(data), part=part, code=answer.status_code, sent=sent)
+            raise SitepatchError(
+                problem, number=len(data), part=part, code=answer.status_code, sent=sent
+            )
         return bytes(data)
 
 
@@ -299,25 +365,35 @@ def _candidate(ordinary: Callable[[Any, Any], Any], evaluator: Any, link: Any) -
         candidate = ordinary(evaluator, link)
         return candidate and SimpleNamespace(link=link, version=str(candidate.version), rank=-1)
     ranks = [rank for rank, platform in enumerate(_PLATFORMS) if wheel[3].startswith(platform)]
-    if not ranks or normalized(wheel[1]) != normalized(evaluator.project_name) or not is_version(wheel[2]):
+    if (
+        not ranks
+        or normalized(wheel[1]) != normalized(evaluator.project_name)
+        or not is_version(wheel[2])
+    ):
         return None
     return SimpleNamespace(link=link, version=canonical(wheel[2]), rank=ranks[0])
 
 
 def _listing(candidates: Sequence[Any]) -> Listing:
     wheels: Dict[str, List[WheelLink]] = {}
-    for candidate in sorted(candidates, key=lambda candidate: (candidate.rank, candidate.link.filename)):
+    for candidate in sorted(
+        candidates, key=lambda candidate: (candidate.rank, candidate.link.filename)
+    ):
         if candidate.rank >= 0:
             wheels.setdefault(candidate.version, []).append(_wheel(candidate.link))
     versions = frozenset(candidate.version for candidate in candidates)
-    current = {candidate.version for candidate in candidates if candidate.link.yanked_reason is None}
+    current = {
+        candidate.version for candidate in candidates if candidate.link.yanked_reason is None
+    }
     return Listing(versions, versions - current, wheels)
 
 
 def _wheel(link: Any) -> WheelLink:
     metadata = getattr(link, "metadata_file_data", None)  # since pip 23.2
     sha256 = (metadata.hashes or {}).get("sha256", "") if metadata else ""
-    return WheelLink(link.url_without_fragment, link.filename, (link.hash_name or "", link.hash or ""), sha256)
+    return WheelLink(
+        link.url_without_fragment, link.filename, (link.hash_name or "", link.hash or ""), sha256
+    )
 
 
 def _checked(wheel: WheelLink, path: Path) -> Path:
@@ -345,5 +421,7 @@ def _hint(said: str) -> str:
     if untrusted:
         template = "give pip an https:// URL of it, or trust the host: pip config set global.trusted-host {host}"
         return Message(template, host=untrusted[1])
-    offline = re.search(r"onnection|Could not fetch URL|Retrying|Max retries exceeded|timed out", said)
+    offline = re.search(
+        r"onnection|Could not fetch URL|Retrying|Max retries exceeded|timed out", said
+    )
     return _OFFLINE if offline else ""

@@ -99,7 +99,9 @@ class Environment(NamedTuple):
     @property
     def stores(self) -> Tuple[str, ...]:
         """Every directory but for `outer` that may have a store, each once: a .pth file adds some that are no sites."""
-        return tuple(site for site in dict.fromkeys([*self.sites, *self.search]) if site not in self.outer)
+        return tuple(
+            site for site in dict.fromkeys([*self.sites, *self.search]) if site not in self.outer
+        )
 
 
 def discover(python: Optional[str], target: Optional[str]) -> Environment:
@@ -124,7 +126,11 @@ def discover(python: Optional[str], target: Optional[str]) -> Environment:
             hint = Message("name a directory that holds packages")
             raise UsageError("--target {target}: found {found}", hint, target=target, found=kind)
         if os.path.isfile(os.path.join(directory, "pyvenv.cfg")):
-            raise UsageError("--target {target}: found a virtual environment", "use --python {target}", target=target)
+            raise UsageError(
+                "--target {target}: found a virtual environment",
+                "use --python {target}",
+                target=target,
+            )
         sites = (directory,)
         env = _interpreter("--python", python) if python else _here()
         return env._replace(sites=sites, search=sites, outer=())
@@ -151,17 +157,39 @@ def _interpreter(option: str, python: str) -> Environment:
     if not os.path.isfile(path):
         if os.path.islink(path):
             template = "{given} {python}: found no interpreter at {path}, which {detail} links to"
-            packages = os.path.join(os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages")
-            problem = "make the environment anew; to restore what is patched in it: --target {packages}"
+            packages = os.path.join(
+                os.path.dirname(os.path.dirname(path)), "lib/python*/site-packages"
+            )
+            problem = (
+                "make the environment anew; to restore what is patched in it: --target {packages}"
+            )
             hint = Message(problem, packages=packages)
-            raise UsageError(template, hint, given=option, python=python, path=os.path.realpath(path), detail=path)
+            raise UsageError(
+                template,
+                hint,
+                given=option,
+                python=python,
+                path=os.path.realpath(path),
+                detail=path,
+            )
         _check_reachable(option, python, path)
         hint = Message("name a python executable or a venv")
         if not option.startswith("--"):
-            hint = Message("unset {given}, activate an environment that is there, or use --python or --target", given=option)
-        raise UsageError("{given} {python}: found no interpreter at {path}", hint, given=option, python=python, path=path)
+            hint = Message(
+                "unset {given}, activate an environment that is there, or use --python or --target",
+                given=option,
+            )
+        raise UsageError(
+            "{given} {python}: found no interpreter at {path}",
+            hint,
+            given=option,
+            python=python,
+            path=path,
+        )
     same = os.path.realpath(path) == os.path.realpath(sys.executable)
-    if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(sys.prefix):
+    if same and os.path.realpath(os.path.dirname(os.path.dirname(path))) == os.path.realpath(
+        sys.prefix
+    ):
         return _here()
     return _environment(_ask(option, python, path))
 
@@ -174,7 +202,9 @@ def _check_reachable(option: str, python: str, path: str) -> None:
         except PermissionError as error:
             template = "{given} {python}: user {uid} may not look at {path}"
             hint = Message("run this as its owner, or let others search the directories above it")
-            raise UsageError(template, hint, given=option, python=python, uid=os.getuid(), path=path) from error
+            raise UsageError(
+                template, hint, given=option, python=python, uid=os.getuid(), path=path
+            ) from error
 
 
 def _here() -> Environment:
@@ -194,7 +224,13 @@ def _ask(option: str, python: str, path: str) -> Dict[str, Any]:
     import json
     import subprocess
 
-    command = [str(path), "-I", "-B", "-c", _DESCRIBE + "import json\nprint('\\n' + json.dumps(found))"]
+    command = [
+        str(path),
+        "-I",
+        "-B",
+        "-c",
+        _DESCRIBE + "import json\nprint('\\n' + json.dumps(found))",
+    ]
     try:
         child = subprocess.run(
             command,
@@ -205,19 +241,36 @@ def _ask(option: str, python: str, path: str) -> Dict[str, Any]:
             env={**os.environ, "SITEPATCH_HOOK": "off"},  # a strict hook would not let it answer
         )
     except subprocess.TimeoutExpired:
-        template, hint = "{given} {python}: it gave no answer in {timeout:g} seconds", "see what holds it up: {path} -I -c 0"
-        raise UsageError(template, Message(hint, path=path), given=option, python=python, timeout=_TIMEOUT) from None
+        template, hint = (
+            "{given} {python}: it gave no answer in {timeout:g} seconds",
+            "see what holds it up: {path} -I -c 0",
+        )
+        raise UsageError(
+            template, Message(hint, path=path), given=option, python=python, timeout=_TIMEOUT
+        ) from None
     except OSError as error:
-        template, reason = "{given} {python}: it cannot be run ({error})", Message.whole(error.strerror)
+        template, reason = (
+            "{given} {python}: it cannot be run ({error})",
+            Message.whole(error.strerror),
+        )
         raise UsageError(template, _NAME_ONE, given=option, python=python, error=reason) from None
     try:
         described = json.loads(child.stdout.splitlines()[-1]) if child.returncode == 0 else None
     except (ValueError, IndexError):
         described = None
     if not isinstance(described, dict):
-        last_line = (child.stderr or child.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
+        last_line = (
+            (child.stderr or child.stdout).decode("utf-8", "replace").strip().split("\n")[-1][:200]
+        )
         template = "{given} {python}: it is no working Python 3 interpreter (exit code {code}: {last_line})"
-        raise UsageError(template, _NAME_ONE, given=option, python=python, code=child.returncode, last_line=last_line)
+        raise UsageError(
+            template,
+            _NAME_ONE,
+            given=option,
+            python=python,
+            code=child.returncode,
+            last_line=last_line,
+        )
     return described
 
 

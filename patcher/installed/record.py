@@ -68,7 +68,9 @@ def files_recorded(site: str, digest: str) -> Iterator[str]:
     end = b",sha256=" + urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=") + b","
     for folder in _dist_infos(site):
         rows = (row.split(end)[0] for row in _record(folder).split(b"\n") if end in row)
-        yield from (row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows)
+        yield from (
+            row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows
+        )
 
 
 def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
@@ -105,7 +107,9 @@ def _rows(dist_info: Path) -> Iterator[List[str]]:
 
 
 def _record(folder: Path) -> bytes:
-    return read_metadata(os.path.join(folder, "RECORD"))  # none after an interrupted install, and in Debian
+    return read_metadata(
+        os.path.join(folder, "RECORD")
+    )  # none after an interrupted install, and in Debian
 
 
 def read_metadata(path: str) -> bytes:
@@ -140,4 +144,6 @@ def as_recorded(folder: Path, files: Sequence[str]) -> Iterator[bool]:
 def count_patched(folder: Path, files: Sequence[str]) -> int:
     """How many of `files` have a pristine copy in the store with the hash that RECORD has: those are patched."""
     record, store = _record(folder), folder.parent / ".sitepatch/pristine"
-    return sum((store / (recorded_in(record, path) or "none")).is_file() for path in dict.fromkeys(files))
+    return sum(
+        (store / (recorded_in(record, path) or "none")).is_file() for path in dict.fromkeys(files)
+    )

@@ -71,7 +71,9 @@ def was_yanked(distribution: str, version: str) -> bool:
     return (_home(distribution, version) / _YANKED).exists()
 
 
-def fetch_release(pip: Pip, distribution: str, version: str, paths: Iterable[str], listing: Listing) -> Path:
+def fetch_release(
+    pip: Pip, distribution: str, version: str, paths: Iterable[str], listing: Listing
+) -> Path:
     """Fetch those of the files `paths` that a release has, and cache them.
 
     Args:
@@ -91,7 +93,11 @@ def fetch_release(pip: Pip, distribution: str, version: str, paths: Iterable[str
         SitepatchError: it cannot be fetched, or is no proper wheel.
         OSError: the cache cannot be written.
     """
-    wheel, home, yanked = _wheels(listing, version)[0], _home(distribution, version), version in listing.yanked
+    wheel, home, yanked = (
+        _wheels(listing, version)[0],
+        _home(distribution, version),
+        version in listing.yanked,
+    )
     paths = list(paths)
     with pip.open(wheel) as file:
         try:
@@ -124,10 +130,14 @@ def _read(wheel: WheelLink, file: IO[bytes], paths: Sequence[str]) -> Dict[str, 
         if widen(file):
             return _read(wheel, file, paths)
         raise
-    metadata = next((data for path, data in members.items() if path.endswith(".dist-info/METADATA")), b"")
+    metadata = next(
+        (data for path, data in members.items() if path.endswith(".dist-info/METADATA")), b""
+    )
     if wheel.metadata and hashlib.sha256(metadata).hexdigest() != wheel.metadata:
         raise SitepatchError(
-            "{name}: its METADATA is not the one that its index lists (another sha256)", AGAIN, name=wheel.name
+            "{name}: its METADATA is not the one that its index lists (another sha256)",
+            AGAIN,
+            name=wheel.name,
         )
     return members
 
@@ -175,7 +185,11 @@ def fetch_wheel(pip: Pip, distribution: str, version: str, dist_info: Path) -> P
         SitepatchError: it cannot be fetched.
         OSError: the metadata cannot be read.
     """
-    tags = re.findall(r"^Tag:[ \t]*(\S+-\S+-\S+)", read_file(dist_info / "WHEEL").decode("utf-8", "replace"), re.MULTILINE)
+    tags = re.findall(
+        r"^Tag:[ \t]*(\S+-\S+-\S+)",
+        read_file(dist_info / "WHEEL").decode("utf-8", "replace"),
+        re.MULTILINE,
+    )
     url = origin(dist_info).url
     if url.endswith(".whl"):
         return pip.save(WheelLink(url, unquote(url).rpartition("/")[2]))
@@ -196,16 +210,31 @@ def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, byt
         names = set(archive.namelist())
         infos = [name for name in names if re.fullmatch(r"[^/]{1,200}\.dist-info/RECORD", name)]
         if len(infos) != 1:
-            raise SitepatchError("{wheel}: found {number} RECORD files in it, expected one", wheel=wheel, number=len(infos))
+            raise SitepatchError(
+                "{wheel}: found {number} RECORD files in it, expected one",
+                wheel=wheel,
+                number=len(infos),
+            )
         info = infos[0].rpartition("/")[0]
-        wanted = sorted(names & {*paths, *(f"{info}/{metadata_name}" for metadata_name in _METADATA)})
+        wanted = sorted(
+            names & {*paths, *(f"{info}/{metadata_name}" for metadata_name in _METADATA)}
+        )
         tops = {path.split("/")[0] + "/" for path in paths if "/" in path}
         members = {name: member(archive, name) for name in wanted}
     record = members[f"{info}/RECORD"]
-    folders = {top: b"" for top in sorted(tops) if re.search(rb'^"?' + re.escape(top.encode()), record, re.MULTILINE)}
+    folders = {
+        top: b""
+        for top in sorted(tops)
+        if re.search(rb'^"?' + re.escape(top.encode()), record, re.MULTILINE)
+    }
     lost = [path for path in paths if path not in members and recorded_in(record, path)]
     if lost:
-        raise SitepatchError("{wheel}: its RECORD lists {path}, and it has no such file", AGAIN, wheel=wheel, path=lost[0])
+        raise SitepatchError(
+            "{wheel}: its RECORD lists {path}, and it has no such file",
+            AGAIN,
+            wheel=wheel,
+            path=lost[0],
+        )
     return {**folders, **members}
 
 
@@ -220,9 +249,13 @@ def _damage(folder: Path) -> str:
     files = {file.relative_to(folder).as_posix(): file for file in _files(folder)}
     for path, digests in hashes_recorded(str(folder), files).items():
         if hashlib.sha256(files[path].read_bytes()).hexdigest() not in digests:
-            return Message("{path} is not the file that its RECORD lists (another sha256)", path=path)
+            return Message(
+                "{path} is not the file that its RECORD lists (another sha256)", path=path
+            )
     return ""
 
 
 def _key(folder: Path) -> str:
-    return files_digest((file.relative_to(folder).as_posix().encode(), file.read_bytes()) for file in _files(folder))[:16]
+    return files_digest(
+        (file.relative_to(folder).as_posix().encode(), file.read_bytes()) for file in _files(folder)
+    )[:16]

@@ -45,7 +45,11 @@ class _Parts(io.RawIOBase):
         offset = max(size - _PIECE, 0)
         tail = self._part(offset, size)
         end = tail.rfind(_END)
-        length, start = struct.unpack("<LL", tail[end + 12 : end + 20]) if 0 <= end <= len(tail) - 22 else (0, 0)
+        length, start = (
+            struct.unpack("<LL", tail[end + 12 : end + 20])
+            if 0 <= end <= len(tail) - 22
+            else (0, 0)
+        )
         if not length or start + length != offset + end:
             raise SitepatchError("found no directory at its end")
         self._start, self._end, back = start, tail[end:], tail[max(start - offset, 0) : end]
@@ -102,13 +106,20 @@ class _Parts(io.RawIOBase):
 
     def _arrange(self, directory: bytes) -> None:
         """Have this directory, and the end that tells where it lies."""
-        self._tail = directory + self._end[:12] + struct.pack("<LL", len(directory), self._start) + self._end[20:]
+        self._tail = (
+            directory
+            + self._end[:12]
+            + struct.pack("<LL", len(directory), self._start)
+            + self._end[20:]
+        )
         self._bounds = sorted(_members(directory))
 
     def _part(self, start: int, stop: int) -> bytes:
         self._left -= stop - start
         if self._left < 0:
-            raise SitepatchError("the parts of it that are needed have more than {most:,} bytes", most=_MOST)
+            raise SitepatchError(
+                "the parts of it that are needed have more than {most:,} bytes", most=_MOST
+            )
         return self._fetch(start, stop)
 
 

@@ -21,7 +21,11 @@ _DEPTH = 8  # ROOTFS/home/me/.local/share/uv/python/cpython-3.13/lib
 _LIBRARY = re.compile(r"(?:python|pypy)3(?:\.(\d+)t?)?")
 _SITES = ("site-packages", "dist-packages")
 _PASSED = {"dev", "proc", "sys", "usr/share", "usr/src", "usr/include"}
-_HOLDING = {"pkgs", "node_modules", ".git"}  # names of directories that hold no Python, or conda's copies of packages
+_HOLDING = {
+    "pkgs",
+    "node_modules",
+    ".git",
+}  # names of directories that hold no Python, or conda's copies of packages
 _TOOLS = {"pip", "setuptools", "wheel"}  # every environment has them
 _LINKS = 40  # as many as Linux follows
 _SHOWN = 5  # names in a message
@@ -55,9 +59,16 @@ def image(target: str) -> Optional[Image]:
         raise UsageError(template, target=target, root=root, directory=os.path.realpath(directory))
     pythons = [] if _has_packages(directory) else list(_pythons(root, directory))
     if not pythons and directory == root:
-        where = Message("usr/lib/python3/dist-packages, opt/conda/lib/python3.12/site-packages, a virtual environment")
+        where = Message(
+            "usr/lib/python3/dist-packages, opt/conda/lib/python3.12/site-packages, a virtual environment"
+        )
         problem = "looked for as lib/python3*/site-packages or dist-packages: {where}; or name a directory of packages"
-        raise UsageError("--target {target}: found an image without a Python in it", problem, target=target, where=where)
+        raise UsageError(
+            "--target {target}: found an image without a Python in it",
+            problem,
+            target=target,
+            where=where,
+        )
     candidates = [python for python in pythons if any(map(_has_packages, python.sites))] or pythons
     if len(candidates) > 1:
         places = [site for python in candidates for site in python.sites if _has_packages(site)]
@@ -69,7 +80,9 @@ def image(target: str) -> Optional[Image]:
         raise UsageError(template, hint, target=target, number=len(candidates), names=names)
     picked = candidates[0] if candidates else Image(root, (directory,), _version(root, directory))
     for site in picked.sites:
-        links = [f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site)]
+        links = [
+            f"{os.path.relpath(link, root)} -> {os.readlink(link)}" for link in _leaving(root, site)
+        ]
         out = shortened(links, _SHOWN)
         if out:
             raise UsageError(
@@ -115,7 +128,9 @@ def _pythons(root: str, directory: str) -> Iterator[Image]:
     for library in _libraries(root, directory):
         prefix, version = os.path.dirname(os.path.dirname(library)), _version(root, library)
         if prefix == os.path.join(root, "usr/local") and not os.path.exists(f"{library}/os.py"):
-            prefix = os.path.join(root, "usr")  # what pip installs for the Python of the distribution
+            prefix = os.path.join(
+                root, "usr"
+            )  # what pip installs for the Python of the distribution
         for name in _SITES:
             site = _resolved(root, os.path.relpath(f"{library}/{name}", root))
             if site and os.path.isdir(site):
@@ -132,15 +147,26 @@ def _libraries(root: str, directory: str) -> Iterator[str]:
     for _ in range(_DEPTH):
         entries = [entry for folder in level for entry in _listed(folder)]
         for entry in entries:
-            if os.path.basename(os.path.dirname(entry.path)) in ("lib", "lib64") and _LIBRARY.fullmatch(entry.name):
+            if os.path.basename(os.path.dirname(entry.path)) in (
+                "lib",
+                "lib64",
+            ) and _LIBRARY.fullmatch(entry.name):
                 library = _resolved(root, os.path.relpath(entry.path, root))
                 if library and os.path.isdir(library):
                     yield library
-        level = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and _may_hold(root, entry)]
+        level = [
+            entry.path
+            for entry in entries
+            if entry.is_dir(follow_symlinks=False) and _may_hold(root, entry)
+        ]
 
 
 def _may_hold(root: str, entry: os.DirEntry[str]) -> bool:
-    return not (entry.name in _HOLDING or _LIBRARY.fullmatch(entry.name) or os.path.relpath(entry.path, root) in _PASSED)
+    return not (
+        entry.name in _HOLDING
+        or _LIBRARY.fullmatch(entry.name)
+        or os.path.relpath(entry.path, root) in _PASSED
+    )
 
 
 def _listed(folder: str) -> List[os.DirEntry[str]]:
@@ -163,7 +189,11 @@ def _default(root: str, prefix: str) -> Optional[Tuple[int, int]]:
 
 
 def _has_packages(site: str) -> bool:
-    names = [entry.name for entry in _listed(site) if entry.name.endswith((".dist-info", ".egg-info", ".egg-link"))]
+    names = [
+        entry.name
+        for entry in _listed(site)
+        if entry.name.endswith((".dist-info", ".egg-info", ".egg-link"))
+    ]
     return any(normalized(name.split("-")[0].split(".")[0]) not in _TOOLS for name in names)
 
 

@@ -61,8 +61,14 @@ def is_range(versions: str) -> bool:
 
 def _bounds(versions: str) -> Optional[List[Tuple[str, Tuple[int, ...]]]]:
     """The (operator, release) pairs of a range of plain bounds, None for any other."""
-    matches = [re.fullmatch(_BOUND, part) for part in versions.split(",")] if versions.strip() else []
-    return None if None in matches else [(match.group(1), _release(match.group(2))) for match in matches if match]
+    matches = (
+        [re.fullmatch(_BOUND, part) for part in versions.split(",")] if versions.strip() else []
+    )
+    return (
+        None
+        if None in matches
+        else [(match.group(1), _release(match.group(2))) for match in matches if match]
+    )
 
 
 def _release(version: str) -> Tuple[int, ...]:
@@ -97,14 +103,20 @@ def accepts(versions: str, version: str) -> bool:
 def _accepts(specifier: Specifier, version: Version) -> bool:
     plain = specifier.contains(version, prereleases=True)
     by_release = ("!=",) if plain else (">=", "~=", "==")
-    if not version.is_prerelease or specifier.operator not in by_release or _bound(specifier).is_prerelease:
+    if (
+        not version.is_prerelease
+        or specifier.operator not in by_release
+        or _bound(specifier).is_prerelease
+    ):
         return plain
     return specifier.contains(version.base_version, prereleases=True)
 
 
 def _bound(specifier: Specifier) -> Version:
     """The version of a specifier. Raises InvalidVersion, as `===` may have any text."""
-    return _version(specifier.version[:-2] if specifier.version.endswith(".*") else specifier.version)
+    return _version(
+        specifier.version[:-2] if specifier.version.endswith(".*") else specifier.version
+    )
 
 
 def oldest_first(versions: Iterable[str]) -> List[str]:
@@ -120,13 +132,19 @@ def matching_versions(requested: str, versions: Iterable[str]) -> List[str]:
     """
     parsed = {spelling: _version(spelling) for spelling in versions}
     exact = [spelling for spelling, version in parsed.items() if version == _version(requested)]
-    return exact or [spelling for spelling, version in parsed.items() if _version(version.public) == _version(requested)]
+    return exact or [
+        spelling
+        for spelling, version in parsed.items()
+        if _version(version.public) == _version(requested)
+    ]
 
 
 def newest(versions: Iterable[str]) -> List[str]:
     """All builds of the newest release (`2.7.1+cpu`, `2.7.1+cu128`); of pre-releases only where there is nothing else."""
     parsed = {spelling: _version(spelling) for spelling in versions}
-    newest_version = max(parsed.values(), key=lambda version: (not version.is_prerelease, version), default=None)
+    newest_version = max(
+        parsed.values(), key=lambda version: (not version.is_prerelease, version), default=None
+    )
     public = newest_version.public if newest_version is not None else ""
     return [spelling for spelling, version in parsed.items() if version.public == public]
 
@@ -153,17 +171,28 @@ def _beginnings(versions: str) -> Iterator[str]:
         except ValueError:
             continue  # `===` takes any text, and matches no version that can be compared
     yield from map(str, named)
-    yield from (version.base_version for version in named)  # for packaging < 26.1, `<1.0.post1` holds no pre-release of 1.0
+    yield from (
+        version.base_version for version in named
+    )  # for packaging < 26.1, `<1.0.post1` holds no pre-release of 1.0
     yield from ("0", "0.dev0")
     length = max((len(version.release) for version in named), default=0) + 1
     for version in named:
         release = [*version.release, *[0] * (length - len(version.release))]
         epoch = f"{version.epoch}!" if version.epoch else ""
-        after = [f"{epoch}{'.'.join(map(str, [*release[:index], release[index] + 1]))}" for index in range(length)]
-        for number in re.finditer(r"(?<=a|b|c|t|v)\d+", version.public):  # of aN, bN, rcN, .postN, .devN
+        after = [
+            f"{epoch}{'.'.join(map(str, [*release[:index], release[index] + 1]))}"
+            for index in range(length)
+        ]
+        for number in re.finditer(
+            r"(?<=a|b|c|t|v)\d+", version.public
+        ):  # of aN, bN, rcN, .postN, .devN
             after.append(f"{version.public[: number.start()]}{int(number.group()) + 1}")
         if version.dev is None:
-            after += [version.public] if version.post is not None else [version.public, f"{version.public}.post0"]
+            after += (
+                [version.public]
+                if version.post is not None
+                else [version.public, f"{version.public}.post0"]
+            )
         for beginning in after:
             yield beginning
             if ".dev" not in beginning:

@@ -35,7 +35,9 @@ class Entry:
     """
 
     def __init__(self, row: bytes) -> None:
-        path, copy, module, size, mtime, self.digest = (os.fsdecode(field) for field in row.split(b"\0"))
+        path, copy, module, size, mtime, self.digest = (
+            os.fsdecode(field) for field in row.split(b"\0")
+        )
         if not os.path.isabs(path) or os.path.isabs(copy) or ".." in copy.split("/"):
             raise ValueError(path)
         self.path, self.copy, self.module = path, os.path.join(folder, copy), module
@@ -47,7 +49,9 @@ class Entry:
             info = os.stat(self.path)
         except OSError as error:
             if self.size >= 0:
-                refuse(f"{self.path}: {error.strerror}; it was there when the overlay was made", self)
+                refuse(
+                    f"{self.path}: {error.strerror}; it was there when the overlay was made", self
+                )
         else:
             if (info.st_size, int(info.st_mtime)) == (self.size, self.mtime):
                 return
@@ -55,7 +59,10 @@ class Entry:
 
             with open(self.path, "rb") as file:
                 if hashlib.sha256(file.read()).hexdigest() != self.digest:
-                    refuse(f"{self.path} is another file than the one that was patched; start the command again", self)
+                    refuse(
+                        f"{self.path} is another file than the one that was patched; start the command again",
+                        self,
+                    )
             self.size, self.mtime = info.st_size, int(info.st_mtime)
 
 
@@ -94,7 +101,9 @@ def entry_of(path: "Any") -> "Optional[Entry]":
     """The entry of a file, by any path that leads to it."""
     if not isinstance(path, str) or not path.endswith(_base_names):
         return None
-    return entries.get(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
+    return entries.get(
+        os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    )
 
 
 def _report(message: str) -> str:
@@ -148,7 +157,11 @@ class Patched(SourceFileLoader):
         if path == self.path:
             self.entry.check()
             return self.entry.copy
-        return bytecode(self.entry.copy) if path.endswith(".pyc") and path == bytecode(self.path) else path
+        return (
+            bytecode(self.entry.copy)
+            if path.endswith(".pyc") and path == bytecode(self.path)
+            else path
+        )
 
 
 def bytecode(source: str) -> "Optional[str]":
@@ -166,7 +179,12 @@ def _prime(path: str, source: str) -> None:
     import linecache
 
     lines = io.StringIO(source if source.endswith("\n") else source + "\n").readlines()
-    linecache.cache[path] = (len(source), None, lines, path)  # without an mtime it is never compared with the disk
+    linecache.cache[path] = (
+        len(source),
+        None,
+        lines,
+        path,
+    )  # without an mtime it is never compared with the disk
 
 
 def _print_from_linecache() -> None:
@@ -203,7 +221,9 @@ class Finder:
     """Finds what PathFinder finds; where that is a file of the manifest, with another loader."""
 
     @staticmethod
-    def find_spec(fullname: str, path: "Any" = None, target: "Any" = None) -> "Optional[ModuleSpec]":
+    def find_spec(
+        fullname: str, path: "Any" = None, target: "Any" = None
+    ) -> "Optional[ModuleSpec]":
         """The spec of a module of the manifest, None for every other."""
         places = sys.path if path is None else path
         if fullname not in names:
@@ -227,7 +247,9 @@ def _added(entry: "Entry", places: "Any") -> "Optional[ModuleSpec]":
         return None
     from importlib.util import spec_from_file_location
 
-    return spec_from_file_location(entry.module, entry.path, loader=SourceFileLoader(entry.module, entry.path))
+    return spec_from_file_location(
+        entry.module, entry.path, loader=SourceFileLoader(entry.module, entry.path)
+    )
 
 
 def _namespace(module: str, places: "Any") -> "Optional[ModuleSpec]":
@@ -250,7 +272,10 @@ def _guard() -> None:
     def guarded(self: "Any", path: "Any") -> "Any":
         entry = entry_of(path)
         if entry is not None:
-            refuse(f"{path} would run unpatched, as {self.name}; import it as {entry.module}, or use apply", entry)
+            refuse(
+                f"{path} would run unpatched, as {self.name}; import it as {entry.module}, or use apply",
+                entry,
+            )
         return path_stats(self, path)
 
     loader.path_stats = guarded
@@ -268,7 +293,10 @@ def _guard_launchers() -> None:
     def guarded(path: "Any") -> "Any":
         entry = entry_of(path)
         if entry is not None:
-            refuse(f"{path} would run unpatched, by its path; run it as a module: {entry.module}, or use apply", entry)
+            refuse(
+                f"{path} would run unpatched, by its path; run it as a module: {entry.module}, or use apply",
+                entry,
+            )
         return open_code(path)
 
     vars(io)["open_code"] = guarded
@@ -283,12 +311,16 @@ def install() -> None:
     read_manifest()
     for module in list(sys.modules.values()):
         if entry_of(getattr(module, "__file__", None)):
-            abort(f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file")
+            abort(
+                f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file"
+            )
     script = [*getattr(sys, "argv", ()), ""][0]  # Python 3.6 does not know it yet
     entry = entry_of(script)
     if entry is not None:
         abort(f"{script} would run unpatched; run it as a module: python -m {entry.module}")
-    sys.meta_path.insert(sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0, Finder)
+    sys.meta_path.insert(
+        sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0, Finder
+    )
     _guard()
 
 

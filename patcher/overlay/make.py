@@ -39,11 +39,15 @@ def overlay_files(plan: Plan) -> List[FilePlan]:
     Raises:
         UsageError: one is no module, so that its reader would see it as it is.
     """
-    files = [file for file in plan.files if file.before != file.after and not file.path.endswith(".pyi")]
+    files = [
+        file for file in plan.files if file.before != file.after and not file.path.endswith(".pyi")
+    ]
     unserved = [file.path for file in files if not file.path.endswith(".py")]
     if unserved:
         hint = Message("apply the patchset, or run it without that file")
-        raise UsageError("an overlay serves modules; it cannot serve {paths}", hint, paths=", ".join(unserved))
+        raise UsageError(
+            "an overlay serves modules; it cannot serve {paths}", hint, paths=", ".join(unserved)
+        )
     return files
 
 
@@ -59,20 +63,31 @@ def write_overlay(files: Sequence[FilePlan]) -> Path:
     """
     texts = _texts(files)
     home = private(cache_dir("overlay"), _PRIVATE)
-    folder = home / files_digest((os.fsencode(name), data) for name, data in sorted(texts.items()))[:32]
+    folder = (
+        home / files_digest((os.fsencode(name), data) for name, data in sorted(texts.items()))[:32]
+    )
     if os.pathsep in str(folder):
         hint = Message("set SITEPATCH_CACHE to another one")
         raise StoreError(
-            Message("{folder}: PYTHONPATH cannot name a directory with {pathsep}", folder=folder, pathsep=os.pathsep), hint
+            Message(
+                "{folder}: PYTHONPATH cannot name a directory with {pathsep}",
+                folder=folder,
+                pathsep=os.pathsep,
+            ),
+            hint,
         )
     while True:
         if intact(folder, texts):
-            ownership.refuse_shared(str(folder), _PRIVATE, inside=True)  # the bytecode beside the copies is run, too
+            ownership.refuse_shared(
+                str(folder), _PRIVATE, inside=True
+            )  # the bytecode beside the copies is run, too
         else:
             with unwritable_explained():
                 _write(home, folder, texts)
         with suppress(FileNotFoundError):  # removed just now
-            os.set_inheritable(open_in_use(folder), True)  # never closed: this process becomes the command
+            os.set_inheritable(
+                open_in_use(folder), True
+            )  # never closed: this process becomes the command
             return folder
 
 
@@ -83,13 +98,21 @@ def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
     rows: List[bytes] = [boot.HEAD]
     for file in files:
         path = Path(file.site, file.path)
-        original = path.parent.resolve() / path.name  # the file itself may be a link, which is no other name of it here
+        original = (
+            path.parent.resolve() / path.name
+        )  # the file itself may be a link, which is no other name of it here
         before = None if file.change and not file.change.old else file.before
         if (original.read_bytes() if original.exists() else None) != before:
-            raise OutdatedError("{original} was changed since it was looked at", Message("run this again"), original=original)
+            raise OutdatedError(
+                "{original} was changed since it was looked at",
+                Message("run this again"),
+                original=original,
+            )
         copy = f"files/{sites.index(file.site)}/{file.path}"
         texts[copy] = file.after
-        state = (-1, -1) if before is None else (original.stat().st_size, int(original.stat().st_mtime))
+        state = (
+            (-1, -1) if before is None else (original.stat().st_size, int(original.stat().st_mtime))
+        )
         digest = sha256(file.before).hexdigest()
         fields = (str(original), copy, file.module, *map(str, state), digest)
         rows.append(b"\0".join(map(os.fsencode, fields)))
@@ -120,7 +143,9 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
                 (stage / "new" / name).write_bytes(data)
             with suppress(OSError):
                 (stage / "new").rename(folder)
-            if not intact(folder, texts):  # a damaged one is there; not one of another machine, whose lock may not be seen
+            if not intact(
+                folder, texts
+            ):  # a damaged one is there; not one of another machine, whose lock may not be seen
                 folder.rename(stage / "damaged")
                 (stage / "new").rename(folder)
         finally:

@@ -8,7 +8,16 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from patcher.errors import SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
 from patcher.model import Patchset, PatchsetSource
-from patcher.patchset.places import BUILT_IN, ENTRY_POINT, LOCAL, MANIFEST, PATCH_DIR, builtin_dir, entry_points, has_texts
+from patcher.patchset.places import (
+    BUILT_IN,
+    ENTRY_POINT,
+    LOCAL,
+    MANIFEST,
+    PATCH_DIR,
+    builtin_dir,
+    entry_points,
+    has_texts,
+)
 from patcher.system.ownership import others_may_write
 from patcher.text.listed import listed, normalized, suggest
 
@@ -55,8 +64,12 @@ class Catalogue:
         for patch_dir in patch_dirs:
             if not os.path.isdir(patch_dir):
                 template = "--patch-dir {each}: found no such directory"
-                raise UsageError(template, Message("name a directory of patchset folders"), each=patch_dir)
-            self.places.append((os.path.join(os.getcwd(), patch_dir), PatchsetSource(PATCH_DIR, str(patch_dir))))
+                raise UsageError(
+                    template, Message("name a directory of patchset folders"), each=patch_dir
+                )
+            self.places.append(
+                (os.path.join(os.getcwd(), patch_dir), PatchsetSource(PATCH_DIR, str(patch_dir)))
+            )
         local = os.path.join(os.getcwd(), "patchsets")
         if os.path.realpath(local) != os.path.realpath(builtin_dir()):
             self.places.append((local, LOCAL))
@@ -102,7 +115,10 @@ class Catalogue:
 
     def named(self, name: str) -> bool:
         """Whether a patchset lies in one of the `patch_dirs` or in `./patchsets`."""
-        return any(source == LOCAL or source.kind == PATCH_DIR for _, source in self.folders.get(name, ())[:1])
+        return any(
+            source == LOCAL or source.kind == PATCH_DIR
+            for _, source in self.folders.get(name, ())[:1]
+        )
 
     def others_change(self, names: Iterable[str]) -> List[str]:
         """How other users could change patchsets, which are code; nothing for those that are installed, beside other code."""
@@ -126,9 +142,13 @@ class Catalogue:
             UsageError: with the nearest name for each of them.
         """
         available = {*applied, *self.folders}
-        errors = [self.unknown(name, available) for name in dict.fromkeys(names) if name not in available]
+        errors = [
+            self.unknown(name, available) for name in dict.fromkeys(names) if name not in available
+        ]
         for error in errors:
-            error.hint = joined("\n", (error.hint, Message("what is applied: sitepatch status{env}")))
+            error.hint = joined(
+                "\n", (error.hint, Message("what is applied: sitepatch status{env}"))
+            )
         raise_all(errors)
 
     def unknown(self, name: str, available: Optional[Iterable[str]] = None) -> UsageError:
@@ -143,7 +163,10 @@ class Catalogue:
         names = sorted(self.folders if available is None else available)
         words = name.replace(";", ",").split(",")
         if len(words) > 1 and {*words} <= {*names}:
-            return UsageError("several patchsets are named with blanks between them: {words}", words=" ".join(words))
+            return UsageError(
+                "several patchsets are named with blanks between them: {words}",
+                words=" ".join(words),
+            )
         near = "" if "/" in name else suggest(normalized(name), names)
         problem, hint = self._meant(name.replace("\\", "/"))
         hints = [hint, *(error.message for error in self.broken.values())]
@@ -153,19 +176,34 @@ class Catalogue:
             looked = []
             for place, source in self.places:
                 state = "" if os.path.isdir(place) else Message(", not there")
-                template = "{source} of the current directory{state}" if source == LOCAL else "{source}"
-                description = Message(template, source=source if source == LOCAL else str(source), state=state)
-                looked.append(Message("{absolute} ({which})", absolute=Path(place).absolute(), which=description))
+                template = (
+                    "{source} of the current directory{state}" if source == LOCAL else "{source}"
+                )
+                description = Message(
+                    template, source=source if source == LOCAL else str(source), state=state
+                )
+                looked.append(
+                    Message(
+                        "{absolute} ({which})", absolute=Path(place).absolute(), which=description
+                    )
+                )
             all_names = ", ".join(names) or Message("none")
             hints = [
-                Message("a patchset for a package is made with: sitepatch edit PACKAGE --name NAME{env}"),
-                Message("known patchsets: {names}; what each is for: sitepatch list{here}", names=all_names),
+                Message(
+                    "a patchset for a package is made with: sitepatch edit PACKAGE --name NAME{env}"
+                ),
+                Message(
+                    "known patchsets: {names}; what each is for: sitepatch list{here}",
+                    names=all_names,
+                ),
                 Message("searched: {places}", places=joined(", ", looked)),
                 *hints,
             ]
         template = 'there is no patchset "{name}"{suggestion}'
         template = template if near or not problem else 'there is no patchset "{name}": {problem}'
-        return UsageError(template, joined("\n", hints), name=name, suggestion=near, problem=problem)
+        return UsageError(
+            template, joined("\n", hints), name=name, suggestion=near, problem=problem
+        )
 
     def _meant(self, name: str) -> Tuple[str, str]:
         """What a name is that is no patchset's (a file, a directory, a package), and what to write; "" for neither."""
@@ -178,40 +216,89 @@ class Catalogue:
         if inside:
             folder = path.parent if (path / MANIFEST).is_file() else path
             firsts = {name: self.folders[name][0][0] for name in inside if name in self.folders}
-            named = len(firsts) == len(inside) and all(os.path.samefile(firsts[name], inside[name][0][0]) for name in inside)
-            words = " ".join(inside) if named else f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
-            single, multiple = Message("it is the folder of a patchset"), Message("it is a folder of patchsets")
-            kind = Message("it is a file of a patchset") if path != Path(name) else single if len(inside) == 1 else multiple
+            named = len(firsts) == len(inside) and all(
+                os.path.samefile(firsts[name], inside[name][0][0]) for name in inside
+            )
+            words = (
+                " ".join(inside)
+                if named
+                else f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
+            )
+            single, multiple = (
+                Message("it is the folder of a patchset"),
+                Message("it is a folder of patchsets"),
+            )
+            kind = (
+                Message("it is a file of a patchset")
+                if path != Path(name)
+                else single
+                if len(inside) == 1
+                else multiple
+            )
             return kind, Message("write its name: {words}", words=words)
         if path.suffix == ".py":
-            how = Message("what was edited in it by hand: sitepatch diff --edited {file}{env}", file=shlex.quote(name))
+            how = Message(
+                "what was edited in it by hand: sitepatch diff --edited {file}{env}",
+                file=shlex.quote(name),
+            )
             return Message("it is a Python file"), how
         if os.path.isfile(name):
             kind = Message("it is a diff" if path.suffix in (".diff", ".patch") else "it is a file")
-            how = Message("a diff becomes a patchset with: sitepatch import {file} --name NAME{env}", file=shlex.quote(name))
+            how = Message(
+                "a diff becomes a patchset with: sitepatch import {file} --name NAME{env}",
+                file=shlex.quote(name),
+            )
             return kind, how
         if "/" in name:
             how = Message("a folder with one is made with: sitepatch edit PACKAGE --name NAME{env}")
             if os.path.isdir(name):
                 return Message("it is a folder without {manifest}", manifest=MANIFEST), how
-            return Message("there is no such folder"), Message("name a patchset, and its directory with --patch-dir")
-        elsewhere = sorted(folder for folder in os.listdir() if os.path.isfile(os.path.join(folder, name, MANIFEST)))
+            return Message("there is no such folder"), Message(
+                "name a patchset, and its directory with --patch-dir"
+            )
+        elsewhere = sorted(
+            folder
+            for folder in os.listdir()
+            if os.path.isfile(os.path.join(folder, name, MANIFEST))
+        )
         if elsewhere:
-            how = Message("name its directory: --patch-dir {folder}", folder=shlex.quote(elsewhere[0]))
+            how = Message(
+                "name its directory: --patch-dir {folder}", folder=shlex.quote(elsewhere[0])
+            )
             return Message("it is in ./{folder}, which is not searched", folder=elsewhere[0]), how
-        variants = [(item.patchset.name, variant) for item in self.load()[0] for variant in item.patchset.variants]
-        targets = [(named, target) for named, variant in variants for target in (variant.package, *variant.distributions)]
-        names = sorted({patchset for patchset, target in targets if normalized(target) == normalized(name)})
+        variants = [
+            (item.patchset.name, variant)
+            for item in self.load()[0]
+            for variant in item.patchset.variants
+        ]
+        targets = [
+            (named, target)
+            for named, variant in variants
+            for target in (variant.package, *variant.distributions)
+        ]
+        names = sorted(
+            {patchset for patchset, target in targets if normalized(target) == normalized(name)}
+        )
         template = "it is patched by {names}; what is for it: sitepatch list {name}{here}"
-        return (Message("it is a package"), Message(template, names=listed(names), name=name)) if names else ("", "")
+        return (
+            (Message("it is a package"), Message(template, names=listed(names), name=name))
+            if names
+            else ("", "")
+        )
 
 
-def _by_name(places: Sequence[Tuple[str, PatchsetSource]]) -> Dict[str, List[Tuple[str, PatchsetSource]]]:
+def _by_name(
+    places: Sequence[Tuple[str, PatchsetSource]],
+) -> Dict[str, List[Tuple[str, PatchsetSource]]]:
     """The folders of patchsets in places, by name."""
     folders: Dict[str, List[Tuple[str, PatchsetSource]]] = {}
     for place, source in places:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
-        inside = [os.path.normpath(place)] if MANIFEST in names else [os.path.join(place, name) for name in names]
+        inside = (
+            [os.path.normpath(place)]
+            if MANIFEST in names
+            else [os.path.join(place, name) for name in names]
+        )
         for folder in inside:
             if os.path.isfile(os.path.join(folder, MANIFEST)):
                 folders.setdefault(os.path.basename(folder), []).append((folder, source))

@@ -12,7 +12,9 @@ _Piece = Tuple[int, int, bytes]
 """A part of a text that splices make: the bytes `[start, end)` of the text before, or (`start` is `end`) new ones."""
 
 
-def compose(size: int, first_splices: Sequence[Splice], second_splices: Sequence[Splice]) -> Tuple[Splice, ...]:
+def compose(
+    size: int, first_splices: Sequence[Splice], second_splices: Sequence[Splice]
+) -> Tuple[Splice, ...]:
     """The splices that lead from a text of `size` bytes through `first_splices` and then `second_splices`."""
     between = list(_pieces(size, first_splices))
     pieces: List[_Piece] = []
@@ -55,7 +57,9 @@ def layers_of(hunks: Sequence[HunkText]) -> List[Tuple[HunkText, ...]]:
 
 
 def rewrite_layers(
-    data: bytes, hunks: Sequence[HunkText], rewrite: Callable[[bytes, Tuple[HunkText, ...]], Rewrite]
+    data: bytes,
+    hunks: Sequence[HunkText],
+    rewrite: Callable[[bytes, Tuple[HunkText, ...]], Rewrite],
 ) -> Rewrite:
     """Rewrite a text layer by layer: each hunk is matched against what the layers before have made; all or none of them.
 
@@ -88,5 +92,11 @@ def patch_name(origin: str) -> str:
 
 def patch_names(patchset: Patchset) -> List[str]:
     """The patches of a series in their order."""
-    hunks = (hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks)
-    return list(dict.fromkeys(patch_name(hunk.origin) for hunk in sorted(hunks, key=lambda hunk: hunk.layer)))
+    hunks = (
+        hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks
+    )
+    return list(
+        dict.fromkeys(
+            patch_name(hunk.origin) for hunk in sorted(hunks, key=lambda hunk: hunk.layer)
+        )
+    )

@@ -33,14 +33,18 @@ from patcher.system.reading import check_size, is_inside, patchset_digest
 from patcher.text.confusable import look_alike
 from patcher.text.listed import AnyPath
 
-NAME, NAME_FORM = "[a-z0-9][a-z0-9-]*", Message('a name made of a-z, 0-9 and "-" that does not begin with "-"')
+NAME, NAME_FORM = (
+    "[a-z0-9][a-z0-9-]*",
+    Message('a name made of a-z, 0-9 and "-" that does not begin with "-"'),
+)
 """The name of a patchset, a word of command lines, as a regular expression and in words."""
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
 TABLES: Dict[str, Table] = {
     "provenance": Table(dict.fromkeys(PROVENANCE, string), optional=PROVENANCE),
     "options": Table(
-        {"type": one_of(*OPTION_TYPES), "default": anything, "help": string, "choices": anything}, optional=("choices",)
+        {"type": one_of(*OPTION_TYPES), "default": anything, "help": string, "choices": anything},
+        optional=("choices",),
     ),
     "variant": Table(
         {
@@ -97,7 +101,9 @@ class _Reader(Reader):
         except OSError as error:
             template = "found no readable file ({error}), expected the one that {manifest} names"
             reason = Message.whole(error.strerror)
-            self.problems.append(PatchError.at(Location(str(path)), template, error=reason, manifest=MANIFEST))
+            self.problems.append(
+                PatchError.at(Location(str(path)), template, error=reason, manifest=MANIFEST)
+            )
         return self.files[name]
 
     def patches(self, name: str) -> Tuple[FilePatch, ...]:
@@ -114,7 +120,9 @@ class _Reader(Reader):
         return self._patches[name]
 
 
-def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mapping[str, str]] = None) -> Patchset:
+def load_patchset(
+    folder: AnyPath, source: PatchsetSource, texts: Optional[Mapping[str, str]] = None
+) -> Patchset:
     """Read a patchset folder.
 
     Args:
@@ -131,7 +139,11 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
     reader.stop(PatchError)
     top = reader.read(decode_toml(content, folder / MANIFEST), TABLES[""])
     _check_head(reader, top, folder.absolute().name)
-    options = tuple(filter(None, (_option(reader, name, table) for name, table in top.get("options", {}).items())))
+    options = tuple(
+        filter(
+            None, (_option(reader, name, table) for name, table in top.get("options", {}).items())
+        )
+    )
     variants = []
     if top.get("variant") == []:
         reader.wrong("variant", Message("an empty list"), Message("at least one [[variant]]"))
@@ -140,14 +152,27 @@ def load_patchset(folder: AnyPath, source: PatchsetSource, texts: Optional[Mappi
         variants.append(_variant(reader, table, f"variant[{index}]", packages))
     verify = top.get("verify", {})
     for index, module in enumerate(verify.get("imports", ())):
-        _check_name(reader, f"verify.imports[{index}]", module, Message("a dotted module name"), module.split("."))
+        _check_name(
+            reader,
+            f"verify.imports[{index}]",
+            module,
+            Message("a dotted module name"),
+            module.split("."),
+        )
     probe = verify.get("probe", "")
     if "probe" in verify and _inside(reader, "verify.probe", probe, ".py"):
         reader.text(probe)
     symptoms = decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
     prose, checks = "\n\n".join(reader.prose), Verify(tuple(verify.get("imports", ())), probe)
-    head = top["name"], top["version"], top["kind"], Message.whole(top["summary"]), prose, top.get("provenance", {})
+    head = (
+        top["name"],
+        top["version"],
+        top["kind"],
+        Message.whole(top["summary"]),
+        prose,
+        top.get("provenance", {}),
+    )
     digest = patchset_digest(reader.files)
     return Patchset(*head, options, tuple(variants), checks, digest, source, reader.files, symptoms)
 
@@ -158,60 +183,105 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     name = top.get("name", folder)
     good = re.fullmatch(NAME, name)
     template = '"{folder}", the name of its folder'
-    reader.check("name", name, good and name == folder, Message(template, folder=folder) if good else NAME_FORM)
-    reader.check("summary", top.get("summary", ""), top.get("summary", "x").strip(), Message("one sentence"))
+    reader.check(
+        "name",
+        name,
+        good and name == folder,
+        Message(template, folder=folder) if good else NAME_FORM,
+    )
+    reader.check(
+        "summary", top.get("summary", ""), top.get("summary", "x").strip(), Message("one sentence")
+    )
     version = top.get("version", "1")
-    reader.check("version", version, _short(version) and is_version(version), Message('a PEP 440 version such as "1.0"'))
+    reader.check(
+        "version",
+        version,
+        _short(version) and is_version(version),
+        Message('a PEP 440 version such as "1.0"'),
+    )
 
 
 def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Option]:
     """One `[options.NAME]`, None where something of it is wrong."""
     where, before = f"options.{name}", len(reader.problems)
     good = re.fullmatch("[a-z][a-z0-9_]*", name)
-    reader.check(where, name, good, Message('a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)'))
+    reader.check(
+        where,
+        name,
+        good,
+        Message('a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)'),
+    )
     kind, choices = table.get("type", ""), table.get("choices", [])
     if not isinstance(choices, list) or (not choices and "choices" in table):
-        reader.wrong(f"{where}.choices", shown_value(choices), Message("a list of at least one value"))
+        reader.wrong(
+            f"{where}.choices", shown_value(choices), Message("a list of at least one value")
+        )
         choices = []
     if len(reader.problems) > before or not {"type", "default", "help"} <= table.keys():
         return None
     typed = []
-    for key, choice in [("default", table["default"]), *((f"choices[{i}]", value) for i, value in enumerate(choices))]:
+    for key, choice in [
+        ("default", table["default"]),
+        *((f"choices[{i}]", value) for i, value in enumerate(choices)),
+    ]:
         if kind == "float" and type(choice) is int:
             choice = float(choice)
         typed.append(choice)
-        finite = type(choice) is not float or abs(choice) < float("inf")  # inf and nan have no Python literal
+        finite = type(choice) is not float or abs(choice) < float(
+            "inf"
+        )  # inf and nan have no Python literal
         expected = Message("a finite {kind}" if kind == "float" else "of type {kind}", kind=kind)
-        reader.check(f"{where}.{key}", choice, type(choice) is OPTION_TYPES[kind] and finite, expected)
+        reader.check(
+            f"{where}.{key}", choice, type(choice) is OPTION_TYPES[kind] and finite, expected
+        )
     one_choice = Message("one of {choices}", choices=", ".join(map(shown_value, typed[1:])))
     reader.check(f"{where}.default", typed[0], not typed[1:] or typed[0] in typed[1:], one_choice)
     return Option(name, kind, typed[0], Message.whole(table["help"]), tuple(typed[1:]))
 
 
-def _variant(reader: _Reader, table: Mapping[str, Any], where: str, packages: AbstractSet[object]) -> Variant:
+def _variant(
+    reader: _Reader, table: Mapping[str, Any], where: str, packages: AbstractSet[object]
+) -> Variant:
     """One `[[variant]]`; a series takes of each .spatch the patches of its own package: they are for one of `packages`."""
     package, versions = table.get("package", "x"), table.get("versions", "")
-    _check_name(reader, f"{where}.package", package, Message("the name that is imported, without dots"), [package])
+    _check_name(
+        reader,
+        f"{where}.package",
+        package,
+        Message("the name that is imported, without dots"),
+        [package],
+    )
     readable = _short(versions) and is_range(versions)
-    reader.check(f"{where}.versions", versions, readable, Message('a PEP 440 specifier set such as ">=2.0,<3", or ""'))
+    reader.check(
+        f"{where}.versions",
+        versions,
+        readable,
+        Message('a PEP 440 specifier set such as ">=2.0,<3", or ""'),
+    )
     names = table.get("names", [])
     for index, name in enumerate(names):
         _check_name(reader, f"{where}.names[{index}]", name, Message("a Python name"), [name])
     distributions = table.get("distributions", [])
     for index, name in enumerate(distributions):
         good = re.fullmatch(r"(?ai)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name)
-        reader.check(f"{where}.distributions[{index}]", name, good, Message("a name that pip installs"))
+        reader.check(
+            f"{where}.distributions[{index}]", name, good, Message("a name that pip installs")
+        )
     patches: List[FilePatch] = []
     listed, series = table.get("patches", ["x"]), table.get("series", False)
     if not listed:
-        reader.wrong(f"{where}.patches", Message("an empty list"), Message("at least one .spatch file"))
+        reader.wrong(
+            f"{where}.patches", Message("an empty list"), Message("at least one .spatch file")
+        )
     for index, name in enumerate(listed if "patches" in table else ()):
         place = f"{where}.patches[{index}]"
         if name in listed[:index]:
             reader.wrong(place, shown_value(name), Message("every file once"))
         elif _inside(reader, place, name, ".spatch"):
             for patch in reader.patches(name):
-                if series and re.sub(r"(?:\.py)?(?:/.*)?$", "", patch.paths[0], count=1) in packages - {package}:
+                if series and re.sub(
+                    r"(?:\.py)?(?:/.*)?$", "", patch.paths[0], count=1
+                ) in packages - {package}:
                     continue
                 hunks = tuple(hunk._replace(layer=index if series else 0) for hunk in patch.hunks)
                 patches.append(patch._replace(hunks=hunks))
@@ -238,12 +308,16 @@ def _short(value: str) -> bool:
     return value.isascii() and len(value) <= 1000
 
 
-def _check_name(reader: _Reader, where: str, name: str, expected: str, parts: Sequence[str]) -> None:
+def _check_name(
+    reader: _Reader, where: str, name: str, expected: str, parts: Sequence[str]
+) -> None:
     """Refuse parts that are no Python names, and such as look like another name."""
     why = next(filter(None, map(look_alike, parts)), "")
     good = all(part.isidentifier() for part in parts) and not why
     problem = "{expected}, which looks like no other: {why}"
-    reader.check(where, name, good, Message(problem, expected=expected, why=why) if why else expected)
+    reader.check(
+        where, name, good, Message(problem, expected=expected, why=why) if why else expected
+    )
 
 
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
@@ -254,5 +328,10 @@ def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     places = (os.path.join(reader.folder, *parts[:depth]) for depth in range(1, len(parts) + 1))
     if good and any(map(os.path.islink, places)):
         good = is_inside(reader.folder / name, reader.folder)
-    reader.check(where, name, good, Message('the relative path of a {suffix} file inside the folder, with "/"', suffix=suffix))
+    reader.check(
+        where,
+        name,
+        good,
+        Message('the relative path of a {suffix} file inside the folder, with "/"', suffix=suffix),
+    )
     return good

@@ -92,13 +92,22 @@ def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchE
     except (UnicodeDecodeError, configparser.Error) as error:
         words = str(error).split("\n")[0]
         template = "found no valid entry points ({words})"
-        yield (path, SitepatchError.at(Location(path), template, Message("reinstall that distribution"), words=words))
+        yield (
+            path,
+            SitepatchError.at(
+                Location(path), template, Message("reinstall that distribution"), words=words
+            ),
+        )
         return
     for name, value in parser[GROUP].items() if GROUP in parser else ():
         parts = value.split(":")[0].strip().split(".")
         tries = [os.path.join(place, *parts) for place in filter(None, sys.path)]
         modules = [os.path.dirname(at) for at in tries if os.path.isfile(f"{at}.py")]
         folders = [at for at in tries if os.path.isdir(at)] or modules
-        problem = Message("the entry point {name} = {value} leads to no directory on sys.path", name=name, value=value)
+        problem = Message(
+            "the entry point {name} = {value} leads to no directory on sys.path",
+            name=name,
+            value=value,
+        )
         hint = Message("reinstall that distribution, or uninstall it")
         yield name, folders[0] if folders else SitepatchError.at(Location(path), problem, hint)

@@ -30,11 +30,19 @@ def upstream_patch(patchset: Patchset) -> Tuple[str, str]:
 def when_released(patchset: Patchset) -> str:
     """The release with which a patchset can go, as `mmengine >=0.11`; "" where `remove_when` names none."""
     release = re.fullmatch(_RELEASE, patchset.provenance.get("remove_when", ""))
-    return f"{release.group(1)} {release.group(2).strip()}" if release and is_range(release.group(2)) else ""
+    return (
+        f"{release.group(1)} {release.group(2).strip()}"
+        if release and is_range(release.group(2))
+        else ""
+    )
 
 
 def can_go(patchset: Patchset, distribution: str, version: str) -> bool:
     """Whether a release is the one with which a patchset can go; each distribution of a package counts as the package."""
     name, _, versions = when_released(patchset).partition(" ")
     groups = ({variant.package, *variant.distributions} for variant in patchset.variants)
-    return any({name, distribution} <= group for group in groups) and is_version(version) and accepts(versions, version)
+    return (
+        any({name, distribution} <= group for group in groups)
+        and is_version(version)
+        and accepts(versions, version)
+    )

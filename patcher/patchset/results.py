@@ -23,12 +23,34 @@ from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+)
 
 from patcher import __version__
 from patcher.engine.engine import check_hunks, rewrite
 from patcher.errors import SitepatchError
-from patcher.model import HunkAnswer, HunkText, OptionValue, Requested, Rewrite, Splice, State, Variant, apply_splices
+from patcher.model import (
+    HunkAnswer,
+    HunkText,
+    OptionValue,
+    Requested,
+    Rewrite,
+    Splice,
+    State,
+    Variant,
+    apply_splices,
+)
 from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.places import builtin_table
 from patcher.system import ownership
@@ -37,7 +59,10 @@ from patcher.system.reading import TEXT, read_file
 
 KNOWN_FORMAT = 1
 """The version of the tables and of the engine: raised when the same hunks give another result for the same text."""
-_MAKER = (__version__, f"{sys.version_info[0]}.{sys.version_info[1]}")  # which names are builtins depends on the Python
+_MAKER = (
+    __version__,
+    f"{sys.version_info[0]}.{sys.version_info[1]}",
+)  # which names are builtins depends on the Python
 _MOST, _BYTES = 1_000, 64_000_000
 _OBJECTS = 10_000
 Made = TypeVar("Made")
@@ -57,7 +82,9 @@ class Request(NamedTuple):
     every: Tuple[HunkText, ...]
 
 
-def request_of(requested: Requested, hunks: Tuple[HunkText, ...], names: Tuple[str, ...]) -> Request:
+def request_of(
+    requested: Requested, hunks: Tuple[HunkText, ...], names: Tuple[str, ...]
+) -> Request:
     """The request to apply a patchset's hunks for one file; `names` are those of the variant that they belong to."""
     patchset, options, _ = requested
     return Request(patchset.name, hunks, options, names, _every(patchset.variants))
@@ -74,7 +101,10 @@ def _once(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
         if id(argument) not in memory:
             if len(memory) > _OBJECTS:
                 memory.clear()
-            memory[id(argument)] = argument, function(argument)  # held, so that no other object gets its id
+            memory[id(argument)] = (
+                argument,
+                function(argument),
+            )  # held, so that no other object gets its id
         return memory[id(argument)][1]
 
     return remembered
@@ -132,7 +162,9 @@ def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], R
     def of_layer(source: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
         if hunks[0].plain:
             return rewrite(source, hunks, {})
-        return make(source, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer]))
+        return make(
+            source, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer])
+        )
 
     return rewrite_layers(data, request.hunks, of_layer)
 
@@ -187,7 +219,15 @@ def _written(hunk: HunkText) -> Tuple[object, ...]:
     lines = [(tag, line) for tag, line, _ in hunk.lines]
     guard = [] if hunk.inside is None else [hunk.inside]
     forms = [_written(form) for form in hunk.others]
-    return (hunk.scope, hunk.expected, hunk.when_present, lines, *["in-string"] * hunk.in_string, *guard, *forms)
+    return (
+        hunk.scope,
+        hunk.expected,
+        hunk.when_present,
+        lines,
+        *["in-string"] * hunk.in_string,
+        *guard,
+        *forms,
+    )
 
 
 def is_cacheable(result: Rewrite) -> bool:
@@ -198,7 +238,9 @@ def is_cacheable(result: Rewrite) -> bool:
 
 def _owned(result: Rewrite) -> List[Tuple[Splice, int]]:
     """The splices in the order of the text, each with the index of its hunk."""
-    owned = [(splice, index) for index, answer in enumerate(result.answers) for splice in answer.splices]
+    owned = [
+        (splice, index) for index, answer in enumerate(result.answers) for splice in answer.splices
+    ]
     return sorted(owned, key=lambda pair: pair[0][:2])
 
 
@@ -210,11 +252,16 @@ def write_table(results: Mapping[str, Rewrite]) -> bytes:
         if is_cacheable(result):
             owned = _owned(result)
             hunks = [[answer.state.value, answer.places] for answer in result.answers]
-            splices = [[*splice[:2], texts.setdefault(_text(splice), len(texts)), index] for splice, index in owned]
+            splices = [
+                [*splice[:2], texts.setdefault(_text(splice), len(texts)), index]
+                for splice, index in owned
+            ]
             row = json.dumps({"hunks": hunks, "splices": splices, "seal": _seal(key, result)})
             rows.append(f"{json.dumps(key)}: {row}")
     head = f'{{"format": {KNOWN_FORMAT}, "texts": ['
-    return "\n".join([head, ",\n".join(map(json.dumps, texts)), '], "results": {', ",\n".join(rows), "}}\n"]).encode()
+    return "\n".join(
+        [head, ",\n".join(map(json.dumps, texts)), '], "results": {', ",\n".join(rows), "}}\n"]
+    ).encode()
 
 
 class KnownTable:
@@ -229,7 +276,9 @@ class KnownTable:
             top: Any = json.loads(data.decode("ascii"))
         except (ValueError, RecursionError):
             top = {}
-        self._top: Dict[str, Any] = top if isinstance(top, dict) and top.get("format") == KNOWN_FORMAT else {}
+        self._top: Dict[str, Any] = (
+            top if isinstance(top, dict) and top.get("format") == KNOWN_FORMAT else {}
+        )
 
     def find(self, key: str, data: bytes, request: Request) -> Optional[Rewrite]:
         """The result with this key (of `key_of`), None where there is none or its seal is wrong."""
@@ -241,10 +290,18 @@ class KnownTable:
 
     def _made(self, row: Mapping[str, Any], data: bytes, request: Request) -> Rewrite:
         texts = self._top["texts"]
-        splices = [Splice(start, end, texts[number].encode("latin-1")) for start, end, number, _ in row["splices"]]
+        splices = [
+            Splice(start, end, texts[number].encode("latin-1"))
+            for start, end, number, _ in row["splices"]
+        ]
         owners = [index for *_, index in row["splices"]]
         answers = [
-            HunkAnswer(hunk, State(state), tuple(places), tuple(splice for splice, at in zip(splices, owners) if at == index))
+            HunkAnswer(
+                hunk,
+                State(state),
+                tuple(places),
+                tuple(splice for splice, at in zip(splices, owners) if at == index),
+            )
             for index, (hunk, (state, places)) in enumerate(zip(request.hunks, row["hunks"]))
         ]
         return Rewrite(apply_splices(data, splices), tuple(splices), tuple(answers))
@@ -255,9 +312,14 @@ def _text(splice: Splice) -> str:
 
 
 def _seal(key: str, result: Rewrite) -> str:
-    hunks = [[answer.state.value, answer.places, [splice[:2] for splice in answer.splices]] for answer in result.answers]
+    hunks = [
+        [answer.state.value, answer.places, [splice[:2] for splice in answer.splices]]
+        for answer in result.answers
+    ]
     splices = [[*splice[:2], _text(splice)] for splice in result.splices]
-    return sha256(json.dumps([key, sha256(result.data).hexdigest(), hunks, splices]).encode()).hexdigest()
+    return sha256(
+        json.dumps([key, sha256(result.data).hexdigest(), hunks, splices]).encode()
+    ).hexdigest()
 
 
 # the personal cache ---------------------------------------------------------------------------------------------------
@@ -267,7 +329,9 @@ def read_result(key: str) -> bytes:
     try:
         data = read_file(folder / key, TEXT)
         check_private(folder)
-        ownership.refuse_shared(str(folder / key), HINT)  # another user may have put it there before the folder was private
+        ownership.refuse_shared(
+            str(folder / key), HINT
+        )  # another user may have put it there before the folder was private
     except (OSError, SitepatchError):
         return b""
     with suppress(OSError):

@@ -78,12 +78,16 @@ def chosen(
         try:
             item = catalogue.find(name)
             options = resolve_options(item.patchset, values)
-            requested.append(Requested(item.patchset, options, all(entry.optional for entry in its_entries)))
+            requested.append(
+                Requested(item.patchset, options, all(entry.optional for entry in its_entries))
+            )
             notes += item.notes
         except SitepatchError as error:
             origins = ", ".join(filter(None, (entry.origin for entry in its_entries)))
             message = Message("{origins}: {message}", origins=origins, message=error.message)
-            errors.append(type(error)(message, error.hint, its_entries[0].location) if origins else error)
+            errors.append(
+                type(error)(message, error.hint, its_entries[0].location) if origins else error
+            )
     raise_all(errors)
     return requested, notes
 
@@ -96,9 +100,19 @@ def _values(entries: Sequence[ProjectEntry]) -> Tuple[Dict[str, str], List[Sitep
         for option, _, value in (setting.partition("=") for setting in entry.settings):
             if values.setdefault(option, value) != value:
                 origins = ", ".join(earlier.origin for earlier in entries[:number] or [entry])
-                words = {"name": entry.name, "option": option, "value": value, "origins": origins, "was": values[option]}
+                words = {
+                    "name": entry.name,
+                    "option": option,
+                    "value": value,
+                    "origins": origins,
+                    "was": values[option],
+                }
                 clash = Message("{name} {option}={value}: {origins} has {option}={was}", **words)
-                errors.append(UsageError("{origin}: {both}", location=entry.location, origin=entry.origin, both=clash))
+                errors.append(
+                    UsageError(
+                        "{origin}: {both}", location=entry.location, origin=entry.origin, both=clash
+                    )
+                )
     return values, errors
 
 
@@ -112,23 +126,34 @@ def with_settings(entries: Sequence[ProjectEntry], texts: Sequence[str]) -> List
     settings: Dict[str, Dict[str, str]] = {name: {} for name in names}
     errors: List[SitepatchError] = []
     named = names[0] if len(names) == 1 else "NAME"
-    form = Message("expected NAME.option=VALUE; its options: sitepatch show {name}{dirs}", name=named)
+    form = Message(
+        "expected NAME.option=VALUE; its options: sitepatch show {name}{dirs}", name=named
+    )
     for setting in texts:
         key, equals, value = setting.partition("=")
-        name, dot, option = key.partition(".") if "." in key or len(names) != 1 else (names[0], ".", key)
+        name, dot, option = (
+            key.partition(".") if "." in key or len(names) != 1 else (names[0], ".", key)
+        )
         if not equals or not key:
             errors.append(UsageError('--set {text}: found no "=", {form}', text=setting, form=form))
         elif not dot:
             problem = "--set {text}: {number} patchsets are named, {form}"
             errors.append(UsageError(problem, text=setting, number=len(names), form=form))
         elif name not in settings:
-            alternatives = Message("one of {names}{suggestion}", names=", ".join(names), suggestion=suggest(name, names))
+            alternatives = Message(
+                "one of {names}{suggestion}",
+                names=", ".join(names),
+                suggestion=suggest(name, names),
+            )
             problem = '--set {text}: found "{name}", a patchset that is not named, expected {known}'
             errors.append(UsageError(problem, text=setting, name=name, known=alternatives))
         else:
             settings[name][option] = value
     raise_all(errors)
-    return [entry._replace(settings=_replaced(entry.settings, settings[entry.name])) for entry in entries]
+    return [
+        entry._replace(settings=_replaced(entry.settings, settings[entry.name]))
+        for entry in entries
+    ]
 
 
 def _replaced(texts: Sequence[str], settings: Mapping[str, str]) -> Tuple[str, ...]:
@@ -153,7 +178,13 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     Raises:
         UsageError: naming each of them.
     """
-    hint = Message("read it; if you trust it, name its directory, in the same version, with --patch-dir")
-    bad = [patchset for patchset in patchsets if patchset.verify.probe and not _probe_trusted(patchset, patch_dirs)]
+    hint = Message(
+        "read it; if you trust it, name its directory, in the same version, with --patch-dir"
+    )
+    bad = [
+        patchset
+        for patchset in patchsets
+        if patchset.verify.probe and not _probe_trusted(patchset, patch_dirs)
+    ]
     template = "{one.name} ({one.source}): its probe is code, and is not run from there"
     raise_all([UsageError(template, hint, one=patchset) for patchset in bad])

@@ -14,7 +14,17 @@ from patcher.errors import PatchError
 from patcher.message import Message
 from patcher.model import Option, Symptom
 from patcher.patchset.toml import read_toml
-from patcher.system.decode import STRINGS, Reader, Table, Values, anything, boolean, shown_value, string, tables
+from patcher.system.decode import (
+    STRINGS,
+    Reader,
+    Table,
+    Values,
+    anything,
+    boolean,
+    shown_value,
+    string,
+    tables,
+)
 from patcher.text.listed import suggest
 
 SYMPTOMS_TOML = "symptoms.toml"
@@ -32,7 +42,11 @@ SYMPTOM = Table(
     optional=("advice", "options", "needs", "installed", "follows"),
 )
 SYMPTOMS = tables("symptom", SYMPTOM)
-_LEAST, _MOST, _STARS = 10, 400, 8  # bytes of the longest literal part, characters of a whole pattern, `*` in it
+_LEAST, _MOST, _STARS = (
+    10,
+    400,
+    8,
+)  # bytes of the longest literal part, characters of a whole pattern, `*` in it
 
 
 def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
@@ -48,12 +62,19 @@ def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
     top = reader.read(read_toml(path), Table({"symptom": SYMPTOMS}, optional=("symptom",)))
     symptoms = decode_symptoms(reader, top.get("symptom", ()), ())
     for index, symptom in enumerate(symptoms):
-        reader.check(f"symptom[{index}].advice", symptom.advice, symptom.advice, Message("what to do: no patchset cures it"))
+        reader.check(
+            f"symptom[{index}].advice",
+            symptom.advice,
+            symptom.advice,
+            Message("what to do: no patchset cures it"),
+        )
     reader.stop(PatchError)
     return symptoms
 
 
-def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options: Sequence[Option]) -> Tuple[Symptom, ...]:
+def decode_symptoms(
+    reader: Reader, tables: Sequence[Mapping[str, Any]], options: Sequence[Option]
+) -> Tuple[Symptom, ...]:
     """The symptoms of a file; what is wrong with them becomes problems of `reader`.
 
     Args:
@@ -64,13 +85,30 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
     symptoms: List[Symptom] = []
     for index, table in enumerate(tables):
         where = f"symptom[{index}]"
-        name, lines = table.get("name", "x"), (table.get("patterns", ["any text at all"]), table.get("needs", []))
-        reader.check(f"{where}.name", name, re.fullmatch("[a-z0-9-]+", name), Message('a name made of a-z, 0-9 and "-"'))
+        name, lines = (
+            table.get("name", "x"),
+            (table.get("patterns", ["any text at all"]), table.get("needs", [])),
+        )
+        reader.check(
+            f"{where}.name",
+            name,
+            re.fullmatch("[a-z0-9-]+", name),
+            Message('a name made of a-z, 0-9 and "-"'),
+        )
         is_new = name not in [symptom.name for symptom in symptoms]
-        reader.check(f"{where}.name", name, is_new, Message("a name that no other symptom here has"))
-        reader.check(f"{where}.meaning", table.get("meaning", ""), table.get("meaning", "x").strip(), Message("one sentence"))
+        reader.check(
+            f"{where}.name", name, is_new, Message("a name that no other symptom here has")
+        )
+        reader.check(
+            f"{where}.meaning",
+            table.get("meaning", ""),
+            table.get("meaning", "x").strip(),
+            Message("one sentence"),
+        )
         if not lines[0]:
-            reader.wrong(f"{where}.patterns", Message("an empty list"), Message("at least one pattern"))
+            reader.wrong(
+                f"{where}.patterns", Message("an empty list"), Message("at least one pattern")
+            )
         for key, patterns in zip(("patterns", "needs"), lines):
             for at, pattern in enumerate(patterns):
                 _check_pattern(reader, f"{where}.{key}[{at}]", pattern)
@@ -79,15 +117,34 @@ def decode_symptoms(reader: Reader, tables: Sequence[Mapping[str, Any]], options
             option = next((option for option in options if option.name == key), None)
             if option is None:
                 names = [option.name for option in options]
-                expected = Message("one of {names}{suggestion}", names=names, suggestion=suggest(key, names))
+                expected = Message(
+                    "one of {names}{suggestion}", names=names, suggestion=suggest(key, names)
+                )
                 reader.wrong(f"{where}.options.{key}", Message("an unknown option"), expected)
-            elif type(value) is not type(option.default) or value not in (option.choices or (value,)):
-                reader.wrong(f"{where}.options.{key}", shown_value(value), Message("a value of the option {key}", key=key))
+            elif type(value) is not type(option.default) or value not in (
+                option.choices or (value,)
+            ):
+                reader.wrong(
+                    f"{where}.options.{key}",
+                    shown_value(value),
+                    Message("a value of the option {key}", key=key),
+                )
             else:
                 suggested[key] = value
         meaning, advice = (Message.whole(table.get(key, "")) for key in ("meaning", "advice"))
         installed, follows = tuple(table.get("installed", ())), table.get("follows", False)
-        symptoms.append(Symptom(name, tuple(lines[0]), meaning, advice, suggested, tuple(lines[1]), installed, follows))
+        symptoms.append(
+            Symptom(
+                name,
+                tuple(lines[0]),
+                meaning,
+                advice,
+                suggested,
+                tuple(lines[1]),
+                installed,
+                follows,
+            )
+        )
     return tuple(symptoms)
 
 
@@ -96,4 +153,6 @@ def _check_pattern(reader: Reader, where: str, pattern: str) -> None:
     longest = max(len(part.encode()) for part in pattern.split("*"))
     template = 'text of one line, at most {limit} characters and {stars} "*", with {least} bytes or more of it in one piece'
     expected = Message(template, limit=_MOST, stars=_STARS, least=_LEAST)
-    reader.check(where, pattern, good and longest >= _LEAST and pattern.strip("*") == pattern, expected)
+    reader.check(
+        where, pattern, good and longest >= _LEAST and pattern.strip("*") == pattern, expected
+    )

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _DEEPEST, _DOTS = 64, 1000  # levels of tables and lists; dots in a line
 _WIDEST = 60  # columns of a path that is shown
-_TOO_DEEP = Message("found tables or lists more than {limit} levels deep, expected fewer", limit=_DEEPEST)
+_TOO_DEEP = Message(
+    "found tables or lists more than {limit} levels deep, expected fewer", limit=_DEEPEST
+)
 _TOO_LONG = Message("found an integer of more than 64 bits, expected a smaller one")
 
 
@@ -58,7 +60,9 @@ def decode_text(data: bytes, origin: Union[Path, str]) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         byte = error.object[error.start]
-        problem = Message("found the byte 0x{byte:02x}, expected UTF-8: save the file in that encoding", byte=byte)
+        problem = Message(
+            "found the byte 0x{byte:02x}, expected UTF-8: save the file in that encoding", byte=byte
+        )
         raise PatchError.at(Location(str(origin), line), problem) from None
 
 
@@ -82,14 +86,29 @@ def decode_toml(source: str, origin: Path) -> Dict[str, Any]:
         top = tomllib.loads(source)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
-        line, column = (int(place.group(1)), int(place.group(2))) if place else (len(lines), len(lines[-1]) + 1)
+        line, column = (
+            (int(place.group(1)), int(place.group(2)))
+            if place
+            else (len(lines), len(lines[-1]) + 1)
+        )
         shown = marked(lines[line - 1], column - 1, column)
-        problem = Message("no valid TOML: {reason}\n{shown}", reason=str(error).split(" (at ")[0], shown=shown)
-        raise PatchError.at(Location(str(origin), line, column), problem, "texts stand in quotes: version = \"1.0\"") from None
+        problem = Message(
+            "no valid TOML: {reason}\n{shown}", reason=str(error).split(" (at ")[0], shown=shown
+        )
+        raise PatchError.at(
+            Location(str(origin), line, column), problem, 'texts stand in quotes: version = "1.0"'
+        ) from None
     except RecursionError:
         raise PatchError.at(Location(str(origin)), _TOO_DEEP) from None
     except ValueError:  # the limit of Python on the digits of an integer
-        line = next((number for number, line_text in enumerate(lines, 1) if re.search("[0-9][0-9_]{4299}", line_text)), 0)
+        line = next(
+            (
+                number
+                for number, line_text in enumerate(lines, 1)
+                if re.search("[0-9][0-9_]{4299}", line_text)
+            ),
+            0,
+        )
         raise PatchError.at(Location(str(origin), line), _TOO_LONG) from None
     _check_size(top, origin)
     return top
@@ -100,12 +119,21 @@ def _check_size(top: Dict[str, Any], origin: Path) -> None:
     while left:
         where, value, depth = left.pop()
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise PatchError.at(Location(str(origin)), "{where}: {problem}", where=where, problem=_TOO_LONG)
+            raise PatchError.at(
+                Location(str(origin)), "{where}: {problem}", where=where, problem=_TOO_LONG
+            )
         if isinstance(value, (dict, list)):
             if depth > _DEEPEST:
-                raise PatchError.at(Location(str(origin)), "{place}: {problem}", place=clip(where, _WIDEST), problem=_TOO_DEEP)
+                raise PatchError.at(
+                    Location(str(origin)),
+                    "{place}: {problem}",
+                    place=clip(where, _WIDEST),
+                    problem=_TOO_DEEP,
+                )
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            left += [(f"{where}.{key}" if where else str(key), item, depth + 1) for key, item in items]
+            left += [
+                (f"{where}.{key}" if where else str(key), item, depth + 1) for key, item in items
+            ]
 
 
 def written_toml(value: OptionValue) -> str:

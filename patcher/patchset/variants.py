@@ -13,7 +13,16 @@ from patcher.patchset.toml import option_text
 from patcher.system.decode import shown_value
 from patcher.text.listed import listed, suggest
 
-_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_TRUTH = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 
 
 def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
@@ -26,7 +35,11 @@ def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
 
 def paths_of(variants: Sequence[Variant]) -> List[str]:
     """The files of variants, with their alternative places."""
-    return list(dict.fromkeys(path for variant in variants for patch in variant.patches for path in patch.paths))
+    return list(
+        dict.fromkeys(
+            path for variant in variants for patch in variant.patches for path in patch.paths
+        )
+    )
 
 
 def targets_of(patchset: Patchset) -> List[Tuple[str, str, List[Variant]]]:
@@ -34,7 +47,9 @@ def targets_of(patchset: Patchset) -> List[Tuple[str, str, List[Variant]]]:
     return [
         (package, name, variants)
         for package, variants in pick_variants(patchset).items()
-        for name in dict.fromkeys(name for variant in variants for name in variant.distributions or (package,))
+        for name in dict.fromkeys(
+            name for variant in variants for name in variant.distributions or (package,)
+        )
     ]
 
 
@@ -72,22 +87,44 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
         key = f"{patchset.name}.{name}"
         if name not in options:
             near = suggest(name, options)
-            alternatives = Message("one of {options}{suggestion}", options=", ".join(options), suggestion=near)
+            alternatives = Message(
+                "one of {options}{suggestion}", options=", ".join(options), suggestion=near
+            )
             alternatives = alternatives if options else Message("none: it has no options")
-            problems.append(Message("--set {key}: found an unknown option, expected {known}", key=key, known=alternatives))
+            problems.append(
+                Message(
+                    "--set {key}: found an unknown option, expected {known}",
+                    key=key,
+                    known=alternatives,
+                )
+            )
             continue
         value = _parse(options[name], setting)
         choices = options[name].choices
         if value is None or (choices and value not in choices):
             kind = options[name].type
-            values_text = listed([*map(option_text, choices)], "or") if choices else Message("of type {kind}", kind=kind)
+            values_text = (
+                listed([*map(option_text, choices)], "or")
+                if choices
+                else Message("of type {kind}", kind=kind)
+            )
             near = suggest(setting, map(option_text, choices)) if choices else ""
             problem = "--set {key}: found {finding}, expected a value {values_text}{near}"
-            problems.append(Message(problem, key=key, finding=shown_value(setting), values_text=values_text, near=near))
+            problems.append(
+                Message(
+                    problem,
+                    key=key,
+                    finding=shown_value(setting),
+                    values_text=values_text,
+                    near=near,
+                )
+            )
         else:
             values[name] = value
     if problems:
-        raise UsageError(joined("\n", problems), Message("see: sitepatch show {name}{dirs}", name=patchset.name))
+        raise UsageError(
+            joined("\n", problems), Message("see: sitepatch show {name}{dirs}", name=patchset.name)
+        )
     return values
 
 

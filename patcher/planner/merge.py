@@ -39,7 +39,9 @@ class _Edit(NamedTuple):
     new: bytes
 
 
-def replace_steps(pristine: bytes, old: Sequence[Step], new: Sequence[Step], edited: bytes) -> bytes:
+def replace_steps(
+    pristine: bytes, old: Sequence[Step], new: Sequence[Step], edited: bytes
+) -> bytes:
     """Replace the steps `old` by the steps `new` in a text that was edited by hand after the old ones.
 
     Args:
@@ -91,7 +93,10 @@ def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> byte
         if edit in ours:
             ours.remove(edit)  # the same change was made by hand
         for our in ours:
-            if (our.start < edit.end and edit.start < our.end) or our[:2] == edit[:2] == (our.start, our.start):
+            if (our.start < edit.end and edit.start < our.end) or our[:2] == edit[:2] == (
+                our.start,
+                our.start,
+            ):
                 shown = theirs[their_start] if their_start < their_end else lines[start]
                 raise Overlap(their_start + 1, shown.decode("utf-8", "replace").strip())
         kept.append(edit)
@@ -101,7 +106,9 @@ def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> byte
         out += [*lines[position:start], new]
         position = end
     out = list(filter(None, [*out, *lines[position:]]))
-    if not all(piece.endswith(_ENDS) for piece in out[:-1]):  # lines were added below one that the other side leaves open
+    if not all(
+        piece.endswith(_ENDS) for piece in out[:-1]
+    ):  # lines were added below one that the other side leaves open
         raise Overlap(edits[-1][2] + 1, theirs[edits[-1][2]].decode("utf-8", "replace").strip())
     return b"".join(out)
 
@@ -150,7 +157,13 @@ def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> Tuple[int, 
     start = bisect_right(starts, splice.start) - 1
     end = bisect_right(starts, splice.end) - 1
     begins = splice.start == starts[start] and (start < end_line or ended)
-    if begins and splice.end == starts[end] and (end == end_line or not splice.new or splice.new.endswith(_ENDS)):
+    if (
+        begins
+        and splice.end == starts[end]
+        and (end == end_line or not splice.new or splice.new.endswith(_ENDS))
+    ):
         return start, end
-    joins = splice.end > starts[end] or not splice.new.endswith(_ENDS)  # what follows is in the same line then
+    joins = splice.end > starts[end] or not splice.new.endswith(
+        _ENDS
+    )  # what follows is in the same line then
     return min(start, end_line - 1), min(end + joins, end_line)

@@ -6,7 +6,18 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+)
 
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Facts, TargetFile, Wanted, sha256
@@ -44,14 +55,24 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
     for (site, path), file in facts.files.items():
         assignments = facts.assignments.get((site, path), ())
         notes += file.notes
-        going = [step.patchset for step in file.receipt.steps if wanted.goes(step.patchset)] if file.receipt else []
+        going = (
+            [step.patchset for step in file.receipt.steps if wanted.goes(step.patchset)]
+            if file.receipt
+            else []
+        )
         if file.problem:
-            answers += refused_answers(assignments, file.problem) if assignments else _refused(going, path, file.problem)
+            answers += (
+                refused_answers(assignments, file.problem)
+                if assignments
+                else _refused(going, path, file.problem)
+            )
             continue
         notes += _option_changes(file, assignments)
         requests = {assignment.requested.patchset.name: assignment for assignment in assignments}
         staying = [step for step in file.steps if not wanted.goes(step.patchset)]
-        data, steps, told = resolve(site, path, file, application_order(staying, assignments), requests, rewriter)
+        data, steps, told = resolve(
+            site, path, file, application_order(staying, assignments), requests, rewriter
+        )
         answers += told if assignments else [answer for answer in told if answer.state.failed]
         try:
             after = _with_edit(file, steps) if file.edited else data
@@ -62,29 +83,50 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
         notes += [file.if_changed] if file.if_changed and change else []
         if change and file.aside != after:
             change = change._replace(aside=file.aside)
-        files.append(FilePlan(site, path, file.now, after, change, steps, _locked(file, assignments, sha256(data))))
+        files.append(
+            FilePlan(
+                site, path, file.now, after, change, steps, _locked(file, assignments, sha256(data))
+            )
+        )
     return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
-def _change(path: str, file: TargetFile, steps: Tuple[Step, ...], current: str, after: bytes) -> Optional[Change]:
+def _change(
+    path: str, file: TargetFile, steps: Tuple[Step, ...], current: str, after: bytes
+) -> Optional[Change]:
     """The change that makes a file `after`, which `steps` and edits by hand lead to; `current` is its sha256 without these."""
     if after == file.now and steps == (file.receipt.steps if file.receipt else ()):
         return None
     old, pristine = "" if file.missing else sha256(file.now), sha256(file.pristine)
     if steps:
         assert file.blank is not None  # whoever reads a file for a patchset gives it one
-        receipt = file.blank._replace(pristine=pristine, current=current, steps=steps, origin=file.origin)
-        stored = file.now == file.pristine or (file.receipt is not None and file.receipt.pristine == pristine)
+        receipt = file.blank._replace(
+            pristine=pristine, current=current, steps=steps, origin=file.origin
+        )
+        stored = file.now == file.pristine or (
+            file.receipt is not None and file.receipt.pristine == pristine
+        )
         pristine_copy = None if stored else file.pristine
         return Change(path, old, after, receipt, merged=file.edited, pristine=pristine_copy)
     if after != file.pristine:
         return Change(path, old, after, None, merged=True)
-    return Change(path, old, None, None, forget=file.forget or (after == file.now and not file.missing))
+    return Change(
+        path, old, None, None, forget=file.forget or (after == file.now and not file.missing)
+    )
 
 
-def _locked(file: TargetFile, assignments: Sequence[Assignment], after: str) -> Optional[LockedFile]:
+def _locked(
+    file: TargetFile, assignments: Sequence[Assignment], after: str
+) -> Optional[LockedFile]:
     for located, path in ((assignment.located, assignment.path) for assignment in assignments):
-        return LockedFile(located.package, located.distribution, located.version, path, sha256(file.pristine), after)
+        return LockedFile(
+            located.package,
+            located.distribution,
+            located.version,
+            path,
+            sha256(file.pristine),
+            after,
+        )
     return None
 
 
@@ -95,8 +137,15 @@ def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iter
         old_options = before.get(patchset.name, {})
         for key, value in options.items():
             if old_options.get(key, value) != value:
-                words = {"name": patchset.name, "key": key, "old": repr(old_options[key]), "new": repr(value)}
-                yield Message("{name}: it was applied with {key} = {old}, and {new} is asked for now", **words)
+                words = {
+                    "name": patchset.name,
+                    "key": key,
+                    "old": repr(old_options[key]),
+                    "new": repr(value),
+                }
+                yield Message(
+                    "{name}: it was applied with {key} = {old}, and {new} is asked for now", **words
+                )
 
 
 def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
@@ -105,14 +154,22 @@ def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
     Raises:
         SitepatchError: the edit and our change overlap.
     """
-    from patcher.planner.merge import Overlap, parses, replace_steps  # with diff: only where a file was edited
+    from patcher.planner.merge import (
+        Overlap,
+        parses,
+        replace_steps,
+    )  # with diff: only where a file was edited
 
-    hint = Message("undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one")
+    hint = Message(
+        "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
+    )
     try:
         data = replace_steps(file.pristine, file.steps, steps, file.now)
     except Overlap as overlap:
         words = {"line": overlap.line, "text": overlap.text}
-        overlapping = Message("the file was edited by hand where it was patched, at line {line}: {text}", **words)
+        overlapping = Message(
+            "the file was edited by hand where it was patched, at line {line}: {text}", **words
+        )
         raise SitepatchError(overlapping, hint) from None
     if parses(file.now) and not parses(data):
         problem = Message(
@@ -144,7 +201,11 @@ def reconciled(answers: Sequence[Answer]) -> List[Answer]:
     is gone is upstream where all other changes of its patchset are.
     """
     answers = _deleted(answers)
-    changing = {_owner(answer) for answer in answers if answer.state is State.APPLICABLE and not answer.when_present}
+    changing = {
+        _owner(answer)
+        for answer in answers
+        if answer.state is State.APPLICABLE and not answer.when_present
+    }
     return [
         _halved(answer)
         if answer.state is State.UPSTREAM and not answer.when_present and _owner(answer) in changing
@@ -156,11 +217,17 @@ def reconciled(answers: Sequence[Answer]) -> List[Answer]:
 def _halved(answer: Answer) -> Answer:
     """The answer of a part that is there while others of its patchset are not."""
     if answer.scope == ADDED:
-        problem = Message("the file that the patchset adds is there already, its other changes are not: it was left behind")
+        problem = Message(
+            "the file that the patchset adds is there already, its other changes are not: it was left behind"
+        )
         hint = Message("remove it if it is not of this release, then apply again")
     else:
-        problem = Message("this part of the patchset is in the file already, other parts are not: upstream did it another way")
-        hint = Message("compare the release with the patchset; mark hunks that may be there with `when-present`")
+        problem = Message(
+            "this part of the patchset is in the file already, other parts are not: upstream did it another way"
+        )
+        hint = Message(
+            "compare the release with the patchset; mark hunks that may be there with `when-present`"
+        )
     return answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
 
 
@@ -173,10 +240,16 @@ def _deleted(answers: Sequence[Answer]) -> List[Answer]:
     """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
     owners = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
     settled = (State.UPSTREAM, State.NOT_NEEDED)
-    owners -= {_owner(answer) for answer in answers if answer.state not in settled and not answer.gone}
-    problem = Message("the code to delete is gone, and every other change of the patchset is in the file already")
+    owners -= {
+        _owner(answer) for answer in answers if answer.state not in settled and not answer.gone
+    }
+    problem = Message(
+        "the code to delete is gone, and every other change of the patchset is in the file already"
+    )
     return [
-        answer._replace(state=State.UPSTREAM, problem=problem, hint="") if answer.gone and _owner(answer) in owners else answer
+        answer._replace(state=State.UPSTREAM, problem=problem, hint="")
+        if answer.gone and _owner(answer) in owners
+        else answer
         for answer in answers
     ]
 
@@ -205,12 +278,20 @@ class _Layer(NamedTuple):
 def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) -> List[str]:
     """The names of the patchsets of a file, applied or requested, in the order of application: by kind, then by name."""
     kinds = {step.patchset: step.kind for step in steps}
-    kinds.update((patchset.name, patchset.kind) for patchset in (assignment.requested.patchset for assignment in assignments))
+    kinds.update(
+        (patchset.name, patchset.kind)
+        for patchset in (assignment.requested.patchset for assignment in assignments)
+    )
     return sorted(kinds, key=lambda name: (KINDS.index(kinds[name]), name))
 
 
 def resolve(
-    site: str, path: str, file: TargetFile, order: Sequence[str], assignments: Mapping[str, Assignment], rewriter: Rewriter
+    site: str,
+    path: str,
+    file: TargetFile,
+    order: Sequence[str],
+    assignments: Mapping[str, Assignment],
+    rewriter: Rewriter,
 ) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
     """Apply patchsets to the pristine bytes of a file.
 
@@ -245,7 +326,9 @@ def resolve(
         if step and (assignment is None or step.identity == assignment.requested.identity):
             answers += [] if assignment is None else _applied_answers(step, assignment)
         else:
-            assignment = assignment or assignment_of(recorded[name].step)  # without a request it is applied already
+            assignment = assignment or assignment_of(
+                recorded[name].step
+            )  # without a request it is applied already
             result = rewriter.rewrite(data, assignment)
             told = _with_conflicts(result.answers, assignment, layers, rewriter, assignment_of)
             answers += [answer_of(name, path, answer) for answer in told]
@@ -262,16 +345,27 @@ def _recorded_layers(site: str, path: str, file: TargetFile) -> Dict[str, _Layer
         layers[step.patchset] = _Layer(step, data)
         data = apply_splices(data, step.splices)
     if file.steps and (file.receipt is None or sha256(data) != file.receipt.current):
-        problem = Message("{site}/{path}: its receipt does not lead to what was written there", site=site, path=path)
+        problem = Message(
+            "{site}/{path}: its receipt does not lead to what was written there",
+            site=site,
+            path=path,
+        )
         raise StoreError(problem, "reinstall the package it belongs to, then run this again")
     return layers
 
 
 def _step(assignment: Assignment, result: Rewrite) -> Step:
     patchset, options = assignment.requested.patchset, dict(assignment.requested.options)
-    places = tuple(place for answer in result.answers for place in answer.places if answer.state is State.APPLICABLE)
+    places = tuple(
+        place
+        for answer in result.answers
+        for place in answer.places
+        if answer.state is State.APPLICABLE
+    )
     states = tuple(answer.state.value for answer in result.answers)
-    head = Step(patchset.name, patchset.version, patchset.digest, patchset.kind, options, result.splices)
+    head = Step(
+        patchset.name, patchset.version, patchset.digest, patchset.kind, options, result.splices
+    )
     return head._replace(places=places, states=states)
 
 
@@ -288,7 +382,11 @@ def _only_imports(hunk: HunkText) -> bool:
     inside = False  # parentheses
     for tag, text, _ in (line for form in hunk.forms for line in form.lines):
         code = text.partition("#")[0].strip() if tag != " " else ""
-        if tag == "-" or ";" in code or (code and not inside and not code.startswith(("import ", "from "))):
+        if (
+            tag == "-"
+            or ";" in code
+            or (code and not inside and not code.startswith(("import ", "from ")))
+        ):
             return False
         inside = (inside or "(" in code) and ")" not in code
     return True
@@ -297,9 +395,13 @@ def _only_imports(hunk: HunkText) -> bool:
 def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
     """An answer for each hunk of a patchset that is applied: `applied` for what was `applicable` then."""
     name, answers = assignment.requested.patchset.name, []
-    for hunk, state in zip(assignment.hunks, step.states or [State.APPLICABLE] * len(assignment.hunks)):
+    for hunk, state in zip(
+        assignment.hunks, step.states or [State.APPLICABLE] * len(assignment.hunks)
+    ):
         current = State.APPLIED if state == State.APPLICABLE else State(state)
-        answers.append(Answer(name, assignment.path, hunk.scope, current, when_present=hunk.when_present))
+        answers.append(
+            Answer(name, assignment.path, hunk.scope, current, when_present=hunk.when_present)
+        )
     return answers
 
 
@@ -319,7 +421,11 @@ def _with_conflicts(
         for index in lost:
             if not without[index].state.failed:
                 their_answers = rewriter.rewrite(layer.before, assignment_of(layer.step)).answers
-                texts = [(answer, apply_splices(layer.before, answer.splices)) for answer in their_answers if answer.splices]
+                texts = [
+                    (answer, apply_splices(layer.before, answer.splices))
+                    for answer in their_answers
+                    if answer.splices
+                ]
                 # the one that alone makes this hunk fail; it may take several of them
                 losing = (
                     their_answer
@@ -333,7 +439,14 @@ def _with_conflicts(
 def _conflict(answer: HunkAnswer, patchset: str, their_answer: Optional[HunkAnswer]) -> HunkAnswer:
     problem = Message("{patchset} changes the same code", patchset=patchset)
     if their_answer is not None:
-        place = {"name": their_answer.hunk.origin.rpartition("/")[2], "line": their_answer.hunk.line}
-        problem = Message("{patchset} changes the same code, in its hunk {name}:{line}", patchset=patchset, **place)
+        place = {
+            "name": their_answer.hunk.origin.rpartition("/")[2],
+            "line": their_answer.hunk.line,
+        }
+        problem = Message(
+            "{patchset} changes the same code, in its hunk {name}:{line}",
+            patchset=patchset,
+            **place,
+        )
     hint = Message("choose one of the two, or make one patchset of both")
     return answer._replace(state=State.CONFLICT, places=(), problem=problem, hint=hint)

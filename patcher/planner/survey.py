@@ -12,7 +12,14 @@ from patcher.engine.text import STANDS_THERE
 from patcher.errors import AbsentError, Location, SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, Facts, FileStatus, TargetFile, Wanted, sha256
 from patcher.installed.distribution import edited_message
-from patcher.installed.environment import blocker, check_not_shared, compiled_modules, find_file, locate, nearest_file
+from patcher.installed.environment import (
+    blocker,
+    check_not_shared,
+    compiled_modules,
+    find_file,
+    locate,
+    nearest_file,
+)
 from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_hash
 from patcher.message import Message, joined
@@ -48,30 +55,45 @@ class _Rewriter:
 
     def rewrite(self, data: bytes, assignment: Assignment) -> Rewrite:
         """The result of an assignment's hunks on a text."""
-        from patcher.patchset import results  # with json, which a `restore` of nothing need not import
+        from patcher.patchset import (
+            results,
+        )  # with json, which a `restore` of nothing need not import
 
-        result = results.rewrite_cached(data, results.request_of(assignment.requested, assignment.hunks, assignment.names))
+        result = results.rewrite_cached(
+            data, results.request_of(assignment.requested, assignment.hunks, assignment.names)
+        )
         if not (assignment.adds and assignment.path.endswith(SOURCE) and result.splices):
             return result
         from patcher.planner.merge import parses  # with diff
 
         if parses(result.data):
             return result
-        from patcher.engine.check import source_problem  # with libcst: for an error, or for the syntax of a newer Python
+        from patcher.engine.check import (
+            source_problem,
+        )  # with libcst: for an error, or for the syntax of a newer Python
 
         problem = source_problem(result.data)
-        refused = (answer._replace(state=State.CONFLICT, splices=(), problem=problem) for answer in result.answers)
+        refused = (
+            answer._replace(state=State.CONFLICT, splices=(), problem=problem)
+            for answer in result.answers
+        )
         return Rewrite(data, (), tuple(refused)) if problem else result
 
     def recorded(self, site: str, path: str, step: Step) -> Assignment:
         """The assignment of an applied step, from the copy of its patchset in the store."""
         patchset = stored_patchset(site, step)
         for variant in patchset.variants:
-            hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
+            hunks = tuple(
+                hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks
+            )
             if hunks:
                 located = Located(variant.package, site, "", "", "")
-                return Assignment(Requested(patchset, step.options), located, path, hunks, variant.names)
-        problem = Message("the stored copy of {patchset} does not mention this file", patchset=step.patchset)
+                return Assignment(
+                    Requested(patchset, step.options), located, path, hunks, variant.names
+                )
+        problem = Message(
+            "the stored copy of {patchset} does not mention this file", patchset=step.patchset
+        )
         raise SitepatchError.at(Location(path), problem, "restore all patchsets")
 
 
@@ -80,12 +102,16 @@ PLAIN = Wanted()
 """What is wanted of a file that is only looked at."""
 
 
-def make_plan(env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None) -> Plan:
+def make_plan(
+    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None
+) -> Plan:
     """Read an environment, and plan what is wanted of it; the arguments and errors are those of `read_facts` and `plan`."""
     return plan(read_facts(env, wanted, items), wanted, REWRITER)
 
 
-def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None) -> Facts:
+def read_facts(
+    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None
+) -> Facts:
     """What the planner needs.
 
     Args:
@@ -116,21 +142,30 @@ def read_facts(env: Environment, wanted: Wanted, items: Optional[Sequence[FileSt
         else:
             files[site, path] = read_target(located, path, receipt, wanted, seen.get((site, path)))
     other_items: Sequence[FileStatus] = ()
-    failed = wanted.reverted == () and any(answer.state.failed for answer in survey.answers)  # then nothing is written
+    failed = wanted.reverted == () and any(
+        answer.state.failed for answer in survey.answers
+    )  # then nothing is written
     if not (wanted.fresh or wanted.edits is not None or failed):
         other_items = statuses(env, but=assignments, read=receipts) if items is None else items
     going = [
         item
         for item in other_items
-        if (item.site, item.receipt.path) not in files and any(wanted.goes(step.patchset) for step in item.receipt.steps)
+        if (item.site, item.receipt.path) not in files
+        and any(wanted.goes(step.patchset) for step in item.receipt.steps)
     ]
-    patched = {(item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going}
+    patched = {
+        (item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going
+    }
     return Facts(assignments, {**patched, **files}, tuple(survey.answers), tuple(survey.notes))
 
 
 # files that patchsets are for -----------------------------------------------------------------------------------------
 def read_target(
-    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted = PLAIN, item: Optional[FileStatus] = None
+    located: Located,
+    path: str,
+    receipt: Optional[Receipt],
+    wanted: Wanted = PLAIN,
+    item: Optional[FileStatus] = None,
 ) -> TargetFile:
     """A file that patchsets are for.
 
@@ -157,13 +192,17 @@ def read_target(
     return file._replace(receipt=receipt, blank=blank, notes=tuple(notes))
 
 
-def read_added(located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted) -> TargetFile:
+def read_added(
+    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted
+) -> TargetFile:
     """A file that a patchset adds: as `read_target`, with no pristine bytes, or those of a file that stands there."""
     data = read_installed(located.site, path)
     ours = receipt if receipt and receipt.origin == ADDED_FILE else None
     item = classify(located.site, ours, data) if ours else None
     blank = new_receipt(located, path, ours)
-    file = TargetFile(b"", data or b"", origin=ADDED_FILE, receipt=receipt, blank=blank, missing=data is None)
+    file = TargetFile(
+        b"", data or b"", origin=ADDED_FILE, receipt=receipt, blank=blank, missing=data is None
+    )
     if wanted.fresh and (item or data is None):
         return TargetFile(b"", b"", origin=ADDED_FILE, blank=blank, missing=True)
     if data is None:
@@ -174,9 +213,14 @@ def read_added(located: Located, path: str, receipt: Optional[Receipt], wanted: 
         file = file._replace(steps=item.receipt.steps, problem=kept)
         return file._replace(aside=data if edited else b"")
     foreign = SitepatchError(
-        STANDS_THERE, Message("remove it if nobody needs it, or give the file of the patchset another name")
+        STANDS_THERE,
+        Message("remove it if nobody needs it, or give the file of the patchset another name"),
     )
-    return file._replace(pristine=data, origin="unrecorded", problem=None if data and (item or not receipt) else foreign)
+    return file._replace(
+        pristine=data,
+        origin="unrecorded",
+        problem=None if data and (item or not receipt) else foreign,
+    )
 
 
 _KEPT = (
@@ -215,7 +259,12 @@ def _read(
             return TargetFile(pristine, data, receipt.steps, receipt.origin, aside)
         lost = ", ".join(step.patchset for step in receipt.steps)
         words = {"path": path, "replacement": item.replacement, "name": lost}
-        notes.append(Message("{path}: {replacement} and took {name} away; what is named now is for the new file", **words))
+        notes.append(
+            Message(
+                "{path}: {replacement} and took {name} away; what is named now is for the new file",
+                **words,
+            )
+        )
     recorded = recorded_hash(located, path)
     if edit:
         origin = "recorded" if recorded == sha256(edit.pristine) else "unrecorded"
@@ -224,7 +273,10 @@ def _read(
     if recorded is None:
         if located.recorded:  # else a note about the whole package says so
             notes.append(
-                Message("{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it", path=path)
+                Message(
+                    "{path}: no hash is recorded for it, so nothing proves that it is as upstream shipped it",
+                    path=path,
+                )
             )
         return file._replace(origin="unrecorded")
     if recorded != sha256(data):
@@ -234,7 +286,9 @@ def _read(
             return file._replace(origin="edited", if_changed=kept)
         problem, hint = edited_message(located, path)
         names = " ".join(item.patchset.name for item in wanted.requested)
-        kept = Message("{hint}; or keep it: sitepatch apply {names} --force{here}", hint=hint, names=names)
+        kept = Message(
+            "{hint}; or keep it: sitepatch apply {names} --force{here}", hint=hint, names=names
+        )
         raise SitepatchError(problem, kept if wanted.requested else hint)
     return file
 
@@ -248,8 +302,12 @@ def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
     """
     site, receipt = item.site, item.receipt
     missing, edited = item.condition is Condition.MISSING, item.condition is Condition.EDITED
-    shipped = item.condition is Condition.APPLIED and sha256(item.data) in recorded_now(site, receipt.path)
-    file = TargetFile(b"", item.data, (), receipt.origin, receipt=receipt, blank=receipt, missing=missing)
+    shipped = item.condition is Condition.APPLIED and sha256(item.data) in recorded_now(
+        site, receipt.path
+    )
+    file = TargetFile(
+        b"", item.data, (), receipt.origin, receipt=receipt, blank=receipt, missing=missing
+    )
     if item.condition is Condition.ASTRAY:
         return file._replace(problem=SitepatchError(*item.why))
     if item.deleted:
@@ -258,11 +316,15 @@ def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
         return file._replace(pristine=Store(site).pristine(receipt.pristine), notes=(note,))
     if item.live and not shipped:
         aside = item.data if edited and force else b""
-        file = file._replace(pristine=Store(site).pristine(receipt.pristine), steps=receipt.steps, aside=aside)
+        file = file._replace(
+            pristine=Store(site).pristine(receipt.pristine), steps=receipt.steps, aside=aside
+        )
         return file._replace(edited=edited and not force)
     release = item.installed or Message("what is installed")
     reason = Message("{release} has it as patched", release=release) if shipped else item.why[0]
-    note = Message("{path}: {reason}; only the receipt is left to drop", path=receipt.path, reason=reason)
+    note = Message(
+        "{path}: {reason}; only the receipt is left to drop", path=receipt.path, reason=reason
+    )
     aside = _edit_before_patch(site, receipt, item.data)
     return file._replace(pristine=item.data, aside=aside, notes=(note,), forget=True)
 
@@ -283,7 +345,9 @@ def stored_patchset(site: str, step: Step) -> Patchset:
         StoreError: the copy is missing or damaged.
     """
     folder = Path(site) / HOME / "patchsets" / step.digest / step.patchset
-    return load_patchset(folder, PatchsetSource(Message("the store")), Store(site).patchset_files(step.digest))
+    return load_patchset(
+        folder, PatchsetSource(Message("the store")), Store(site).patchset_files(step.digest)
+    )
 
 
 # which hunks are for which file ----------------------------------------------------------------------------------------
@@ -310,7 +374,13 @@ class _Survey:
         name = requested.patchset.name
         for package, variants in pick_variants(requested.patchset).items():
             try:
-                paths = [path for variant in variants for patch in variant.patches for path in patch.paths if not patch.adds]
+                paths = [
+                    path
+                    for variant in variants
+                    for patch in variant.patches
+                    for path in patch.paths
+                    if not patch.adds
+                ]
                 located = locate(self._env, package, paths)
                 variant = _variant(requested, variants, located)
             except SitepatchError as error:
@@ -321,21 +391,36 @@ class _Survey:
                 else:
                     hint = error.hint
                     if absent and self._of_project:
-                        optional = Message('or ask for "{name} optional", where it may be absent', name=name)
+                        optional = Message(
+                            'or ask for "{name} optional", where it may be absent', name=name
+                        )
                         hint = joined("\n", filter(None, (hint, optional)))
-                    self.answers.append(Answer(name, package, "", State.NOT_FOUND, (), error.message, hint))
+                    self.answers.append(
+                        Answer(name, package, "", State.NOT_FOUND, (), error.message, hint)
+                    )
                 continue
             self.notes += located.notes
             if not (located.version or located.notes):
                 template = "{package} has no version in its metadata: whether {name} is for it ({versions}) was not checked"
-                self.notes.append(Message(template, package=package, name=name, versions=variant.versions))
-            hunks: Dict[str, Tuple[HunkText, ...]] = {}  # a file may be named by several sections or .spatch files
+                self.notes.append(
+                    Message(template, package=package, name=name, versions=variant.versions)
+                )
+            hunks: Dict[
+                str, Tuple[HunkText, ...]
+            ] = {}  # a file may be named by several sections or .spatch files
             added = {patch.paths[0] for patch in variant.patches if patch.adds}
             for patch in variant.patches:
-                path = patch.paths[0] if patch.paths[0] in added else self._path(requested, located, patch)
+                path = (
+                    patch.paths[0]
+                    if patch.paths[0] in added
+                    else self._path(requested, located, patch)
+                )
                 if path:
                     hunks[path] = hunks.get(path, ()) + patch.hunks
-            assignments += [Assignment(requested, located, path, of_file, variant.names) for path, of_file in hunks.items()]
+            assignments += [
+                Assignment(requested, located, path, of_file, variant.names)
+                for path, of_file in hunks.items()
+            ]
         return assignments
 
     def _path(self, requested: Requested, located: Located, patch: FilePatch) -> str:
@@ -350,12 +435,18 @@ class _Survey:
                     return paths[0]
             elif paths:
                 state = State.AMBIGUOUS
-                problem = Message("the code to change is in several places of this file: {paths}", paths=", ".join(paths))
+                problem = Message(
+                    "the code to change is in several places of this file: {paths}",
+                    paths=", ".join(paths),
+                )
                 hint = Message("name the one that is meant in a variant of its own")
             elif all(hunk.when_present for hunk in patch.hunks):
                 state = State.NOT_NEEDED
             else:
-                state, words = State.NOT_FOUND, {"package": located.package, "version": located.version}
+                state, words = (
+                    State.NOT_FOUND,
+                    {"package": located.package, "version": located.version},
+                )
                 problem = Message("{package} {version} has no such file", **words)
                 near = nearest_file(located, patch.paths[0])
                 hint = Message(
@@ -368,17 +459,24 @@ class _Survey:
             problem, hint = error.message, error.hint
         answer = Answer(requested.patchset.name, patch.paths[0], "", state, (), problem, hint)
         answer = answer._replace(written=(patch.hunks[0].origin, patch.line))
-        self.answers += [answer._replace(scope=scope) for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks)]
+        self.answers += [
+            answer._replace(scope=scope)
+            for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks)
+        ]
         return ""
 
 
-def _likeliest(requested: Requested, located: Located, patch: FilePatch, paths: Sequence[str]) -> Sequence[str]:
+def _likeliest(
+    requested: Requested, located: Located, patch: FilePatch, paths: Sequence[str]
+) -> Sequence[str]:
     """The one of several existing paths that the hunks fit best; several only where they fit equally well."""
     if len(paths) < 2:
         return paths
     scores = {path: _score(requested, located, path, patch) for path in paths}
     best = [path for path in paths if scores[path] == max(scores.values())]
-    return best if scores[best[0]][1] else best[:1]  # the first, where none has the code: its answers say so
+    return (
+        best if scores[best[0]][1] else best[:1]
+    )  # the first, where none has the code: its answers say so
 
 
 def _variant(requested: Requested, variants: Sequence[Variant], located: Located) -> Variant:
@@ -393,7 +491,9 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
         return matching[0]
     ranges = ", ".join(variant.versions for variant in variants)
     have = Message(
-        "{package} {version} is installed", package=located.package, version=located.version or Message("(version unknown)")
+        "{package} {version} is installed",
+        package=located.package,
+        version=located.version or Message("(version unknown)"),
     )
     scores = [_variant_score(requested, variant, located) for variant in matching]
     if not any(matched for _, matched, _ in scores):
@@ -403,7 +503,10 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
     best = [variant for variant, score in zip(matching, scores) if score == max(scores)]
     if len(best) > 1:
         words = {"names": have, "ranges": ranges}
-        problem = Message("{names}, a version that says nothing, and its code fits the variants for {ranges} alike", **words)
+        problem = Message(
+            "{names}, a version that says nothing, and its code fits the variants for {ranges} alike",
+            **words,
+        )
         raise SitepatchError(problem, "install a build that has its version")
     return best[0]
 
@@ -413,19 +516,32 @@ def update_hint(requested: Requested, distribution: str, version: str) -> str:
     if can_go(requested.patchset, distribution, version):
         return Message("it can go: {reason}", reason=requested.patchset.provenance["remove_when"])
     words = {"name": requested.patchset.name, "version": version}
-    return Message("does it hold for it? sitepatch update {name} --to {version}{here}", **words) if version else ""
+    return (
+        Message("does it hold for it? sitepatch update {name} --to {version}{here}", **words)
+        if version
+        else ""
+    )
 
 
-def _variant_score(requested: Requested, variant: Variant, located: Located) -> Tuple[int, int, int]:
+def _variant_score(
+    requested: Requested, variant: Variant, located: Located
+) -> Tuple[int, int, int]:
     scores = []
     for patch in variant.patches:
         paths = () if patch.adds else find_file(located, patch.paths)
-        scores.append(max((_score(requested, located, path, patch) for path in paths), default=(-len(patch.hunks), 0, 0)))
+        scores.append(
+            max(
+                (_score(requested, located, path, patch) for path in paths),
+                default=(-len(patch.hunks), 0, 0),
+            )
+        )
     missing, matched, scopes = map(sum, zip(*scores))
     return missing, matched, scopes
 
 
-def _score(requested: Requested, located: Located, path: str, patch: FilePatch) -> Tuple[int, int, int]:
+def _score(
+    requested: Requested, located: Located, path: str, patch: FilePatch
+) -> Tuple[int, int, int]:
     """How well a patch fits the pristine bytes of a file (`patcher.engine.answers.FitScore`)."""
     store, data = Store(located.site), read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)

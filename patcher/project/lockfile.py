@@ -35,13 +35,30 @@ _LARGEST = 1 << 24  # bytes: some 60,000 files
 _HEAD = "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.\n"
 _ANEW = Message("`sitepatch lock` writes it anew, once it is removed")
 _PATCHSET = Table(
-    {"name": string, "version": string, "sha256": sha256_hex, "options": Values(option_value), "optional": boolean},
+    {
+        "name": string,
+        "version": string,
+        "sha256": sha256_hex,
+        "options": Values(option_value),
+        "optional": boolean,
+    },
     optional=("optional",),
 )
 _FILE = Table({"path": path_below, "before": sha256_hex, "after": sha256_hex})
-_TARGET = Table({"package": string, "distribution": string, "version": string, "file": tables("target.file", _FILE)})
+_TARGET = Table(
+    {
+        "package": string,
+        "distribution": string,
+        "version": string,
+        "file": tables("target.file", _FILE),
+    }
+)
 _LOCK = Table(
-    {"format": integer, "patchset": tables("patchset", _PATCHSET), "target": tables("target", _TARGET)},
+    {
+        "format": integer,
+        "patchset": tables("patchset", _PATCHSET),
+        "target": tables("target", _TARGET),
+    },
     optional=("patchset", "target"),
 )
 
@@ -77,8 +94,13 @@ class Lock(NamedTuple):
 
 def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> Lock:
     """The lock of the requested patchsets and of the files that a plan makes with them, of one build of each release."""
-    pinned = [Pinned(item.patchset.name, item.patchset.version, *item.identity, item.optional) for item in requested]
-    targets = tuple(tuple(files) for _, files in groupby(sorted(set(locked)), lambda file: file.release))
+    pinned = [
+        Pinned(item.patchset.name, item.patchset.version, *item.identity, item.optional)
+        for item in requested
+    ]
+    targets = tuple(
+        tuple(files) for _, files in groupby(sorted(set(locked)), lambda file: file.release)
+    )
     return Lock(tuple(sorted(pinned, key=lambda entry: entry.name)), targets)
 
 
@@ -95,7 +117,12 @@ def merged(old: Lock, new: Lock) -> Lock:
     if _texts(old) != _texts(new):
         return new
     have = set(map(build, new.targets))
-    return Lock(new.patchsets, tuple(sorted([*new.targets, *(target for target in old.targets if build(target) not in have)])))
+    return Lock(
+        new.patchsets,
+        tuple(
+            sorted([*new.targets, *(target for target in old.targets if build(target) not in have)])
+        ),
+    )
 
 
 def _texts(lock: Lock) -> List[str]:
@@ -107,14 +134,23 @@ def encode_lock(lock: Lock) -> str:
     """The text of a lock: the same text for the same lock."""
     parts = [f"{_HEAD}format = {LOCK_FORMAT}\n", *map(_patchset, lock.patchsets)]
     for target in lock.targets:
-        parts.append(_table("target", zip(("package", "distribution", "version"), target[0].release)))
-        parts += [_table("target.file", zip(("path", "before", "after"), file[3:])) for file in target]
+        parts.append(
+            _table("target", zip(("package", "distribution", "version"), target[0].release))
+        )
+        parts += [
+            _table("target.file", zip(("path", "before", "after"), file[3:])) for file in target
+        ]
     return "\n".join(parts)
 
 
 def _patchset(pinned: Pinned) -> str:
-    options = ", ".join(f"{key} = {written_toml(value)}" for key, value in sorted(pinned.options.items()))
-    head = _table("patchset", zip(("name", "version", "sha256"), pinned[:3])) + "optional = true\n" * pinned.optional
+    options = ", ".join(
+        f"{key} = {written_toml(value)}" for key, value in sorted(pinned.options.items())
+    )
+    head = (
+        _table("patchset", zip(("name", "version", "sha256"), pinned[:3]))
+        + "optional = true\n" * pinned.optional
+    )
     return f"{head}options = {{ {options} }}\n" if options else f"{head}options = {{}}\n"
 
 
@@ -131,7 +167,9 @@ def load_lock(path: Path) -> Lock:
     """
     location = Location(str(path))
     if not path.is_file():
-        raise SitepatchError.at(location, "found no such file, expected a lock", "write it with: sitepatch lock")
+        raise SitepatchError.at(
+            location, "found no such file, expected a lock", "write it with: sitepatch lock"
+        )
     try:
         top = read_toml(path, _LARGEST)
     except PatchError as error:
@@ -141,17 +179,28 @@ def load_lock(path: Path) -> Lock:
         newer = isinstance(number, int) and number > LOCK_FORMAT
         hint = Message("use the sitepatch that wrote it, or a newer one") if newer else _ANEW
         actual = Message("nothing") if number is None else shown_value(number)
-        raise UsageError.at(location, "format: found {found}, expected {format}", hint, found=actual, format=LOCK_FORMAT)
+        raise UsageError.at(
+            location,
+            "format: found {found}, expected {format}",
+            hint,
+            found=actual,
+            format=LOCK_FORMAT,
+        )
     reader = Reader(path)
     table = reader.read(top, _LOCK)
     reader.stop(UsageError, _ANEW)
     pinned = [Pinned(**fields) for fields in table.get("patchset", ())]
-    targets = [_target(reader, fields, f"target[{index}]") for index, fields in enumerate(table.get("target", ()))]
+    targets = [
+        _target(reader, fields, f"target[{index}]")
+        for index, fields in enumerate(table.get("target", ()))
+    ]
     _once(reader, "patchset", [patchset.name for patchset in pinned])
     builds: Set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
-            twice = Message("{release} a second time", release=shown_value(" ".join(files[0].release)))
+            twice = Message(
+                "{release} a second time", release=shown_value(" ".join(files[0].release))
+            )
             reader.wrong(f"target[{index}]", twice, Message("every one once"))
         builds.add(files and build(files))
     reader.stop(UsageError, _ANEW)
@@ -160,7 +209,9 @@ def load_lock(path: Path) -> Lock:
 
 def _target(reader: Reader, table: Mapping[str, Any], where: str) -> Target:
     if not table["file"]:
-        reader.wrong(f"{where}.file", Message("an empty list"), Message("at least one [[target.file]]"))
+        reader.wrong(
+            f"{where}.file", Message("an empty list"), Message("at least one [[target.file]]")
+        )
     _once(reader, f"{where}.file", [row["path"] for row in table["file"]])
     head = table["package"], table["distribution"], table["version"]
     return tuple(sorted({LockedFile(*head, **row) for row in table["file"]}))
@@ -188,7 +239,11 @@ def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> Lis
     pinned, requested = (_by_name(source.patchsets) for source in (lock, current))
     for name in sorted({*pinned, *requested}):
         if name not in pinned or name not in requested:
-            where = Message("is asked for, and not in the lock" if name in requested else "is in the lock, and not asked for")
+            where = Message(
+                "is asked for, and not in the lock"
+                if name in requested
+                else "is in the lock, and not asked for"
+            )
             differences.append(Message("{name} {where}", name=name, where=where))
         else:
             differences += _changed(pinned[name], requested[name])
@@ -196,20 +251,28 @@ def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> Lis
     for name in sorted({*pinned} & {*requested}):
         optional = requested[name].optional
         if optional != pinned[name].optional:
-            note = Message("is optional, and in the lock it is not" if optional else "is not optional, and in the lock it is")
+            note = Message(
+                "is optional, and in the lock it is not"
+                if optional
+                else "is not optional, and in the lock it is"
+            )
             differences.append(Message("{name} {how}", name=name, how=note))
     for target in current.targets:
         release = target[0].release
         builds = [candidate for candidate in lock.targets if candidate[0].release == release]
         if builds:
-            nearest = max(builds, key=lambda candidate: len(set(build(candidate)[1]) & set(build(target)[1])))
+            nearest = max(
+                builds, key=lambda candidate: len(set(build(candidate)[1]) & set(build(target)[1]))
+            )
             differences += _files(nearest, target, same=same, complete=complete)
         else:
             differences.append(_not_locked(lock, release))
     return differences
 
 
-def host_differences(lock: Lock, applied: Iterable[Pinned], installed: Iterable[Tuple[str, str, str]]) -> List[str]:
+def host_differences(
+    lock: Lock, applied: Iterable[Pinned], installed: Iterable[Tuple[str, str, str]]
+) -> List[str]:
     """What a host has otherwise than the lock, one line each.
 
     Args:
@@ -218,13 +281,24 @@ def host_differences(lock: Lock, applied: Iterable[Pinned], installed: Iterable[
         installed: the releases that they are applied in: package, distribution and version.
     """
     current, locked = _by_name(applied), _by_name(lock.patchsets)
-    missing = (name for name, pinned in locked.items() if name not in current and not pinned.optional)
-    differences: List[str] = [Message("{name} is in the lock, and not applied", name=name) for name in missing]
-    differences += [Message("{name} is applied, and not in the lock", name=name) for name in current if name not in locked]
+    missing = (
+        name for name, pinned in locked.items() if name not in current and not pinned.optional
+    )
+    differences: List[str] = [
+        Message("{name} is in the lock, and not applied", name=name) for name in missing
+    ]
+    differences += [
+        Message("{name} is applied, and not in the lock", name=name)
+        for name in current
+        if name not in locked
+    ]
     for name in sorted({*current} & {*locked}):
         differences += _changed(locked[name], current[name])
     releases = {target[0].release for target in lock.targets}
-    return [*differences, *(_not_locked(lock, release) for release in installed if release not in releases)]
+    return [
+        *differences,
+        *(_not_locked(lock, release) for release in installed if release not in releases),
+    ]
 
 
 def _by_name(patchsets: Iterable[Pinned]) -> Dict[str, Pinned]:
@@ -241,10 +315,14 @@ def _changed(old: Pinned, new: Pinned) -> List[str]:
         differences.append(Message(template, new=new, old=old))
     none = Message("no such option")
     for key in sorted({*old.options, *new.options}):
-        is_now, was_locked = (written_toml(side.options[key]) if key in side.options else none for side in (new, old))
+        is_now, was_locked = (
+            written_toml(side.options[key]) if key in side.options else none for side in (new, old)
+        )
         if is_now != was_locked:
             template = "{name}: found {key} = {is_now}, the lock has {was}"
-            differences.append(Message(template, name=new.name, key=key, is_now=is_now, was=was_locked))
+            differences.append(
+                Message(template, name=new.name, key=key, is_now=is_now, was=was_locked)
+            )
     return differences
 
 
@@ -255,21 +333,43 @@ def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> Lis
     differences: List[str] = []
     for path in sorted({*old, *new}):
         if path not in old:
-            differences.append(Message("{name}: {path} is changed by a patchset, and not in the lock", name=name, path=path))
+            differences.append(
+                Message(
+                    "{name}: {path} is changed by a patchset, and not in the lock",
+                    name=name,
+                    path=path,
+                )
+            )
         elif path not in new:
             if complete and same:
-                differences.append(Message("{name}: {path} is in the lock, and no patchset is for it", name=name, path=path))
+                differences.append(
+                    Message(
+                        "{name}: {path} is in the lock, and no patchset is for it",
+                        name=name,
+                        path=path,
+                    )
+                )
         elif new[path].before != old[path].before:
             template = "{name}: {path}: found sha256 {new.before} before patching, the lock has {old.before}"
-            differences.append(Message(template, name=name, path=path, new=new[path], old=old[path]))
+            differences.append(
+                Message(template, name=name, path=path, new=new[path], old=old[path])
+            )
         elif same and new[path].after != old[path].after:
             template = "{name}: {path} would become sha256 {new.after}, the lock has {old.after}"
-            differences.append(Message(template, name=name, path=path, new=new[path], old=old[path]))
+            differences.append(
+                Message(template, name=name, path=path, new=new[path], old=old[path])
+            )
     return differences
 
 
 def _not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
     releases = dict.fromkeys(file.release for file in lock.files)
-    names = ", ".join(release_name(*release) for release in releases if release[:2] == installed[:2])
+    names = ", ".join(
+        release_name(*release) for release in releases if release[:2] == installed[:2]
+    )
     names = names or Message("no release of {installed}", installed=installed[1] or installed[0])
-    return Message("{release} is installed, the lock has {names}", release=release_name(*installed), names=names)
+    return Message(
+        "{release} is installed, the lock has {names}",
+        release=release_name(*installed),
+        names=names,
+    )

@@ -98,12 +98,25 @@ def _read(request: ProjectFiles) -> List[Project]:
         missing = Message("table [tool.sitepatch]" if path.is_file() else "such file")
         table = Message("{path}: found no {what}", path=path, what=missing)
         if not requirements:
-            remedy = Message('write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r')
-            raise UsageError("{table}, expected what the project asks for", remedy, Location(str(path)), table=table)
+            remedy = Message(
+                'write [tool.sitepatch] with patchsets = ["NAME"] there, or name a requirements file with -r'
+            )
+            raise UsageError(
+                "{table}, expected what the project asks for",
+                remedy,
+                Location(str(path)),
+                table=table,
+            )
         names = ", ".join(requirements)
-        dropped = Message("pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from")
-        nothing = Message("to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml")
-        message = Message('{names}: found no comment "# sitepatch: NAME"\n{table}', names=names, table=table)
+        dropped = Message(
+            "pip-compile, uv pip compile and pip freeze drop comments: name the file that they are made from"
+        )
+        nothing = Message(
+            "to request that nothing is applied, write [tool.sitepatch] with patchsets = [] in pyproject.toml"
+        )
+        message = Message(
+            '{names}: found no comment "# sitepatch: NAME"\n{table}', names=names, table=table
+        )
         raise UsageError(message, joined("\n", (dropped, nothing)), Location(requirements[0]))
     return projects
 
@@ -118,7 +131,9 @@ def _folders(value: object) -> str:
     return "" if isinstance(value, str) or is_list else Message("a string, or a list of strings")
 
 
-_TABLE_FORM = Message('the table is written: patchsets = ["NAME option=VALUE", "NAME optional"], patch-dir = "DIR"')
+_TABLE_FORM = Message(
+    'the table is written: patchsets = ["NAME option=VALUE", "NAME optional"], patch-dir = "DIR"'
+)
 _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
 
 
@@ -141,16 +156,28 @@ def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry
         words = shlex.split(entry)
     except ValueError as error:
         template, reason = "{origin}: found {text} ({error}), {form}", str(error).lower()
-        raise UsageError(template, location=location, origin=origin, text=entry, error=reason, form=_FORM) from None
+        raise UsageError(
+            template, location=location, origin=origin, text=entry, error=reason, form=_FORM
+        ) from None
     if not words or "=" in words[0]:
         said = "{origin}: found {text}, {form}"
-        raise UsageError(said, location=location, origin=origin, text=entry.strip() or Message("nothing"), form=_FORM)
+        raise UsageError(
+            said,
+            location=location,
+            origin=origin,
+            text=entry.strip() or Message("nothing"),
+            form=_FORM,
+        )
     for word in words[1:]:
         name, equals, _ = word.partition("=")
         if word != _OPTIONAL and not (name and equals):
             near = suggest(word, [_OPTIONAL])
-            problem = Message('found "{word}", {form}{suggestion}', word=word, form=_FORM, suggestion=near)
-            raise UsageError("{origin}: {problem}", location=location, origin=origin, problem=problem)
+            problem = Message(
+                'found "{word}", {form}{suggestion}', word=word, form=_FORM, suggestion=near
+            )
+            raise UsageError(
+                "{origin}: {problem}", location=location, origin=origin, problem=problem
+            )
     settings = tuple(word for word in words[1:] if word != _OPTIONAL)
     return ProjectEntry(words[0], settings, _OPTIONAL in words[1:], location, field)
 
@@ -172,14 +199,20 @@ def read_project(path: Path) -> Optional[Project]:
     entries: List[ProjectEntry] = []
     for index, words in enumerate(fields.get("patchsets", ())):
         try:
-            entries.append(parse_entry(words, Location(str(path)), f"tool.sitepatch.patchsets[{index}]"))
+            entries.append(
+                parse_entry(words, Location(str(path)), f"tool.sitepatch.patchsets[{index}]")
+            )
         except UsageError as error:
             reader.problems.append(error)
     named = fields.get("patch-dir", [])
-    folders = [path.absolute().parent / folder for folder in ([named] if isinstance(named, str) else named)]
+    folders = [
+        path.absolute().parent / folder for folder in ([named] if isinstance(named, str) else named)
+    ]
     for folder in [folder for folder in folders if not folder.is_dir()]:
         missing = Message("no such directory: {folder}", folder=folder)
-        reader.wrong(f"tool.sitepatch.{PROJECT_DIR}", missing, Message("a directory of patchset folders"))
+        reader.wrong(
+            f"tool.sitepatch.{PROJECT_DIR}", missing, Message("a directory of patchset folders")
+        )
     reader.stop(UsageError, _TABLE_FORM)
     return Project(tuple(entries), tuple(map(str, folders)))
 
@@ -232,15 +265,25 @@ class _Requirements:
             return
         except OSError as error:
             reason = Message.whole(error.strerror)
-            problem: SitepatchError = UsageError.at(where, "found no readable file ({error}), expected one", error=reason)
+            problem: SitepatchError = UsageError.at(
+                where, "found no readable file ({error}), expected one", error=reason
+            )
         except UnicodeDecodeError as error:
             said = "found the byte {byte}, which is not {encoding}, expected the text of a requirements file"
-            problem = UsageError.at(where, said, byte=f"0x{error.object[error.start]:02x}", encoding=error.encoding)
+            problem = UsageError.at(
+                where, said, byte=f"0x{error.object[error.start]:02x}", encoding=error.encoding
+            )
         except (LookupError, ValueError) as error:
-            problem = UsageError.at(where, "found {error}, expected the text of a requirements file", error=error)
+            problem = UsageError.at(
+                where, "found {error}, expected the text of a requirements file", error=error
+            )
         except SitepatchError as error:
             problem = error
-        message = Message("{asked_by}: {message}", asked_by=asked_by, message=problem.message) if asked_by else problem.message
+        message = (
+            Message("{asked_by}: {message}", asked_by=asked_by, message=problem.message)
+            if asked_by
+            else problem.message
+        )
         self.errors.append(UsageError(message, location=asked_by or where))
 
     def _read(self, path: str) -> None:
@@ -260,17 +303,29 @@ class _Requirements:
             if isinstance(line, CommentRequirementLine):
                 head, *directives = _DIRECTIVE.split(line.line)
                 if directives and head and line.line_number != before:
-                    self.notes.append(Message("{origin}: the line is commented out, and asks for nothing", origin=origin))
+                    self.notes.append(
+                        Message(
+                            "{origin}: the line is commented out, and asks for nothing",
+                            origin=origin,
+                        )
+                    )
                     directives = []
                 for directive in directives:
                     self._request(_REMARK.sub("", directive).strip(), origin)
             elif isinstance(line, InvalidRequirementLine):
                 self._invalid(line.line, line.error_message, origin)
             elif isinstance(line, OptionLine):
-                for named in [*line.options.get("requirements", ()), *line.options.get("constraints", ())]:
-                    name = _VARIABLE.sub(lambda variable: os.environ.get(variable[1]) or variable[0], named)
+                for named in [
+                    *line.options.get("requirements", ()),
+                    *line.options.get("constraints", ()),
+                ]:
+                    name = _VARIABLE.sub(
+                        lambda variable: os.environ.get(variable[1]) or variable[0], named
+                    )
                     if re.match("[a-z]+://", name, re.IGNORECASE):
-                        template = "{origin}: {name} is not looked at for what it asks for; only files are"
+                        template = (
+                            "{origin}: {name} is not looked at for what it asks for; only files are"
+                        )
                         self.notes.append(Message(template, origin=origin, name=name))
                     else:
                         self.follow(str(Path(path).parent / name), origin)
@@ -297,7 +352,9 @@ class _Requirements:
                     raise ValueError(Message("one directory after it"))
                 folder = (Path(origin.file).parent / folders[0]).absolute()
                 if not folder.is_dir():
-                    raise UsageError.at(origin, "--patch-dir {each}: found no such directory", each=folder)
+                    raise UsageError.at(
+                        origin, "--patch-dir {each}: found no such directory", each=folder
+                    )
                 self.patch_dirs.append(str(folder))
             else:
                 self.entries.append(parse_entry(request, origin))
@@ -305,4 +362,6 @@ class _Requirements:
             self.errors.append(error)
         except ValueError as error:
             problem = "found {request} ({error}), expected {patch_dir} DIR"
-            self.errors.append(UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR))
+            self.errors.append(
+                UsageError.at(origin, problem, request=request, error=error, patch_dir=_PATCH_DIR)
+            )

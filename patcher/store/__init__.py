@@ -17,7 +17,9 @@ class Patience(NamedTuple):
     report: Callable[[str], None] = _unreported
 
 
-_patience = [Patience()]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
+_patience = [
+    Patience()
+]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
 
 
 @contextmanager

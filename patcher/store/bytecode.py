@@ -53,8 +53,12 @@ def _found(site: Folder, path: str) -> Iterator[Tuple[Folder, str]]:
         for root in roots:
             mirror = os.path.join(root.lstrip("/"), above, "pyc")
             missing = suppress(FileNotFoundError, NotADirectoryError)
-            with missing, Folder.open(os.path.abspath(str(prefix))) as top, top.holder(mirror) as cache:
-                yield from _tagged(cache, stem)  # interpreters make no links there, and links of others are not followed
+            with missing, Folder.open(os.path.abspath(str(prefix))) as top, top.holder(
+                mirror
+            ) as cache:
+                yield from _tagged(
+                    cache, stem
+                )  # interpreters make no links there, and links of others are not followed
 
 
 def _tagged(cache: Folder, stem: str) -> Iterator[Tuple[Folder, str]]:

@@ -49,7 +49,9 @@ class Folder:
     def __init__(self, fd: int, path: str, site: Optional[os.stat_result] = None) -> None:
         self.fd = fd
         self.path = path
-        self._site = site  # in a store: of the site directory, whose owner decides who is trusted here
+        self._site = (
+            site  # in a store: of the site directory, whose owner decides who is trusted here
+        )
 
     @classmethod
     def open(cls, path: str) -> Folder:
@@ -76,13 +78,20 @@ class Folder:
         """
         path = f"{self.path}/{name}"
         try:
-            folder = Folder(os.open(name, _DIRECTORY, dir_fd=self.fd), path, os.fstat(self.fd) if name == HOME else self._site)
+            folder = Folder(
+                os.open(name, _DIRECTORY, dir_fd=self.fd),
+                path,
+                os.fstat(self.fd) if name == HOME else self._site,
+            )
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
             hint = Message("name the directory that the link leads to, with --target")
             raise StoreError(
-                Message("{path}: is a link or not a directory; sitepatch does not write through it", path=path),
+                Message(
+                    "{path}: is a link or not a directory; sitepatch does not write through it",
+                    path=path,
+                ),
                 HOME_HINT if HOME in path.split("/") else hint,
             ) from error
         try:
@@ -116,12 +125,16 @@ class Folder:
         folder, parts = Folder(os.dup(self.fd), self.path), path.split("/")[:-1]
         for depth, part in enumerate(parts):
             with folder:
-                folder = folder.make(part) if made and depth >= made.count("/") else folder.sub(part)
+                folder = (
+                    folder.make(part) if made and depth >= made.count("/") else folder.sub(part)
+                )
         return folder
 
     def names(self) -> List[str]:
         """Return the names in this directory, sorted."""
-        os.lseek(self.fd, 0, os.SEEK_SET)  # btrfs shows what there was when a directory was opened or rewound last
+        os.lseek(
+            self.fd, 0, os.SEEK_SET
+        )  # btrfs shows what there was when a directory was opened or rewound last
         return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
 
     def mounted(self, name: str) -> bool:
@@ -167,15 +180,21 @@ class Folder:
         """
         path = f"{self.path}/{name}"
         if stat.S_ISLNK(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode):
-            raise StoreError.at(Location(path), "is a link; sitepatch writes regular files there", HOME_HINT)
+            raise StoreError.at(
+                Location(path), "is a link; sitepatch writes regular files there", HOME_HINT
+            )
         try:
             data, meta = self.look(name, hint=HOME_HINT, xattrs=False)
         except FileNotFoundError:
             raise
         except OSError as error:
-            hint = Message("make it readable for user {uid}, or run this as its owner", uid=os.getuid())
+            hint = Message(
+                "make it readable for user {uid}, or run this as its owner", uid=os.getuid()
+            )
             problem = Message("cannot be read: {error}", error=Message.whole(error.strerror))
-            raise StoreError.at(Location(path), problem, hint if error.errno == errno.EACCES else "") from error
+            raise StoreError.at(
+                Location(path), problem, hint if error.errno == errno.EACCES else ""
+            ) from error
         if not proven:
             self._check_trusted(meta, path)
         return data
@@ -211,7 +230,9 @@ class Folder:
         """
         inherits, meta = meta is None, meta or Meta()
         self.remove(name)
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self.fd)
+        fd = os.open(
+            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self.fd
+        )
         try:
             view = memoryview(data)
             while view:  # a write may take less than it was given
@@ -238,7 +259,9 @@ class Folder:
         try:
             info = os.fstat(fd)
             if (stat.S_IMODE(info.st_mode), info.st_mtime_ns) != (meta.mode, meta.mtime_ns):
-                stamp(fd, meta)  # only its owner can do that, and in a shared directory another user may restore
+                stamp(
+                    fd, meta
+                )  # only its owner can do that, and in a shared directory another user may restore
         finally:
             os.close(fd)
 
@@ -331,7 +354,13 @@ def set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
                 else:
                     os.setxattr(fd, name, value)
             except OSError as error:  # the same ones shutil.copystat passes over: not ours to set, or not supported
-                if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES):
+                if error.errno not in (
+                    errno.EPERM,
+                    errno.ENOTSUP,
+                    errno.ENODATA,
+                    errno.EINVAL,
+                    errno.EACCES,
+                ):
                     raise
 
 

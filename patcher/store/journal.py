@@ -23,7 +23,16 @@ PREPARING, COMMITTING = "preparing", "committing"
 
 
 _HASH = or_empty(sha256_hex)
-_ENTRY = Table({"path": path_below, "old": _HASH, "new": _HASH, "link": string, "receipt": _HASH, "folder": FOLDER})
+_ENTRY = Table(
+    {
+        "path": path_below,
+        "old": _HASH,
+        "new": _HASH,
+        "link": string,
+        "receipt": _HASH,
+        "folder": FOLDER,
+    }
+)
 _JOURNAL = Table({"phase": one_of(PREPARING, COMMITTING), "files": Items(_ENTRY), "named": STRINGS})
 
 
@@ -81,10 +90,14 @@ def staged(path: str) -> str:
     return f"{file_name(path)}.new"
 
 
-def write_journal(home: Folder, phase: str, entries: Sequence[JournalEntry], named: Sequence[str] = ()) -> None:
+def write_journal(
+    home: Folder, phase: str, entries: Sequence[JournalEntry], named: Sequence[str] = ()
+) -> None:
     """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
     files = [entry._asdict() for entry in entries]
-    home.put(JOURNAL, encode_fields({"phase": phase, "files": files, "named": list(named)}, indent=None))
+    home.put(
+        JOURNAL, encode_fields({"phase": phase, "files": files, "named": list(named)}, indent=None)
+    )
     home.sync()
 
 
@@ -132,7 +145,9 @@ def remove_made(site: Folder, entries: Sequence[JournalEntry]) -> None:
         while path.startswith(f"{entry.folder}/"):
             path = path.rpartition("/")[0]
             name = path.rpartition("/")[2]
-            with suppress(FileNotFoundError, StoreError), site.holder(path) as above:  # what is a link now is none of ours
+            with suppress(FileNotFoundError, StoreError), site.holder(
+                path
+            ) as above:  # what is a link now is none of ours
                 with above.sub(name) as folder:
                     if folder.names() == ["__pycache__"]:
                         folder.remove_folder("__pycache__")
@@ -162,7 +177,10 @@ def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) ->
             name = staged(entry.path) if receipts.has(staged(entry.path)) else file_name(entry.path)
             if entry.receipt and receipts.digest(name) != entry.receipt:
                 raise _broken(home, f"{receipts.path}/{name}")
-    for entry, verdict in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
+    for (
+        entry,
+        verdict,
+    ) in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
         if verdict == "ready":
             with site.holder(entry.path) as folder:
                 if entry.new:
@@ -175,7 +193,9 @@ def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) ->
 def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> None:
     """Once every file is in place: drop the second names and the bytecode, and put the receipts in place."""
     targets = [entry for entry in entries if not entry.stays]
-    undo(site, targets)  # removes what waits for a file that is left alone, and syncs every directory
+    undo(
+        site, targets
+    )  # removes what waits for a file that is left alone, and syncs every directory
     for entry in entries:
         if entry.stale:
             bytecode.purge(site, entry.path)
@@ -270,13 +290,20 @@ def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
     except (OSError, StoreError):
         if not roll_back(site, home, journal.entries):
             raise
-        return Message("an interrupted run could not be finished and was undone: {files} as before it", files=_files(journal))
+        return Message(
+            "an interrupted run could not be finished and was undone: {files} as before it",
+            files=_files(journal),
+        )
 
 
 def but_for(sentence: str, left_alone: Sequence[str]) -> str:
     """Add to a sentence the files that were left alone."""
     return (
-        Message("{sentence}, but for {names}, changed by somebody else since", sentence=sentence, names=", ".join(left_alone))
+        Message(
+            "{sentence}, but for {names}, changed by somebody else since",
+            sentence=sentence,
+            names=", ".join(left_alone),
+        )
         if left_alone
         else sentence
     )
@@ -286,9 +313,13 @@ def describe(journal: Journal, *, recovered: bool) -> str:
     """Return one sentence about an interrupted run: what recovery did (`recovered`) or will do."""
     files = _files(journal)
     if journal.phase == PREPARING:
-        result = Message("an interrupted run was undone" if recovered else "an interrupted run will be undone")
+        result = Message(
+            "an interrupted run was undone" if recovered else "an interrupted run will be undone"
+        )
         return Message("{result}: {files} as before it", result=result, files=files)
-    result = Message("an interrupted run was finished" if recovered else "an interrupted run will be finished")
+    result = Message(
+        "an interrupted run was finished" if recovered else "an interrupted run will be finished"
+    )
     return Message("{result}: {files} as it meant them to be", result=result, files=files)
 
 

@@ -41,7 +41,9 @@ def locked(site: Folder) -> Iterator[Folder]:
             with _uv_kept_out(site.path, wait):
                 yield home
         finally:
-            with suppress(OSError):  # the next one removes what cannot be removed now, and the work is done
+            with suppress(
+                OSError
+            ):  # the next one removes what cannot be removed now, and the work is done
                 if [name for name in home.names() if not name.startswith(_OPEN)] == [_NAME]:
                     home.remove(_NAME)
                     site.remove_folder(HOME)
@@ -79,14 +81,18 @@ class _Wait:
         if waited > self._seconds:
             raise BusyError(
                 "{site}: {who} is changing this directory, and has not ended in {seconds:g} seconds",
-                Message("run this again when it has ended, or wait longer: SITEPATCH_LOCK_TIMEOUT=SECONDS"),
+                Message(
+                    "run this again when it has ended, or wait longer: SITEPATCH_LOCK_TIMEOUT=SECONDS"
+                ),
                 site=self._site,
                 who=who,
                 seconds=self._seconds,
             )
         if waited > _SILENCE and who != self._reported:
             self._reported = who
-            self._report(Message("{site}: {who} is changing this directory", site=self._site, who=who))
+            self._report(
+                Message("{site}: {who} is changing this directory", site=self._site, who=who)
+            )
         time.sleep(_PAUSE)
 
 
@@ -105,7 +111,9 @@ def _acquire(site: Folder, wait: _Wait, stack: ExitStack) -> Tuple[Folder, int]:
     while True:
         with _gone(), ExitStack() as opened:  # removed by the process that finished, between two of our steps
             home = opened.enter_context(site.make(HOME))
-            with naming(f"{home.path}/{_NAME}"):  # private: whoever can open a lock file can lock it
+            with naming(
+                f"{home.path}/{_NAME}"
+            ):  # private: whoever can open a lock file can lock it
                 fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
             opened.callback(os.close, fd)
             set_owner(fd, home.fd)
@@ -139,8 +147,16 @@ def _give_to_owner(site: Folder, home: Folder) -> None:
     for name in home.names():
         if stat.S_ISDIR(os.stat(name, dir_fd=home.fd, follow_symlinks=False).st_mode):
             with home.sub(name) as folder:
-                for file_name in folder.names() if name != "pristine" else ():  # a pristine copy has the owner of its file
-                    os.chown(file_name, owner.st_uid, owner.st_gid, dir_fd=folder.fd, follow_symlinks=False)
+                for file_name in (
+                    folder.names() if name != "pristine" else ()
+                ):  # a pristine copy has the owner of its file
+                    os.chown(
+                        file_name,
+                        owner.st_uid,
+                        owner.st_gid,
+                        dir_fd=folder.fd,
+                        follow_symlinks=False,
+                    )
         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=home.fd, follow_symlinks=False)
     os.fchown(home.fd, owner.st_uid, owner.st_gid)  # last: this marks it as done
 
@@ -156,7 +172,12 @@ def _try(site: Folder, home: Folder, fd: int) -> bool:
     with suppress(OSError):  # only for messages, and must not stop a restore on a full disk
         note = os.open(_NAME, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, dir_fd=home.fd)
         try:
-            os.write(note, os.fsencode(Message("{pid} on {host}\n", pid=os.getpid(), host=os.uname().nodename)))
+            os.write(
+                note,
+                os.fsencode(
+                    Message("{pid} on {host}\n", pid=os.getpid(), host=os.uname().nodename)
+                ),
+            )
         finally:
             os.close(note)  # then another client of an NFS can read it
     return True
@@ -174,7 +195,11 @@ def _uv_kept_out(site: str, wait: _Wait) -> Iterator[None]:
                 fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             stack.callback(os.close, fd)
             while not lock_with_server(fd):
-                wait.pause(Message("uv ({holder})", holder=holder(os.fstat(fd)) or Message("process unknown")))
+                wait.pause(
+                    Message(
+                        "uv ({holder})", holder=holder(os.fstat(fd)) or Message("process unknown")
+                    )
+                )
         yield
 
 
@@ -192,7 +217,9 @@ def uv_locks(site: str) -> List[str]:
             prefixes.append(directory)
             break
     paths = [os.path.join(prefix, ".lock") for prefix in prefixes]
-    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]  # uv makes no link
+    return [
+        path for path in paths if os.path.isfile(path) and not os.path.islink(path)
+    ]  # uv makes no link
 
 
 # who has it ------------------------------------------------------------------------------------------------------------
@@ -215,7 +242,9 @@ def _other_machine(path: str) -> str:
     with suppress(OSError):
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            return Message("another machine ({note})", note=_noted(fd)) if has_fcntl_lock(fd) else ""
+            return (
+                Message("another machine ({note})", note=_noted(fd)) if has_fcntl_lock(fd) else ""
+            )
         finally:
             os.close(fd)
     return ""
@@ -223,4 +252,7 @@ def _other_machine(path: str) -> str:
 
 def _noted(fd: int) -> str:
     """The process that wrote its number into our lock file, for where the kernel does not list it."""
-    return Message("process {number}", number=os.read(fd, 100).decode("ascii", "replace").strip() or Message("unknown"))
+    return Message(
+        "process {number}",
+        number=os.read(fd, 100).decode("ascii", "replace").strip() or Message("unknown"),
+    )

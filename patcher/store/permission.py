@@ -14,20 +14,30 @@ from patcher.message import Message, joined
 from patcher.store.folder import HOME, HOME_HINT, Folder
 from patcher.store.receipt import path_problem
 
-MOUNTED = Message("another file is mounted over it; change that file where it is mounted from, or run without that mount")
+MOUNTED = Message(
+    "another file is mounted over it; change that file where it is mounted from, or run without that mount"
+)
 _HELP = {
     errno.ENOSPC: Message("free some space on that disk, then run this again"),
-    errno.EDQUOT: Message("the disk quota of this account is used up; free some space, then run this again"),
-    errno.EROFS: Message("the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"),
+    errno.EDQUOT: Message(
+        "the disk quota of this account is used up; free some space, then run this again"
+    ),
+    errno.EROFS: Message(
+        "the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"
+    ),
     errno.EACCES: Message(
         "run this as the owner of the directory, use a virtual environment of your own, or see `sitepatch run --overlay`"
     ),
-    errno.EPERM: Message("the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else"),
+    errno.EPERM: Message(
+        "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else"
+    ),
     errno.EISDIR: HOME_HINT,
     errno.ENOTDIR: HOME_HINT,
     errno.ELOOP: HOME_HINT,
     errno.ESTALE: Message("another machine has replaced it meanwhile; run this again"),
-    errno.ENOENT: Message("the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`"),
+    errno.ENOENT: Message(
+        "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`"
+    ),
 }
 
 
@@ -67,7 +77,9 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
         except OSError as error:
             problem = str(error)
         if problem:
-            problems.append(Message("{path}/{name}: {problem}", path=site.path, name=path, problem=problem))
+            problems.append(
+                Message("{path}/{name}: {problem}", path=site.path, name=path, problem=problem)
+            )
     return list(dict.fromkeys(problems))
 
 
@@ -89,7 +101,11 @@ def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
     if needed <= free:
         if not disk.f_files or disk.f_ffree >= len(sizes):
             return []
-        needed, free, template = len(sizes), disk.f_ffree, "{path}: inodes: {needed} needed, {free} free; {help}"
+        needed, free, template = (
+            len(sizes),
+            disk.f_ffree,
+            "{path}: inodes: {needed} needed, {free} free; {help}",
+        )
     return [Message(template, path=site.path, needed=needed, free=free, help=_HELP[errno.ENOSPC])]
 
 
@@ -98,7 +114,13 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> Iterator[str]:
     with folder:
         yield from _unwritable(folder)
         is_there = folder.has(name)
-        problem = _file_problem(folder, name, moved=moved) if is_there else "" if moved else Message("there is no such file")
+        problem = (
+            _file_problem(folder, name, moved=moved)
+            if is_there
+            else ""
+            if moved
+            else Message("there is no such file")
+        )
         if problem:
             yield Message("{path}/{name}: {problem}", path=folder.path, name=name, problem=problem)
         if is_there:
@@ -130,7 +152,10 @@ def _file_problem(folder: Folder, name: str, *, moved: bool) -> str:
     link = folder.link(name)
     if not link and _immutable(folder, name):
         return Message("the file is immutable; take that away with chattr -i or chflags")
-    directory, owner = os.fstat(folder.fd), os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid
+    directory, owner = (
+        os.fstat(folder.fd),
+        os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid,
+    )
     info, user = os.stat(name, dir_fd=folder.fd), os.geteuid()
     if directory.st_mode & stat.S_ISVTX and user not in (0, directory.st_uid, owner):
         template = "belongs to user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user"
@@ -164,7 +189,9 @@ def _unwritable(folder: Folder) -> Iterator[str]:
         problem = Message("the directory is immutable; take that away with chattr -i or chflags")
     else:
         template = "user {uid} may not write here, its owner is user {owner}; {help}"
-        problem = Message(template, uid=os.getuid(), owner=os.fstat(folder.fd).st_uid, help=_HELP[errno.EACCES])
+        problem = Message(
+            template, uid=os.getuid(), owner=os.fstat(folder.fd).st_uid, help=_HELP[errno.EACCES]
+        )
     yield Message("{path}: {problem}", path=folder.path, problem=problem)
 
 
@@ -174,11 +201,17 @@ def _immutable(folder: Folder, name: str) -> bool:
     try:
         if sys.platform == "darwin":
             flags = os.fstat(fd).st_flags
-            return bool(flags & (stat.UF_IMMUTABLE | stat.SF_IMMUTABLE | stat.UF_APPEND | stat.SF_APPEND))
+            return bool(
+                flags & (stat.UF_IMMUTABLE | stat.SF_IMMUTABLE | stat.UF_APPEND | stat.SF_APPEND)
+            )
         else:  # noqa: RET505  (so that mypy sees two platforms and no dead code)
             import fcntl
 
-            get_flags, immutable, append_only = 0x80086601, 0x10, 0x20  # FS_IOC_GETFLAGS, <linux/fs.h>
+            get_flags, immutable, append_only = (
+                0x80086601,
+                0x10,
+                0x20,
+            )  # FS_IOC_GETFLAGS, <linux/fs.h>
             try:
                 flags = int.from_bytes(fcntl.ioctl(fd, get_flags, bytes(8))[:4], sys.byteorder)
             except OSError:

@@ -17,8 +17,12 @@ from patcher.store.store import Store, edited_copy
 from patcher.system.decode import is_sha256
 
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
-_SPARE_SIZE = 1 << 19  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
-_SPARE_EACH = 1 << 11  # ... and so many more for each file: its two entries, in the journal and in the one that replaces it
+_SPARE_SIZE = (
+    1 << 19
+)  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
+_SPARE_EACH = (
+    1 << 11
+)  # ... and so many more for each file: its two entries, in the journal and in the one that replaces it
 
 
 class Work(NamedTuple):
@@ -88,13 +92,19 @@ def plan_work(
                 raise StoreError("{path}: there is no receipt to restore it by", path=change.path)
             else:
                 work = _restoring(site, change, back, shared=needed[back.pristine] > 1)
-            works.append(work._replace(entry=work.entry._replace(folder=folder), aside=change.aside))
+            works.append(
+                work._replace(entry=work.entry._replace(folder=folder), aside=change.aside)
+            )
         except StoreError as error:
             problems.append(error.message)
             kind = OutdatedError if isinstance(error, OutdatedError) else kind
     if problems:
-        hint = Message("nothing was changed; see what `sitepatch status` says, then run the command again")
-        raise kind(Message("{path}: {problems}", path=site.path, problems=joined("\n", problems)), hint)
+        hint = Message(
+            "nothing was changed; see what `sitepatch status` says, then run the command again"
+        )
+        raise kind(
+            Message("{path}: {problems}", path=site.path, problems=joined("\n", problems)), hint
+        )
     return works
 
 
@@ -105,7 +115,9 @@ def _target(site: Folder, change: Change) -> bytes:
     if problem:
         raise StoreError("{path}: {problem}", path=path, problem=problem)
     data, current, link = b"", "", ""
-    with suppress(FileNotFoundError), site.holder(path) as folder:  # else the package is not there: no file
+    with suppress(FileNotFoundError), site.holder(
+        path
+    ) as folder:  # else the package is not there: no file
         link = folder.link(name)
         if folder.mounted(name):  # what it hides is neither replaced nor forgotten
             raise StoreError("{path}: {place}", path=path, place=permission.MOUNTED)
@@ -113,7 +125,10 @@ def _target(site: Folder, change: Change) -> bytes:
         current = sha256(data)
     if current != change.old:
         raise OutdatedError(
-            "{path}: has changed since the plan was made" if current else "{path}: is not there any more", path=path
+            "{path}: has changed since the plan was made"
+            if current
+            else "{path}: is not there any more",
+            path=path,
         )
     new = change.receipt
     if not current and change.data is not None and not (new and new.origin == receipt.ADDED_FILE):
@@ -128,7 +143,9 @@ def _target(site: Folder, change: Change) -> bytes:
     return data
 
 
-def _with_folder(site: Folder, old: Optional[Receipt], made: AbstractSet[str], change: Change) -> Tuple[Change, str]:
+def _with_folder(
+    site: Folder, old: Optional[Receipt], made: AbstractSet[str], change: Change
+) -> Tuple[Change, str]:
     """The change, and the topmost directory above its file that was made for added files or is to be made, "" for none.
 
     Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too. A file may also
@@ -159,7 +176,9 @@ def _writing(site: Folder, change: Change, current: bytes, texts: AbstractSet[st
     if new is None:
         return Work(entry, data=data, mtime_ns=change.mtime_ns)
     encoded = receipt.encode_receipt(new)
-    receipt.decode(encoded, receipt.file_name(change.path))  # what could not be read back is not written
+    receipt.decode(
+        encoded, receipt.file_name(change.path)
+    )  # what could not be read back is not written
     if new.current != entry.new and not change.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
     copy = current if new.pristine == change.old else change.pristine
@@ -186,7 +205,9 @@ def _restoring(site: Folder, change: Change, back: Receipt, *, shared: bool) -> 
     with site.holder(change.path) as folder:
         if back.link and folder.digest(back.link) == back.pristine:
             return Work(entry._replace(link=back.link), back=back)
-    data = Store(site.path).pristine(back.pristine)  # a link leads nowhere now: restore the file itself
+    data = Store(site.path).pristine(
+        back.pristine
+    )  # a link leads nowhere now: restore the file itself
     return Work(entry, data=data, back=back, shared=shared)
 
 
@@ -195,14 +216,22 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
 
     For a restore the room is not checked: it has to work on a full disk.
     """
-    moved = {work.entry.path for work in works if not work.entry.old or (work.back and not work.shared)}
-    problems = permission.obstacles(site, [work.entry.path for work in works if not work.entry.stays], moved)
-    for folder in sorted({work.entry.folder for work in works} - {""}):  # its name is made or removed
+    moved = {
+        work.entry.path for work in works if not work.entry.old or (work.back and not work.shared)
+    }
+    problems = permission.obstacles(
+        site, [work.entry.path for work in works if not work.entry.stays], moved
+    )
+    for folder in sorted(
+        {work.entry.folder for work in works} - {""}
+    ):  # its name is made or removed
         problems += permission.obstacles_above(site, folder)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
         copies = [len(copy) for work in works for copy in (work.copy, work.aside) if copy]
-        problems += permission.no_room(site, [_SPARE_SIZE + 2 * _SPARE_EACH * len(works), *sizes, *copies])
+        problems += permission.no_room(
+            site, [_SPARE_SIZE + 2 * _SPARE_EACH * len(works), *sizes, *copies]
+        )
     if problems:
         raise StoreError(joined("\n", problems), "nothing was changed")
 
@@ -213,12 +242,16 @@ def use_spare(home: Folder, works: Sequence[Work]) -> None:
         home.remove(SPARE)
 
 
-def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mapping[str, Mapping[str, str]]) -> None:
+def prepare(
+    site: Folder, home: Folder, works: Sequence[Work], patchsets: Mapping[str, Mapping[str, str]]
+) -> None:
     """Write pristine copies, temporary files, receipts and patchset texts, and wait until all are on the disk.
 
     The journal must name every file of `works` already, so that what is written here can be found and removed.
     """
-    with home.make("pristine") as pristine, home.make("receipts") as receipts, home.make("patchsets") as texts:
+    with home.make("pristine") as pristine, home.make("receipts") as receipts, home.make(
+        "patchsets"
+    ) as texts:
         for digest, files in patchsets.items():
             texts.put(f"{digest}.json", receipt.encode_fields({"files": dict(files)}))
         for work in works:
@@ -230,10 +263,14 @@ def prepare(site: Folder, home: Folder, works: Sequence[Work], patchsets: Mappin
                 with site.holder(work.entry.path, work.entry.folder) as folder:
                     _prepare_file(site, folder, pristine, work)
             if work.entry.stale:
-                bytecode.purge(site, work.entry.path)  # now, while it can fail without harm, and again after the rename
+                bytecode.purge(
+                    site, work.entry.path
+                )  # now, while it can fail without harm, and again after the rename
         sync_holders(site, [work.entry.path for work in works if not work.entry.stays])
         spare = _SPARE_SIZE + _SPARE_EACH * len(receipts.names())
-        if any(work.text for work in works) and (not home.has(SPARE) or len(home.own(SPARE)) < spare):
+        if any(work.text for work in works) and (
+            not home.has(SPARE) or len(home.own(SPARE)) < spare
+        ):
             home.put(SPARE, bytes(spare))
         for written in (pristine, receipts, texts):
             written.sync()
@@ -256,7 +293,9 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
         folder.make_link(waiting, entry.link, back.mtime_ns)
     elif back:
         meta = pristine.look(entry.new)[1]
-        if not back.link:  # else mode and mtime are those of the link, and the copy has those of what it led to
+        if (
+            not back.link
+        ):  # else mode and mtime are those of the link, and the copy has those of what it led to
             meta = meta._replace(mode=back.mode, mtime_ns=back.mtime_ns)
         if not work.shared and pristine.link_to(entry.new, folder, waiting):
             folder.stamp(waiting, meta)
@@ -266,13 +305,19 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
         data, meta = folder.look(entry.name) if entry.old else (b"", Meta.inside(folder.fd))
         if entry.old and sha256(data) != entry.old:
             raise StoreError(
-                "{path}: {file} was changed by somebody else while sitepatch was at work", path=folder.path, file=entry.path
+                "{path}: {file} was changed by somebody else while sitepatch was at work",
+                path=folder.path,
+                file=entry.path,
             )
         if work.copy is not None and pristine.digest(sha256(work.copy)) != sha256(work.copy):
             pristine.put(sha256(work.copy), work.copy, meta)
         if entry.stays:
             return
         if entry.new:
-            fresh = bytecode.fresh_mtime_ns(site, entry.path, meta.mtime_ns or 0) if work.mtime_ns is None else work.mtime_ns
+            fresh = (
+                bytecode.fresh_mtime_ns(site, entry.path, meta.mtime_ns or 0)
+                if work.mtime_ns is None
+                else work.mtime_ns
+            )
             folder.write(waiting, work.data, meta._replace(mtime_ns=fresh))
     folder.link_to(entry.name, folder, backup(entry.path))

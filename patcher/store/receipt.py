@@ -36,7 +36,12 @@ def path_problem(path: str) -> str:
     parts = path.split("/")
     if path.startswith("/"):
         return Message("the path is absolute")
-    if "\0" in path or "\\" in path or ":" in parts[0] or any(part in ("", ".", "..") for part in parts):
+    if (
+        "\0" in path
+        or "\\" in path
+        or ":" in parts[0]
+        or any(part in ("", ".", "..") for part in parts)
+    ):
         return Message("the path is not a plain path below the site directory")
     if parts[0].lower() == HOME:
         return Message("the path lies inside sitepatch's own folder")
@@ -65,12 +70,25 @@ def new_receipt(located: Located, path: str, past: Optional[Receipt]) -> Receipt
         link = os.readlink(full) if stat.S_ISLNK(info.st_mode) else ""
     else:
         mode, mtime_ns, link = past.mode, past.mtime_ns, past.link
-    return Receipt(path, located.package, located.distribution, located.version, "", "", mode, mtime_ns, link, ())
+    return Receipt(
+        path,
+        located.package,
+        located.distribution,
+        located.version,
+        "",
+        "",
+        mode,
+        mtime_ns,
+        link,
+        (),
+    )
 
 
 def encode_receipt(receipt: Receipt) -> bytes:
     """Return the JSON text of a receipt."""
-    return encode_fields(dict(receipt._asdict(), steps=[step_fields(step) for step in receipt.steps]))
+    return encode_fields(
+        dict(receipt._asdict(), steps=[step_fields(step) for step in receipt.steps])
+    )
 
 
 def step_fields(step: Step) -> Dict[str, Any]:
@@ -90,19 +108,34 @@ def decode(data: bytes, where: str) -> Receipt:
     Raises:
         StoreError: the receipt is damaged, forged or from a newer sitepatch; says which fields and what to do.
     """
-    hint = Message("if it is damaged, reinstall the packages that were patched here, then delete {where}", where=where)
+    hint = Message(
+        "if it is damaged, reinstall the packages that were patched here, then delete {where}",
+        where=where,
+    )
     fields = decode_fields(data, where, hint, _RECEIPT)
     receipt = Receipt(**{**fields, "steps": tuple(map(step_of, fields["steps"]))})
     if where.rpartition("/")[2] != file_name(receipt.path):
-        problem = Message("path: found {path!r}, expected the path that this file is named after", path=receipt.path)
+        problem = Message(
+            "path: found {path!r}, expected the path that this file is named after",
+            path=receipt.path,
+        )
         raise StoreError.at(Location(where), problem, hint)
     return receipt
 
 
 def step_of(fields: Mapping[str, Any]) -> Step:
     """Return the step that fields of the kind `STEP` describe."""
-    splices = tuple(Splice(start, end, code.encode("latin-1")) for start, end, code in fields["splices"])
-    return Step(**{**fields, "splices": splices, "places": tuple(fields["places"]), "states": tuple(fields["states"])})
+    splices = tuple(
+        Splice(start, end, code.encode("latin-1")) for start, end, code in fields["splices"]
+    )
+    return Step(
+        **{
+            **fields,
+            "splices": splices,
+            "places": tuple(fields["places"]),
+            "states": tuple(fields["states"]),
+        }
+    )
 
 
 def encode_fields(fields: Mapping[str, Any], indent: Optional[int] = 1) -> bytes:
@@ -133,7 +166,9 @@ def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, 
         top = decode_json(data)
     except ValueError as error:
         raise StoreError.at(
-            Location(where), Message("is not the JSON that sitepatch writes: {error}", error=error), hint
+            Location(where),
+            Message("is not the JSON that sitepatch writes: {error}", error=error),
+            hint,
         ) from error
     reader = Reader(where)
     head = reader.read(top, _HEAD)
@@ -157,7 +192,9 @@ def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, 
 def path_below(value: object) -> str:
     """The kind of `/`-separated paths below a site directory."""
     problem = path_problem(value) if isinstance(value, str) else ""
-    return string(value) or (Message("a path below a site directory ({problem})", problem=problem) if problem else "")
+    return string(value) or (
+        Message("a path below a site directory ({problem})", problem=problem) if problem else ""
+    )
 
 
 FOLDER = or_empty(path_below)
@@ -168,17 +205,29 @@ def whole_from(low: int) -> Callable[[object], str]:
     """The kind of integers from `low` that fit 64 bits."""
 
     def check(value: Any) -> str:
-        return "" if not integer(value) and low <= value < 2**63 else Message("a whole number from {low}", low=low)
+        return (
+            ""
+            if not integer(value) and low <= value < 2**63
+            else Message("a whole number from {low}", low=low)
+        )
 
     return check
 
 
 def _mode(value: Any) -> str:
-    return "" if not integer(value) and 0 <= value <= 0o7777 else Message("permission bits, at most 0o7777")
+    return (
+        ""
+        if not integer(value) and 0 <= value <= 0o7777
+        else Message("permission bits, at most 0o7777")
+    )
 
 
 def _link(value: Any) -> str:
-    return "" if isinstance(value, str) and "\0" not in value else Message("the target of a symbolic link")
+    return (
+        ""
+        if isinstance(value, str) and "\0" not in value
+        else Message("the target of a symbolic link")
+    )
 
 
 def _splices(value: Any) -> str:
@@ -187,7 +236,12 @@ def _splices(value: Any) -> str:
         return Message("a list")
     floor = 0
     for item in value:
-        if not (isinstance(item, list) and len(item) == 3 and not integer(item[0]) and not integer(item[1])):
+        if not (
+            isinstance(item, list)
+            and len(item) == 3
+            and not integer(item[0])
+            and not integer(item[1])
+        ):
             return Message("a list of [start, end, text]")
         start, end, code = item
         if not floor <= start <= end or not isinstance(code, str) or max(code, default="") > "\xff":

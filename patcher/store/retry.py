@@ -80,7 +80,10 @@ def retry(act: Callable[[], _T], report: Callable[[str], None]) -> _T:
 
 def _is_stale(problem: BaseException) -> bool:
     """Whether NFS could not find a file that it had just found: another machine has replaced it."""
-    return any(isinstance(error, OSError) and error.errno == errno.ESTALE for error in (problem, problem.__cause__))
+    return any(
+        isinstance(error, OSError) and error.errno == errno.ESTALE
+        for error in (problem, problem.__cause__)
+    )
 
 
 def _commit_marks(env: Environment) -> List[Tuple[int, int]]:

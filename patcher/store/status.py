@@ -44,7 +44,9 @@ def applied_names(items: Iterable[FileStatus]) -> List[str]:
 def divide_names(applied: Sequence[str], names: Iterable[str]) -> Tuple[List[str], List[str]]:
     """Those of `names` that are not applied, and those that are: all that are applied without names."""
     asked = list(dict.fromkeys(names))
-    return [name for name in asked if name not in applied], [name for name in asked or applied if name in applied]
+    return [name for name in asked if name not in applied], [
+        name for name in asked or applied if name in applied
+    ]
 
 
 def statuses(
@@ -68,11 +70,18 @@ def statuses(
     items: List[FileStatus] = []
     for store in stores(env):
         receipts = read[store.site] if read and store.site in read else store.receipts(bad)
-        wanted = {path: receipt for path, receipt in sorted(receipts.items()) if (store.site, path) not in but}
+        wanted = {
+            path: receipt
+            for path, receipt in sorted(receipts.items())
+            if (store.site, path) not in but
+        }
         for folder in sorted({os.path.dirname(path) for path in wanted}):
             look_again(os.path.join(store.site, folder))
         names = os.listdir(store.site) if wanted else []
-        items += [classify(store.site, receipt, _bytes(store.site, path), names) for path, receipt in wanted.items()]
+        items += [
+            classify(store.site, receipt, _bytes(store.site, path), names)
+            for path, receipt in wanted.items()
+        ]
     return items
 
 
@@ -87,7 +96,9 @@ def stores(env: Environment) -> List[Store]:
     return [Store(site) for site in env.stores if has_store(site)]
 
 
-def classify(site: str, receipt: Receipt, data: Optional[bytes], names: Optional[Sequence[str]] = None) -> FileStatus:
+def classify(
+    site: str, receipt: Receipt, data: Optional[bytes], names: Optional[Sequence[str]] = None
+) -> FileStatus:
     """Compare a receipt with the bytes of its file (None where there is no such file) and the release that is installed.
 
     `names` are those in the site directory; None to look.
@@ -96,9 +107,13 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes], names: Optional
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
         folder_exists = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
-        return item._replace(deleted=folder_exists and receipt.pristine in recorded_now(site, receipt.path))
+        return item._replace(
+            deleted=folder_exists and receipt.pristine in recorded_now(site, receipt.path)
+        )
     digest = sha256(data)
-    if receipt.origin == ADDED_FILE:  # it belongs to no release, unless one has a file of that name now
+    if (
+        receipt.origin == ADDED_FILE
+    ):  # it belongs to no release, unless one has a file of that name now
         shipped = digest != receipt.current and digest in recorded_now(site, receipt.path)
         unlike = Condition.OVERWRITTEN if shipped else Condition.EDITED
         return item._replace(condition=Condition.APPLIED if digest == receipt.current else unlike)
@@ -114,11 +129,17 @@ def classify(site: str, receipt: Receipt, data: Optional[bytes], names: Optional
     if digest in recorded or (stale and digest != receipt.current):
         return item._replace(condition=Condition.OVERWRITTEN)
     if stale:
-        from patcher.installed.distribution import reinstall_command  # `status` does without where all is in order
+        from patcher.installed.distribution import (
+            reinstall_command,
+        )  # `status` does without where all is in order
 
         name = receipt.distribution or receipt.package
-        return item._replace(condition=Condition.ASTRAY, reinstall=reinstall_command(site, name, installed))
-    return item._replace(condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED)
+        return item._replace(
+            condition=Condition.ASTRAY, reinstall=reinstall_command(site, name, installed)
+        )
+    return item._replace(
+        condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED
+    )
 
 
 def _installed(site: str, receipt: Receipt, names: Sequence[str]) -> str:
@@ -129,13 +150,19 @@ def _installed(site: str, receipt: Receipt, names: Sequence[str]) -> str:
             continue  # as nearly all: `status` does this for every file
         head, dash, version = name[: -len(".dist-info")].partition("-")
         if dash and normalized(head) == requested:
-            versions.append(version if version == receipt.version else _version(os.path.join(site, name)) or version)
+            versions.append(
+                version
+                if version == receipt.version
+                else _version(os.path.join(site, name)) or version
+            )
     return versions[0] if len(versions) == 1 else ""
 
 
 def _version(dist_info: str) -> str:
     """The version in METADATA; the name of the folder may have it in another spelling."""
-    from patcher.installed.distribution import read_headers  # `status` does without where that name says it
+    from patcher.installed.distribution import (
+        read_headers,
+    )  # `status` does without where that name says it
 
     return read_headers(os.path.join(dist_info, "METADATA"))[1]
 
@@ -191,7 +218,10 @@ def unfinished(env: Environment) -> List[Tuple[str, str, str]]:
         sentence = store.interrupted()
         at_work = _holders(store.site) if sentence else []
         if at_work:
-            problem = Message("another process is in the middle of a change: {holder}", holder=joined(", ", at_work))
+            problem = Message(
+                "another process is in the middle of a change: {holder}",
+                holder=joined(", ", at_work),
+            )
             runs.append((UNDER_WAY, store.site, problem))
         elif sentence and store.interrupted():  # it has not ended meanwhile
             runs.append((INTERRUPTED, store.site, sentence))
@@ -210,7 +240,9 @@ def describe_unfinished(env: Environment) -> List[str]:
     """A sentence about each run that has not ended, for a command that leaves it as it is."""
     return [
         Message(
-            "{site}: {sentence}" if word == UNDER_WAY else "{site}: {sentence}, by the next command that writes",
+            "{site}: {sentence}"
+            if word == UNDER_WAY
+            else "{site}: {sentence}, by the next command that writes",
             site=site,
             sentence=sentence,
         )
@@ -259,7 +291,9 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
                 problem = Message(template, sentence=sentence, message=error.message)
         elif word == INTERRUPTED:
             template = "it is user {writer}'s: that user's `sitepatch status` does it, or an `apply` or `restore` of yours"
-            problem = Message("{sentence}; {how}", sentence=sentence, how=Message(template, writer=_writer(site)))
+            problem = Message(
+                "{sentence}; {how}", sentence=sentence, how=Message(template, writer=_writer(site))
+            )
         left.append((word, site, problem))
     return recovered, left
 
@@ -275,11 +309,16 @@ def _writer(site: str) -> int:
 def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
     """What restore and later changes need and is missing from the stores, or damaged: (problem, what to do) for each."""
     problems: List[Tuple[str, str]] = []
-    tries: Dict[Tuple[str, Callable[[Store, str], object], str], None] = {}  # files share patchsets: each is read once
+    tries: Dict[
+        Tuple[str, Callable[[Store, str], object], str], None
+    ] = {}  # files share patchsets: each is read once
     for item in items:
         if item.live:  # else there is nothing to restore
             tries[item.site, Store.pristine, item.receipt.pristine] = None
-            tries.update(((item.site, Store.patchset_files, step.digest), None) for step in item.receipt.steps)
+            tries.update(
+                ((item.site, Store.patchset_files, step.digest), None)
+                for step in item.receipt.steps
+            )
     for site, get, digest in tries:
         try:
             get(Store(site), digest)
@@ -288,7 +327,9 @@ def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
     return problems
 
 
-def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]) -> List[Tuple[str, str]]:
+def unclaimed(
+    env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]
+) -> List[Tuple[str, str]]:
     """Receipts that are invalid, and files that are changed without one while the store has their pristine copy.
 
     Args:
@@ -304,10 +345,18 @@ def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[Sto
         from shlex import quote
 
         file = f"{site}/{path}"
-        hint = Message("put it back, then remove that copy: cp -p {copy} {file}", copy=quote(copy), file=quote(file))
+        hint = Message(
+            "put it back, then remove that copy: cp -p {copy} {file}",
+            copy=quote(copy),
+            file=quote(file),
+        )
         problems.append(
             (
-                Message("{copy}: is the pristine copy of {path}, which is changed and has no receipt", copy=copy, path=path),
+                Message(
+                    "{copy}: is the pristine copy of {path}, which is changed and has no receipt",
+                    copy=copy,
+                    path=path,
+                ),
                 hint,
             )
         )
@@ -317,7 +366,9 @@ def unclaimed(env: Environment, items: Collection[FileStatus], bad: Iterable[Sto
 def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[str, str, str]]:
     """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
     for store in stores(env):
-        for digest in store.unclaimed({item.receipt.pristine for item in items if item.site == store.site}):
+        for digest in store.unclaimed(
+            {item.receipt.pristine for item in items if item.site == store.site}
+        ):
             from patcher.installed.record import files_recorded
 
             for path in files_recorded(store.site, digest):

@@ -22,7 +22,9 @@ from patcher.store.receipt import file_name
 from patcher.system.decode import Table, Values, is_sha256, string
 from patcher.system.reading import patchset_digest
 
-_REINSTALL = Message("install the package it belongs to again, the same build from where it came, then run this again")
+_REINSTALL = Message(
+    "install the package it belongs to again, the same build from where it came, then run this again"
+)
 NO_BYTES = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # the sha256 of b"", without importing hashlib
 _PATCHSET = Table({"files": Values(string)})
 
@@ -81,7 +83,9 @@ class Store:
         data = self._stored("pristine", digest, "", _REINSTALL)
         if sha256(data) != digest:
             where = f"{self.site}/{HOME}/pristine/{digest}"
-            raise StoreError.at(Location(where), "the pristine copy is damaged, its sha256 differs", _REINSTALL)
+            raise StoreError.at(
+                Location(where), "the pristine copy is damaged, its sha256 differs", _REINSTALL
+            )
         return data
 
     def unclaimed(self, claimed: Iterable[str] = ()) -> List[str]:
@@ -106,14 +110,20 @@ class Store:
         where = f"{self.site}/{HOME}/patchsets/{digest}.json"
         texts: Dict[str, str] = receipt.decode_fields(data, where, hint, _PATCHSET)["files"]
         if patchset_digest(texts) != digest:
-            raise StoreError.at(Location(where), "the stored patchset is damaged, its sha256 differs", hint)
+            raise StoreError.at(
+                Location(where), "the stored patchset is damaged, its sha256 differs", hint
+            )
         return texts
 
     def edited_copies(self, since: float = 0) -> List[str]:
         """Return the paths of the copies of edited texts that were made at the time `since` (Unix, seconds) or later."""
         with explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
             names = [name for name in folder.names() if not name.endswith(".tmp")]
-            new = [name for name in names if os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ctime >= since]
+            new = [
+                name
+                for name in names
+                if os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ctime >= since
+            ]
             return [f"{folder.path}/{name}" for name in new]
         return []
 
@@ -124,7 +134,10 @@ class Store:
         """
         with explained(self.site), suppress(FileNotFoundError), self._home() as home:
             if home.has(JOURNAL):
-                from patcher.store.journal import describe, read_journal  # `status` does without where all is in order
+                from patcher.store.journal import (
+                    describe,
+                    read_journal,
+                )  # `status` does without where all is in order
 
                 journal = read_journal(home)
                 return describe(journal, recovered=False) if journal else ""

@@ -54,7 +54,9 @@ def transaction(sites: Iterable[str]) -> Iterator[Transaction]:
                 run.rescue()
                 raise
     except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(Message("{sites}: {ended}", sites=listed(list(paths.values())), ended=run.ended)) from error
+        raise KeyboardInterrupt(
+            Message("{sites}: {ended}", sites=listed(list(paths.values())), ended=run.ended)
+        ) from error
 
 
 class Transaction:
@@ -71,7 +73,9 @@ class Transaction:
         places = list(self.places.values())
         if len({place.ended for place in places}) < 2:
             return places[0].ended if places else UNTOUCHED
-        return joined("; ", (Message("{place.path}: {place.ended}", place=place) for place in places))
+        return joined(
+            "; ", (Message("{place.path}: {place.ended}", place=place) for place in places)
+        )
 
     def holds(self, sites: Iterable[str]) -> bool:
         """Whether all of these site directories are locked."""
@@ -84,14 +88,18 @@ class Transaction:
                 sentence = place.recover()
                 if sentence:
                     self.recovered[place.path] = sentence
-                    place.ended = Message("{sentence}; then {ended}", sentence=sentence, ended=UNTOUCHED)
+                    place.ended = Message(
+                        "{sentence}; then {ended}", sentence=sentence, ended=UNTOUCHED
+                    )
 
     def rescue(self) -> None:
         """After a failure: recover at once; where even that fails, `ended` says what waits."""
         for place in self.places.values():
             place.rescue()
 
-    def commit(self, changes: Mapping[str, Sequence[Change]], patchsets: Mapping[str, Mapping[str, str]]) -> None:
+    def commit(
+        self, changes: Mapping[str, Sequence[Change]], patchsets: Mapping[str, Mapping[str, str]]
+    ) -> None:
         """Carry out all changes or none, even if the process or the machine dies in between.
 
         Args:
@@ -117,7 +125,9 @@ class Transaction:
                 prepare.prepare(place.site, place.home, place.works, patchsets)
             try:
                 for place in self._in_turn(places):
-                    place.write_journal(journal.COMMITTING)  # the commit point: from now on, recovery finishes
+                    place.write_journal(
+                        journal.COMMITTING
+                    )  # the commit point: from now on, recovery finishes
                 for place in self._in_turn(places):
                     place.left_alone = journal.put_in_place(place.site, place.home, place.entries)
             except BaseException:
@@ -189,7 +199,11 @@ class _Place:
             self.ended = self.recover() or ending
         except OSError:  # the disk has become read-only, say
             waiting = Store(self.path).interrupted()
-            self.ended = Message("{waiting}, by the next command that can write here", waiting=waiting) if waiting else ending
+            self.ended = (
+                Message("{waiting}, by the next command that can write here", waiting=waiting)
+                if waiting
+                else ending
+            )
 
     def plan(self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]]) -> None:
         """Check the changes; nothing is written."""
@@ -198,7 +212,9 @@ class _Place:
         prepare.check_possible(self.site, self.works)
         self.entries = [work.entry for work in self.works]
         copies = {receipts[entry.path].pristine for entry in self.entries if entry.path in receipts}
-        self._named = sorted(copies | {sha256(work.copy) for work in self.works if work.copy is not None})
+        self._named = sorted(
+            copies | {sha256(work.copy) for work in self.works if work.copy is not None}
+        )
 
     def write_journal(self, phase: str) -> None:
         """Write the journal of the commit."""
@@ -234,7 +250,9 @@ def clean_up(
     bad: List[StoreError] = []
     current = receipts(bad)
     kept = claimed_names(current.values())
-    gone = {digest for entry in entries for digest in (entry.old, entry.new)}.union(named) - kept["pristine"]
+    gone = {digest for entry in entries for digest in (entry.old, entry.new)}.union(named) - kept[
+        "pristine"
+    ]
     rules: Dict[str, Callable[[str], bool]] = {
         "receipts": lambda name: not name.endswith(".json"),
         "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),

@@ -18,4 +18,6 @@ def seconds_of(variable: str, default: float) -> float:
     with suppress(ValueError):
         if 0 < float(text) < float("inf"):  # not nan
             return float(text)
-    raise UsageError("{variable}={text}: expected a number of seconds, above 0", variable=variable, text=text)
+    raise UsageError(
+        "{variable}={text}: expected a number of seconds, above 0", variable=variable, text=text
+    )

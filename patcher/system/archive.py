@@ -18,8 +18,17 @@ def archive_errors(name: str, hint: str = "") -> Iterator[None]:
     """Turn what `zipfile` raises for an archive that is none, or a damaged one, into a SitepatchError; OSError passes."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, struct.error) as error:
-        raise SitepatchError(Message("{name}: it is no wheel: {error}", name=name, error=error), hint) from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        struct.error,
+    ) as error:
+        raise SitepatchError(
+            Message("{name}: it is no wheel: {error}", name=name, error=error), hint
+        ) from None
 
 
 def member(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -37,7 +46,10 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
     if info.file_size > FILE:
         template = "{name} has {file_size:,} bytes, expected at most {file:,}"
         raise zipfile.BadZipFile(Message(template, name=name, file_size=info.file_size, file=FILE))
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others raise errors of their own
+    if info.compress_type not in (
+        zipfile.ZIP_STORED,
+        zipfile.ZIP_DEFLATED,
+    ):  # others raise errors of their own
         problem = "{name} is compressed by method {compress_type}, expected deflate or none"
         raise zipfile.BadZipFile(Message(problem, name=name, compress_type=info.compress_type))
     return archive.read(info)

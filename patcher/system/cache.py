@@ -58,7 +58,9 @@ def unwritable_explained() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(str(error), "set SITEPATCH_CACHE to a directory that you may write to") from error
+        raise StoreError(
+            str(error), "set SITEPATCH_CACHE to a directory that you may write to"
+        ) from error
 
 
 def private(folder: Path, hint: str = HINT) -> Path:
@@ -80,12 +82,24 @@ def check_private(folder: Path, hint: str = HINT) -> None:
     """Raise StoreError with this hint unless a folder is one that only we may read and write, OSError where there is none."""
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode):
-        raise StoreError(Message("{folder}: found a link or a file, expected a directory", folder=folder), hint)
+        raise StoreError(
+            Message("{folder}: found a link or a file, expected a directory", folder=folder), hint
+        )
     if info.st_uid != os.geteuid():
-        raise StoreError(Message("{folder}: belongs to user {owner}, not to you", folder=folder, owner=info.st_uid), hint)
+        raise StoreError(
+            Message(
+                "{folder}: belongs to user {owner}, not to you", folder=folder, owner=info.st_uid
+            ),
+            hint,
+        )
     if info.st_mode & 0o077:
         raise StoreError(
-            Message("{folder}: found mode {mode:o}, expected 700", folder=folder, mode=stat.S_IMODE(info.st_mode)), hint
+            Message(
+                "{folder}: found mode {mode:o}, expected 700",
+                folder=folder,
+                mode=stat.S_IMODE(info.st_mode),
+            ),
+            hint,
         )
 
 
@@ -128,7 +142,11 @@ def in_use(folder: Path) -> Iterator[None]:
 def cache_entries() -> List[CacheEntry]:
     """Everything in the cache; what does not look like ours is left out."""
     overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
-    folders = [(OVERLAY, path.name, path) for path in sorted(overlays.glob("*")) if re.fullmatch(_OVERLAYS, path.name)]
+    folders = [
+        (OVERLAY, path.name, path)
+        for path in sorted(overlays.glob("*"))
+        if re.fullmatch(_OVERLAYS, path.name)
+    ]
     for path in sorted(releases.glob("*/*")):
         names = [file.name for file in path.iterdir()] if path.is_dir() else []
         if names and all(re.fullmatch(_RELEASES, name) for name in names):
@@ -141,7 +159,9 @@ def cache_entries() -> List[CacheEntry]:
         files = list(results.iterdir())
         if files and all(re.fullmatch(_RESULTS, path.name) for path in files):
             used = max(path.lstat().st_mtime for path in files)
-            entries.append(CacheEntry(KNOWN, count(len(files), "result"), results, _size(results), used))
+            entries.append(
+                CacheEntry(KNOWN, count(len(files), "result"), results, _size(results), used)
+            )
     return entries
 
 

@@ -68,7 +68,9 @@ def boolean(value: object) -> str:
 
 def option_value(value: object) -> str:
     """The kind of the values of options."""
-    return "" if isinstance(value, (int, float, str)) else Message("a number, a string, true or false")
+    return (
+        "" if isinstance(value, (int, float, str)) else Message("a number, a string, true or false")
+    )
 
 
 def or_empty(kind: Callable[[object], str]) -> Callable[[object], str]:
@@ -90,14 +92,18 @@ def one_of(*words: str) -> Callable[[object], str]:
     def check(value: object) -> str:
         if not isinstance(value, str) or value in words:
             return string(value)
-        return Message("one of {words}{suggestion}", words=", ".join(words), suggestion=suggest(value, words))
+        return Message(
+            "one of {words}{suggestion}", words=", ".join(words), suggestion=suggest(value, words)
+        )
 
     return check
 
 
 def sha256_hex(value: object) -> str:
     """The kind of sha256 in hex: each is a plain file name, too."""
-    return "" if isinstance(value, str) and is_sha256(value) else Message("a sha256 in lower-case hex")
+    return (
+        "" if isinstance(value, str) and is_sha256(value) else Message("a sha256 in lower-case hex")
+    )
 
 
 def is_sha256(value: str) -> bool:
@@ -115,7 +121,12 @@ class Reader:
     def wrong(self, where: str, actual: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
         template = "{place}: found {found}, expected {expected}"
-        problem = Message(template, place=clip(where, _WIDEST) or Message("the file"), found=actual, expected=expected)
+        problem = Message(
+            template,
+            place=clip(where, _WIDEST) or Message("the file"),
+            found=actual,
+            expected=expected,
+        )
         self.problems.append(SitepatchError.at(Location(str(self.origin)), problem))
 
     def check(self, where: str, value: object, good: object, expected: str) -> None:
@@ -132,7 +143,11 @@ class Reader:
     def reported(self) -> List[SitepatchError]:
         """The problems, of very many the first ones and how many more there are."""
         left = len(self.problems) - _MOST
-        remainder = [SitepatchError.at(Location(str(self.origin)), "and {left} more", left=left)] if left > 0 else []
+        remainder = (
+            [SitepatchError.at(Location(str(self.origin)), "and {left} more", left=left)]
+            if left > 0
+            else []
+        )
         return [*self.problems[:_MOST], *remainder]
 
     def read(self, value: object, kind: Kind, path: Path = ()) -> Any:
@@ -148,11 +163,21 @@ class Reader:
             return _WRONG if _WRONG in items else items
         if isinstance(kind, (Table, Values)) and isinstance(value, dict):
             if isinstance(kind, Values):
-                right = {key: self._inside(item, kind.kind, path, key) for key, item in value.items()}
+                right = {
+                    key: self._inside(item, kind.kind, path, key) for key, item in value.items()
+                }
             else:
                 self._check_keys(value, kind, path)
-                right = {key: self._inside(value[key], kind.keys[key], path, key) for key in value if key in kind.keys}
-            return {key: item for key, item in right.items() if item is not _WRONG} if _WRONG in right.values() else right
+                right = {
+                    key: self._inside(value[key], kind.keys[key], path, key)
+                    for key in value
+                    if key in kind.keys
+                }
+            return (
+                {key: item for key, item in right.items() if item is not _WRONG}
+                if _WRONG in right.values()
+                else right
+            )
         expected = _expected(kind, value)
         if expected:
             self.wrong(_where(path), shown_value(value), expected)
@@ -160,7 +185,11 @@ class Reader:
 
     def _inside(self, value: object, kind: Kind, path: Path, key: Union[str, int]) -> Any:
         """`read` for what lies below `path` under this key; where it is right, as nearly all is, no path is made."""
-        return self.read(value, kind, (*path, key)) if isinstance(kind, tuple) or kind(value) else value
+        return (
+            self.read(value, kind, (*path, key))
+            if isinstance(kind, tuple) or kind(value)
+            else value
+        )
 
     def _check_keys(self, table: Mapping[str, Any], kind: Table, path: Path) -> None:
         for key in table if not kind.other_keys and table.keys() - kind.keys.keys() else ():
@@ -170,7 +199,9 @@ class Reader:
                 self.wrong(_where((*path, key)), Message("an unknown key"), expected)
         for key in kind.keys:
             if key not in table and key not in kind.optional:
-                self.wrong(_where((*path, key)), Message("nothing"), _expected(kind.keys[key], _MISSING))
+                self.wrong(
+                    _where((*path, key)), Message("nothing"), _expected(kind.keys[key], _MISSING)
+                )
 
 
 def _where(path: Path) -> str:

@@ -53,7 +53,9 @@ def lock_with_server(fd: int) -> bool:
         return False
     if sys.platform == "linux":
         try:
-            fcntl.fcntl(fd, _F_OFD_SETLK, _whole_file())  # of the open file as the other, so that on NFS both are one
+            fcntl.fcntl(
+                fd, _F_OFD_SETLK, _whole_file()
+            )  # of the open file as the other, so that on NFS both are one
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 fcntl.flock(fd, fcntl.LOCK_UN)
@@ -96,7 +98,11 @@ def holder(info: os.stat_result, *, strict: bool = False) -> str:
         return ""
     # `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2695819 0 EOF`; one that waits has `->` in the second column. The device of
     # a file on btrfs or an overlay is another one than stat(2) returns, so its inode has to do where nothing fits better.
-    rows = [row for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(f":{info.st_ino}")]
+    rows = [
+        row
+        for row in rows
+        if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(f":{info.st_ino}")
+    ]
     device = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}:{info.st_ino}"
     for row in sorted(rows, key=lambda row: row[5] != device)[:1]:
         return _process(row[4]) if int(row[4]) > 0 else Message("a process of another container")

@@ -12,11 +12,25 @@ from typing import NamedTuple, Optional, Tuple
 
 from patcher.message import Message
 
-ONE_WRITER = Message("let one machine alone apply and restore here; on NFS, mount it so that locks reach the server")
+ONE_WRITER = Message(
+    "let one machine alone apply and restore here; on NFS, mount it so that locks reach the server"
+)
 _TABLE = "/proc/self/mountinfo"
 _OWN_LOCKS = ("nolock", "local_lock=all", "localflock")
 """Options of nfs(5) and mount.lustre(8) with which no lock reaches the server."""
-_UNTRIED = {"9p", "afs", "beegfs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "gpfs", "lustre", "smb3", "virtiofs"}
+_UNTRIED = {
+    "9p",
+    "afs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "fuse.ceph",
+    "fuse.glusterfs",
+    "gpfs",
+    "lustre",
+    "smb3",
+    "virtiofs",
+}
 
 
 class Mount(NamedTuple):
@@ -49,7 +63,9 @@ def mount_of(path: str, table: str) -> Optional[Mount]:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         inside = f"{path}/".startswith(f"{point.rstrip('/')}/")
-        if inside and (mount is None or len(point) >= len(mount.point)):  # of two on one directory the later one is seen
+        if inside and (
+            mount is None or len(point) >= len(mount.point)
+        ):  # of two on one directory the later one is seen
             mount = Mount(point, kinds[0], tuple(fields[5].split(",") + kinds[2].split(",")))
     return mount
 
@@ -67,7 +83,11 @@ def own_locks(path: str, table: str) -> str:
     options = [option for option in _OWN_LOCKS if option in mount.options]
     if mount.kind != "fuse.sshfs" and not options:
         return ""
-    filesystem = Message("{kind} mounted with {options}", kind=mount.kind, options=options[0]) if options else "sshfs"
+    filesystem = (
+        Message("{kind} mounted with {options}", kind=mount.kind, options=options[0])
+        if options
+        else "sshfs"
+    )
     template = "{path} is on {which}: locks there hold on this machine alone: sitepatch on another machine does not wait"
     return Message(template, path=path, which=filesystem)
 

@@ -37,7 +37,9 @@ def open_output(path: Union[str, os.PathLike[str]]) -> Iterator[IO[bytes]]:
         return
     place = name.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    fd, part = tempfile.mkstemp(prefix=f".{place.name[:100]}.", suffix=".part", dir=str(place.parent))
+    fd, part = tempfile.mkstemp(
+        prefix=f".{place.name[:100]}.", suffix=".part", dir=str(place.parent)
+    )
     try:
         with os.fdopen(fd, "wb") as file:
             yield file

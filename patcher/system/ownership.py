@@ -31,9 +31,13 @@ def others_may_write(*paths: str, inside: bool = False) -> List[str]:
         inside: look at everything below them too.
     """
     users = trusted_users()
-    problems = [problem for place in _above(paths) for problem in _problem(place, users, sticky=True)]
+    problems = [
+        problem for place in _above(paths) for problem in _problem(place, users, sticky=True)
+    ]
     walked = [found for path in paths if inside for found in os.walk(path)]
-    below = [os.path.join(folder, name) for folder, *names in walked for kind in names for name in kind]
+    below = [
+        os.path.join(folder, name) for folder, *names in walked for kind in names for name in kind
+    ]
     for place in (*paths, *sorted(below)):
         for spelling in (place, os.path.realpath(place)) if os.path.islink(place) else (place,):
             problems += _problem(spelling, users)
@@ -57,8 +61,14 @@ def _above(paths: Iterable[str]) -> List[str]:
         if place not in places:
             places.add(place)
             waiting.append(os.path.dirname(place))
-            if os.path.islink(place):  # one step of it: a link in a directory of others may be in the middle
-                waiting.append(os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(place)), os.readlink(place))))
+            if os.path.islink(
+                place
+            ):  # one step of it: a link in a directory of others may be in the middle
+                waiting.append(
+                    os.path.normpath(
+                        os.path.join(os.path.realpath(os.path.dirname(place)), os.readlink(place))
+                    )
+                )
     return sorted(places.difference(starts))
 
 
@@ -69,11 +79,21 @@ def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[st
     except FileNotFoundError:
         return
     if info.st_uid not in users:
-        template = "{path}: belongs to user {owner}, who could change what user {uid} is about to use"
+        template = (
+            "{path}: belongs to user {owner}, who could change what user {uid} is about to use"
+        )
         yield Message(template, path=path, owner=info.st_uid, uid=os.geteuid())
-    mode = 0 if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX) else info.st_mode
-    shared = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid))
-    if shared and not os.statvfs(path).f_flag & os.ST_RDONLY:  # as a volume of Kubernetes is, whatever its mode
+    mode = (
+        0
+        if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX)
+        else info.st_mode
+    )
+    shared = mode & stat.S_IWOTH or (
+        mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid)
+    )
+    if (
+        shared and not os.statvfs(path).f_flag & os.ST_RDONLY
+    ):  # as a volume of Kubernetes is, whatever its mode
         who = "everybody" if mode & stat.S_IWOTH else Message("group {group}", group=info.st_gid)
         yield Message("{path}: others may write to it ({who})", path=path, who=who)
 
@@ -114,7 +134,9 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
     is_own = uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
     problem = ""
     if not is_own and not shared:
-        template = "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory"
+        template = (
+            "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory"
+        )
         problem = Message(template, uid=uid, os_uid=os.geteuid())
     elif mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not shared and gid != 0):
         problem = Message("others may write to it (mode {mode:o})", mode=mode)
@@ -123,5 +145,9 @@ def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) 
             "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
         )
         raise StoreError(
-            "{path}: {what}; nothing in it is trusted", "see who made it; {hint}", path=path, what=problem, hint=hint
+            "{path}: {what}; nothing in it is trusted",
+            "see who made it; {hint}",
+            path=path,
+            what=problem,
+            hint=hint,
         )

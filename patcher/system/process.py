@@ -18,7 +18,8 @@ _LOOK = 0.05  # seconds between two looks whether a silent process has ended
 _LINES = 12  # of a traceback or of output, the last ones
 # what changes imports, and what a launcher sets for its ranks: a lone import would wait for the others
 _LAUNCHED = (
-    "MASTER_ RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE NODE_RANK"
+    "MASTER_ RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE "
+    "GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE NODE_RANK"
 )
 _DROPPED = ("PYTHON", "SITEPATCH", "_SITEPATCH", "TORCHELASTIC_", *_LAUNCHED.split())
 
@@ -71,7 +72,11 @@ def run_process(
     finally:
         kill_group(child)
         child.stdout.close()
-    return Ended(child.returncode if inside else None, tail.decode("utf-8", "replace"), time.monotonic() - begun)
+    return Ended(
+        child.returncode if inside else None,
+        tail.decode("utf-8", "replace"),
+        time.monotonic() - begun,
+    )
 
 
 def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) -> Tuple[bytes, bool]:
@@ -107,7 +112,9 @@ def ending(code: int) -> str:
     """How a process ended, in words; `code` as of subprocess."""
     if code < 0:
         names = {int(number): number.name for number in signal.Signals}
-        return Message("the process was killed by {names_get}", names_get=names.get(-code, f"signal {-code}"))
+        return Message(
+            "the process was killed by {names_get}", names_get=names.get(-code, f"signal {-code}")
+        )
     return Message("the process ended with exit code {code}", code=code)
 
 
@@ -120,10 +127,16 @@ def relevant_lines(output: str, own_paths: Sequence[str]) -> str:
     head, *stacks = output.split(" (most recent call first):\n")
     for stack in reversed(stacks):
         calls = [line for line in stack.split("\n") if line.startswith("  File ")]
-        calls = [line for line in calls if not any(own_path in line for own_path in ("<frozen importlib", *own_paths))]
+        calls = [
+            line
+            for line in calls
+            if not any(own_path in line for own_path in ("<frozen importlib", *own_paths))
+        ]
         if calls:
             before = head.rpartition("\n")[0]
-            return joined("\n", [last_lines(before), Message("innermost call first:"), *calls[:_LINES]])
+            return joined(
+                "\n", [last_lines(before), Message("innermost call first:"), *calls[:_LINES]]
+            )
     return last_lines(output)
 
 

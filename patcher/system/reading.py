@@ -63,7 +63,9 @@ def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
         SitepatchError: it is no regular file, or a link that must not be followed.
     """
     path = path or name
-    _check(os.stat(name, dir_fd=dir_fd), path)  # before it is opened: that alone makes some devices act
+    _check(
+        os.stat(name, dir_fd=dir_fd), path
+    )  # before it is opened: that alone makes some devices act
     fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=dir_fd)
     try:
         info = os.fstat(fd)
@@ -72,9 +74,13 @@ def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
             link = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
             if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid(), info.st_uid):
                 problem = Message(
-                    "found a link, made by user {owner}, to a private file of user {info.st_uid}", owner=link.st_uid, info=info
+                    "found a link, made by user {owner}, to a private file of user {info.st_uid}",
+                    owner=link.st_uid,
+                    info=info,
                 )
-                raise SitepatchError.at(Location(path), problem, "put the file itself there, if it is meant to be read")
+                raise SitepatchError.at(
+                    Location(path), problem, "put the file itself there, if it is meant to be read"
+                )
     except BaseException:
         os.close(fd)
         raise
@@ -85,7 +91,9 @@ def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
     """Return the bytes of an open file and close it; SitepatchError with its `path` if they are more than `limit`."""
     try:
         size, data = os.fstat(fd).st_size, b""
-        piece = os.read(fd, size + 1) if size <= limit else b""  # Python sets aside as much memory as it is asked to read
+        piece = (
+            os.read(fd, size + 1) if size <= limit else b""
+        )  # Python sets aside as much memory as it is asked to read
         while piece and len(data) <= limit:
             data += piece
             # nothing, but where it grew or is one of /proc, whose size is 0
@@ -104,7 +112,10 @@ def check_size(path: str, size: int, limit: int) -> None:
     """
     if size > limit:
         raise SitepatchError.at(
-            Location(path), "found {size:,} bytes or more, expected at most {limit:,}", size=size, limit=limit
+            Location(path),
+            "found {size:,} bytes or more, expected at most {limit:,}",
+            size=size,
+            limit=limit,
         )
 
 
@@ -121,7 +132,9 @@ def is_inside(path: Union[str, os.PathLike[str]], folder: Union[str, os.PathLike
 
 def patchset_digest(files: Mapping[str, str]) -> str:
     """The sha256 (hex) over the sorted names and texts of the files of a patchset."""
-    return files_digest((name.encode("utf-8"), content.encode("utf-8")) for name, content in sorted(files.items()))
+    return files_digest(
+        (name.encode("utf-8"), content.encode("utf-8")) for name, content in sorted(files.items())
+    )
 
 
 def files_digest(files: Iterable[Tuple[bytes, bytes]]) -> str:

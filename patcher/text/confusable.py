@@ -12,7 +12,12 @@ from patcher.text.listed import listed
 if TYPE_CHECKING:
     from patcher.model import Patchset
 
-_HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # controls, format characters (bidi, zero width), line and paragraph separators
+_HIDDEN = (
+    "Cc",
+    "Cf",
+    "Zl",
+    "Zp",
+)  # controls, format characters (bidi, zero width), line and paragraph separators
 _STRING = r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2"""
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 _MEANT = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2013\u2014\u2212", "''\"\"----"))
@@ -22,7 +27,11 @@ def typeset(char: str) -> str:
     """What a character is that a web page, a mail or an input method puts where code has an ASCII one, and what was meant."""
     meant = _MEANT.get(char, unicodedata.normalize("NFKC", char))
     name = f"U+{ord(char):04X} ({unicodedata.name(char, '?').lower()})"
-    return Message("{name}, expected `{meant}`" if meant.isascii() else "{name}, which is no code", name=name, meant=meant)
+    return Message(
+        "{name}, expected `{meant}`" if meant.isascii() else "{name}, which is no code",
+        name=name,
+        meant=meant,
+    )
 
 
 def look_alike(name: str) -> str:
@@ -35,9 +44,15 @@ def look_alike(name: str) -> str:
     same = unicodedata.normalize("NFKC", name)
     if same != name:
         return Message("Python reads it as {same}", same=same)
-    scripts = sorted({unicodedata.name(char, "").split(" ")[0] for char in name}.intersection(_SCRIPTS))
+    scripts = sorted(
+        {unicodedata.name(char, "").split(" ")[0] for char in name}.intersection(_SCRIPTS)
+    )
     template = "it mixes {scripts} letters"
-    return Message(template, scripts=listed([script.capitalize() for script in scripts])) if len(scripts) > 1 else ""
+    return (
+        Message(template, scripts=listed([script.capitalize() for script in scripts]))
+        if len(scripts) > 1
+        else ""
+    )
 
 
 def remarks(patchset: Patchset) -> List[str]:
@@ -48,7 +63,10 @@ def remarks(patchset: Patchset) -> List[str]:
             lines = list(enumerate(content.split("\n"), 1))
             added = [(number, line[1:]) for number, line in lines if line[:1] == "+"]
             matched = "\n".join(line for _, line in lines if line[:1] in ("-", " "))
-            placeholders = {*re.findall(r"\$([A-Z][A-Z0-9_]*)\b", matched), *(option.name for option in patchset.options)}
+            placeholders = {
+                *re.findall(r"\$([A-Z][A-Z0-9_]*)\b", matched),
+                *(option.name for option in patchset.options),
+            }
             where = f"{patchset.name}/{name}"
             sentences += [*_pointed(where, iter(added)), *_left(where, added, placeholders)]
     return sentences
@@ -60,7 +78,11 @@ def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> Li
     for number, line in lines:
         for prefix, _, string in re.findall(_STRING, line) if "$" in line else ():
             plain = re.sub(r"\{[^{}]*\}", "", string) if "f" in prefix.lower() else string
-            names = [name for name in dict.fromkeys(re.findall(r"\$(\w+)", plain)) if name in placeholders]
+            names = [
+                name
+                for name in dict.fromkeys(re.findall(r"\$(\w+)", plain))
+                if name in placeholders
+            ]
             template = (
                 "{path}:{number}: ${name} is inside a string and stays as it is written: "
                 "put it in the braces of an f-string"

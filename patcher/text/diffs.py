@@ -38,7 +38,9 @@ class FileDiff(NamedTuple):
         return tuple(line for line in self.text.split(b"\n")[2:] if not line.startswith(b"@@"))
 
 
-def diff_texts(site: str, path: str, before: Optional[bytes], after: bytes, patchsets: Iterable[str] = ()) -> FileDiff:
+def diff_texts(
+    site: str, path: str, before: Optional[bytes], after: bytes, patchsets: Iterable[str] = ()
+) -> FileDiff:
     """The difference between two texts of a file; `text` is b"" where they are the same.
 
     `before` is None for a file that is not there. Only LF ends a line, as it does for git and patch: a lone CR and the CR of
@@ -48,13 +50,17 @@ def diff_texts(site: str, path: str, before: Optional[bytes], after: bytes, patc
     edits = line_edits(old, new) if before != after else []
     out: List[bytes] = []
     if edits:
-        name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")  # ends a name with spaces
+        name = path.encode("utf-8", "surrogateescape") + (
+            b"\t" if " " in path else b""
+        )  # ends a name with spaces
         out = [b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
     for group in grouped(edits, 2 * CONTEXT):
         out += _hunk(old, new, group)
     added, removed = sum(j2 - j1 for _, _, j1, j2 in edits), sum(i2 - i1 for i1, i2, _, _ in edits)
     hashes = "" if before is None else sha256(before).hexdigest(), sha256(after).hexdigest()
-    return FileDiff(site, path, tuple(patchsets), *hashes, added, removed, b"".join(out), before or b"", after)
+    return FileDiff(
+        site, path, tuple(patchsets), *hashes, added, removed, b"".join(out), before or b"", after
+    )
 
 
 def _lines(data: bytes) -> List[bytes]:
@@ -74,7 +80,9 @@ def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[LineEdit])
         out += [b"+" + line for line in new[j1:j2]]
         at = i2
     out += [b" " + line for line in old[at:end]]
-    return [line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in out]
+    return [
+        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in out
+    ]
 
 
 def _range(start: int, end: int) -> str:
@@ -89,8 +97,19 @@ def plan_diffs(plan: Plan) -> List[FileDiff]:
     diffs = []
     for file in plan.files:
         if file.before != file.after:
-            names, receipt = [step.patchset for step in file.steps], file.change.receipt if file.change else None
-            release = release_name(receipt.package, receipt.distribution, receipt.version) if receipt else ""
+            names, receipt = (
+                [step.patchset for step in file.steps],
+                file.change.receipt if file.change else None,
+            )
+            release = (
+                release_name(receipt.package, receipt.distribution, receipt.version)
+                if receipt
+                else ""
+            )
             before = None if file.change and not file.change.old else file.before
-            diffs.append(diff_texts(file.site, file.path, before, file.after, names)._replace(release=release))
+            diffs.append(
+                diff_texts(file.site, file.path, before, file.after, names)._replace(
+                    release=release
+                )
+            )
     return diffs

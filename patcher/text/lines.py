@@ -6,7 +6,9 @@ from typing import Hashable, List, Sequence, Tuple, TypeVar
 
 _T = TypeVar("_T", bound=Hashable)
 LineEdit = Tuple[int, int, int, int]
-_JUNK_LIMIT = 5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
+_JUNK_LIMIT = (
+    5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
+)
 
 
 def line_edits(old: Sequence[_T], new: Sequence[_T]) -> List[LineEdit]:
@@ -19,7 +21,11 @@ def line_edits(old: Sequence[_T], new: Sequence[_T]) -> List[LineEdit]:
     head, tail = common_ends(old, new)
     middle, changed = old[head : len(old) - tail], new[head : len(new) - tail]
     matcher = SequenceMatcher(None, middle, changed, autojunk=len(middle) > _JUNK_LIMIT)
-    return [(i1 + head, i2 + head, j1 + head, j2 + head) for kind, i1, i2, j1, j2 in matcher.get_opcodes() if kind != "equal"]
+    return [
+        (i1 + head, i2 + head, j1 + head, j2 + head)
+        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
+        if kind != "equal"
+    ]
 
 
 def grouped(edits: Sequence[LineEdit], near: int) -> List[List[LineEdit]]:

@@ -44,7 +44,11 @@ def listed(words: Sequence[str], joint: str = "and") -> str:
 def shortened(words: Sequence[str], most: int) -> str:
     """The first words, and how many more there are: `a, b and 3 more`."""
     names = joined(", ", words[:most])
-    return Message("{names} and {number} more", names=names, number=len(words) - most) if len(words) > most else names
+    return (
+        Message("{names} and {number} more", names=names, number=len(words) - most)
+        if len(words) > most
+        else names
+    )
 
 
 def number_ranges(numbers: Iterable[int]) -> str:
@@ -58,7 +62,9 @@ def number_ranges(numbers: Iterable[int]) -> str:
 
 def ranks(numbers: Sequence[int]) -> str:
     """`rank 1`, or `ranks 0-3,7`."""
-    return Message("rank {number}" if len(numbers) == 1 else "ranks {number}", number=number_ranges(numbers))
+    return Message(
+        "rank {number}" if len(numbers) == 1 else "ranks {number}", number=number_ranges(numbers)
+    )
 
 
 def nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> List[str]:

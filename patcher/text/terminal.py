@@ -23,7 +23,9 @@ def printable(text: str) -> str:
     """
     if isinstance(text, Styled) or text.isprintable():
         return text
-    return "".join(char if char.isprintable() or char == "\t" else _picture(ord(char)) for char in text)
+    return "".join(
+        char if char.isprintable() or char == "\t" else _picture(ord(char)) for char in text
+    )
 
 
 def printable_bytes(line: bytes) -> str:
@@ -34,7 +36,13 @@ def printable_bytes(line: bytes) -> str:
 def _picture(code: int) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"<U+{code:04X}>"
+    return (
+        "␡"
+        if code == 0x7F
+        else f"\\x{code - 0xDC00:02x}"
+        if 0xDC80 <= code <= 0xDCFF
+        else f"<U+{code:04X}>"
+    )
 
 
 def join_styled(*parts: str) -> Styled:

@@ -12,7 +12,9 @@ from patcher.text.terminal import Styled, printable
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 
 
-def annotation(kind: str, title: str, message: str, file: Union[str, Path] = "", line: int = 0) -> Styled:
+def annotation(
+    kind: str, title: str, message: str, file: Union[str, Path] = "", line: int = 0
+) -> Styled:
     """One line that the runner turns into an annotation.
 
     Args:
@@ -24,7 +26,11 @@ def annotation(kind: str, title: str, message: str, file: Union[str, Path] = "",
     """
     named = _in_repository(file) if file else ""
     place = {"file": named, "line": str(line or "")} if named else {}
-    properties = ",".join(f"{key}={_escaped(value, ':', ',')}" for key, value in {**place, "title": title}.items() if value)
+    properties = ",".join(
+        f"{key}={_escaped(value, ':', ',')}"
+        for key, value in {**place, "title": title}.items()
+        if value
+    )
     return Styled(f"::{kind} {properties}::{_escaped(message)}")
 
 
@@ -38,7 +44,10 @@ def _in_repository(file: Union[str, Path]) -> str:
     """The path of a file from the root of the repository on, "" for one outside of it, or installed in it."""
     root = Path(os.environ.get("GITHUB_WORKSPACE") or ".").resolve()
     path = Path(file).resolve()
-    inside = path.parts[: len(root.parts)] == root.parts and not {"site-packages", "dist-packages"} & set(path.parts)
+    inside = path.parts[: len(root.parts)] == root.parts and not {
+        "site-packages",
+        "dist-packages",
+    } & set(path.parts)
     return path.relative_to(root).as_posix() if inside else ""
 
 

@@ -14,7 +14,13 @@ from patcher.planner.survey import make_plan
 from patcher.text.listed import Texts
 from patcher.verbs.change import carry_out, verify_settings
 from patcher.verbs.console import Console
-from patcher.verbs.options import common_options, complete_names, patient, settings_option, writing_options
+from patcher.verbs.options import (
+    common_options,
+    complete_names,
+    patient,
+    settings_option,
+    writing_options,
+)
 from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import report_outcome, show_applied, show_plan
 from patcher.verify import IMPORT
@@ -45,7 +51,9 @@ def apply(
         SitepatchError: what keeps it from making a plan or from writing.
     """
     requested, notes = choose(names, settings, place.patch_dirs, trusted=True)
-    outcome = apply_requested(requested, notes, place=place, verify=verify, dry_run=dry_run, force=force, events=events)
+    outcome = apply_requested(
+        requested, notes, place=place, verify=verify, dry_run=dry_run, force=force, events=events
+    )
     if not outcome.written:
         return outcome
     from patcher.hook.installed import hooks_against  # not for a repeated apply
@@ -65,7 +73,9 @@ def apply_requested(
 ) -> Outcome:
     """Apply patchsets that are loaded already, with these remarks; see `apply`."""
     env = place.environment()
-    verification = verify_settings(place, env, verify, [item.patchset for item in requested], events)
+    verification = verify_settings(
+        place, env, verify, [item.patchset for item in requested], events
+    )
     names = tuple(item.patchset.name for item in requested)
     events.started(env, requested)
 
@@ -77,16 +87,28 @@ def apply_requested(
     return carry_out(look, env, verification, events, dry_run=dry_run)
 
 
-@click.command("apply", epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run")
+@click.command(
+    "apply", epilog="\b\nExample:\n  sitepatch apply mmengine-ddp-debug --set params=10 --dry-run"
+)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
 @settings_option
-@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
-@click.option("--restore", "back", is_flag=True, help="Restore the files, as the command restore does.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all."
+)
+@click.option(
+    "--restore", "back", is_flag=True, help="Restore the files, as the command restore does."
+)
 @writing_options
 @common_options()
 @patient
 def command(
-    console: Console, names: Tuple[str, ...], settings: Tuple[str, ...], dry_run: bool, back: bool, force: bool, verify: str
+    console: Console,
+    names: Tuple[str, ...],
+    settings: Tuple[str, ...],
+    dry_run: bool,
+    back: bool,
+    force: bool,
+    verify: str,
 ) -> int:
     """Apply patchsets, all of them or none.
 
@@ -105,9 +127,23 @@ def command(
 
 
 def report_applied(
-    console: Console, names: Texts, settings: Texts, verify: str, *, dry_run: bool = False, force: bool = False
+    console: Console,
+    names: Texts,
+    settings: Texts,
+    verify: str,
+    *,
+    dry_run: bool = False,
+    force: bool = False,
 ) -> int:
     """Apply, and report it."""
     console.on_plan = show_plan
-    outcome = apply(names, settings, place=console.place, verify=verify, dry_run=dry_run, force=force, events=console)
+    outcome = apply(
+        names,
+        settings,
+        place=console.place,
+        verify=verify,
+        dry_run=dry_run,
+        force=force,
+        events=console,
+    )
     return report_outcome(console, outcome, show_applied)

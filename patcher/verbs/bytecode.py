@@ -26,7 +26,10 @@ def is_stale(source: Path, bytecode: Path, level: int) -> bool:
     if flags == 0 and [int.from_bytes(cached[at : at + 4], "little") for at in (8, 12)] != stamp:
         return False
     try:
-        return bool(marshal.loads(cached[16:]) != compile(data, str(source), "exec", dont_inherit=True, optimize=level))
+        return bool(
+            marshal.loads(cached[16:])
+            != compile(data, str(source), "exec", dont_inherit=True, optimize=level)
+        )
     except Exception:  # marshal raises anything: what cannot be read is not of this source
         return True
 
@@ -40,5 +43,7 @@ def stale_files(source: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    pairs = [(source, bytecode) for source in json.load(sys.stdin) for bytecode in stale_files(source)]
+    pairs = [
+        (source, bytecode) for source in json.load(sys.stdin) for bytecode in stale_files(source)
+    ]
     sys.stdout.write("\n" + json.dumps(pairs))

@@ -5,14 +5,33 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Container,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import click
 
 from patcher.author.changed import find_changed
 from patcher.author.copies import copied
 from patcher.author.draft import Draft, DraftFile, LeftOut
-from patcher.author.folder import Head, keep_beside, named_folder, output_folder, patchset_files, write_folder
+from patcher.author.folder import (
+    Head,
+    keep_beside,
+    named_folder,
+    output_folder,
+    patchset_files,
+    write_folder,
+)
 from patcher.author.pristine import EditedFile, find_originals
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import HandEdit, HandEdits, Wanted
@@ -101,7 +120,9 @@ class CaptureOutcome(NamedTuple):
 
     def difference(self, edited: EditedFile) -> str:
         """How the layout of a file differs from what was edited, "" where it does not."""
-        return next((file.difference for file in self.draft.files if edited.file.path in file.paths), "")
+        return next(
+            (file.difference for file in self.draft.files if edited.file.path in file.paths), ""
+        )
 
 
 def capture(
@@ -159,11 +180,19 @@ def capture(
     releases, unread = further_releases(one_or_more(also), outcome.packages, events)
     outcome = outcome._replace(notes=(*outcome.notes, *unread))
     edited_keys = {edited.key for edited in files}
-    outcome, texts = _revised(outcome, old, edited_keys, releases) if old else _drafted(outcome, folder, releases)
-    outcome = outcome._replace(draft=_with_new(outcome.draft, [path for path in new if not old or path not in old.added]))
+    outcome, texts = (
+        _revised(outcome, old, edited_keys, releases)
+        if old
+        else _drafted(outcome, folder, releases)
+    )
+    outcome = outcome._replace(
+        draft=_with_new(outcome.draft, [path for path in new if not old or path not in old.added])
+    )
     if not (texts or (old and not outcome.gone)) or not (outcome.draft.complete or partial):
         return outcome
-    patchset = load_patchset(folder, PatchsetSource(str(folder)), {**old.files, **texts} if old else texts)
+    patchset = load_patchset(
+        folder, PatchsetSource(str(folder)), {**old.files, **texts} if old else texts
+    )
     options = old.requested.options if old else resolve_options(patchset, {})
     outcome = _planned(outcome, Requested(patchset, options))
     if outcome.plan.failed:
@@ -173,22 +202,33 @@ def capture(
         keep_beside(folder, texts)
     patchset = write_folder(folder, texts, replace=bool(old)) if texts else patchset
     remarks = tuple(_remarks(outcome, patchset, folder)) if old and texts else ()
-    return outcome._replace(folder=folder, requested=Requested(patchset, options), notes=(*outcome.notes, *remarks))
+    return outcome._replace(
+        folder=folder, requested=Requested(patchset, options), notes=(*outcome.notes, *remarks)
+    )
 
 
-def _drafted(outcome: CaptureOutcome, folder: Path, releases: Sequence[Release]) -> Tuple[CaptureOutcome, Dict[str, str]]:
+def _drafted(
+    outcome: CaptureOutcome, folder: Path, releases: Sequence[Release]
+) -> Tuple[CaptureOutcome, Dict[str, str]]:
     """The outcome with its hunks and what they do to the further releases; and the texts of the folder, {} without a hunk."""
     from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.verbs.proving import prove
 
-    draft = generalise([edited.edit for edited in outcome.files], [release.texts for release in releases])
+    draft = generalise(
+        [edited.edit for edited in outcome.files], [release.texts for release in releases]
+    )
     outcome = outcome._replace(draft=draft)
     written = {path for file in draft.files if file.hunks for path in file.paths}
-    kept = outcome._replace(files=tuple(edited for edited in outcome.files if edited.file.path in written))
+    kept = outcome._replace(
+        files=tuple(edited for edited in outcome.files if edited.file.path in written)
+    )
     if not kept.files:
         return outcome, {}
     named = shortened([edited.file.path for edited in kept.files], 2)
-    origin = Message("Captured from {releases}.", releases=", ".join(dict.fromkeys(item.file.release for item in kept.files)))
+    origin = Message(
+        "Captured from {releases}.",
+        releases=", ".join(dict.fromkeys(item.file.release for item in kept.files)),
+    )
     head = Head(outcome.name, Message("Edits made by hand in {named}", named=named), origin)
     proof = prove(
         folder,
@@ -201,7 +241,10 @@ def _drafted(outcome: CaptureOutcome, folder: Path, releases: Sequence[Release])
 
 
 def _revised(
-    outcome: CaptureOutcome, old: WrittenPatchset, keys: Container[Tuple[str, str]], releases: Sequence[Release]
+    outcome: CaptureOutcome,
+    old: WrittenPatchset,
+    keys: Container[Tuple[str, str]],
+    releases: Sequence[Release],
 ) -> Tuple[CaptureOutcome, Dict[str, str]]:
     """The outcome with the new hunks and what becomes of further releases; and the texts that change, {} for none.
 
@@ -210,13 +253,21 @@ def _revised(
     from patcher.verbs.releases.against import try_release  # with the engine
     from patcher.verbs.releases.outcome import compared
 
-    edits = [edited for edited in outcome.files if edited.key in keys or edited.before.data != edited.file.data]
+    edits = [
+        edited
+        for edited in outcome.files
+        if edited.key in keys or edited.before.data != edited.file.data
+    ]
     draft, gone, texts = old.revision(edits, [release.texts for release in releases])
     outcome = outcome._replace(draft=draft, gone=gone)
     if not texts and outcome.copy and draft.complete:
-        raise SitepatchError("{folder}: nothing was edited", "save the file in the editor", folder=outcome.copy)
+        raise SitepatchError(
+            "{folder}: nothing was edited", "save the file in the editor", folder=outcome.copy
+        )
     loose = load_patchset(old.folder, old.requested.patchset.source, {**old.files, **texts})
-    loose = loose._replace(variants=tuple(variant._replace(versions="") for variant in loose.variants))
+    loose = loose._replace(
+        variants=tuple(variant._replace(versions="") for variant in loose.variants)
+    )
     requested = Requested(loose, old.requested.options)
     home = _diffs(outcome.files)
     tried = tuple(compared(try_release(requested, release.located), home) for release in releases)
@@ -228,7 +279,10 @@ def _planned(outcome: CaptureOutcome, requested: Requested) -> CaptureOutcome:
     edits = None if outcome.copy else _hand_edits(outcome.files)
     plan = make_plan(outcome.env, Wanted((requested,), force=edits is not None, edits=edits))
     results = {(file.site, file.path): file.after for file in plan.files}
-    files = (edited._replace(made=results.get(edited.key, edited.before.data)) for edited in outcome.files)
+    files = (
+        edited._replace(made=results.get(edited.key, edited.before.data))
+        for edited in outcome.files
+    )
     return outcome._replace(files=tuple(files), plan=plan)
 
 
@@ -242,14 +296,22 @@ def _remarks(outcome: CaptureOutcome, patchset: Patchset, folder: Path) -> Itera
             template = "{package} {versions} stays its range, and only {releases} was tried; all of it with: {how}"
             words = Message("sitepatch check {name} --against all{here}", name=outcome.name)
             yield Message(
-                template, package=variant.package, versions=variant.versions, releases=listed(list(releases), "or"), how=words
+                template,
+                package=variant.package,
+                versions=variant.versions,
+                releases=listed(list(releases), "or"),
+                how=words,
             )
     for result in run_cases(patchset, folder):
         if result.problem:
-            yield Message("{file}: {problem}; mend the case", file=result.case.origin, problem=result.problem)
+            yield Message(
+                "{file}: {problem}; mend the case", file=result.case.origin, problem=result.problem
+            )
 
 
-def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT, events: Events = SILENT) -> Outcome:
+def adopt(
+    captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT, events: Events = SILENT
+) -> Outcome:
     """Apply a captured patchset in place of the edits, which are tracked from then on.
 
     Pristine copies, receipts and files are written in one commit. Where the patchset does not make an edited file byte for
@@ -277,7 +339,10 @@ def adopt(captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT
         try:
             _check_unchanged(captured)
         except SitepatchError as error:
-            hint = Message("{folder} holds what was captured before: remove it, then run this again", folder=captured.folder)
+            hint = Message(
+                "{folder} holds what was captured before: remove it, then run this again",
+                folder=captured.folder,
+            )
             raise StoreError(error.message, hint) from error
         plan = make_plan(env, Wanted((requested,), force=True, edits=edits))
         return Outcome(place._replace(patch_dirs=dirs), env, plan, (name,), (requested,))
@@ -297,9 +362,17 @@ def _hand_edits(files: Sequence[EditedFile]) -> HandEdits:
 def _with_new(draft: Draft, new: Sequence[str]) -> Draft:
     """The draft, and what it lacks of the files that are new: those that its hunks import."""
     why, hunks = Message("new, and imported: `+++ PATH` in the .spatch adds a file"), draft.spatch()
-    names = {path: path.replace("/__init__.py", "").rpartition("/")[2].replace(".py", "") for path in new}
-    imported = [path for path, name in names.items() if re.search(rf"(?m)^\+\s*(from|import) .*\b{re.escape(name)}\b", hunks)]
-    return Draft((*draft.files, *(DraftFile((path,), (), (LeftOut(path, 0, "", why),)) for path in imported)))
+    names = {
+        path: path.replace("/__init__.py", "").rpartition("/")[2].replace(".py", "") for path in new
+    }
+    imported = [
+        path
+        for path, name in names.items()
+        if re.search(rf"(?m)^\+\s*(from|import) .*\b{re.escape(name)}\b", hunks)
+    ]
+    return Draft(
+        (*draft.files, *(DraftFile((path,), (), (LeftOut(path, 0, "", why),)) for path in imported))
+    )
 
 
 def _edited(
@@ -309,7 +382,11 @@ def _edited(
     unproven = bool(words and pristine)
     search = settled(env, lambda: find_changed(env, words, events.progress, unproven=unproven))
     texts = find_originals(search.files, pristine, events.note)
-    files = [EditedFile(file, original) for file, original in zip(search.files, texts) if file.data != original.data]
+    files = [
+        EditedFile(file, original)
+        for file, original in zip(search.files, texts)
+        if file.data != original.data
+    ]
     if not files:
         problem = Message(
             "nothing was edited: {files}, each as it was installed or as a patchset made it",
@@ -317,8 +394,12 @@ def _edited(
         )
         hint = Message("to edit a copy: sitepatch edit PACKAGE --name NAME{env}")
         raise SitepatchError(joined("\n", [problem, *search.notes]), hint)
-    notes: List[str] = [Message("{one.file.path}: compared with {one.before.where}", one=edited) for edited in files]
-    for path, before in ((edited.file.path, edited.before) for edited in files if not edited.before.proven):
+    notes: List[str] = [
+        Message("{one.file.path}: compared with {one.before.where}", one=edited) for edited in files
+    ]
+    for path, before in (
+        (edited.file.path, edited.before) for edited in files if not edited.before.proven
+    ):
         doubt = "nothing proves that {place} is what was installed (its sha256 is not in RECORD)"
         notes.append(Message("{path}: {what}", path=path, what=Message(doubt, place=before.where)))
     return files, [*notes, *search.notes], search.new
@@ -329,7 +410,10 @@ def _check_apart(files: Sequence[EditedFile]) -> None:
     twice = sorted({path for path in paths if paths.count(path) > 1})
     if twice:
         sites = listed(list(dict.fromkeys(edited.file.site for edited in files)))
-        template, hint = "{name}: edited in {sites}; Python imports the first", Message("name one with --target")
+        template, hint = (
+            "{name}: edited in {sites}; Python imports the first",
+            Message("name one with --target"),
+        )
         raise SitepatchError(template, hint, name=", ".join(twice), sites=sites)
 
 
@@ -338,7 +422,9 @@ def _check_unchanged(outcome: CaptureOutcome) -> None:
         home = outcome.copy or file.site
         if read_installed(home, file.path) != file.data:
             hint = Message("run this again when that is finished")
-            raise SitepatchError("{where}: was edited again while it was captured", hint, where=Path(home, file.path))
+            raise SitepatchError(
+                "{where}: was edited again while it was captured", hint, where=Path(home, file.path)
+            )
 
 
 @click.command(
@@ -350,10 +436,28 @@ def _check_unchanged(outcome: CaptureOutcome) -> None:
 @click.option("--name", metavar="NAME", required=True, help="The name of the patchset.")
 @output_option
 @also_option
-@click.option("--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset.")
-@click.option("--pristine", metavar="FILE|WHEEL|DIR", default="", help="What was installed, where nothing else gives it.")
-@click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that edit --no-editor made.")
-@click.option("--adopt", "adopting", is_flag=True, help="Put the files back and apply the patchset in the place of the edit.")
+@click.option(
+    "--partial", is_flag=True, help="Also where a part of the edit cannot be put into a patchset."
+)
+@click.option(
+    "--pristine",
+    metavar="FILE|WHEEL|DIR",
+    default="",
+    help="What was installed, where nothing else gives it.",
+)
+@click.option(
+    "--from",
+    "copy",
+    metavar="DIR",
+    default="",
+    help="The directory of copies that edit --no-editor made.",
+)
+@click.option(
+    "--adopt",
+    "adopting",
+    is_flag=True,
+    help="Put the files back and apply the patchset in the place of the edit.",
+)
 @verify_option()
 @common_options()
 @patient
@@ -379,8 +483,12 @@ def command(
     are written, new ones are added, and its version is raised. The text before that is kept as FILE~ unless git has it.
     """
     if copy and (words or pristine or adopting):
-        raise UsageError("--from: found packages, files, --pristine or --adopt too", "it takes the copies alone")
-    outcome = capture(words, place=console.place, pristine=pristine, copy=copy, events=console, **options)
+        raise UsageError(
+            "--from: found packages, files, --pristine or --adopt too", "it takes the copies alone"
+        )
+    outcome = capture(
+        words, place=console.place, pristine=pristine, copy=copy, events=console, **options
+    )
     if copy:
         return report_copies(console, outcome)
     _show(console, outcome)
@@ -411,14 +519,18 @@ def _show(console: Console, outcome: CaptureOutcome) -> None:
     console.notes(outcome.notes)
     show_diffs(console, _diffs(outcome.files))
     show_hunks(console, draft)
-    console.rows([*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)])
+    console.rows(
+        [*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)]
+    )
     show_unlike(console, outcome.releases)
     if folder is None:
         is_partial = not draft.complete and any(file.hunks for file in draft.files)
         advice = Message("; --partial makes one of the rest") if is_partial else ""
         console.note("no patchset was written{more}", "stopped", more=advice)
         return
-    for path, edited in ((edited.file.path, edited) for edited in outcome.files if edited.made != edited.file.data):
+    for path, edited in (
+        (edited.file.path, edited) for edited in outcome.files if edited.made != edited.file.data
+    ):
         template = "{path}: the patchset does not make it byte for byte as it was edited: {what}"
         console.note(template, path=path, what=outcome.difference(edited) or Message("see below"))
         show_diffs(console, [diff_texts("", path, edited.file.data, edited.made)])

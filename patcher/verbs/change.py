@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 
 def carry_out(
-    look: Callable[[], Outcome], env: Environment, settings: Optional[VerifySettings], events: Events, *, dry_run: bool = False
+    look: Callable[[], Outcome],
+    env: Environment,
+    settings: Optional[VerifySettings],
+    events: Events,
+    *,
+    dry_run: bool = False,
 ) -> Outcome:
     """Look, lock, look again, verify, commit.
 
@@ -42,7 +47,11 @@ def carry_out(
     """
     if dry_run:
         note_interrupted(env, events)
-    recovered = [] if dry_run else _told_recovered({store.site: recover(store.site) for store in stores(env)}, events)
+    recovered = (
+        []
+        if dry_run
+        else _told_recovered({store.site: recover(store.site) for store in stores(env)}, events)
+    )
     first_look = settled(env, look) if dry_run else quiet(env, look)
     sites = _sites(first_look) if first_look else {store.site for store in stores(env)}
     if first_look and (dry_run or not sites):
@@ -60,7 +69,9 @@ def carry_out(
             if run.holds(_sites(outcome)):
                 return _write(run, outcome, settings, events)
         sites.update(_sites(outcome))
-        raise OutdatedError("other processes keep changing this environment", "run this again when they have ended")
+        raise OutdatedError(
+            "other processes keep changing this environment", "run this again when they have ended"
+        )
 
     return retry(change, events.note)
 
@@ -78,7 +89,9 @@ def _sites(outcome: Outcome) -> Set[str]:
     return set() if outcome.plan.failed else {file.site for file in outcome.changed}
 
 
-def _write(run: Transaction, outcome: Outcome, settings: Optional[VerifySettings], events: Events) -> Outcome:
+def _write(
+    run: Transaction, outcome: Outcome, settings: Optional[VerifySettings], events: Events
+) -> Outcome:
     """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
     outcome = outcome._replace(plan=_noted(outcome.plan))
     events.planned(outcome)
@@ -86,7 +99,9 @@ def _write(run: Transaction, outcome: Outcome, settings: Optional[VerifySettings
     if outcome.plan.failed or not changed:
         return outcome
     applied = {step.patchset for file in changed for step in file.steps}
-    outcome = outcome._replace(patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets)
+    outcome = outcome._replace(
+        patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets
+    )
     outcome = outcome._replace(verified=_verified(outcome, settings) if settings else None)
     if outcome.verified and outcome.verified.failed:
         return outcome
@@ -96,10 +111,14 @@ def _write(run: Transaction, outcome: Outcome, settings: Optional[VerifySettings
     for file in changed:
         changes.setdefault(file.site, []).extend([file.change] if file.change else [])
     run.commit(changes, {patchset.digest: patchset.files for patchset in _patchsets(outcome)})
-    for site, path, data in ((file.site, file.path, file.change.aside) for file in changed if file.change):
+    for site, path, data in (
+        (file.site, file.path, file.change.aside) for file in changed if file.change
+    ):
         if data:
             copy = f"{site}/{edited_copy(path, data)}"
-            events.note(Message("the edited {path} is kept as {copy}", path=path, copy=copy), "kept")
+            events.note(
+                Message("the edited {path} is kept as {copy}", path=path, copy=copy), "kept"
+            )
     events.reached(FINISHED)
     return outcome._replace(written=True)
 
@@ -107,17 +126,23 @@ def _write(run: Transaction, outcome: Outcome, settings: Optional[VerifySettings
 def _verified(outcome: Outcome, settings: VerifySettings) -> Optional[Verified]:
     """What came of verifying the planned texts; None where no text is new."""
     texts = [
-        file for file in outcome.changed if file.change and not file.change.forget and (file.change.old or file.change.data)
+        file
+        for file in outcome.changed
+        if file.change and not file.change.forget and (file.change.old or file.change.data)
     ]
     if not texts:
         return None
-    from patcher.verify.run import verify_files  # with subprocess: only where something is to be written
+    from patcher.verify.run import (
+        verify_files,
+    )  # with subprocess: only where something is to be written
 
     try:
         with stoppable():
             return verify_files(texts, _patchsets(outcome), settings)
     except OSError as error:
-        problem = Message("it could not be verified ({error}), and nothing was written", error=error)
+        problem = Message(
+            "it could not be verified ({error}), and nothing was written", error=error
+        )
         raise SitepatchError(problem, "see --verify none") from error
 
 
@@ -129,7 +154,9 @@ def _noted(plan: Plan) -> Plan:
     from patcher.system import mounts  # not for a repeated apply
 
     table = mounts.read_table()
-    return plan._replace(notes=(*plan.notes, *filter(None, (mounts.own_locks(site, table) for site in sites))))
+    return plan._replace(
+        notes=(*plan.notes, *filter(None, (mounts.own_locks(site, table) for site in sites)))
+    )
 
 
 def _patchsets(outcome: Outcome) -> List[Patchset]:
@@ -152,7 +179,10 @@ def verify_settings(
     alone = place.target is not None and place.python is None
     if verification == PROBE:
         if alone:
-            raise UsageError("--verify probe and --target: found no interpreter to run a probe in", "name it with --python")
+            raise UsageError(
+                "--verify probe and --target: found no interpreter to run a probe in",
+                "name it with --python",
+            )
         check_probes(patchsets, place.patch_dirs)
         for patchset in patchsets:
             if not patchset.verify.probe:
@@ -169,7 +199,9 @@ def verify_settings(
     why = Message("an image is not run") if env.root else no_python
     reason = why if alone and verification != COMPILE else ""
     limit = seconds_of("SITEPATCH_VERIFY_TIMEOUT", 120)
-    return VerifySettings(env, limit, verification, place.target is not None, reason, events.progress)
+    return VerifySettings(
+        env, limit, verification, place.target is not None, reason, events.progress
+    )
 
 
 def note_interrupted(env: Environment, events: Events) -> None:
@@ -181,7 +213,11 @@ def note_interrupted(env: Environment, events: Events) -> None:
 def _check_writable(changed: Sequence[FilePlan]) -> None:
     problems: List[str] = []
     for site in dict.fromkeys(file.site for file in changed):
-        changes = [file.change for file in changed if file.site == site and file.change and not file.change.forget]
+        changes = [
+            file.change
+            for file in changed
+            if file.site == site and file.change and not file.change.forget
+        ]
         back = {change.path for change in changes if change.data is None or not change.old}
         problems += Store(site).check_writable([change.path for change in changes], back)
     if problems:

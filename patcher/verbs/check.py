@@ -71,14 +71,21 @@ class CheckOutcome(NamedTuple):
     def ok(self) -> bool:
         """Whether nothing is wrong, and every patchset would apply or is not needed."""
         fits = not any(answer.state.failed for answer in self.answers)
-        fits = fits and not any(release.failed for checked in self.releases for release in checked.outcomes)
+        fits = fits and not any(
+            release.failed for checked in self.releases for release in checked.outcomes
+        )
         return fits and not self.broken and not self.faults and not self.failed_cases
 
     @property
     def faults(self) -> List[LintFinding]:
         """The findings that count as errors."""
         levels = ("error", "advice") if self.strict else ("error",)
-        return [finding for findings in self.findings.values() for finding in findings if finding.level in levels]
+        return [
+            finding
+            for findings in self.findings.values()
+            for finding in findings
+            if finding.level in levels
+        ]
 
     @property
     def failed_cases(self) -> List[CaseResult]:
@@ -112,23 +119,31 @@ def check(
         PatchError: a named patchset is invalid.
         SitepatchError: as `check_releases`; no such environment.
     """
-    from patcher.verbs.releases.against import check_against, check_releases  # with pip and the engine
+    from patcher.verbs.releases.against import (
+        check_against,
+        check_releases,
+    )  # with pip and the engine
 
     named, releases = one_or_more(names), one_or_more(against)
     check_against(releases, folders=True)
     if explain and (len(named) != 1 or releases):
         words = "--against" if releases else count(len(named), "patchset")
         raise UsageError(
-            "--explain: found {found}, expected one patchset, which is explained for this environment", found=words
+            "--explain: found {found}, expected one patchset, which is explained for this environment",
+            found=words,
         )
     catalogue = Catalogue(place.patch_dirs)
     loaded, broken = catalogue.load()
     patchsets = [item.patchset for item in loaded]
-    requested, notes = choose(named or [patchset.name for patchset in patchsets], settings, place.patch_dirs)
+    requested, notes = choose(
+        named or [patchset.name for patchset in patchsets], settings, place.patch_dirs
+    )
     outcome = _inspect(requested, catalogue, {} if named else broken)
     outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))
     if releases:
-        return outcome._replace(releases=tuple(check_releases(requested, releases, patchsets, events)))
+        return outcome._replace(
+            releases=tuple(check_releases(requested, releases, patchsets, events))
+        )
     env = place.environment()
     events.started(env)
     if not explain:
@@ -140,7 +155,9 @@ def check(
     return outcome._replace(answers=answers, hunks=tuple(hunks), notes=(*notes, *remarks))
 
 
-def _inspect(requested: Sequence[Requested], catalogue: Catalogue, broken: Mapping[str, SitepatchError]) -> CheckOutcome:
+def _inspect(
+    requested: Sequence[Requested], catalogue: Catalogue, broken: Mapping[str, SitepatchError]
+) -> CheckOutcome:
     """What is found without an environment."""
     from patcher.author.cases import run_cases  # with the engine
     from patcher.author.lint import lint
@@ -154,11 +171,15 @@ def _inspect(requested: Sequence[Requested], catalogue: Catalogue, broken: Mappi
         try:
             cases[name] = run_cases(patchset, folders[name])
         except (SitepatchError, OSError) as error:
-            errors[name] = error if isinstance(error, SitepatchError) else SitepatchError(str(error))
+            errors[name] = (
+                error if isinstance(error, SitepatchError) else SitepatchError(str(error))
+            )
     return CheckOutcome(tuple(requested), folders, findings, cases, broken=errors)
 
 
-def _check_here(outcome: CheckOutcome, env: Environment, events: Events, *, together: bool) -> CheckOutcome:
+def _check_here(
+    outcome: CheckOutcome, env: Environment, events: Events, *, together: bool
+) -> CheckOutcome:
     """All patchsets `together`, as `apply` would take them, or each by itself."""
     answers: List[Answer] = []
     notes: Dict[str, None] = {}
@@ -187,11 +208,24 @@ _KINDS = {"error": "error", "advice": "warning", "note": "notice"}
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @settings_option
-@click.option("--explain", is_flag=True, help="Explain why each hunk of the one NAME does or does not fit here.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Explain why each hunk of the one NAME does or does not fit here.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
-@click.option("--against", metavar="VERSION", multiple=True, help="A release, a range as '>=2.4', all or newest; repeatable.")
-@click.option("--html", metavar="FILE", help="With --against: also write a page that can be read offline.")
-@click.option("--format", "form", type=Choice(("text", "github")), default="text", help="Form of the answer.")
+@click.option(
+    "--against",
+    metavar="VERSION",
+    multiple=True,
+    help="A release, a range as '>=2.4', all or newest; repeatable.",
+)
+@click.option(
+    "--html", metavar="FILE", help="With --against: also write a page that can be read offline."
+)
+@click.option(
+    "--format", "form", type=Choice(("text", "github")), default="text", help="Form of the answer."
+)
 @common_options()
 def command(
     console: Console,
@@ -219,13 +253,24 @@ def command(
     one that a patchset is not for is a failure then. --format github writes annotations.
     """
     if html and not against:
-        raise UsageError("--html: found no --against, whose releases the page shows", "sitepatch diff --html shows this one")
+        raise UsageError(
+            "--html: found no --against, whose releases the page shows",
+            "sitepatch diff --html shows this one",
+        )
     if not names:
         console.on_fetching = _confirm_fetching
     if console.as_json and form == "github":
         raise UsageError("--format {form} and --json: found both, expected one", form=form)
     try:
-        outcome = check(names, settings, place=console.place, against=against, strict=strict, explain=explain, events=console)
+        outcome = check(
+            names,
+            settings,
+            place=console.place,
+            against=against,
+            strict=strict,
+            explain=explain,
+            events=console,
+        )
     except SitepatchError as error:
         if form == "github":
             from patcher.verbs.annotations import of_error
@@ -236,7 +281,9 @@ def command(
     if html:
         from patcher.verbs.pages.releases import releases_page  # with diff-match-patch
 
-        title = " ".join(["sitepatch check", *(wanted.patchset.name for wanted in outcome.requested)])
+        title = " ".join(
+            ["sitepatch check", *(wanted.patchset.name for wanted in outcome.requested)]
+        )
         console.file(html, releases_page(title, outcome.releases))
     console.notes(dict.fromkeys(outcome.notes))
     return console.answer(outcome.ok, _json(outcome))
@@ -258,8 +305,17 @@ def _show(console: Console, outcome: CheckOutcome) -> None:
         hunks = [hunk for hunk in outcome.hunks if hunk.answer.state.failed or not console.quiet]
         console.rows([explanation_row(hunk, 10_000 if console.verbose else 20) for hunk in hunks])
     else:
-        console.rows(answer_rows(answer for answer in outcome.answers if answer.state.failed or not console.quiet))
-        console.info_rows([Row("absent", (answer.patchset, answer.path), (answer.problem,)) for answer in outcome.absent])
+        console.rows(
+            answer_rows(
+                answer for answer in outcome.answers if answer.state.failed or not console.quiet
+            )
+        )
+        console.info_rows(
+            [
+                Row("absent", (answer.patchset, answer.path), (answer.problem,))
+                for answer in outcome.absent
+            ]
+        )
     console.rows(broken_rows(outcome.broken))
 
 
@@ -268,7 +324,11 @@ def _finding_rows(outcome: CheckOutcome, *, quiet: bool) -> List[Row]:
     for name, findings in outcome.findings.items():
         for finding in findings:
             where = f"{finding.file}:{finding.line}" if finding.line else finding.file
-            row = Row(finding.level, (name, where, finding.rule), (finding.text, *hint_lines(finding.hint)))
+            row = Row(
+                finding.level,
+                (name, where, finding.rule),
+                (finding.text, *hint_lines(finding.hint)),
+            )
             rows += [row] if finding in outcome.faults or not quiet else []
     return rows
 
@@ -279,7 +339,9 @@ def _case_rows(outcome: CheckOutcome) -> List[Row]:
         for case in cases:
             diff = case.diff.decode("utf-8", "backslashreplace").split("\n")
             details = tuple(filter(None, (case.problem, *diff)))
-            rows += [Row("failed", (name, case.case.name, case.path), details)] if case.problem else []
+            rows += (
+                [Row("failed", (name, case.case.name, case.path), details)] if case.problem else []
+            )
     return rows
 
 
@@ -301,7 +363,9 @@ def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
         listed=listed,
         most=most,
     )
-    return not (sys.stdin.isatty() and sys.stderr.isatty()) or console.confirm(Message("Fetch them?"))
+    return not (sys.stdin.isatty() and sys.stderr.isatty()) or console.confirm(
+        Message("Fetch them?")
+    )
 
 
 def _json(outcome: CheckOutcome) -> Dict[str, Any]:
@@ -311,12 +375,19 @@ def _json(outcome: CheckOutcome) -> Dict[str, Any]:
     cases: List[Dict[str, Any]] = []
     for name, results in outcome.cases.items():
         for result in results:
-            head = {"patchset": name, "case": result.case.name, "path": result.path, "ok": not result.problem}
+            head = {
+                "patchset": name,
+                "case": result.case.name,
+                "path": result.path,
+                "ok": not result.problem,
+            }
             cases.append({**head, "problem": result.problem, "diff": result.diff})
     return {
         "patchsets": [wanted.patchset.name for wanted in outcome.requested],
         "findings": [
-            {"patchset": name, **finding._asdict()} for name, findings in outcome.findings.items() for finding in findings
+            {"patchset": name, **finding._asdict()}
+            for name, findings in outcome.findings.items()
+            for finding in findings
         ],
         "cases": cases,
         "answers": [answer_json(answer) for answer in outcome.answers],
@@ -336,14 +407,25 @@ def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
         for finding in findings:
             message = joined("\n", (finding.text, finding.hint))
             file = outcome.folders[name] / finding.file
-            console.out(annotation(_KINDS[finding.level], f"{name}: {finding.rule}", message, file, finding.line))
+            console.out(
+                annotation(
+                    _KINDS[finding.level], f"{name}: {finding.rule}", message, file, finding.line
+                )
+            )
     for name, cases in outcome.cases.items():
         for case in cases:
             if case.problem:
-                console.out(annotation(ERROR, f"{name}: {case.case.name}", case.problem, case.case.origin))
+                console.out(
+                    annotation(ERROR, f"{name}: {case.case.name}", case.problem, case.case.origin)
+                )
     manifests = {name: f"{folder}/{MANIFEST}" for name, folder in outcome.folders.items()}
     for line in github(outcome.answers, outcome.releases, manifests):
         console.out(line)
     for name, error in outcome.broken.items():
         console.out(of_error(Message("{name} is broken", name=name), error))
-    console.hints(release.hint for checked in outcome.releases for release in checked.outcomes if release.failed)
+    console.hints(
+        release.hint
+        for checked in outcome.releases
+        for release in checked.outcomes
+        if release.failed
+    )

@@ -18,26 +18,34 @@ SECTIONS = {
     "Every day": {
         "diff": Message("Show what would change, or what is changed."),
         "apply": Message("Apply patchsets, all of them or none."),
-        "status": Message("Show which patchsets are applied, the state of their files, and what to do about it."),
+        "status": Message(
+            "Show which patchsets are applied, the state of their files, and what to do about it."
+        ),
         "restore": Message("Restore the files that patchsets changed, byte for byte."),
         "run": Message("Apply patchsets, then run a command in place of sitepatch."),
     },
     "Projects": {
         "sync": Message("Make the environment what the project asks for."),
         "lock": Message("Write down what the project asks for, and what it makes."),
-        "hook": Message("Keep patchsets applied after every install, by a line in requirements.txt."),
+        "hook": Message(
+            "Keep patchsets applied after every install, by a line in requirements.txt."
+        ),
     },
     "Write a patchset": {
         "edit": Message("Edit a copy of installed files, and make a patchset of that."),
         "capture": Message("Make a patchset of what was edited in the environment."),
         "import": Message("Make a patchset of a diff, or of a series of patches."),
         "update": Message("Make a patchset hold for further releases."),
-        "export": Message("Export what patchsets make of the release that is installed, for those without sitepatch."),
+        "export": Message(
+            "Export what patchsets make of the release that is installed, for those without sitepatch."
+        ),
     },
     "When something is wrong": {
         "diagnose": Message("Explain an error in a log, and name the patchset that cures it."),
         "doctor": Message("Report known problems of this environment, and what to do."),
-        "check": Message("Check patchsets: what is wrong with them, their cases, and whether they would apply."),
+        "check": Message(
+            "Check patchsets: what is wrong with them, their cases, and whether they would apply."
+        ),
     },
 }
 """By section: the commands, each with the first sentence of its help."""
@@ -71,14 +79,25 @@ class Group(click.Group):
 
     sections: Mapping[str, Iterable[str]] = {}
 
-    def resolve_command(self, ctx: click.Context, args: List[str]) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: List[str]
+    ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
         """Find the command that `args` begin with."""
-        if args[0][:1] != "-" and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
-            message = Message('there is no command "{args}"{meant}', args=args[0], meant=self._meant(ctx, args[0]))
+        if (
+            args[0][:1] != "-"
+            and not ctx.resilient_parsing
+            and self.get_command(ctx, args[0]) is None
+        ):
+            message = Message(
+                'there is no command "{args}"{meant}', args=args[0], meant=self._meant(ctx, args[0])
+            )
             raise click.UsageError(message, ctx)
         name, command, left = super().resolve_command(ctx, args)
         if command:
-            command.context_class, command.allow_extra_args = self.context_class, True  # `common_options` refuses them
+            command.context_class, command.allow_extra_args = (
+                self.context_class,
+                True,
+            )  # `common_options` refuses them
         return name, command, left
 
     def _meant(self, ctx: click.Context, word: str) -> str:
@@ -102,4 +121,6 @@ class Group(click.Group):
         longest = max(map(len, names))
         for title, section in (self.sections or {"Commands": names}).items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:<{longest}}", self.summary(ctx, name)) for name in section])
+                formatter.write_dl(
+                    [(f"{name:<{longest}}", self.summary(ctx, name)) for name in section]
+                )

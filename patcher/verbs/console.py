@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, 
 
 import click
 
-from patcher.errors import BusyError, NotExecutableError, NotFoundCommandError, PatchError, SitepatchError, UsageError
+from patcher.errors import (
+    BusyError,
+    NotExecutableError,
+    NotFoundCommandError,
+    PatchError,
+    SitepatchError,
+    UsageError,
+)
 from patcher.message import Message
 from patcher.patchset.toml import options_text
 from patcher.text.terminal import printable, printable_lines, terminal_width
@@ -62,7 +69,9 @@ class Console(Events):
         self.verbose = verbose
         self.outcome = ""
         self.on_plan: Callable[[Console, Outcome], None] = lambda console, outcome: None
-        self.on_fetching: Callable[[Console, Mapping[str, int]], bool] = lambda console, releases: True
+        self.on_fetching: Callable[[Console, Mapping[str, int]], bool] = lambda console, releases: (
+            True
+        )
         self._progress: Optional[ProgressBar] = None
 
     def color(self, stream: Any) -> bool:
@@ -72,12 +81,17 @@ class Console(Events):
         """
         if os.environ.get("NO_COLOR"):
             return False
-        return bool(os.environ.get("FORCE_COLOR")) or (os.environ.get("TERM") != "dumb" and stream.isatty())
+        return bool(os.environ.get("FORCE_COLOR")) or (
+            os.environ.get("TERM") != "dumb" and stream.isatty()
+        )
 
     def out(self, *parts: str) -> None:
         """Write a line of the answer, or several."""
         if not self.as_json:
-            click.echo("".join(printable_lines(translated(part)) for part in parts), color=self.color(sys.stdout))
+            click.echo(
+                "".join(printable_lines(translated(part)) for part in parts),
+                color=self.color(sys.stdout),
+            )
 
     def info(self, template: str, /, **fields: Any) -> None:
         """Write a line about what is being done, of a template and its fields; not with --quiet."""
@@ -88,15 +102,24 @@ class Console(Events):
         """Write which environment is meant, with --verbose; and which shared directories have patches that are left alone."""
         for site in env.outer:
             if os.path.isdir(os.path.join(site, ".sitepatch")):
-                self.note(Message("what is patched in {site}, shared with others, is left alone without --system", site=site))
+                self.note(
+                    Message(
+                        "what is patched in {site}, shared with others, is left alone without --system",
+                        site=site,
+                    )
+                )
         if self.verbose:
-            self.note(Message("{name}: {sites}", name=env.name, sites=", ".join(env.sites)), "environment")
+            self.note(
+                Message("{name}: {sites}", name=env.name, sites=", ".join(env.sites)), "environment"
+            )
 
     def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
         """Write which environment is meant, and with --verbose the patchsets with their options."""
         self.about(env)
         for item in requested if self.verbose else ():
-            self.info(f"{item.patchset.name} {item.patchset.version} {options_text(item.options)}".rstrip())
+            self.info(
+                f"{item.patchset.name} {item.patchset.version} {options_text(item.options)}".rstrip()
+            )
 
     def planned(self, outcome: Outcome) -> None:
         """Show the plan."""
@@ -158,9 +181,13 @@ class Console(Events):
         env, dirs = self.place._replace(patch_dirs=tuple(patch_dirs)).options
         return " ".join(map(shlex.quote, ("sitepatch", *words))) + dirs + env
 
-    def suggest_explain(self, answers: Iterable[Answer], patch_dirs: Sequence[str], release: str = "") -> None:
+    def suggest_explain(
+        self, answers: Iterable[Answer], patch_dirs: Sequence[str], release: str = ""
+    ) -> None:
         """Write the commands that explain the hunks that do not fit, here or a release, of patchsets in these directories."""
-        for name in dict.fromkeys(answer.patchset for answer in answers if answer.state.failed and answer.scope):
+        for name in dict.fromkeys(
+            answer.patchset for answer in answers if answer.state.failed and answer.scope
+        ):
             words = ("update", name, "--to", release) if release else ("check", name, "--explain")
             self.note(self.command(*words, patch_dirs=patch_dirs), "see")
 
@@ -215,7 +242,10 @@ class Console(Events):
         """Write lines, through a pager on a terminal."""
         if self.as_json:
             return
-        page, color = "".join(f"{printable(translated(line))}\n" for line in lines), self.color(sys.stdout)
+        page, color = (
+            "".join(f"{printable(translated(line))}\n" for line in lines),
+            self.color(sys.stdout),
+        )
         if pager and sys.stdout.isatty():
             from patcher.verbs.pager import paged  # with subprocess
 
@@ -228,7 +258,18 @@ class Console(Events):
         code = exit_code(error)
         self.end_progress()
         busy = {"busy": True} if isinstance(error, BusyError) else {}
-        self.answer(False, {"error": {"message": error.message, "hint": error.hint, "exit_code": code, **busy, **error.place}})
+        self.answer(
+            False,
+            {
+                "error": {
+                    "message": error.message,
+                    "hint": error.hint,
+                    "exit_code": code,
+                    **busy,
+                    **error.place,
+                }
+            },
+        )
         lines = [labelled("error", error.message, fg="red", bold=True)]
         lines += [labelled("hint", line, fg="cyan") for line in translated_lines(error.hint)]
         for line in lines if self.kept_notes is None else ():
@@ -239,7 +280,9 @@ class Console(Events):
 
 def requirement(path: str, digest: str = "") -> str:
     """A line for requirements.txt: a path as pip takes one, with the sha256 of the file."""
-    return (path if path.startswith(("/", ".")) else f"./{path}") + (f" --hash=sha256:{digest}" if digest else "")
+    return (path if path.startswith(("/", ".")) else f"./{path}") + (
+        f" --hash=sha256:{digest}" if digest else ""
+    )
 
 
 def exit_code(error: SitepatchError) -> int:

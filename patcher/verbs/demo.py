@@ -83,7 +83,13 @@ class Demo:
         return self.console.answer(good, {"source": self.source, "proofs": self.proofs})
 
     def _tell(self) -> None:
-        self._title(Message("MMEngine {version} and {older}, each in a directory of its own.", version=VERSION, older=OLDER))
+        self._title(
+            Message(
+                "MMEngine {version} and {older}, each in a directory of its own.",
+                version=VERSION,
+                older=OLDER,
+            )
+        )
         new, old = self._fetch(VERSION), self._fetch(OLDER)
         folder = Path("patchsets", SMALL)
         folder.mkdir(parents=True)
@@ -92,21 +98,31 @@ class Demo:
         before, file = tree(new), old / RUNNER
         pristine = file.read_bytes()
         self._title(
-            Message("A small change, as a diff whose context is matched by syntax."), f"cat {folder / 'unused.spatch'}"
+            Message("A small change, as a diff whose context is matched by syntax."),
+            f"cat {folder / 'unused.spatch'}",
         )
         self.console.out(printable_lines(_HUNK[:-1]))
         self._title(
-            Message("The same hunk for {version} and for {older}, two and a half years older.", version=VERSION, older=OLDER)
+            Message(
+                "The same hunk for {version} and for {older}, two and a half years older.",
+                version=VERSION,
+                older=OLDER,
+            )
         )
         self._do("apply", SMALL, "-q", "--target", str(new))
         self._do("apply", SMALL, "-q", "--target", str(old))
         self._do("diff", "--target", str(new))
         self._do("status", "--target", str(old))
-        self._title(Message("Who edits a patched file by hand keeps the edit."), f"echo '{_EDIT}' >> {file}")
+        self._title(
+            Message("Who edits a patched file by hand keeps the edit."), f"echo '{_EDIT}' >> {file}"
+        )
         with file.open("a", encoding="utf-8") as stream:
             stream.write(f"{_EDIT}\n")
         self._do("restore", "-q", "--target", str(old))
-        self._prove(Message("our change is gone, the edit is there"), file.read_bytes() == pristine + f"{_EDIT}\n".encode())
+        self._prove(
+            Message("our change is gone, the edit is there"),
+            file.read_bytes() == pristine + f"{_EDIT}\n".encode(),
+        )
         self._title(Message("Restore, and compare with before: bytes, mode, mtime."))
         self._do("restore", "-q", "--target", str(new))
         template = "all {number} files and directories are the same, none more, none less"
@@ -115,16 +131,28 @@ class Demo:
     def _fetch(self, version: str) -> Path:
         """Put a release of mmengine into a directory, whose path is returned."""
         site = Path(f"mmengine-{version}")
-        options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--disable-pip-version-check"]
+        options = [
+            "--no-deps",
+            "--no-compile",
+            "--only-binary",
+            ":all:",
+            "--disable-pip-version-check",
+        ]
         options += ["--retries", "1", "--timeout", "15"]
         words = ["-m", "pip", "install", *options, "--target", str(site), f"mmengine=={version}"]
         if self.source == "pip":  # not once more where it has failed
             self._command(" ".join(["python", *words]))
             none, shown = subprocess.DEVNULL, None if self.console.verbose else subprocess.DEVNULL
-            code = subprocess.run([sys.executable, *words], stdin=none, stdout=none, stderr=shown, check=False).returncode
+            code = subprocess.run(
+                [sys.executable, *words], stdin=none, stdout=none, stderr=shown, check=False
+            ).returncode
             if code == 0 and (site / RUNNER).is_file():
                 return site
-            self.console.note(Message("pip could not fetch it (exit code {code}); a small stand-in is used", code=code))
+            self.console.note(
+                Message(
+                    "pip could not fetch it (exit code {code}); a small stand-in is used", code=code
+                )
+            )
             self.source = "stand-in"
         shutil.rmtree(site, ignore_errors=True)  # what pip may have left
         self._command(Message("mkdir {site}  # a small stand-in", site=site))
@@ -133,8 +161,16 @@ class Demo:
 
     def _do(self, *words: str) -> None:
         self._command(" ".join(["sitepatch", *words]))
-        code: int = click.get_current_context().find_root().command.main([*words], "sitepatch", standalone_mode=False)
-        self._prove(Message("exit code of sitepatch {verb} is {code}", verb=words[0], code=code), code == 0, show=code != 0)
+        code: int = (
+            click.get_current_context()
+            .find_root()
+            .command.main([*words], "sitepatch", standalone_mode=False)
+        )
+        self._prove(
+            Message("exit code of sitepatch {verb} is {code}", verb=words[0], code=code),
+            code == 0,
+            show=code != 0,
+        )
 
     def _title(self, title: str, command: str = "") -> None:
         self.console.out("\n", style(f"# {translated(title)}", bold=True))
@@ -147,7 +183,10 @@ class Demo:
     def _prove(self, proof: str, good: bool, *, show: bool = True) -> None:
         self.proofs.append({"what": proof, "ok": good})
         if show:
-            self.console.out(style("✓" if good else translated("✗ NOT SO:"), fg="green" if good else "red"), f" {proof}")
+            self.console.out(
+                style("✓" if good else translated("✗ NOT SO:"), fg="green" if good else "red"),
+                f" {proof}",
+            )
 
 
 def tree(site: Path) -> Dict[str, Tuple[bytes, int, int]]:
@@ -163,7 +202,9 @@ def tree(site: Path) -> Dict[str, Tuple[bytes, int, int]]:
 
 def fixtures() -> List[str]:
     """The names that `lay_out` takes, sorted."""
-    return sorted(path.name for path in Path(fixtures_dir()).iterdir() if path.is_dir() and "-" in path.name)
+    return sorted(
+        path.name for path in Path(fixtures_dir()).iterdir() if path.is_dir() and "-" in path.name
+    )
 
 
 def lay_out(name: str, dest: Path) -> None:
@@ -180,16 +221,29 @@ def lay_out(name: str, dest: Path) -> None:
     """
     names = fixtures()
     if name not in names:
-        raise UsageError('there is no fixture "{name}"', "known fixtures: {names}", name=name, names=", ".join(names))
+        raise UsageError(
+            'there is no fixture "{name}"',
+            "known fixtures: {names}",
+            name=name,
+            names=", ".join(names),
+        )
     distribution, version = name.split("-")[:2]
     info, source = f"{distribution}-{version}.dist-info", Path(fixtures_dir(), name)
-    files = {path.relative_to(source).as_posix(): path.read_bytes() for path in source.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(source).as_posix(): path.read_bytes()
+        for path in source.rglob("*")
+        if path.is_file()
+    }
     files = {path: data for path, data in files.items() if "__pycache__" not in path}
-    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()
+    files[f"{info}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n".encode()
+    )
     files[f"{info}/INSTALLER"] = b"pip\n"
     record = []
     for path, data in sorted(files.items()):
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()  # as PEP 376 has it
+        digest = (
+            base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        )  # as PEP 376 has it
         record.append(f"{path},sha256={digest},{len(data)}\n")
     files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
     (dest / info).mkdir(parents=True)

@@ -60,7 +60,9 @@ def diagnose(
         nonlocal size
         size += piece_size
         is_known = size <= total  # not of standard input, nor of what is packed
-        events.progress(size // _MB, -(-total // _MB) if is_known else 0, Message("MB of logs read"))
+        events.progress(
+            size // _MB, -(-total // _MB) if is_known else 0, Message("MB of logs read")
+        )
 
     read = [_read(path, symptoms.patterns, progress) for path in files]
     events.progress(1, 1, Message("logs read"))
@@ -90,7 +92,9 @@ def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutc
     for word in words:
         if packer := packed_by(word):
             hint = Message("it does not grow: leave --follow out")
-            raise UsageError("--follow: found what {how} has compressed: {word}", hint, how=packer, word=word)
+            raise UsageError(
+                "--follow: found what {how} has compressed: {word}", hint, how=packer, word=word
+            )
     tails: Dict[str, Tail] = {}
     while True:
         for path in log_files(words):  # a directory may have more of them now
@@ -123,13 +127,33 @@ def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -
     ),
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path())
-@click.option("--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C.")
-@click.option("--run", "which", metavar="N|all", help="Which run, where the logs hold several; default: the newest.")
-@click.option("--ranks", "size", metavar="N", type=Whole(1, 256), help="No log: start N ranks here, and see if they can talk.")
 @click.option(
-    "--backend", metavar="NAME", help="With --ranks: gloo, nccl, cpu:gloo,gcu:eccl, ...; default: what fits the device."
+    "--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C."
 )
-@click.option("--timeout", type=Number(1, 86400), metavar="SECONDS", help="With --ranks: how long they have; default: 60.")
+@click.option(
+    "--run",
+    "which",
+    metavar="N|all",
+    help="Which run, where the logs hold several; default: the newest.",
+)
+@click.option(
+    "--ranks",
+    "size",
+    metavar="N",
+    type=Whole(1, 256),
+    help="No log: start N ranks here, and see if they can talk.",
+)
+@click.option(
+    "--backend",
+    metavar="NAME",
+    help="With --ranks: gloo, nccl, cpu:gloo,gcu:eccl, ...; default: what fits the device.",
+)
+@click.option(
+    "--timeout",
+    type=Number(1, 86400),
+    metavar="SECONDS",
+    help="With --ranks: how long they have; default: 60.",
+)
 @common_options()
 def command(
     console: Console,
@@ -153,12 +177,17 @@ def command(
     """
     if size is not None:
         if logs or grows or which:
-            raise UsageError("--ranks: found a log, --follow or --run, which are for logs", "leave one of both out")
+            raise UsageError(
+                "--ranks: found a log, --follow or --run, which are for logs",
+                "leave one of both out",
+            )
         return _report_trial(console, size, backend or "", timeout or 60.0)
     if backend is not None or timeout is not None:
         raise UsageError("--backend and --timeout: found no --ranks, which they are for")
     if not logs and (sys.stdin is None or sys.stdin.isatty()):
-        raise UsageError("no log was given", "name files or directories, or pipe a log into the command")
+        raise UsageError(
+            "no log was given", "name files or directories, or pipe a log into the command"
+        )
     if grows and (which or console.as_json):
         raise UsageError("--follow: found --run or --json, which are for logs that have ended")
     if grows:
@@ -171,7 +200,12 @@ def command(
     _show_cure(console, outcome)
     if outcome.ok:
         mentions = outcome.mentions if console.verbose else outcome.mentions[:_FEW]
-        console.rows([Row("also in the text", (f"{place.log}:{place.line}",), (Verbatim(place.text),)) for place in mentions])
+        console.rows(
+            [
+                Row("also in the text", (f"{place.log}:{place.line}",), (Verbatim(place.text),))
+                for place in mentions
+            ]
+        )
     return console.answer(outcome.ok, _outcome_json(console, outcome))
 
 
@@ -203,15 +237,22 @@ def _report_trial(console: Console, size: int, backend: str, timeout: float) -> 
     from patcher.diagnosis.ranks import trial_json  # with subprocess
     from patcher.verbs.trial import rank_rows, start_ranks
 
-    ranks, verdict, outcome = start_ranks(size, backend=backend, timeout=timeout, place=console.place, events=console)
+    ranks, verdict, outcome = start_ranks(
+        size, backend=backend, timeout=timeout, place=console.place, events=console
+    )
     console.notes((error.brief for error in outcome.broken), "broken")
     console.notes(dict.fromkeys(remark for rank in ranks for remark in rank.remarks))
     console.rows(rank_rows(ranks, verdict))
     console.rows(list(map(_finding_row, outcome.findings)))
-    console.rows([Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))])
+    console.rows(
+        [Row("ok" if verdict.ok else "failed", (verdict.text,), tuple(hint_lines(verdict.hint)))]
+    )
     if outcome.cure:
         _show_cure(console, outcome)
-    return console.answer(verdict.ok, {**_outcome_json(console, outcome), "trial": trial_json(ranks, verdict, timeout)})
+    return console.answer(
+        verdict.ok,
+        {**_outcome_json(console, outcome), "trial": trial_json(ranks, verdict, timeout)},
+    )
 
 
 # as text --------------------------------------------------------------------------------------------------------------
@@ -223,7 +264,9 @@ _LATE = Message(
     "it still ran when torchrun ended it, and has written no error: it stood still or made other calls, "
     "and py-spy dump --pid PID shows where while it runs"
 )
-_WAITED = Message("it waited for another rank, and is a victim: look for the one that ended or stood still before")
+_WAITED = Message(
+    "it waited for another rank, and is a victim: look for the one that ended or stood still before"
+)
 
 
 def _outcome_rows(outcome: DiagnoseOutcome) -> Dict[Tuple[object, ...], Row]:
@@ -234,14 +277,19 @@ def _outcome_rows(outcome: DiagnoseOutcome) -> Dict[Tuple[object, ...], Row]:
     rows: Dict[Tuple[object, ...], Row] = {}
     causes = (finding for finding in outcome.findings if not finding.symptom.follows)
     rows.update(((finding.symptom.name,), _finding_row(finding)) for finding in causes)
-    rows.update(((failure.host, failure.time, failure.rank), _failure_row(failure)) for failure in outcome.failures)
+    rows.update(
+        ((failure.host, failure.time, failure.rank), _failure_row(failure))
+        for failure in outcome.failures
+    )
     rows.update(((error.text, error.at), _unexplained_row(error)) for error in outcome.unexplained)
     rows.update(((finding.symptom.name,), _finding_row(finding)) for finding in outcome.findings)
     return rows
 
 
 def _unexplained_row(error: Sighting) -> Row:
-    where = joined(", ", [f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])])
+    where = joined(
+        ", ", [f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])]
+    )
     details: List[str] = [*map(Verbatim, filter(None, (error.text, error.at)))]
     details += [Message("by its words it is about {name}", name=error.about)] if error.about else []
     details.append(Message("no patchset and no advice here is about this error"))
@@ -256,10 +304,21 @@ def _failure_row(failure: Failure) -> Row:
         saw = Message(template, failure=failure)
         return Row("late", (ranks(failure.late), where), (saw, *details, *hint_lines(_LATE)))
     if not failure.named:
-        details.append(Message("the logs do not say which rank has written this traceback: it is the only one"))
+        details.append(
+            Message("the logs do not say which rank has written this traceback: it is the only one")
+        )
     if failure.victim is not None:
-        details += [Message("it was ended by {signal}", signal=failure.signal)] if failure.signal and not failure.error else []
-        details.append(Message("torchrun saw rank {rank} fail first, which waited for this one", rank=failure.victim))
+        details += (
+            [Message("it was ended by {signal}", signal=failure.signal)]
+            if failure.signal and not failure.error
+            else []
+        )
+        details.append(
+            Message(
+                "torchrun saw rank {rank} fail first, which waited for this one",
+                rank=failure.victim,
+            )
+        )
     else:
         code = "torchrun saw it fail first: exit code {failure.exitcode}, on {failure.host}, {failure.time}"
         signal = "torchrun saw it fail first: ended by {failure.signal}, on {failure.host}, {failure.time}"
@@ -269,7 +328,11 @@ def _failure_row(failure: Failure) -> Row:
     elif not (failure.error or failure.signal):
         details += hint_lines(_NO_TRACEBACK)
     details += hint_lines(_WAITED) if failure.waited else []
-    return Row("waited" if failure.waited else "failed", (Message("rank {rank}", rank=failure.rank), where), tuple(details))
+    return Row(
+        "waited" if failure.waited else "failed",
+        (Message("rank {rank}", rank=failure.rank), where),
+        tuple(details),
+    )
 
 
 def _finding_row(finding: FoundSymptom) -> Row:
@@ -280,10 +343,16 @@ def _finding_row(finding: FoundSymptom) -> Row:
     where = joined(", ", [f"{finding.log}:{finding.line}", *rank_words, *lines])
     cure = ""
     if fit and patchset:
-        does = Message("shown by {name}" if patchset.kind == "debug" else "cured by {name}", name=patchset.name)
+        does = Message(
+            "shown by {name}" if patchset.kind == "debug" else "cured by {name}", name=patchset.name
+        )
         cure = Message("{does}: {text}", does=does, text=fit.text)
     word = fit.word if fit else "follows" if symptom.follows else "advice"
-    return Row(word, (symptom.name, where), (Verbatim(finding.text), *symptom_details(symptom, cure, finding.devices)))
+    return Row(
+        word,
+        (symptom.name, where),
+        (Verbatim(finding.text), *symptom_details(symptom, cure, finding.devices)),
+    )
 
 
 def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
@@ -299,7 +368,9 @@ def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
 
 
 def _cure(console: Console, outcome: DiagnoseOutcome) -> str:
-    return console.command(*outcome.cure, patch_dirs=console.place.patch_dirs) if outcome.cure else ""
+    return (
+        console.command(*outcome.cure, patch_dirs=console.place.patch_dirs) if outcome.cure else ""
+    )
 
 
 def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
@@ -344,7 +415,9 @@ def _indented(text: str, indent: int) -> str:
 def _show_damage(console: Console, logs: Sequence[Log]) -> None:
     """Write which reports and logs could not be read to their end."""
     number = sum(log.cut_count for log in logs)
-    were = Message("reports end too early and were" if number > 1 else "report ends too early and was")
+    were = Message(
+        "reports end too early and were" if number > 1 else "report ends too early and was"
+    )
     if number:
         places = [f"{log.name}:{line}" for log in logs for line in log.cut]
         where = ", ".join(places[:10]) + (", ..." if places[10:] else "")
@@ -358,14 +431,26 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
 def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
     """The verdict of the newest run: how many ranks, on which devices, and whether it came to its end."""
     reports = [row for run in outcome.shown[-1:] for wrap in run.wraps for row in wrap.rows]
-    size = max([len({row.rank for row in reports}), *(row.world_size or 0 for row in reports)], default=0)
+    size = max(
+        [len({row.rank for row in reports}), *(row.world_size or 0 for row in reports)], default=0
+    )
     devices = ", ".join(sorted({name for row in reports for name in device_names(row.parameters)}))
     idle = sorted({name for row in reports if on_cpu(row) for name in accelerators(row)})
     if reports:
-        who = Message("{ranks} on {devices}", ranks=count(size, "rank"), devices=devices or Message("no device"))
-        who = Message("{who}, while {idle} stands idle", who=who, idle=", ".join(idle)) if idle else who
+        who = Message(
+            "{ranks} on {devices}",
+            ranks=count(size, "rank"),
+            devices=devices or Message("no device"),
+        )
+        who = (
+            Message("{who}, while {idle} stands idle", who=who, idle=", ".join(idle))
+            if idle
+            else who
+        )
     else:
-        who = Message("these logs do not say how many ranks there were and on which devices: mmengine-ddp-debug reports it")
+        who = Message(
+            "these logs do not say how many ranks there were and on which devices: mmengine-ddp-debug reports it"
+        )
     end = Message("it came to its end without an error" if has_ended else "no error so far")
     end = Message("it did not come to its end without an error") if outcome.erred else end
     return Row("ok" if outcome.ok else "failed", (who,), (end,))
@@ -377,7 +462,8 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     return {
         "failures": outcome.failures,
         "unexplained": [
-            {"error": error.text, **_fields(error, "at", "ranks", "log", "line", "about")} for error in outcome.unexplained
+            {"error": error.text, **_fields(error, "at", "ranks", "log", "line", "about")}
+            for error in outcome.unexplained
         ],
         "mentions": [_fields(mention, "log", "line", "text") for mention in outcome.mentions],
         "findings": list(map(_finding_json, outcome.findings)),
@@ -392,9 +478,21 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
 
 def _finding_json(finding: FoundSymptom) -> Dict[str, Any]:
     symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
-    told = {"symptom": symptom.name, "meaning": symptom.meaning, "advice": with_tools(symptom.advice, finding.devices)}
-    seen = {"follows": symptom.follows, "lines": finding.number, **_fields(finding, "ranks", "log", "line", "text")}
-    cure = {"fit": fit.word if fit else "", "fit_text": fit.text if fit else "", "settings": fit.settings if fit else ()}
+    told = {
+        "symptom": symptom.name,
+        "meaning": symptom.meaning,
+        "advice": with_tools(symptom.advice, finding.devices),
+    }
+    seen = {
+        "follows": symptom.follows,
+        "lines": finding.number,
+        **_fields(finding, "ranks", "log", "line", "text"),
+    }
+    cure = {
+        "fit": fit.word if fit else "",
+        "fit_text": fit.text if fit else "",
+        "settings": fit.settings if fit else (),
+    }
     return {**told, **seen, "patchset": patchset.name if patchset else "", **cure}
 
 

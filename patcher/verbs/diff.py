@@ -76,15 +76,23 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
     notes: List[str] = []
     items: List[FileStatus] = []
     for item in statuses(env):
-        applied = [step.patchset for step in item.receipt.steps if not names or step.patchset in names]
+        applied = [
+            step.patchset for step in item.receipt.steps if not names or step.patchset in names
+        ]
         items += [item] if applied else []
         if applied and item.condition is not Condition.APPLIED:
             state = Message(item.condition.value)
-            notes.append(Message("{path}: {state}; see sitepatch status", path=item.receipt.path, state=state))
+            notes.append(
+                Message(
+                    "{path}: {state}; see sitepatch status", path=item.receipt.path, state=state
+                )
+            )
         if applied and item.live:
             before, after = before_and_after(item.site, item.receipt, applied)
             absent = not before and item.receipt.origin == ADDED_FILE
-            file_diff = diff_texts(item.site, item.receipt.path, None if absent else before, after, applied)
+            file_diff = diff_texts(
+                item.site, item.receipt.path, None if absent else before, after, applied
+            )
             diffs.append(file_diff._replace(release=item.release))
             notes += diff_remarks(item.receipt.path, diffs[-1].text)
     return DiffOutcome(env, tuple(diffs), items=tuple(items), notes=tuple(notes))
@@ -96,11 +104,15 @@ def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOu
     plan = settled(outcome.env, lambda: make_plan(outcome.env, Wanted(tuple(requested))))
     diffs = () if plan.failed else tuple(plan_diffs(plan))
     notes = (*outcome.notes, *shadows, *plan.notes)
-    return outcome._replace(planned=diffs, requested=tuple(requested), answers=plan.answers, notes=notes)
+    return outcome._replace(
+        planned=diffs, requested=tuple(requested), answers=plan.answers, notes=notes
+    )
 
 
 # what was edited by hand ----------------------------------------------------------------------------------------------
-def _edited(outcome: DiffOutcome, words: Sequence[str], events: Events, *, named: bool, fetch: bool) -> DiffOutcome:
+def _edited(
+    outcome: DiffOutcome, words: Sequence[str], events: Events, *, named: bool, fetch: bool
+) -> DiffOutcome:
     """The outcome with the files that are not as RECORD, or a receipt, says, in these packages."""
     from patcher.author.changed import find_changed  # neither for a patchset that is named
 
@@ -114,16 +126,26 @@ def _edited(outcome: DiffOutcome, words: Sequence[str], events: Events, *, named
     edits: List[HandEditDiff] = []
     notes = [*outcome.notes, *search.notes]
     if search.files:
-        from patcher.author.pristine import search_pristine as search_before  # with the index, which few need
+        from patcher.author.pristine import (
+            search_pristine as search_before,
+        )  # with the index, which few need
 
         before, lost = search_before(search.files, events.note, fetch=fetch)
-        notes += [Message("{path}: {tried}", path=file.file.path, tried=file.tried[-1]) for file in lost] if fetch else []
+        notes += (
+            [Message("{path}: {tried}", path=file.file.path, tried=file.tried[-1]) for file in lost]
+            if fetch
+            else []
+        )
         for file in search.files:
             pristine = before.get((file.site, file.path))
             edit = HandEditDiff(file.site, file.path, file.release)
             if pristine:
-                difference = diff_texts(file.site, file.path, pristine.data, file.data)._replace(release=file.release)
-                edit = edit._replace(compared=pristine.where, proven=pristine.proven, diff=difference)
+                difference = diff_texts(file.site, file.path, pristine.data, file.data)._replace(
+                    release=file.release
+                )
+                edit = edit._replace(
+                    compared=pristine.where, proven=pristine.proven, diff=difference
+                )
                 notes += diff_remarks(file.path, difference.text)
             edits.append(edit)
     return outcome._replace(edits=tuple(edits), notes=tuple(notes))
@@ -136,13 +158,17 @@ def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> Li
     known.
     """
     packages = {item.receipt.package for item in items}
-    packages |= {variant.package for patchset in _of_project(place) for variant in patchset.variants}
+    packages |= {
+        variant.package for patchset in _of_project(place) for variant in patchset.variants
+    }
     if not packages:
         loaded, _ = Catalogue(place.patch_dirs).load()
         packages = {variant.package for item in loaded for variant in item.patchset.variants}
 
     def is_here(package: str) -> bool:
-        return any(Path(site, name).exists() for site in env.own for name in (package, f"{package}.py"))
+        return any(
+            Path(site, name).exists() for site in env.own for name in (package, f"{package}.py")
+        )
 
     return list(filter(is_here, sorted(packages)))
 
@@ -156,7 +182,10 @@ def _of_project(place: Place) -> List[Patchset]:
     with suppress(SitepatchError):
         project = read_project(Path(PROJECT)) if Path(PROJECT).is_file() else None
     catalogue = Catalogue([*place.patch_dirs, *(project.patch_dirs if project else ())])
-    names = [*filter(catalogue.named, catalogue.folders), *(entry.name for entry in (project.entries if project else ()))]
+    names = [
+        *filter(catalogue.named, catalogue.folders),
+        *(entry.name for entry in (project.entries if project else ())),
+    ]
     patchsets: List[Patchset] = []
     for name in dict.fromkeys(names):
         with suppress(SitepatchError):
@@ -175,10 +204,17 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
     for item in outcome.items:
         for step in item.receipt.steps:
             if step.patchset in shown and step.patchset not in reasons_by_name:
-                reasons_by_name[step.patchset] = Reason(stored_patchset(item.site, step), step.options, True)
+                reasons_by_name[step.patchset] = Reason(
+                    stored_patchset(item.site, step), step.options, True
+                )
     for item_asked in outcome.requested:
-        reasons_by_name[item_asked.patchset.name] = Reason(item_asked.patchset, item_asked.options, False)
-    return [reason._replace(checked=compatibility_table(reason.patchset, patch_dirs)) for reason in reasons_by_name.values()]
+        reasons_by_name[item_asked.patchset.name] = Reason(
+            item_asked.patchset, item_asked.options, False
+        )
+    return [
+        reason._replace(checked=compatibility_table(reason.patchset, patch_dirs))
+        for reason in reasons_by_name.values()
+    ]
 
 
 @click.command(
@@ -189,8 +225,14 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--stat", is_flag=True, help="Only how many lines change in each file.")
 @click.option("--html", metavar="FILE", help="Write a page to review, which can be read offline.")
-@click.option("--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file.")
-@click.option("--fetch", is_flag=True, help="Ask the index for what edited files were before, where nothing here has it.")
+@click.option(
+    "--edited", is_flag=True, help="What was edited by hand, alone; NAME is then a package or file."
+)
+@click.option(
+    "--fetch",
+    is_flag=True,
+    help="Ask the index for what edited files were before, where nothing here has it.",
+)
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
 @common_options()
 def command(
@@ -215,7 +257,9 @@ def command(
     console.notes(outcome.notes)
     by_hand = [edit for edit in outcome.edits if edit.diff]
     apart = console.plain and not (edited or stat or html)
-    for edit in outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]:
+    for edit in (
+        outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]
+    ):
         console.note(_named(console, edit, fetched=fetch))
     if html:
         from patcher.verbs.pages.review import review_page  # with diff-match-patch
@@ -225,15 +269,29 @@ def command(
     elif stat:
         heading_by_hand = [titled(Message("edited by hand"))] if by_hand else []
         edits = [edit.diff for edit in by_hand if edit.diff]
-        console.page([*stat_table([*outcome.applied, *outcome.planned]), *heading_by_hand, *stat_table(edits)])
+        console.page(
+            [
+                *stat_table([*outcome.applied, *outcome.planned]),
+                *heading_by_hand,
+                *stat_table(edits),
+            ]
+        )
     else:
         heading = Message("changed by patchsets") if by_hand else ""
-        parts: List[Tuple[str, Sequence[FileDiff]]] = [(heading, [*outcome.applied, *outcome.planned])]
+        parts: List[Tuple[str, Sequence[FileDiff]]] = [
+            (heading, [*outcome.applied, *outcome.planned])
+        ]
         for edit in by_hand if not apart else ():
-            parts += [(Message("{edit.path} ({edit.release}): {edit.about}", edit=edit), [edit.diff])] if edit.diff else []
+            parts += (
+                [(Message("{edit.path} ({edit.release}): {edit.about}", edit=edit), [edit.diff])]
+                if edit.diff
+                else []
+            )
         show_parts(console, parts, pager=True)
     if not outcome.differs and not names:
-        nothing = Message("nothing is edited by hand here in the packages of patchsets; of another one: diff --edited PACKAGE")
+        nothing = Message(
+            "nothing is edited by hand here in the packages of patchsets; of another one: diff --edited PACKAGE"
+        )
         console.note(nothing if edited else Message("nothing is changed here"))
     return console.answer(not (outcome.failed or (exit_code and outcome.differs)), _json(outcome))
 
@@ -253,7 +311,9 @@ def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     if fetched:
         return Message("{what}, and the original text was not found", what=edited)
     command_line = console.command("diff", "--edited", "--fetch", edit.path)
-    template = "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
+    template = (
+        "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
+    )
     return Message(template, what=edited, how=command_line)
 
 
@@ -261,13 +321,20 @@ def stat_table(diffs: Sequence[FileDiff]) -> List[str]:
     """The lines of `git diff --stat`, none where nothing differs."""
     if not diffs:
         return []
-    column, most = max(width(printable(diff.path)) for diff in diffs), max(diff.added + diff.removed for diff in diffs)
+    column, most = (
+        max(width(printable(diff.path)) for diff in diffs),
+        max(diff.added + diff.removed for diff in diffs),
+    )
     digits, scale = len(str(most)), min(1.0, 40 / most)
     lines: List[str] = []
     for diff in diffs:
-        plus, minus = (-(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed))
+        plus, minus = (
+            -(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed)
+        )
         bar = "+" * plus + "-" * minus
-        lines.append(f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}")
+        lines.append(
+            f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}"
+        )
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     parts: List[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
     parts += [Message("{insertions}(+)", insertions=count(added, "insertion"))] if added else []

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import click
 
@@ -27,7 +38,11 @@ _KINDS: Dict[str, Dict[str, Any]] = {
     "decorator": {"fg": "yellow"},
     "defined": {"bold": True},
 }
-_CHANGED: Dict[str, Dict[str, Any]] = {"keyword": {"bold": True}, "defined": {"bold": True}, "comment": {"dim": True}}
+_CHANGED: Dict[str, Dict[str, Any]] = {
+    "keyword": {"bold": True},
+    "defined": {"bold": True},
+    "comment": {"dim": True},
+}
 _TAGS = {"-": "red", "+": "green", "\\": "yellow"}
 
 
@@ -48,7 +63,9 @@ class HandEditDiff(NamedTuple):
     def about(self) -> str:
         """What the edited text was compared with."""
         doubt = "" if self.proven else Message(", which nothing proves to be what was installed")
-        return Message("edited by hand, compared with {compared}{doubt}", compared=self.compared, doubt=doubt)
+        return Message(
+            "edited by hand, compared with {compared}{doubt}", compared=self.compared, doubt=doubt
+        )
 
 
 class DiffOutcome(NamedTuple):
@@ -93,7 +110,9 @@ def show_diffs(console: Console, diffs: Sequence[FileDiff]) -> None:
         show_parts(console, [("", diffs)])
 
 
-def show_parts(console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]], *, pager: bool = False) -> None:
+def show_parts(
+    console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]], *, pager: bool = False
+) -> None:
     """Write several groups of diffs, each below a heading that a reader sees, "" for none.
 
     As `git apply` takes them where stdout is piped.
@@ -131,4 +150,8 @@ def _look(color: Optional[str], piece: Piece) -> Dict[str, Any]:
     """The colour of a deleted or inserted line; in unchanged lines that of the kind of each piece."""
     if color is None:
         return _KINDS.get(piece.kind, {})
-    return {**_CHANGED.get(piece.kind, {}), "fg": color, **({"reverse": True} if piece.changed else {})}
+    return {
+        **_CHANGED.get(piece.kind, {}),
+        "fg": color,
+        **({"reverse": True} if piece.changed else {}),
+    }

@@ -29,7 +29,16 @@ from patcher.store.folder import HOME, JOURNAL
 from patcher.store.journal import backup, temporary
 from patcher.store.lock import holders
 from patcher.store.retry import settled
-from patcher.store.status import UNDER_WAY, applied_names, damaged, leftovers, orphans, statuses, unclaimed, unfinished
+from patcher.store.status import (
+    UNDER_WAY,
+    applied_names,
+    damaged,
+    leftovers,
+    orphans,
+    statuses,
+    unclaimed,
+    unfinished,
+)
 from patcher.store.store import Store
 from patcher.system import cache, mounts
 from patcher.system.reading import TEXT, read_file
@@ -67,20 +76,30 @@ class Check(NamedTuple):
     look: Callable[[Examination], Iterable[Tuple[str, str, str]]]
 
 
-def examine(case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, work: None) -> List[Finding]:
+def examine(
+    case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, work: None
+) -> List[Finding]:
     """Run every check; one that cannot run is a finding itself."""
     findings: List[Finding] = []
     for number, check in enumerate(checks, 1):
         of_check: List[Finding] = []
         try:
-            for severity, message, hint in check.look(case):  # one by one: what was found before it failed is kept
+            for severity, message, hint in check.look(
+                case
+            ):  # one by one: what was found before it failed is kept
                 of_check.append(Finding(severity, check.name, message, hint))
         except SitepatchError as error:
             template = "this could not be looked at: {message}"
-            of_check.append(Finding(PROBLEM, check.name, Message(template, message=error.message), error.hint))
+            of_check.append(
+                Finding(PROBLEM, check.name, Message(template, message=error.message), error.hint)
+            )
         except Exception as error:  # whatever it is, it is reported, and the other checks are run
             problem = "this could not be looked at: {name}: {error}"
-            of_check.append(Finding(PROBLEM, check.name, Message(problem, name=type(error).__name__, error=error)))
+            of_check.append(
+                Finding(
+                    PROBLEM, check.name, Message(problem, name=type(error).__name__, error=error)
+                )
+            )
         findings += list(dict.fromkeys(of_check)) or [Finding(OK, check.name, check.fine)]
         progress(number, len(checks), Message("checks done"))
     return findings
@@ -123,16 +142,25 @@ class Examination:
                 of = paths.setdefault((variant.package, patchset.name), [])
                 of += [path for patch in variant.patches for path in patch.paths]
         for item in self.statuses:
-            paths.setdefault((item.receipt.package, "", item.receipt.distribution), []).append(item.receipt.path)
-        return tuple((package, tuple(dict.fromkeys(of_package))) for (package, *_), of_package in paths.items())
+            paths.setdefault((item.receipt.package, "", item.receipt.distribution), []).append(
+                item.receipt.path
+            )
+        return tuple(
+            (package, tuple(dict.fromkeys(of_package)))
+            for (package, *_), of_package in paths.items()
+        )
 
     @cached_property
     def ghosts(self) -> Dict[str, str]:
         """Packages of which a directory without any module is left, and that directory."""
         folder_of = {}
         for package in dict(self.packages):
-            folders = [path for path in (Path(place, package) for place in self.places) if path.is_dir()]
-            names = (name for folder in folders for _, _, names in os.walk(folder) for name in names)
+            folders = [
+                path for path in (Path(place, package) for place in self.places) if path.is_dir()
+            ]
+            names = (
+                name for folder in folders for _, _, names in os.walk(folder) for name in names
+            )
             if folders and not any(name.endswith((".py", ".so", ".pyd")) for name in names):
                 folder_of[package] = str(folders[0])
         return folder_of
@@ -165,7 +193,11 @@ class Examination:
     @cached_property
     def targets(self) -> List[Tuple[Located, str, Path]]:
         """The target files that are there: of each the package, the path in the site directory, and where it lies."""
-        pairs = ((located, path) for located, paths in self._located[0].items() for path in dict.fromkeys(paths))
+        pairs = (
+            (located, path)
+            for located, paths in self._located[0].items()
+            for path in dict.fromkeys(paths)
+        )
         return [(located, path, Path(located.site, path)) for located, path in pairs]
 
     @cached_property
@@ -209,19 +241,32 @@ def _space(case: Examination) -> Found:
         if disk.f_blocks and disk.f_bavail * disk.f_frsize < _ROOM:
             left = disk.f_bavail * disk.f_frsize >> 10
             template = "{site}: {left} KiB are left on its disk"
-            yield (PROBLEM, Message(template, site=site, left=left), Message("free some space; a restore works without"))
+            yield (
+                PROBLEM,
+                Message(template, site=site, left=left),
+                Message("free some space; a restore works without"),
+            )
         if disk.f_files and not disk.f_favail:
-            yield PROBLEM, Message("{site}: its disk can take no more files (inodes)", site=site), Message("remove some files")
+            yield (
+                PROBLEM,
+                Message("{site}: its disk can take no more files (inodes)", site=site),
+                Message("remove some files"),
+            )
 
 
 def _links(case: Examination) -> Found:
     infos = [(path, file, file.lstat()) for _, path, file in case.targets]
-    hint = Message("nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too")
-    links = [f"{path} -> {os.readlink(file)}" for path, file, info in infos if stat.S_ISLNK(info.st_mode)]
+    hint = Message(
+        "nothing to do: sitepatch puts a file of its own there; an edit in place would change the cache too"
+    )
+    links = [
+        f"{path} -> {os.readlink(file)}" for path, file, info in infos if stat.S_ISLNK(info.st_mode)
+    ]
     hard = [
         path
         for path, file, info in infos  # in an interrupted run the second name is ours
-        if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 + os.path.lexists(file.parent / backup(path))
+        if stat.S_ISREG(info.st_mode)
+        and info.st_nlink > 1 + os.path.lexists(file.parent / backup(path))
     ]
     for kind, paths in (
         (Message("symbolic links"), links),
@@ -232,7 +277,9 @@ def _links(case: Examination) -> Found:
 
 
 def _backups(case: Examination) -> Found:
-    backups = proven_backups(case.env.own, {(item.site, item.receipt.path) for item in case.statuses})
+    backups = proven_backups(
+        case.env.own, {(item.site, item.receipt.path) for item in case.statuses}
+    )
     for kept in backups:
         back = Message("put it back: sitepatch restore --from-backup {path}{env}", path=kept.path)
         template = "{back}; or make a patchset of the edit: sitepatch capture {one.path} --name NAME --adopt{env}"
@@ -246,7 +293,13 @@ def _backups(case: Examination) -> Found:
                     hint = Message(
                         "move it out of the package: it stays after an uninstall, and then the package imports as empty"
                     )
-                    yield NOTE, Message("{parent} looks like a backup made by hand", parent=file.parent / name), hint
+                    yield (
+                        NOTE,
+                        Message(
+                            "{parent} looks like a backup made by hand", parent=file.parent / name
+                        ),
+                        hint,
+                    )
 
 
 # the packages ---------------------------------------------------------------------------------------------------------
@@ -270,15 +323,24 @@ def _twice(case: Examination) -> Found:
         name = normalized(located.distribution)
         if len(records.get(name, [])) > 1:
             template = "{one.distribution} is recorded {number} times in {one.site}: {records}"
-            message = Message(template, one=located, number=len(records[name]), records=", ".join(records[name]))
-            yield PROBLEM, message, Message("an install was interrupted: install it again, with --force-reinstall")
+            message = Message(
+                template, one=located, number=len(records[name]), records=", ".join(records[name])
+            )
+            yield (
+                PROBLEM,
+                message,
+                Message("an install was interrupted: install it again, with --force-reinstall"),
+            )
 
 
 def _outside(case: Examination) -> Found:
     prefix = Path(case.env.python).parent.parent
     if (prefix / "pyvenv.cfg").is_file() and case.env.search != case.env.sites:  # no --target
         for located in case.located:
-            if located.site in case.env.sites and prefix.resolve() not in Path(located.site).resolve().parents:
+            if (
+                located.site in case.env.sites
+                and prefix.resolve() not in Path(located.site).resolve().parents
+            ):
                 template = "{one.package} is not of the virtual environment: it would be patched in {one.site}, for everybody"
                 message = Message(template, one=located)
                 problem = "to patch it for this environment alone, install it here: {python} -m pip install"
@@ -286,7 +348,9 @@ def _outside(case: Examination) -> Found:
 
 
 def _imported(case: Examination) -> Found:
-    hint = Message("a change of it would have no effect: install the package without compiled modules")
+    hint = Message(
+        "a change of it would have no effect: install the package without compiled modules"
+    )
     for located, path, _ in case.targets:
         problem = blocker(located, path, case.env)
         if problem:
@@ -296,9 +360,14 @@ def _imported(case: Examination) -> Found:
 def _recorded(case: Examination) -> Found:
     patched = {(item.site, item.receipt.path) for item in case.statuses}
     for located, path, file in case.targets:
-        if (located.site, path) not in patched and recorded_hash(located, path) not in (None, sha256(read_file(file))):
+        if (located.site, path) not in patched and recorded_hash(located, path) not in (
+            None,
+            sha256(read_file(file)),
+        ):
             template = "{path} is not what {name} {version} installed: it was edited by hand"
-            message = Message(template, path=path, name=located.distribution, version=located.version)
+            message = Message(
+                template, path=path, name=located.distribution, version=located.version
+            )
             yield PROBLEM, message, edited_message(located, path)[1]
 
 
@@ -308,7 +377,11 @@ def _applied(case: Examination) -> Found:
     stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
     broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
     if stopped or broken or any(item.condition is not Condition.APPLIED for item in case.statuses):
-        yield PROBLEM, Message("not all is as it was applied"), Message("see: sitepatch status{here}")
+        yield (
+            PROBLEM,
+            Message("not all is as it was applied"),
+            Message("see: sitepatch status{here}"),
+        )
     states = {} if broken else applied_states(case.env, case.statuses, case.patch_dirs)
     for name in (name for name, state in states.items() if state == State.UPSTREAM.value):
         message = Message("{name} can go: what is installed now has the change itself", name=name)
@@ -321,8 +394,14 @@ def _set_aside(case: Examination) -> Found:
         if paths:
             size = sum(path.stat().st_size for path in paths)
             template = "{folder} keeps {texts} set aside, {size:,} bytes"
-            message = Message(template, folder=paths[0].parent, texts=count(len(paths), "edited text"), size=size)
-            yield NOTE, message, Message("when they are no longer needed: rm -r {parent}", parent=paths[0].parent)
+            message = Message(
+                template, folder=paths[0].parent, texts=count(len(paths), "edited text"), size=size
+            )
+            yield (
+                NOTE,
+                message,
+                Message("when they are no longer needed: rm -r {parent}", parent=paths[0].parent),
+            )
 
 
 def _lock_holders(case: Examination) -> Found:
@@ -339,7 +418,9 @@ def _mounts(case: Examination) -> Found:
     for site in case.sites:
         message, kind = mounts.own_locks(site, table), mounts.untried(site, table)
         if not message and kind:
-            template = "{site} is on {kind}, where it is untested whether locks hold for other machines"
+            template = (
+                "{site} is on {kind}, where it is untested whether locks hold for other machines"
+            )
             message = Message(template, site=site, kind=kind)
         if message:
             yield NOTE, message, mounts.ONE_WRITER
@@ -350,7 +431,11 @@ def _left(case: Examination) -> Found:
     for site in case.homes if not case.damaged else ():  # else it is unknown whose they are
         for path in leftovers(site, [item.receipt for item in case.statuses if item.site == site]):
             if path not in changed:
-                yield NOTE, Message("{path} belongs to nothing that is applied", path=path), Message("it can be removed")
+                yield (
+                    NOTE,
+                    Message("{path} belongs to nothing that is applied", path=path),
+                    Message("it can be removed"),
+                )
     for site, paths in case.sites.items():
         for target in paths if not (Path(site) / HOME / JOURNAL).exists() else ():
             for name in (temporary(target), backup(target)):
@@ -364,22 +449,51 @@ def _bytecode(case: Examination) -> Found:
     prefix = os.environ.get("PYTHONPYCACHEPREFIX")
     if prefix:
         message = Message(
-            "PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too", prefix=prefix
+            "PYTHONPYCACHEPREFIX is set to {prefix}: bytecode of the old source is looked for there too",
+            prefix=prefix,
         )
-        yield NOTE, message, Message("apply and restore under the same value as the programs that run")
-    paths = [str(Path(item.site) / item.receipt.path) for item in case.statuses if item.condition is Condition.APPLIED]
+        yield (
+            NOTE,
+            message,
+            Message("apply and restore under the same value as the programs that run"),
+        )
+    paths = [
+        str(Path(item.site) / item.receipt.path)
+        for item in case.statuses
+        if item.condition is Condition.APPLIED
+    ]
     if not paths:
         return
     import json  # with subprocess: not for the help
     import subprocess
 
     if case.env.root and case.env.version != sys.version_info[:2]:
-        message = Message("{name}: another release than runs sitepatch, which cannot read its bytecode", name=case.env.name)
-        yield NOTE, message, Message("nothing to do: what was compiled of the old source was removed by apply")
+        message = Message(
+            "{name}: another release than runs sitepatch, which cannot read its bytecode",
+            name=case.env.name,
+        )
+        yield (
+            NOTE,
+            message,
+            Message("nothing to do: what was compiled of the old source was removed by apply"),
+        )
     prefix_options = ["-X", f"pycache_prefix={prefix}"] if prefix else []
-    command = [case.env.python, "-I", "-B", *prefix_options, str(Path(__file__).with_name("bytecode.py"))]
+    command = [
+        case.env.python,
+        "-I",
+        "-B",
+        *prefix_options,
+        str(Path(__file__).with_name("bytecode.py")),
+    ]
     quiet = {**os.environ, "SITEPATCH_HOOK": "off"}
-    child = subprocess.run(command, input=json.dumps(paths).encode(), capture_output=True, timeout=60, check=True, env=quiet)
+    child = subprocess.run(
+        command,
+        input=json.dumps(paths).encode(),
+        capture_output=True,
+        timeout=60,
+        check=True,
+        env=quiet,
+    )
     for path, pyc in json.loads(child.stdout.splitlines()[-1]):
         template = "{pyc} was compiled from another text than {path} has now, and is what runs"
         yield (PROBLEM, Message(template, pyc=pyc, path=path), Message("remove that file"))
@@ -400,14 +514,23 @@ def _cache(case: Examination) -> Found:
     if entries:
         template = "{size} of overlays, fetched releases and known results in {parent}"
         message = Message(template, size=cache.size(entries), parent=cache.cache_dir().parent)
-        yield OK, Message("{what}; sitepatch doctor --clean-cache DAYS removes what was not used since", what=message), ""
+        yield (
+            OK,
+            Message(
+                "{what}; sitepatch doctor --clean-cache DAYS removes what was not used since",
+                what=message,
+            ),
+            "",
+        )
 
 
 # who runs it ----------------------------------------------------------------------------------------------------------
 def _sources(case: Examination) -> Found:
     for error in case.broken.values():
         yield PROBLEM, error.brief, error.hint
-    import_module("patcher.engine.syntax")  # raises SitepatchError, which says what to install, where libcst is broken
+    import_module(
+        "patcher.engine.syntax"
+    )  # raises SitepatchError, which says what to install, where libcst is broken
     for message in case.catalogue.others_change(case.catalogue.folders):
         yield PROBLEM, message, OTHERS_HINT
 
@@ -430,7 +553,11 @@ CHECKS = (
     Check("bytecode", Message("no bytecode of an older source would run"), _bytecode),
     Check("leftovers", Message("none"), _left),
     Check(Message("kept edits"), Message("none"), _set_aside),
-    Check("hooks", Message("every installed hook finds its files patched, or there is no hook"), _hooks),
+    Check(
+        "hooks",
+        Message("every installed hook finds its files patched, or there is no hook"),
+        _hooks,
+    ),
     Check("locks", Message("no other process is changing this environment"), _lock_holders),
     Check("filesystem", Message("locks hold for every machine that can write here"), _mounts),
     Check("cache", "empty", _cache),
@@ -444,11 +571,18 @@ _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 def _asked_for(case: Examination) -> Found:
     """Code that only a trouble has: patchsets all of whose hunks are `when-present`."""
     for patchset in case.patchsets:
-        hunks = [hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks]
+        hunks = [
+            hunk
+            for variant in patchset.variants
+            for patch in variant.patches
+            for hunk in patch.hunks
+        ]
         if patchset.symptoms and all(hunk.when_present for hunk in hunks):
             fit = fit_of(case.env, case.statuses, patchset, patchset.symptoms[0])
             if fit.word == APPLICABLE:
-                cure = Message("sitepatch apply {name}{here}: {text}", name=patchset.name, text=fit.text)
+                cure = Message(
+                    "sitepatch apply {name}{here}: {text}", name=patchset.name, text=fit.text
+                )
                 yield PROBLEM, patchset.symptoms[0].meaning, cure
 
 
@@ -457,14 +591,21 @@ def _libcuda(case: Examination) -> Found:
     if listed and not any(Path(path).exists() for path in listed):
         template = "ldconfig lists {listed}, and there is no such file: triton does not find the driver's library"
         message = Message(template, listed=", ".join(listed))
-        yield PROBLEM, message, _apply(case, "triton-libcuda-path") or Message("it is applied; is the driver there at all?")
+        yield (
+            PROBLEM,
+            message,
+            _apply(case, "triton-libcuda-path")
+            or Message("it is applied; is the driver there at all?"),
+        )
 
 
 def _accelerators(case: Examination) -> Found:
     engine = _located(case, "mmengine")
     for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
         since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
-        if since is None or (since and engine and version_numbers(engine.version) < version_numbers(since)):
+        if since is None or (
+            since and engine and version_numbers(engine.version) < version_numbers(since)
+        ):
             version = engine.version if engine else ""
             message = Message(
                 "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU",
@@ -477,19 +618,40 @@ def _accelerators(case: Examination) -> Found:
 
 def _driver(case: Examination) -> Found:
     torch = _located(case, "torch")
-    if torch and _built_for(torch, "cuda") and not any(Path(path).exists() for path in (*_DRIVER, *_listed("libcuda.so"))):
-        message = Message("torch {version} is a build for CUDA, and this machine has no driver for it", version=torch.version)
-        yield NOTE, message, Message("to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all")
+    if (
+        torch
+        and _built_for(torch, "cuda")
+        and not any(Path(path).exists() for path in (*_DRIVER, *_listed("libcuda.so")))
+    ):
+        message = Message(
+            "torch {version} is a build for CUDA, and this machine has no driver for it",
+            version=torch.version,
+        )
+        yield (
+            NOTE,
+            message,
+            Message(
+                "to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all"
+            ),
+        )
 
 
 def _backend(case: Examination) -> Found:
     torch, engine = _located(case, "torch"), _located(case, "mmengine")
-    if not (torch and engine and _apply(case, DEVICE)) or _built_for(torch, "cuda") is not False or _built_for(torch, "hip"):
+    if (
+        not (torch and engine and _apply(case, DEVICE))
+        or _built_for(torch, "cuda") is not False
+        or _built_for(torch, "hip")
+    ):
         return
     names = [f"cpu:gloo,{kind}:{backend}" for kind, backend in _vendors(case).values()] or ["gloo"]
     template = "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one"
     message = Message(template, version=torch.version)
-    yield NOTE, message, Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0])
+    yield (
+        NOTE,
+        message,
+        Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0]),
+    )
 
 
 # what of them is there ------------------------------------------------------------------------------------------------------
@@ -499,7 +661,11 @@ def _located(case: Examination, package: str) -> Optional[Located]:
 
 def _vendors(case: Examination) -> Dict[str, Tuple[str, str]]:
     """The vendors' packages that are installed."""
-    return {name: kind for name, kind in VENDORS.items() if any((Path(site) / name).is_dir() for site in case.places)}
+    return {
+        name: kind
+        for name, kind in VENDORS.items()
+        if any((Path(site) / name).is_dir() for site in case.places)
+    }
 
 
 def _apply(case: Examination, name: str) -> str:
@@ -511,7 +677,9 @@ def _apply(case: Examination, name: str) -> str:
 def _built_for(torch: Located, kind: str) -> Optional[bool]:
     """Whether a build of PyTorch is for a kind of device, None where that is not recorded."""
     try:
-        source = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode("utf-8", "replace")
+        source = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode(
+            "utf-8", "replace"
+        )
     except OSError:
         return None
     match = re.search(rf"^{kind}\b[^=\n]*= *(\S+)", source, re.MULTILINE)
@@ -523,7 +691,9 @@ def _listed(name: str) -> List[str]:
     import subprocess  # as above
 
     try:
-        child = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+        child = subprocess.run(
+            ["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []  # a system without glibc's
     lines = child.stdout.decode("utf-8", "replace").splitlines()
@@ -535,7 +705,11 @@ _OF_MACHINE = ("libcuda", "driver")
 TROUBLES = (
     Check("code", Message("no installed code uses an attribute that nothing defines"), _asked_for),
     Check("libcuda", Message("what ldconfig lists is there"), _libcuda),
-    Check("accelerators", Message("MMEngine knows the accelerators whose packages are installed"), _accelerators),
+    Check(
+        "accelerators",
+        Message("MMEngine knows the accelerators whose packages are installed"),
+        _accelerators,
+    ),
     Check("driver", Message("the build of torch fits this machine"), _driver),
     Check("backend", Message("torch has the backend that MMEngine takes"), _backend),
 )
@@ -561,8 +735,12 @@ def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
     """
     env = place.environment()
     events.started(env)
-    checks = [check for check in (*CHECKS, *TROUBLES) if not (env.root and check.name in _OF_MACHINE)]
-    findings = settled(env, lambda: examine(Examination(env, place.patch_dirs), checks, events.progress))
+    checks = [
+        check for check in (*CHECKS, *TROUBLES) if not (env.root and check.name in _OF_MACHINE)
+    ]
+    findings = settled(
+        env, lambda: examine(Examination(env, place.patch_dirs), checks, events.progress)
+    )
     return DoctorOutcome(env, tuple(findings))
 
 
@@ -570,9 +748,15 @@ _SHOWN = 3
 """So many findings of one check, without --verbose: a directory of somebody else has one for each of its files."""
 
 
-@click.command("doctor", epilog="\b\nExamples:\n  sitepatch doctor --python /opt/venv\n  sitepatch doctor --clean-cache 30")
+@click.command(
+    "doctor",
+    epilog="\b\nExamples:\n  sitepatch doctor --python /opt/venv\n  sitepatch doctor --clean-cache 30",
+)
 @click.option(
-    "--clean-cache", metavar="DAYS", type=Number(0), help="First remove overlays, fetched releases and results not used since."
+    "--clean-cache",
+    metavar="DAYS",
+    type=Number(0),
+    help="First remove overlays, fetched releases and results not used since.",
 )
 @common_options()
 def command(console: Console, clean_cache: Optional[float]) -> int:
@@ -585,19 +769,31 @@ def command(console: Console, clean_cache: Optional[float]) -> int:
     --clean-cache removes from the cache (SITEPATCH_CACHE) what was not used for so many days, unless a process has it open.
     """
     removed = [] if clean_cache is None else cache.clean_cache(clean_cache)
-    console.info_rows([Row("removed", (entry.kind, entry.name, cache.size([entry]))) for entry in removed])
+    console.info_rows(
+        [Row("removed", (entry.kind, entry.name, cache.size([entry]))) for entry in removed]
+    )
     outcome = doctor(place=console.place, events=console)
     rows = []
-    for (severity, check), group in groupby(outcome.findings, key=lambda finding: (finding.severity, finding.check)):
+    for (severity, check), group in groupby(
+        outcome.findings, key=lambda finding: (finding.severity, finding.check)
+    ):
         findings = [] if severity == OK and not console.verbose else list(group)
         shown = findings if console.verbose else findings[:_SHOWN]
         for finding in shown:
             headline, *details = translated_lines(finding.what)
-            rows.append(Row(severity, (term(check), headline), (*details, *hint_lines(finding.hint))))
+            rows.append(
+                Row(severity, (term(check), headline), (*details, *hint_lines(finding.hint)))
+            )
         if findings[len(shown) :]:
-            more_of_it = Message("and {number} more; -v shows all", number=len(findings) - len(shown))
+            more_of_it = Message(
+                "and {number} more; -v shows all", number=len(findings) - len(shown)
+            )
             rows.append(Row(severity, (term(check), more_of_it)))
     console.rows(rows)
     sites = list(outcome.env.sites)
-    console.info("{problems} in {sites}", problems=count(outcome.problems, "problem"), sites=", ".join(sites))
-    return console.answer(not outcome.problems, {"sites": sites, "findings": outcome.findings, "removed": removed})
+    console.info(
+        "{problems} in {sites}", problems=count(outcome.problems, "problem"), sites=", ".join(sites)
+    )
+    return console.answer(
+        not outcome.problems, {"sites": sites, "findings": outcome.findings, "removed": removed}
+    )

@@ -52,13 +52,17 @@ def open_editor(folder: Path, file: str = "") -> None:
         code = subprocess.call([*shlex.split(command), file or "."], cwd=str(folder))
     except (OSError, ValueError) as error:
         problem = "{variable}={given}: it could not be run: {error}"
-        raise SitepatchError(problem, "set {variable} to an editor", variable=variable, given=command, error=error) from None
+        raise SitepatchError(
+            problem, "set {variable} to an editor", variable=variable, given=command, error=error
+        ) from None
     if code:
         template = "{variable}={given}: it ended with exit code {code}, nothing was captured"
         raise SitepatchError(template, "", variable=variable, given=command, code=code)
 
 
-def edit_copies(console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]) -> int:
+def edit_copies(
+    console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]
+) -> int:
     """Open copies in the editor, then do with them what `run` does; they are removed once that has worked.
 
     Args:
@@ -89,9 +93,16 @@ def show_hunks(console: Console, draft: Draft) -> None:
     """Write the hunks file by file, each with its form; with -v also those that were not taken, and why."""
     lines: List[str] = []
     for file in draft.files:
-        lines += ["", style(f"{file.header[:3]} {' or '.join(file.paths)}", bold=True)] if file.hunks else []
+        lines += (
+            ["", style(f"{file.header[:3]} {' or '.join(file.paths)}", bold=True)]
+            if file.hunks
+            else []
+        )
         for hunk in file.hunks:
-            lines += [*color_diff(hunk.text.rstrip("\n")), Message("  # line {hunk.line}: {hunk.form}", hunk=hunk)]
+            lines += [
+                *color_diff(hunk.text.rstrip("\n")),
+                Message("  # line {hunk.line}: {hunk.form}", hunk=hunk),
+            ]
             for rejected in hunk.rejected if console.verbose else ():
                 lines += [
                     Message("  # not taken, as {each.why}:", each=rejected),
@@ -108,13 +119,20 @@ def attributes(value: object, *names: str) -> Dict[str, Any]:
 def hunks_json(draft: Draft) -> List[Dict[str, Any]]:
     """The hunks, each with the forms that were not taken."""
     hunks = ((file.paths, hunk) for file in draft.files for hunk in file.hunks)
-    return [{"paths": paths, **attributes(hunk, "text", "line", "form"), "lost": hunk.rejected} for paths, hunk in hunks]
+    return [
+        {"paths": paths, **attributes(hunk, "text", "line", "form"), "lost": hunk.rejected}
+        for paths, hunk in hunks
+    ]
 
 
 def left_rows(draft: Draft) -> List[Row]:
     """A row for each part of the edit that is in no hunk."""
     return [
-        Row(Message("not captured"), (part.name, part.why), tuple(color_diff(part.text.rstrip("\n"))))
+        Row(
+            Message("not captured"),
+            (part.name, part.why),
+            tuple(color_diff(part.text.rstrip("\n"))),
+        )
         for part in draft.left_out
     ]
 
@@ -128,9 +146,15 @@ def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
     """A row for each further release."""
     rows = []
     for outcome in releases:
-        proof = [Message("proven") if outcome.proven else Message("fits")] if outcome.word == APPLICABLE else []
+        proof = (
+            [Message("proven") if outcome.proven else Message("fits")]
+            if outcome.word == APPLICABLE
+            else []
+        )
         details = (outcome.problem,) if outcome.problem else ()
-        rows.append(Row(outcome.word, (f"{outcome.distribution} {outcome.version}", *proof), details))
+        rows.append(
+            Row(outcome.word, (f"{outcome.distribution} {outcome.version}", *proof), details)
+        )
     return rows
 
 
@@ -141,19 +165,28 @@ def show_unlike(console: Console, releases: Sequence[ReleaseOutcome]) -> None:
         groups.setdefault(tuple(diff.lines for diff in outcome.unlike), []).append(outcome)
     for group in filter(lambda group: group[0].unlike, groups.values()):
         names = listed([f"{outcome.distribution} {outcome.version}" for outcome in group])
-        show_parts(console, [(Message("in {names}, whose code differs", names=names), group[0].unlike)])
+        show_parts(
+            console, [(Message("in {names}, whose code differs", names=names), group[0].unlike)]
+        )
 
 
 def release_json(outcome: ReleaseOutcome) -> Dict[str, Any]:
     """What came of a further release; `diff` is what reads otherwise than in the home release."""
     diff = b"".join(diff.text for diff in outcome.unlike)
-    result = {"state": outcome.word, "proven": outcome.proven, "diff": diff, "problem": outcome.problem}
+    result = {
+        "state": outcome.word,
+        "proven": outcome.proven,
+        "diff": diff,
+        "problem": outcome.problem,
+    }
     return {**attributes(outcome, "distribution", "version"), **result}
 
 
 def show_written(console: Console, word: str, summary: str, patchset: Patchset) -> None:
     """Say what was written, and for which releases it is."""
-    written = Message("{what}, for {ranges}", what=summary, ranges=release_ranges(patchset.variants))
+    written = Message(
+        "{what}, for {ranges}", what=summary, ranges=release_ranges(patchset.variants)
+    )
     console.info_rows([Row(word, (written,))])
 
 

@@ -56,11 +56,15 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
     plan = make_plan(env, Wanted((requested,)))
     if plan.failed:
         events.unfit(plan.failed)
-        raise SitepatchError("{name}: does not fit here", "sitepatch check {name} --explain{here}", name=name)
+        raise SitepatchError(
+            "{name}: does not fit here", "sitepatch check {name} --explain{here}", name=name
+        )
     check_clean(env, [file.path for file in plan.files if file.change and file.change.old])
     files = read_facts(env, Wanted((requested,))).assignments
     first = next(assignment.located for (assignment,) in files.values())
-    installed = {file.path: file.before for file in plan.files if file.change is None or file.change.old}
+    installed = {
+        file.path: file.before for file in plan.files if file.change is None or file.change.old
+    }
     return laid_out(first, {file.path: file.after for file in plan.files}, installed)
 
 
@@ -84,9 +88,15 @@ def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
 @click.argument("file", required=False, default="")
 @click.option("--name", metavar="NAME", default="", help="The name of the patchset.")
 @output_option
-@click.option("--no-editor", is_flag=True, help="Make the copies and print where they are; capture --from goes on from there.")
+@click.option(
+    "--no-editor",
+    is_flag=True,
+    help="Make the copies and print where they are; capture --from goes on from there.",
+)
 @common_options()
-def command(console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool) -> int:
+def command(
+    console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool
+) -> int:
     """Edit a copy of installed files, and make a patchset of that.
 
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
@@ -107,11 +117,21 @@ def command(console: Console, package: str, file: str, name: str, output: Option
     more = ["--output", output] if output else []
     go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
     if no_editor:
-        console.out(Message("edit what is in {folder}, then: {go_on}", folder=copies.folder, go_on=go_on))
+        console.out(
+            Message("edit what is in {folder}, then: {go_on}", folder=copies.folder, go_on=go_on)
+        )
         return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
 
     def run() -> int:
-        outcome = capture(name=name, place=console.place, output=output, copy=copies.folder, events=console)
+        outcome = capture(
+            name=name, place=console.place, output=output, copy=copies.folder, events=console
+        )
         return report_copies(console, outcome)
 
-    return edit_copies(console, copies.folder, copies.paths[0] if file or len(copies.paths) == 1 else "", go_on, run)
+    return edit_copies(
+        console,
+        copies.folder,
+        copies.paths[0] if file or len(copies.paths) == 1 else "",
+        go_on,
+        run,
+    )

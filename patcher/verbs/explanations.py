@@ -64,42 +64,63 @@ def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExpla
     for key, (assignment,) in facts.assignments.items():
         notes += facts.files[key].notes
         hunks += _file(assignment, facts.files[key])
-    states = reconciled([explained.answer for explained in hunks])  # of several files together: rule 24
-    return [explained._replace(answer=answer) for explained, answer in zip(hunks, states)], list(dict.fromkeys(notes))
+    states = reconciled(
+        [explained.answer for explained in hunks]
+    )  # of several files together: rule 24
+    return [explained._replace(answer=answer) for explained, answer in zip(hunks, states)], list(
+        dict.fromkeys(notes)
+    )
 
 
 def _file(assignment: Assignment, file: TargetFile) -> List[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
     if file.problem:
-        return [HunkExplanation(site, answer) for answer in refused_answers([assignment], file.problem)]
+        return [
+            HunkExplanation(site, answer) for answer in refused_answers([assignment], file.problem)
+        ]
     order = application_order(file.steps, [assignment])
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, file, ahead, {}, REWRITER)
     _, _, planned = resolve(site, path, file, [*ahead, name], {name: assignment}, REWRITER)
     options, names = assignment.requested.options, assignment.names
     alone: List[Tuple[bytes, Explanation]] = []
-    for hunks in layers_of(assignment.hunks):  # each with the text that its hunks are matched against
+    for hunks in layers_of(
+        assignment.hunks
+    ):  # each with the text that its hunks are matched against
         alone += [(data, explanation) for explanation in explain(data, hunks, options, names)]
         data = REWRITER.rewrite(data, assignment._replace(hunks=hunks)).data
-    return [_explained(assignment, file, source, answer, explanation) for answer, (source, explanation) in zip(planned, alone)]
+    return [
+        _explained(assignment, file, source, answer, explanation)
+        for answer, (source, explanation) in zip(planned, alone)
+    ]
 
 
 def _explained(
     assignment: Assignment, file: TargetFile, data: bytes, planned: Answer, explanation: Explanation
 ) -> HunkExplanation:
     path = assignment.path
-    if planned.state is State.CONFLICT and explanation.state is not State.CONFLICT:  # no text has what is closest
+    if (
+        planned.state is State.CONFLICT and explanation.state is not State.CONFLICT
+    ):  # no text has what is closest
         return HunkExplanation(assignment.located.site, planned)
     places = planned.places or tuple(match.line for match in explanation.matches)
     answer = planned._replace(places=places, problem=explanation.problem, hint=explanation.hint)
     diff = b""
     if planned.state in (State.APPLIED, State.APPLICABLE) and explanation.splices:
-        diff = diff_texts(assignment.located.site, path, data, apply_splices(data, explanation.splices)).text
+        diff = diff_texts(
+            assignment.located.site, path, data, apply_splices(data, explanation.splices)
+        ).text
     if planned.state is State.APPLIED and explanation.state in (State.UPSTREAM, State.NOT_NEEDED):
-        answer = answer._replace(state=explanation.state)  # the patchset is applied in this file, and had nothing to do here
+        answer = answer._replace(
+            state=explanation.state
+        )  # the patchset is applied in this file, and had nothing to do here
     elif planned.state is State.APPLIED:
-        answer = answer._replace(places=_now(file, planned.patchset, explanation.splices), problem="", hint="")
-    needs = planned.state is State.NOT_FOUND and not explanation.scopes and not explanation.elsewhere
+        answer = answer._replace(
+            places=_now(file, planned.patchset, explanation.splices), problem="", hint=""
+        )
+    needs = (
+        planned.state is State.NOT_FOUND and not explanation.scopes and not explanation.elsewhere
+    )
     elsewhere = scope_elsewhere(assignment.located.site, path, planned.scope) if needs else ()
     return HunkExplanation(assignment.located.site, answer, explanation, diff, elsewhere)
 
@@ -111,7 +132,11 @@ def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> Tuple[int, .
     for splice in splices:
         at = splice.start
         for step in file.steps[index:]:
-            at += sum(len(change.new) - (change.end - change.start) for change in step.splices if change.start < at)
+            at += sum(
+                len(change.new) - (change.end - change.start)
+                for change in step.splices
+                if change.start < at
+            )
         lines.append(len(re.findall(rb"\r\n|\r|\n", file.now[:at])) + 1)
     return tuple(dict.fromkeys(lines))
 
@@ -130,7 +155,11 @@ def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
         for path in _sources(site, answer.path)
         if path.rpartition("/")[2] == answer.path.rpartition("/")[2] and path.count("/") > 1
     ]
-    return HunkExplanation(site, answer, elsewhere=(*scope_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST])
+    return HunkExplanation(
+        site,
+        answer,
+        elsewhere=(*scope_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST],
+    )
 
 
 def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
@@ -138,7 +167,9 @@ def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     name = scope.split(".")[-1]
     if not name.isidentifier():
         return ()
-    written = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + name.encode() + rb"\b", re.MULTILINE)
+    written = re.compile(
+        rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + name.encode() + rb"\b", re.MULTILINE
+    )
     places: List[Elsewhere] = []
     for other_path in _sources(site, path):
         try:
@@ -154,7 +185,9 @@ def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
 
 def _sources(site: str, path: str) -> List[str]:
     """The Python files of a file's package but that file."""
-    return [other for other in python_files(site, path.split("/")[0])[:_MOST_FILES] if other != path]
+    return [
+        other for other in python_files(site, path.split("/")[0])[:_MOST_FILES] if other != path
+    ]
 
 
 # rows of a table -------------------------------------------------------------------------------------------------------
@@ -170,7 +203,11 @@ def explanation_row(explained: HunkExplanation, diff_lines: int = 20) -> Row:
     if explained.explanation is not None:
         hunk = explained.explanation.hunk
         details.append(
-            Message("hunk {name}:{line}", name=hunk.origin.replace(chr(92), "/").rpartition("/")[2], line=hunk.line)
+            Message(
+                "hunk {name}:{line}",
+                name=hunk.origin.replace(chr(92), "/").rpartition("/")[2],
+                line=hunk.line,
+            )
         )
     details += _wrapped(answer.problem) + _about(explained, diff_lines)
     details += _wrapped(Message("hint: {hint}", hint=answer.hint)) if answer.hint else []
@@ -183,20 +220,43 @@ def _about(explained: HunkExplanation, diff_lines: int) -> List[str]:
     lines: List[str] = []
     if explanation is not None:
         if explained.answer.state is State.APPLIED:
-            lines += _wrapped(Message("recorded in the receipt of this file; its code before the change:"))
-        lines += _scope(explanation) if explanation.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
+            lines += _wrapped(
+                Message("recorded in the receipt of this file; its code before the change:")
+            )
+        lines += (
+            _scope(explanation) if explanation.state in (State.NOT_FOUND, State.NOT_NEEDED) else []
+        )
         for match in explanation.matches:
-            place_text = Message("line {line}: {text}", line=match.line, text=clip(match.text, _LONGEST))
+            place_text = Message(
+                "line {line}: {text}", line=match.line, text=clip(match.text, _LONGEST)
+            )
             lines += [] if explained.diff else [place_text]
-            lines += [join_styled(f"  {name} = {clip(code, _LONGEST)}") for name, code in match.names]
+            lines += [
+                join_styled(f"  {name} = {clip(code, _LONGEST)}") for name, code in match.names
+            ]
         lines += _closest(explanation)
         for place in explanation.elsewhere:
-            where = Message("`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line)
-            lines += _wrapped(Message("elsewhere in this file: {where}: {text}", where=where, text=clip(place.text, _LONGEST)))
+            where = Message(
+                "`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line
+            )
+            lines += _wrapped(
+                Message(
+                    "elsewhere in this file: {where}: {text}",
+                    where=where,
+                    text=clip(place.text, _LONGEST),
+                )
+            )
     for file in explained.elsewhere:
         scope = explained.answer.scope
-        meaning = Message("`{scope}` stands in", scope=scope) if file.line else Message("a file of that name:")
-        lines += _wrapped(Message("{what} {path}", what=meaning, path=file.path) + (f":{file.line}" if file.line else ""))
+        meaning = (
+            Message("`{scope}` stands in", scope=scope)
+            if file.line
+            else Message("a file of that name:")
+        )
+        lines += _wrapped(
+            Message("{what} {path}", what=meaning, path=file.path)
+            + (f":{file.line}" if file.line else "")
+        )
     return lines + _diff(explained, diff_lines)
 
 
@@ -205,7 +265,11 @@ def _other_forms(explanation: Explanation) -> List[str]:
     lines: List[str] = []
     for form in (form for form in explanation.forms if form.hunk.line != explanation.hunk.line):
         template = "another form of it, line {line}: {problem}"
-        lines += _wrapped(Message(template, line=form.hunk.line, problem=form.problem or Message(form.state.value)))
+        lines += _wrapped(
+            Message(
+                template, line=form.hunk.line, problem=form.problem or Message(form.state.value)
+            )
+        )
         lines += [*_scope(form), *_closest(form)] if explanation.state is State.NOT_FOUND else []
     return lines
 
@@ -215,7 +279,10 @@ def _diff(explained: HunkExplanation, most: int) -> List[str]:
     if len(lines) <= most:
         return lines
     template = "  … {number} more: sitepatch diff {patchset}{here}"
-    return [*lines[:most], Message(template, number=len(lines) - most, patchset=explained.answer.patchset)]
+    return [
+        *lines[:most],
+        Message(template, number=len(lines) - most, patchset=explained.answer.patchset),
+    ]
 
 
 def _scope(explanation: Explanation) -> List[str]:
@@ -235,20 +302,33 @@ def _closest(explanation: Explanation) -> List[str]:
     width = len(str(max(best.line, best.code.line, best.pattern.line)))
     elsewhere = () if explanation.scopes else explanation.near[:1]
     where = Message(" in `{scope}`", scope=elsewhere[0]) if elsewhere else ""
-    lines: List[str] = [Message("closest{where}, {likeness:.0%} of the pattern:", where=where, likeness=best.likeness)]
+    lines: List[str] = [
+        Message(
+            "closest{where}, {likeness:.0%} of the pattern:", where=where, likeness=best.likeness
+        )
+    ]
     if best.code.line != best.line:
         lines.append(join_styled(f"  code    {best.line:>{width}} | {clip(best.text, _LONGEST)}"))
     for word, mark in ((Message("code   "), best.code), ("pattern", best.pattern)):
         head, line = f"  {word} {mark.line:>{width}} | ", printable(mark.text)
-        marker = underline(line, *(len(printable(mark.text[:column])) for column in (mark.start, mark.end)))
+        marker = underline(
+            line, *(len(printable(mark.text[:column])) for column in (mark.start, mark.end))
+        )
         blank, arrows = marker[: -len(marker.lstrip())], style(marker.lstrip(), fg="yellow")
-        lines += [join_styled(head, line), join_styled(" " * (len(head) - 2) + "| " + blank, arrows)]
+        lines += [
+            join_styled(head, line),
+            join_styled(" " * (len(head) - 2) + "| " + blank, arrows),
+        ]
     further = Message(" (and {best.more} more)", best=best) if best.more else ""
     return lines + _wrapped(best.words + further)
 
 
 def _wrapped(text: str) -> List[str]:
-    return [line for line_of_text in translated(text).split("\n") for line in wrapped(line_of_text, _WIDTH)]
+    return [
+        line
+        for line_of_text in translated(text).split("\n")
+        for line in wrapped(line_of_text, _WIDTH)
+    ]
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
@@ -265,12 +345,24 @@ def hunk_json(explained: HunkExplanation) -> Dict[str, Any]:
         "hint": answer.hint,
         "when_present": answer.when_present,
     }
-    elsewhere = [{"path": file.path, "line": file.line, "scope": answer.scope} for file in explained.elsewhere]
+    elsewhere = [
+        {"path": file.path, "line": file.line, "scope": answer.scope}
+        for file in explained.elsewhere
+    ]
     if explanation is not None:
-        nearby = [{"path": answer.path, "line": place.line, "scope": place.scope} for place in explanation.elsewhere]
+        nearby = [
+            {"path": answer.path, "line": place.line, "scope": place.scope}
+            for place in explanation.elsewhere
+        ]
         elsewhere = nearby + elsewhere
     forms = [
-        {"scope": form.hunk.scope, "state": form.state, "problem": form.problem, "hint": form.hint, **_match_json(form)}
+        {
+            "scope": form.hunk.scope,
+            "state": form.state,
+            "problem": form.problem,
+            "hint": form.hint,
+            **_match_json(form),
+        }
         for form in (explanation.forms if explanation is not None else ())
     ]
     return {
@@ -290,6 +382,8 @@ def _match_json(explanation: Optional[Explanation]) -> Dict[str, Any]:
         "line": explanation.hunk.line,
         "scopes": explanation.scopes,
         "near": explanation.near,
-        "matches": [{**place._asdict(), "names": dict(place.names)} for place in explanation.matches],
+        "matches": [
+            {**place._asdict(), "names": dict(place.names)} for place in explanation.matches
+        ],
         "closest": explanation.closest,
     }

@@ -12,7 +12,16 @@ import click
 
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.draft import package_of
-from patcher.author.export import OpenWheel, PatchedFile, mail, new_name, open_wheel, patch, recorded, repack
+from patcher.author.export import (
+    OpenWheel,
+    PatchedFile,
+    mail,
+    new_name,
+    open_wheel,
+    patch,
+    recorded,
+    repack,
+)
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
@@ -90,9 +99,14 @@ def export(
         UsageError: an unknown name, option or format; several patchsets for one patch.
     """
     if form == _PATCH and len(set(one_or_more(names))) > 1:
-        raise UsageError("--format patch: found several patchsets, expected one", "export one after the other")
+        raise UsageError(
+            "--format patch: found several patchsets, expected one", "export one after the other"
+        )
     if form == _PATCHSET_WHEEL and (settings or wheels):
-        raise UsageError("--format patchset-wheel: takes neither --set nor --wheel", "options are given where it is applied")
+        raise UsageError(
+            "--format patchset-wheel: takes neither --set nor --wheel",
+            "options are given where it is applied",
+        )
     if form == _PATCH and wheels:
         raise _takes_no("--wheel", form)
     if against:
@@ -122,15 +136,26 @@ def export(
     left_out = (Message("{name} changes nothing here and is left out", name=name) for name in idle)
     plan = plan._replace(notes=(*plan.notes, *left_out))
     if form == _WHEEL:
-        return ExportOutcome(plan, written=tuple(_wheels(env, files, folder, one_or_more(wheels), events)))
+        return ExportOutcome(
+            plan, written=tuple(_wheels(env, files, folder, one_or_more(wheels), events))
+        )
     if is_series(requested[0].patchset):
         return _series(plan, env, requested[0], output)
     diff = patch(requested[0], files)
-    return ExportOutcome(plan, written=_written({Path(output): diff})) if output else ExportOutcome(plan, diff)
+    return (
+        ExportOutcome(plan, written=_written({Path(output): diff}))
+        if output
+        else ExportOutcome(plan, diff)
+    )
 
 
 def _takes_no(option: str, form: str) -> UsageError:
-    return UsageError("--format {format}: takes no {option}", "it is made of what is installed", format=form, option=option)
+    return UsageError(
+        "--format {format}: takes no {option}",
+        "it is made of what is installed",
+        format=form,
+        option=option,
+    )
 
 
 def _changed(plan: Plan) -> List[PatchedFile]:
@@ -140,18 +165,28 @@ def _changed(plan: Plan) -> List[PatchedFile]:
         SitepatchError: there are none.
     """
     files = [
-        PatchedFile(locked.path, locked.distribution, locked.version, file.before if file.change.old else None, file.steps)
+        PatchedFile(
+            locked.path,
+            locked.distribution,
+            locked.version,
+            file.before if file.change.old else None,
+            file.steps,
+        )
         for file, locked in zip(plan.files, plan.locked)
         if file.change and file.before != file.after
     ]
     if not files:
-        states = dict.fromkeys(answer.state.value for answer in plan.answers) or (State.NOT_NEEDED.value,)
+        states = dict.fromkeys(answer.state.value for answer in plan.answers) or (
+            State.NOT_NEEDED.value,
+        )
         template = "nothing to export: no file would change here ({states})"
         raise SitepatchError(template, states=joined(", ", map(Message, states)))
     return files
 
 
-def _released(requested: Sequence[Requested], against: str, events: Events) -> Tuple[Environment, List[Requested]]:
+def _released(
+    requested: Sequence[Requested], against: str, events: Events
+) -> Tuple[Environment, List[Requested]]:
     """A release of the index as an environment, and the patchset for it, whatever its ranges say.
 
     Raises:
@@ -167,22 +202,31 @@ def _released(requested: Sequence[Requested], against: str, events: Events) -> T
     releases, problems = fetched_releases(wanted.patchset, [against], events)
     if len({release.version for release in releases}) != 1:
         names = ", ".join(f"{release.distribution} {release.version}" for release in releases)
-        why = joined("\n", () if releases else problems) or Message("found {folders}", folders=names or Message("none"))
-        raise SitepatchError("--against {against}: {problem}", "name one release", against=against, problem=why)
+        why = joined("\n", () if releases else problems) or Message(
+            "found {folders}", folders=names or Message("none")
+        )
+        raise SitepatchError(
+            "--against {against}: {problem}", "name one release", against=against, problem=why
+        )
     variants, version = wanted.patchset.variants, releases[0].version
     variant = choose_variant(variants, version) or variants[-1]
     patchset = wanted.patchset._replace(variants=(variant._replace(versions=""),))
     return Environment.alone(releases[0].site), [wanted._replace(patchset=patchset)]
 
 
-def _series(plan: Plan, env: Environment, requested: Requested, output: Optional[AnyPath]) -> ExportOutcome:
+def _series(
+    plan: Plan, env: Environment, requested: Requested, output: Optional[AnyPath]
+) -> ExportOutcome:
     """A mail for each patch of a series that changes something, in their order.
 
     Raises:
         UsageError: the folder has other patches, which somebody would take for some of these.
     """
     assignments = read_facts(env, Wanted((requested,), fresh=True)).assignments
-    hunks = sorted((hunk for (assignment,) in assignments.values() for hunk in assignment.hunks), key=lambda hunk: hunk.layer)
+    hunks = sorted(
+        (hunk for (assignment,) in assignments.values() for hunk in assignment.hunks),
+        key=lambda hunk: hunk.layer,
+    )
     diffs: Dict[str, List[bytes]] = {patch_name(hunk.origin): [] for hunk in hunks}
     pristine = {(file.site, file.path): file.before for file in plan.files}
     for (site, path), (assignment,) in assignments.items():
@@ -190,22 +234,45 @@ def _series(plan: Plan, env: Environment, requested: Requested, output: Optional
         for layer in layers_of(assignment.hunks):
             after = REWRITER.rewrite(source, assignment._replace(hunks=layer)).data
             before = None if layer[0].scope == ADDED else source
-            diffs[patch_name(layer[0].origin)] += [diff_texts("", path, before, after).text] if after != source else []
+            diffs[patch_name(layer[0].origin)] += (
+                [diff_texts("", path, before, after).text] if after != source else []
+            )
             source = after
-    texts = {name: spatch for name, spatch in requested.patchset.files.items() if name.endswith(".spatch")}
-    heads = {patch_name(name): read_head(parse_spatch(spatch, name)[0]) for name, spatch in texts.items()}
+    texts = {
+        name: spatch
+        for name, spatch in requested.patchset.files.items()
+        if name.endswith(".spatch")
+    }
+    heads = {
+        patch_name(name): read_head(parse_spatch(spatch, name)[0]) for name, spatch in texts.items()
+    }
     names = [name for name, texts_changed in diffs.items() if texts_changed]
-    idle = [Message("{name} changes nothing there and is left out", name=name) for name in diffs if name not in names]
+    idle = [
+        Message("{name} changes nothing there and is left out", name=name)
+        for name in diffs
+        if name not in names
+    ]
     plan = plan._replace(notes=(*plan.notes, *idle))
-    mails = {name: mail(name, heads[name], number, len(names), diffs[name]) for number, name in enumerate(names, 1)}
+    mails = {
+        name: mail(name, heads[name], number, len(names), diffs[name])
+        for number, name in enumerate(names, 1)
+    }
     if not output:
         return ExportOutcome(plan, b"".join(mails.values()))
     folder = Path(output)
-    paths = {folder / f"{number:04}-{re.sub('^[0-9]+-', '', name)}.patch": mails[name] for number, name in enumerate(names, 1)}
+    paths = {
+        folder / f"{number:04}-{re.sub('^[0-9]+-', '', name)}.patch": mails[name]
+        for number, name in enumerate(names, 1)
+    }
     leftovers = sorted(path.name for path in folder.glob("*.patch") if path not in paths)
     if leftovers:
         template = "{folder}: found other patches there, {names}"
-        raise UsageError(template, "name another folder, or remove them", folder=folder, names=", ".join(leftovers))
+        raise UsageError(
+            template,
+            "name another folder, or remove them",
+            folder=folder,
+            names=", ".join(leftovers),
+        )
     return ExportOutcome(plan, written=_written(paths))
 
 
@@ -217,11 +284,17 @@ def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
 
 
 def _wheels(
-    env: Environment, files: Sequence[PatchedFile], folder: Path, wheels: Sequence[str], events: Events
+    env: Environment,
+    files: Sequence[PatchedFile],
+    folder: Path,
+    wheels: Sequence[str],
+    events: Events,
 ) -> Iterator[Tuple[str, str]]:
     """Write a wheel for each distribution of which something changes; gives its path and sha256 (hex)."""
     with Pip() as pip, ExitStack() as stack:
-        open_wheels = {normalized(Path(path).name.split("-")[0]): open_wheel(Path(path)) for path in wheels}
+        open_wheels = {
+            normalized(Path(path).name.split("-")[0]): open_wheel(Path(path)) for path in wheels
+        }
         for wheel in open_wheels.values():
             stack.enter_context(wheel.archive)
         changed: Dict[str, List[PatchedFile]] = {}
@@ -230,7 +303,9 @@ def _wheels(
         unused = ", ".join(wheel.name for name, wheel in open_wheels.items() if name not in changed)
         if unused:
             template = "--wheel: found {unused}, of which nothing changes"
-            raise UsageError(template, "expected: {wheels}", unused=unused, wheels=", ".join(changed))
+            raise UsageError(
+                template, "expected: {wheels}", unused=unused, wheels=", ".join(changed)
+            )
         for name, patched in changed.items():
             wheel = open_wheels.get(name) or _fetched(pip, env, patched[0], events)
             path = folder / new_name(wheel, patched)
@@ -256,13 +331,21 @@ def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> O
     info = Path(locate(env, package_of(file.path), [file.path]).dist_info)
     hint = Message("name the wheel that it was installed from with --wheel")
     if not (info / "WHEEL").is_file():
-        raise SitepatchError(Message("{file.distribution} {file.version}: was not installed from a wheel", file=file), hint)
+        raise SitepatchError(
+            Message(
+                "{file.distribution} {file.version}: was not installed from a wheel", file=file
+            ),
+            hint,
+        )
     events.note(Message("fetching the wheel of {file.distribution} {file.version}", file=file))
     try:
         wheel = open_wheel(fetch_wheel(pip, file.distribution, file.version, info))
     except NoWheel as error:  # it was built here from a source distribution, say
         raise SitepatchError(
-            Message("{file.distribution} {file.version}: {message}", file=file, message=error.message), hint
+            Message(
+                "{file.distribution} {file.version}: {message}", file=file, message=error.message
+            ),
+            hint,
         ) from None
     installed, packed = recorded((info / "RECORD").read_bytes()), recorded(wheel.read("RECORD"))
     code = (path for path in packed if ".dist-info/" not in path and path in installed)
@@ -270,7 +353,11 @@ def _fetched(pip: Pip, env: Environment, file: PatchedFile, events: Events) -> O
     if odd:
         wheel.archive.close()
         raise SitepatchError(
-            Message("{name}: is another build than the one that is installed ({other} differs)", name=wheel.name, other=odd),
+            Message(
+                "{name}: is another build than the one that is installed ({other} differs)",
+                name=wheel.name,
+                other=odd,
+            ),
             hint,
         )
     return wheel
@@ -288,13 +375,28 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     texts: Dict[str, List[str]] = {
-        "METADATA": ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", f"Summary: {patchset.summary}"],
-        "WHEEL": ["Wheel-Version: 1.0", "Generator: sitepatch", "Root-Is-Purelib: true", "Tag: py3-none-any"],
+        "METADATA": [
+            "Metadata-Version: 2.1",
+            f"Name: {name}",
+            f"Version: {version}",
+            f"Summary: {patchset.summary}",
+        ],
+        "WHEEL": [
+            "Wheel-Version: 1.0",
+            "Generator: sitepatch",
+            "Root-Is-Purelib: true",
+            "Tag: py3-none-any",
+        ],
         "entry_points.txt": [f"[{GROUP}]", f"{patchset.name} = {module}"],
     }
-    files = {f"{info}/{file}": "\n".join([*lines, ""]).encode("utf-8") for file, lines in texts.items()}
+    files = {
+        f"{info}/{file}": "\n".join([*lines, ""]).encode("utf-8") for file, lines in texts.items()
+    }
     files[f"{module}/__init__.py"] = b""
-    files.update((f"{module}/{patchset.name}/{path}", content.encode("utf-8")) for path, content in patchset.files.items())
+    files.update(
+        (f"{module}/{patchset.name}/{path}", content.encode("utf-8"))
+        for path, content in patchset.files.items()
+    )
     return Wheel(f"{module}-{version}-py3-none-any.whl", files)
 
 
@@ -305,15 +407,30 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
     "  sitepatch export vendor --output patches --against 0.10.0",
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
-@click.option("--format", "form", type=Choice(_FORMATS), default=_PATCH, show_default=True, help="What to export.")
+@click.option(
+    "--format",
+    "form",
+    type=Choice(_FORMATS),
+    default=_PATCH,
+    show_default=True,
+    help="What to export.",
+)
 @click.option(
     "--output",
     metavar="PATH",
     default="",
     help="A file; for wheels and series a folder.  [default: standard output; dist]",
 )
-@click.option("--against", metavar="RELEASE", default="", help="The release of the index that a patch is for.")
-@click.option("--wheel", "wheels", metavar="FILE", multiple=True, help="The wheel of the release; else pip fetches it.")
+@click.option(
+    "--against", metavar="RELEASE", default="", help="The release of the index that a patch is for."
+)
+@click.option(
+    "--wheel",
+    "wheels",
+    metavar="FILE",
+    multiple=True,
+    help="The wheel of the release; else pip fetches it.",
+)
 @settings_option
 @common_options()
 def command(console: Console, names: Tuple[str, ...], form: str, **options: Any) -> int:
@@ -335,7 +452,11 @@ def command(console: Console, names: Tuple[str, ...], form: str, **options: Any)
     elif not console.as_json:
         click.echo(outcome.text, nl=False)
     for path, digest in outcome.written:
-        console.out(requirement(path, digest) if form.endswith("wheel") else Message("wrote {path}", path=path))
+        console.out(
+            requirement(path, digest)
+            if form.endswith("wheel")
+            else Message("wrote {path}", path=path)
+        )
     fields = {
         "format": form,
         "patchsets": list(names),

@@ -26,7 +26,10 @@ from patcher.store.status import statuses
 from patcher.verbs.fit import APPLICABLE, UNKNOWN, Fit, fit_of
 from patcher.verbs.place import Place
 
-_OF_SUMMARY = ("a-rank-failed", "rank-ended-by-sigkill")  # symptoms that are known better from a summary of torchrun
+_OF_SUMMARY = (
+    "a-rank-failed",
+    "rank-ended-by-sigkill",
+)  # symptoms that are known better from a summary of torchrun
 _OF_REPORTS = ("reported-on-a-card-before-ddp",)  # and from reports of where the ranks train
 _WAITED = {  # symptoms of a rank that has waited for another one
     "collective-timed-out": Meaning.TIMED_OUT,
@@ -82,7 +85,12 @@ class DiagnoseOutcome(NamedTuple):
     @property
     def erred(self) -> bool:
         """Whether there is an error in the logs, or something in them that could not be read."""
-        return bool(self.failures or self.unexplained or self.findings or any(log.is_damaged for log in self.logs))
+        return bool(
+            self.failures
+            or self.unexplained
+            or self.findings
+            or any(log.is_damaged for log in self.logs)
+        )
 
     @property
     def ok(self) -> bool:
@@ -101,7 +109,11 @@ class KnownSymptoms:
             *((symptom, item.patchset) for item in loaded for symptom in item.patchset.symptoms),
             *((symptom, None) for symptom in general_symptoms(builtin_dir())),
         ]
-        self.patterns = [pattern for symptom, _ in self.symptoms for pattern in (*symptom.patterns, *symptom.needs)]
+        self.patterns = [
+            pattern
+            for symptom, _ in self.symptoms
+            for pattern in (*symptom.patterns, *symptom.needs)
+        ]
         self._fits: Dict[Tuple[object, ...], Fit] = {}
         self._meanings: Dict[str, Meaning] = {}
 
@@ -122,9 +134,15 @@ class KnownSymptoms:
         failures = first_failures(summaries, [log.tracebacks for log in current], self._meaning)
         unexplained = () if failures else _unexplained(current, findings)
         known_better = (*(_OF_SUMMARY if failures else ()), *(_OF_REPORTS if runs else ()))
-        findings = [finding for finding in _most_specific(findings, logs) if finding.symptom.name not in known_better]
+        findings = [
+            finding
+            for finding in _most_specific(findings, logs)
+            if finding.symptom.name not in known_better
+        ]
         names = [log.name for log in logs]
-        findings.sort(key=lambda finding: (_order(finding.symptom), names.index(finding.log), finding.line))
+        findings.sort(
+            key=lambda finding: (_order(finding.symptom), names.index(finding.log), finding.line)
+        )
         return DiagnoseOutcome(
             failures=failures,
             unexplained=unexplained,
@@ -144,14 +162,20 @@ class KnownSymptoms:
         spoken_of = sorted({device for log in logs for device in log.devices})
         findings = []
         for symptom, patchset in self.symptoms:
-            if seen.isdisjoint(symptom.patterns) or (symptom.needs and evidence.isdisjoint(symptom.needs)):
+            if seen.isdisjoint(symptom.patterns) or (
+                symptom.needs and evidence.isdisjoint(symptom.needs)
+            ):
                 continue
             kinds = {name: VENDORS.get(name, ("", ""))[0] for name in symptom.installed}
             installed = [name for name in kinds if self._is_installed(name)]
             if kinds and not installed and set(kinds.values()).isdisjoint(spoken_of):
                 continue
             devices = spoken_of or [kinds[name] for name in installed if kinds[name]]
-            if patchset and len(devices) == 1 and any(option.name == "device" for option in patchset.options):
+            if (
+                patchset
+                and len(devices) == 1
+                and any(option.name == "device" for option in patchset.options)
+            ):
                 symptom = symptom._replace(options={**symptom.options, "device": devices[0]})
             fit = self._fit(patchset, symptom) if patchset else None
             findings.append(_finding(symptom, patchset, fit, logs)._replace(devices=tuple(devices)))
@@ -163,14 +187,23 @@ class KnownSymptoms:
     def _mentions(self, logs: Sequence[Log]) -> Tuple[Sighting, ...]:
         """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
         patterns = {pattern for symptom, _ in self.symptoms for pattern in symptom.patterns}
-        mentions = [mention for log in logs for mention in log.mentions if mention.kind != KNOWN or mention.key in patterns]
+        mentions = [
+            mention
+            for log in logs
+            for mention in log.mentions
+            if mention.kind != KNOWN or mention.key in patterns
+        ]
         lines = {(mention.log, mention.line): mention for mention in mentions}
         return tuple(lines[place] for place in sorted(lines))
 
     def _meaning(self, error: str) -> Meaning:
         """What an error says of the rank that has raised it."""
         if error not in self._meanings:
-            about = [entry for entry, _ in self.symptoms if any(matches_pattern(pattern, error) for pattern in entry.patterns)]
+            about = [
+                entry
+                for entry, _ in self.symptoms
+                if any(matches_pattern(pattern, error) for pattern in entry.patterns)
+            ]
             waited = [_WAITED[symptom.name] for symptom in about if symptom.name in _WAITED]
             meaning = Meaning.UNCLEAR if any(symptom.follows for symptom in about) else Meaning.OWN
             self._meanings[error] = (waited or [meaning])[0]
@@ -194,7 +227,9 @@ def _order(symptom: Symptom) -> int:
     return symptom.follows + (symptom.follows and symptom.name not in _WAITED)
 
 
-def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]) -> FoundSymptom:
+def _finding(
+    symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]
+) -> FoundSymptom:
     """All lines of some logs that match one of the symptom's patterns, as one finding.
 
     Patterns that are first seen in the same line are taken to stand in the same lines, which are counted once.
@@ -210,7 +245,16 @@ def _finding(symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit],
     numbers: Dict[Tuple[str, int], int] = {}
     for log_name, seen in sightings:
         numbers[log_name, seen.line] = max(seen.number, numbers.get((log_name, seen.line), 0))
-    return FoundSymptom(symptom, patchset, fit, sum(numbers.values()), tuple(ranks), name, sighting.line, sighting.text)
+    return FoundSymptom(
+        symptom,
+        patchset,
+        fit,
+        sum(numbers.values()),
+        tuple(ranks),
+        name,
+        sighting.line,
+        sighting.text,
+    )
 
 
 def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple[Sighting, ...]:
@@ -225,7 +269,9 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple
     for log, error in errors:
         if error.kind == least and not _is_explained(error, log, patterns):
             sighting = alike.setdefault((error.text, error.at), error)
-            alike[error.text, error.at] = sighting._replace(ranks=tuple(sorted({*sighting.ranks, *error.ranks})))
+            alike[error.text, error.at] = sighting._replace(
+                ranks=tuple(sorted({*sighting.ranks, *error.ranks}))
+            )
     with_code = {error for error, at in alike if at}
     return tuple(error for (message, at), error in alike.items() if at or message not in with_code)
 
@@ -258,12 +304,19 @@ def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> Lis
 
     def weight(finding: FoundSymptom) -> Tuple[bool, bool, bool, bool]:
         cures = finding.patchset is not None and finding.patchset.kind != "debug"
-        return bool(finding.symptom.installed), finding.patchset is not None, cures, not finding.symptom.follows
+        return (
+            bool(finding.symptom.installed),
+            finding.patchset is not None,
+            cures,
+            not finding.symptom.follows,
+        )
 
     most: Dict[Tuple[str, int], Tuple[bool, bool, bool, bool]] = {}
     for finding, log in product(findings, logs):
         keys = (*finding.symptom.patterns, *finding.symptom.needs)
-        for place in {(log.name, sighting.line) for sighting in log.sightings if sighting.key in keys}:
+        for place in {
+            (log.name, sighting.line) for sighting in log.sightings if sighting.key in keys
+        }:
             most[place] = max(weight(finding), most.get(place, weight(finding)))
     return [finding for finding in findings if weight(finding) == most[finding.log, finding.line]]
 
@@ -275,4 +328,8 @@ def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
     able = [(name, fit.settings) for name, fit in cures if fit.word == APPLICABLE]
     names = dict.fromkeys(name for name, _ in able)
     settings = dict.fromkeys(f"{name}.{setting}" for name, texts in able for setting in texts)
-    return ("apply", *names, *(word for setting in settings for word in ("--set", setting))) if names else ()
+    return (
+        ("apply", *names, *(word for setting in settings for word in ("--set", setting)))
+        if names
+        else ()
+    )

@@ -15,7 +15,13 @@ from patcher.store.retry import settled
 from patcher.text.listed import listed, release_name
 from patcher.verbs.releases.outcome import is_absent, state_of
 
-APPLICABLE, APPLIED, ABSENT, MISFIT, UNKNOWN = "applicable", "applied", "absent", Message("does not fit"), "unknown"
+APPLICABLE, APPLIED, ABSENT, MISFIT, UNKNOWN = (
+    "applicable",
+    "applied",
+    "absent",
+    Message("does not fit"),
+    "unknown",
+)
 
 
 class Fit(NamedTuple):
@@ -30,7 +36,9 @@ class Fit(NamedTuple):
     settings: Tuple[str, ...] = ()
 
 
-def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, symptom: Symptom) -> Fit:
+def fit_of(
+    env: Environment, items: Sequence[FileStatus], patchset: Patchset, symptom: Symptom
+) -> Fit:
     """Whether a patchset fits an environment.
 
     Args:
@@ -39,31 +47,61 @@ def fit_of(env: Environment, items: Sequence[FileStatus], patchset: Patchset, sy
         patchset: the patchset.
         symptom: what is to be cured: it may suggest options.
     """
-    steps = [step for item in items if item.live for step in item.receipt.steps if step.patchset == patchset.name]
+    steps = [
+        step
+        for item in items
+        if item.live
+        for step in item.receipt.steps
+        if step.patchset == patchset.name
+    ]
     current = steps[0].options if steps else {}
-    requested: Dict[str, OptionValue] = {**resolve_options(patchset, {}), **current, **symptom.options}
-    settings = tuple(f"{name}={option_text(value)}" for name, value in symptom.options.items() if current.get(name) != value)
+    requested: Dict[str, OptionValue] = {
+        **resolve_options(patchset, {}),
+        **current,
+        **symptom.options,
+    }
+    settings = tuple(
+        f"{name}={option_text(value)}"
+        for name, value in symptom.options.items()
+        if current.get(name) != value
+    )
     if steps and not settings:
-        return Fit(APPLIED, Message("it is applied here: if the log is of a run since then, the cause is another one"))
+        return Fit(
+            APPLIED,
+            Message(
+                "it is applied here: if the log is of a run since then, the cause is another one"
+            ),
+        )
     plan = settled(env, lambda: make_plan(env, Wanted((Requested(patchset, requested),))))
     if plan.failed:
         failed = plan.failed[0]
         missing = is_absent(failed)
         problem = one_line(failed.problem)
         template = "{problem}; see sitepatch check {name} --explain{here}"
-        return Fit(ABSENT, problem) if missing else Fit(MISFIT, Message(template, problem=problem, name=patchset.name))
+        return (
+            Fit(ABSENT, problem)
+            if missing
+            else Fit(MISFIT, Message(template, problem=problem, name=patchset.name))
+        )
     state = state_of(plan)
     if state is State.APPLICABLE or steps:
-        other_options = Message("it is applied here with other options than {settings}", settings=", ".join(settings))
+        other_options = Message(
+            "it is applied here with other options than {settings}", settings=", ".join(settings)
+        )
         return Fit(APPLICABLE, other_options if steps else _fits(plan), settings)
     words = {
         State.UPSTREAM: Message("what it does is in the installed release already"),
         State.APPLIED: Message("it is applied here"),
     }
-    return Fit(state.value, words.get(state, Message("the code that it changes is not in the installed release")))
+    return Fit(
+        state.value,
+        words.get(state, Message("the code that it changes is not in the installed release")),
+    )
 
 
 def _fits(plan: Plan) -> str:
     receipts = [file.change.receipt for file in plan.files if file.change and file.change.receipt]
-    releases = dict.fromkeys(release_name(receipt.package, receipt.distribution, receipt.version) for receipt in receipts)
+    releases = dict.fromkeys(
+        release_name(receipt.package, receipt.distribution, receipt.version) for receipt in receipts
+    )
     return Message("it fits {releases} here", releases=listed(list(releases)))

@@ -11,7 +11,16 @@ from patcher.message import Message, joined
 from patcher.model import OptionValue
 from patcher.patchset.toml import options_text
 from patcher.project.lockfile import Lock, Pinned, host_differences, load_lock
-from patcher.system.decode import STRINGS, Items, Reader, Table, Values, decode_json, option_value, string
+from patcher.system.decode import (
+    STRINGS,
+    Items,
+    Reader,
+    Table,
+    Values,
+    decode_json,
+    option_value,
+    string,
+)
 from patcher.system.reading import read_file
 from patcher.text.listed import count
 from patcher.verbs.console import Console
@@ -20,9 +29,13 @@ from patcher.verbs.styles import Row
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
 """What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""
 
-_REPORTED = {"reported": string}  # when the role asked, as the file `play` says when it began: text that sorts by time
+_REPORTED = {
+    "reported": string
+}  # when the role asked, as the file `play` says when it began: text that sorts by time
 _FAILED = Table(
-    {"error": Table({"message": string, "hint": string}, other_keys=True), **_REPORTED}, _REPORTED, other_keys=True
+    {"error": Table({"message": string, "hint": string}, other_keys=True), **_REPORTED},
+    _REPORTED,
+    other_keys=True,
 )
 _STANDING = Table(
     {
@@ -45,7 +58,9 @@ _STATUS = Table(
     other_keys=True,
 )
 _PLAY = Table({"begun": string, "hosts": STRINGS})
-_NOT_REACHED = Message("the last play did not come to this host: what is applied there is not known")
+_NOT_REACHED = Message(
+    "the last play did not come to this host: what is applied there is not known"
+)
 
 
 class HostPatchset(NamedTuple):
@@ -85,10 +100,14 @@ def fleet(folder: Path, lock: Optional[Lock] = None) -> List[Host]:
     paths = {path.stem: path for path in folder.glob("*.json")}
     begun = _play(folder / "play")
     if not (paths or begun):
-        hint = Message("write one for each host: sitepatch status --json, or the module patchset_info")
+        hint = Message(
+            "write one for each host: sitepatch status --json, or the module patchset_info"
+        )
         raise UsageError(Message("{folder}: found no files HOST.json", folder=folder), hint)
     missing = [Host(host, UNKNOWN, problems=(_NOT_REACHED,)) for host in begun if host not in paths]
-    return sorted([*missing, *(_host(path, begun.get(host, ""), lock) for host, path in paths.items())])
+    return sorted(
+        [*missing, *(_host(path, begun.get(host, ""), lock) for host, path in paths.items())]
+    )
 
 
 def _play(path: Path) -> Dict[str, str]:
@@ -115,11 +134,17 @@ def _host(path: Path, begun: str, lock: Optional[Lock]) -> Host:
     reader = Reader(origin)
     fields = reader.read(answer, _FAILED if failed else _STATUS)
     if reader.problems:
-        return Host(path.stem, UNKNOWN, problems=tuple(problem.message for problem in reader.reported))
+        return Host(
+            path.stem, UNKNOWN, problems=tuple(problem.message for problem in reader.reported)
+        )
     if fields.get("reported", "") < begun:
         return Host(path.stem, UNKNOWN, problems=(_NOT_REACHED,))
     if failed:
-        return Host(path.stem, UNKNOWN, problems=tuple(filter(None, (fields["error"]["message"], fields["error"]["hint"]))))
+        return Host(
+            path.stem,
+            UNKNOWN,
+            problems=tuple(filter(None, (fields["error"]["message"], fields["error"]["hint"]))),
+        )
     return _of_answer(path.stem, fields, lock)
 
 
@@ -136,8 +161,13 @@ def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Ho
             problems.append(Message("{name}: {reason}", name=fields["name"], reason=reason))
     differences: List[str] = []
     if lock:
-        pinned = [Pinned(*itemgetter("name", "version", "digest", "options")(fields)) for fields in applied]
-        installed = dict.fromkeys(map(itemgetter("package", "distribution", "installed"), answer["files"]))
+        pinned = [
+            Pinned(*itemgetter("name", "version", "digest", "options")(fields))
+            for fields in applied
+        ]
+        installed = dict.fromkeys(
+            map(itemgetter("package", "distribution", "installed"), answer["files"])
+        )
         differences = host_differences(lock, pinned, installed)
     states += [DIFFERS] if differences else []
     state = states[0] if states else APPLIED if applied else NOTHING
@@ -153,14 +183,25 @@ def show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
     hosts = fleet(Path(folder), load_lock(Path(lock)) if lock else None)
     alike: Dict[Tuple[Any, ...], List[str]] = {}
     for host in hosts:
-        patchsets = tuple(f"{item.name} {item.version} {options_text(item.options)}".rstrip() for item in host.patchsets)
-        alike.setdefault((host.state, patchsets, host.releases, host.problems, host.differences), []).append(host.host)
+        patchsets = tuple(
+            f"{item.name} {item.version} {options_text(item.options)}".rstrip()
+            for item in host.patchsets
+        )
+        alike.setdefault(
+            (host.state, patchsets, host.releases, host.problems, host.differences), []
+        ).append(host.host)
     rows = []
     for (state, patchsets, releases, problems, differences), names in alike.items():
         number = count(len(names), "host")
         if len(names) > _FEW and not console.verbose:
             names = [*names[: _FEW - 1], Message("{number} more", number=len(names) - _FEW + 1)]
         hosts_of = Message("{hosts}: {few}", hosts=number, few=joined(", ", names))
-        rows.append(Row(state, (hosts_of, ", ".join(patchsets), ", ".join(releases)), (*problems, *differences)))
+        rows.append(
+            Row(
+                state,
+                (hosts_of, ", ".join(patchsets), ", ".join(releases)),
+                (*problems, *differences),
+            )
+        )
     console.rows(rows)
     return console.answer(all(host.ok for host in hosts), {"hosts": hosts})

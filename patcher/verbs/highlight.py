@@ -25,7 +25,21 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 _KEYWORDS = frozenset(keyword.kwlist)
-_KNOWN = frozenset(("self", "cls", "print", "super", "isinstance", "len", "getattr", "hasattr", "setattr", "range", "type"))
+_KNOWN = frozenset(
+    (
+        "self",
+        "cls",
+        "print",
+        "super",
+        "isinstance",
+        "len",
+        "getattr",
+        "hasattr",
+        "setattr",
+        "range",
+        "type",
+    )
+)
 _LINE = re.compile(r"^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|[^\s#])", re.MULTILINE)
 
 TokenSpan = Tuple[int, int, str]
@@ -57,7 +71,9 @@ def highlight(code: str) -> Tuple[List[TokenSpan], List[str]]:
             spans += [(start, name, "keyword"), (name, end, "defined")]
         else:
             spans.append((start, end, kind))
-            inner.update(_line_starts(code, start, end))  # of a string: nothing else has several lines
+            inner.update(
+                _line_starts(code, start, end)
+            )  # of a string: nothing else has several lines
     return spans, _scopes(code, inner)
 
 

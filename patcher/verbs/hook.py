@@ -78,20 +78,38 @@ def init_hook(
     )
 
     folder = Path(directory)
-    before = read_directory(folder) or {"name": _default_name(folder), "mode": "repair", "patchsets": {}}
+    before = read_directory(folder) or {
+        "name": _default_name(folder),
+        "mode": "repair",
+        "patchsets": {},
+    }
     mode, name = mode or before["mode"], name or before["name"]
     if mode not in MODES:
         problem = '--mode: found "{mode}", expected {modes}{suggestion}'
-        raise UsageError(problem, mode=mode, modes=listed(MODES, "or"), suggestion=suggest(mode, MODES))
+        raise UsageError(
+            problem, mode=mode, modes=listed(MODES, "or"), suggestion=suggest(mode, MODES)
+        )
     if not is_name(name):
         raise UsageError('--name: found "{name}", expected {rule}', name=name, rule=NAME_RULE)
     entries, folders = _entries(folder, names, settings, patch_dirs, before["patchsets"])
     requested, notes = chosen(entries, folders, trusted=True)
     copies = str((folder / PATCHSETS).resolve())
-    if notes and any(str(Path(item.patchset.source.name).resolve()) == copies for item in requested):
-        words = [word for entry in entries for setting in entry.settings for word in ("--set", f"{entry.name}.{setting}")]
+    if notes and any(
+        str(Path(item.patchset.source.name).resolve()) == copies for item in requested
+    ):
+        words = [
+            word
+            for entry in entries
+            for setting in entry.settings
+            for word in ("--set", f"{entry.name}.{setting}")
+        ]
         again = ["sitepatch", "hook", "init", directory, *(entry.name for entry in entries), *words]
-        notes.append(Message("patchsets of other places are used only where they are named: {names}", names=shlex.join(again)))
+        notes.append(
+            Message(
+                "patchsets of other places are used only where they are named: {names}",
+                names=shlex.join(again),
+            )
+        )
     version, written = write_directory(folder, name, mode, requested)
     kept = tuple(item.patchset.name for item in requested)
     return HookOutcome(name, version, mode, kept, tuple(written), _own_source(), tuple(notes))
@@ -113,7 +131,10 @@ def _entries(
     elif project and project.entries:
         entries = list(project.entries)
     else:
-        entries = [ProjectEntry(name, tuple(map("=".join, options.items()))) for name, options in before.items()]
+        entries = [
+            ProjectEntry(name, tuple(map("=".join, options.items())))
+            for name, options in before.items()
+        ]
         folders += [str(folder / PATCHSETS)] if entries else []
     if not entries:
         hint = Message("name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets")
@@ -163,19 +184,29 @@ def _status(env: Environment, folder: str) -> HookStatus:
         messages.append(Message("its .pth file is gone: it does not run; install it again"))
     reasons = recorded_problems(hook.folder, hook.version, "warn")
     if reasons is None and _lacks_sitepatch(env):
-        reasons = [Message("it applies nothing: it needs sitepatch, which is not in this environment; install it there")]
+        reasons = [
+            Message(
+                "it applies nothing: it needs sitepatch, which is not in this environment; install it there"
+            )
+        ]
     elif reasons is None:
         reasons = []
         for look in keep(hook, write=False):
             would = Message("the next start of Python applies {name}", name=look.name)
-            would = Message("the next start of Python warns of {name}", name=look.name) if mode == "warn" else would
+            would = (
+                Message("the next start of Python warns of {name}", name=look.name)
+                if mode == "warn"
+                else would
+            )
             reasons += [look.problem or would] if look.problem or look.files else []
     return HookStatus(folder, hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
 
 
 def _lacks_sitepatch(env: Environment) -> bool:
     """Whether the Python of an environment finds no sitepatch; of `--target` nobody knows where else its Python looks."""
-    there = any(any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites)  # PYTHONPATH is not for the hook's child
+    there = any(
+        any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites
+    )  # PYTHONPATH is not for the hook's child
     return not there and bool(env.root or env.search != env.sites)
 
 
@@ -187,12 +218,21 @@ def command() -> None:
     """
 
 
-@command.command("init", epilog="\b\nExample:\n  sitepatch hook init patches mmengine-ddp-debug\n  pip install ./patches")
+@command.command(
+    "init",
+    epilog="\b\nExample:\n  sitepatch hook init patches mmengine-ddp-debug\n  pip install ./patches",
+)
 @click.argument("directory", metavar="DIR")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @settings_option
-@click.option("--mode", metavar="MODE", help="repair, warn or strict.  [default: as it was, else repair]")
-@click.option("--name", metavar="DIST-NAME", help="What pip calls it.  [default: as it was, else sitepatch-hook-PROJECT]")
+@click.option(
+    "--mode", metavar="MODE", help="repair, warn or strict.  [default: as it was, else repair]"
+)
+@click.option(
+    "--name",
+    metavar="DIST-NAME",
+    help="What pip calls it.  [default: as it was, else sitepatch-hook-PROJECT]",
+)
 @common_options(environment=False)
 def init_command(
     console: Console,
@@ -207,11 +247,15 @@ def init_command(
     Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. The hook
     requires sitepatch, and applies them to every release that they are for.
     """
-    outcome = init_hook(directory, names, settings, patch_dirs=console.place.patch_dirs, mode=mode, name=name)
+    outcome = init_hook(
+        directory, names, settings, patch_dirs=console.place.patch_dirs, mode=mode, name=name
+    )
     console.notes(outcome.notes)
     lines = [*filter(None, [outcome.source]), requirement(directory)]
     template = "{outcome.name} {outcome.version} in {directory}: {patchsets}"
-    console.info(template, outcome=outcome, directory=directory, patchsets=", ".join(outcome.patchsets))
+    console.info(
+        template, outcome=outcome, directory=directory, patchsets=", ".join(outcome.patchsets)
+    )
     console.info("for requirements.txt:")
     for line in lines:
         console.out(line)
@@ -244,4 +288,10 @@ def _json(status: HookStatus) -> Dict[str, Any]:
     hook, about = status.hook, {"folder": status.folder, "ok": status.good, "told": status.messages}
     if hook is None:
         return about
-    return {**about, "name": hook.name, "version": hook.version, "mode": status.mode, "patchsets": hook.names}
+    return {
+        **about,
+        "name": hook.name,
+        "version": hook.version,
+        "mode": status.mode,
+        "patchsets": hook.names,
+    }

@@ -154,8 +154,12 @@ def import_(
     env = place.environment()
     events.started(env)
     series = series.installed(env) if series else None
-    releases, problems = _further(inputs, further, InstalledSources(env, fuzz, moved), series, events)
-    importer = Importer(InstalledSources(env, fuzz, moved), series, one_or_more(leave_out), releases)
+    releases, problems = _further(
+        inputs, further, InstalledSources(env, fuzz, moved), series, events
+    )
+    importer = Importer(
+        InstalledSources(env, fuzz, moved), series, one_or_more(leave_out), releases
+    )
     importer.notes.update(dict.fromkeys(problems))
     outcome = ImportOutcome(folder, importer.results(inputs, events.progress), importer.single)
     outcome = outcome._replace(files=importer.diffs(name), notes=tuple(importer.notes))
@@ -164,7 +168,9 @@ def import_(
         return outcome
     patch = inputs[0].patch
     source = "" if data is not None else Message(", from {name}", name=Path(words[0]).name)
-    summary = patch.subject or f"Changes {listed([home.package for home in importer.homes])}{source}"
+    summary = (
+        patch.subject or f"Changes {listed([home.package for home in importer.homes])}{source}"
+    )
     prose = "\n\n".join(filter(None, (patch.subject, patch.prose)))
     return _written(outcome, importer, Head(name, summary, prose, patch.provenance))
 
@@ -192,7 +198,9 @@ def _further(
     if series and is_new:
         versions = {(release.located.distribution, release.located.version) for release in releases}
         ends, unfetched = range_ends(series.patchset, homes, events)
-        releases += [end for end in ends if (end.located.distribution, end.located.version) not in versions]
+        releases += [
+            end for end in ends if (end.located.distribution, end.located.version) not in versions
+        ]
         problems += unfetched
     return releases, problems
 
@@ -204,7 +212,9 @@ def _check_left_out(names: Sequence[str], outcome: ImportOutcome) -> None:
     if unknown:
         parts = ", ".join(part.name for part in outcome.missing)
         hint = Message("what stops it is: {parts}" if parts else "nothing stops it", parts=parts)
-        raise UsageError(Message("--leave-out {name}: no such part is left out", name=unknown[0]), hint)
+        raise UsageError(
+            Message("--leave-out {name}: no such part is left out", name=unknown[0]), hint
+        )
 
 
 def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOutcome:
@@ -231,8 +241,12 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     targets: Dict[int, PackageRange] = {}
     for at, (home, target) in enumerate(zip(homes, proof.targets)):
         number = numbers.get(home.package, len(variants) + at)
-        if number < len(variants):  # no release goes from the range: a patch that one does not fit is not imported
-            of_home = [release for release in proof.releases if release.distribution == home.distribution]
+        if number < len(
+            variants
+        ):  # no release goes from the range: a patch that one does not fit is not imported
+            of_home = [
+                release for release in proof.releases if release.distribution == home.distribution
+            ]
             fitting = [release.version for release in of_home if release.word in HOLDS]
             fitting += [] if says_nothing(home.version) else [home.version]
             failed = [release.version for release in of_home if release.failed]
@@ -241,7 +255,9 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     texts = more_series_files(series, importer.patches, changed, targets)
     for number, names in importer.other_variants(series).items():
         texts[MANIFEST] = with_patch_files(texts[MANIFEST], number, names)
-    return outcome._replace(patchset=write_folder(outcome.folder, texts, replace=True), notes=tuple(importer.notes))
+    return outcome._replace(
+        patchset=write_folder(outcome.folder, texts, replace=True), notes=tuple(importer.notes)
+    )
 
 
 @click.command(
@@ -253,7 +269,12 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
 )
 @click.argument("patches", metavar="FILE|DIR|URL...", nargs=-1, required=True, type=click.Path())
 @click.option("--name", required=True, help="The name of the new patchset.")
-@click.option("--output", metavar="DIR", type=click.Path(), help="Where its folder goes (default ./patchsets).")
+@click.option(
+    "--output",
+    metavar="DIR",
+    type=click.Path(),
+    help="Where its folder goes (default ./patchsets).",
+)
 @also_option
 @click.option(
     "--leave-out",
@@ -268,7 +289,13 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     default=2,
     help="How many lines of context may differ at either end of a hunk (default 2).",
 )
-@click.option("--hash", "digest", metavar="sha256:HEX", default="", help="The hash that the file at the URL must have.")
+@click.option(
+    "--hash",
+    "digest",
+    metavar="sha256:HEX",
+    default="",
+    help="The hash that the file at the URL must have.",
+)
 @common_options(sources=False)
 def command(console: Console, patches: Tuple[str, ...], **options: Any) -> int:
     """Make a patchset of a diff, or of a series of patches.
@@ -284,27 +311,40 @@ def command(console: Console, patches: Tuple[str, ...], **options: Any) -> int:
     data = None
     if "-" in patches:
         if len(patches) > 1:
-            raise UsageError("standard input: found other files beside it, expected it alone", "name files, or - alone")
+            raise UsageError(
+                "standard input: found other files beside it, expected it alone",
+                "name files, or - alone",
+            )
         if sys.stdin is None:
             raise UsageError("standard input is closed", "name a file")
         data, patches = sys.stdin.buffer.read(), (Message("standard input"),)
     outcome = import_(patches, place=console.place, data=data, events=console, **options)
     moved = {match.section.path: match.candidate for match in outcome.problems if match.candidate}
     if moved and console.asks and _agreed(console, moved):
-        outcome = import_(patches, place=console.place, data=data, moved=moved, events=console, **options)
+        outcome = import_(
+            patches, place=console.place, data=data, moved=moved, events=console, **options
+        )
     console.notes(outcome.notes)
     if outcome.single or console.verbose:
         show_hunks(console, outcome.draft)
-    console.rows([*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))])
+    console.rows(
+        [*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))]
+    )
     show_unlike(console, outcome.releases)
-    console.hints(match.hint or (_of_other_release(match) if outcome.single else "") for match in outcome.problems)
+    console.hints(
+        match.hint or (_of_other_release(match) if outcome.single else "")
+        for match in outcome.problems
+    )
     _show_end(console, outcome)
     return console.answer(outcome.ok, _json(outcome))
 
 
 def _agreed(console: Console, moved: Mapping[str, str]) -> bool:
     """Ask whether other files are those that a diff names."""
-    rows = [Row("not found", (path, Message("{path} alone has its lines", path=other))) for path, other in moved.items()]
+    rows = [
+        Row("not found", (path, Message("{path} alone has its lines", path=other)))
+        for path, other in moved.items()
+    ]
     console.rows(rows)
     return console.confirm(Message("is that the file?"))
 
@@ -332,30 +372,55 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
         console.note(template, "not imported", failed=failed, number=len(outcome.patches))
     elif not outcome.patchset:
         is_partial = outcome.missing and any(file.hunks for file in outcome.draft.files)
-        words = " ".join(f"--leave-out {quote(name)}" for name in dict.fromkeys(part.name for part in outcome.missing))
-        more_text = Message("; one of the rest is made with {words}", words=words) if is_partial else ""
+        words = " ".join(
+            f"--leave-out {quote(name)}"
+            for name in dict.fromkeys(part.name for part in outcome.missing)
+        )
+        more_text = (
+            Message("; one of the rest is made with {words}", words=words) if is_partial else ""
+        )
         console.note("no patchset was written{rest}", "stopped", rest=more_text)
 
 
 def _rows(console: Console, outcome: ImportOutcome) -> List[Row]:
     if not outcome.single:
-        return [_patch_row(result) for result in outcome.patches if result.failed or not console.quiet]
-    rows = [] if console.quiet else [Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")) for diff in outcome.files]
+        return [
+            _patch_row(result) for result in outcome.patches if result.failed or not console.quiet
+        ]
+    rows = (
+        []
+        if console.quiet
+        else [
+            Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")) for diff in outcome.files
+        ]
+    )
     rows += release_rows(outcome.releases)
     nothing = not (outcome.draft.files or outcome.missing or outcome.problems)
-    advice = hint_lines(Message("install the package, or name its environment with --python or --target"))
+    advice = hint_lines(
+        Message("install the package, or name its environment with --python or --target")
+    )
     for part in outcome.left_out:
         hints = tuple(advice) if nothing and part.why == NOT_INSTALLED else ()
         rows.append(Row(Message("left out"), (part.name, part.why), hints))
     for part in outcome.missing:
-        rows.append(Row(Message("not imported"), (part.name, part.why), tuple(color_diff(part.text.rstrip("\n")))))
+        rows.append(
+            Row(
+                Message("not imported"),
+                (part.name, part.why),
+                tuple(color_diff(part.text.rstrip("\n"))),
+            )
+        )
     for match in outcome.problems:
-        rows.append(Row(Message("does not fit"), (match.path or match.section.path,), (match.problem,)))
+        rows.append(
+            Row(Message("does not fit"), (match.path or match.section.path,), (match.problem,))
+        )
     return rows
 
 
 def _patch_row(result: PatchResult) -> Row:
-    size = (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
+    size = (
+        (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
+    )
     details = (result.problem, *hint_lines(result.hint)) if result.problem else ()
     return Row(result.state, (result.name, *size), details)
 
@@ -365,17 +430,31 @@ def _json(outcome: ImportOutcome) -> Dict[str, Any]:
     return {
         "patchset": outcome.folder.absolute().name,
         "folder": str(outcome.folder) if outcome.ok else "",
-        "versions": {item.package: item.versions for item in outcome.patchset.variants} if outcome.patchset else {},
+        "versions": {item.package: item.versions for item in outcome.patchset.variants}
+        if outcome.patchset
+        else {},
         "hunks": hunks_json(outcome.draft),
-        "files": [{**attributes(diff, "path", "added", "removed"), "diff": diff.text} for diff in outcome.files],
+        "files": [
+            {**attributes(diff, "path", "added", "removed"), "diff": diff.text}
+            for diff in outcome.files
+        ],
         "releases": list(map(release_json, outcome.releases)),
         "left": [
-            {**attributes(part, "path", "line", "why"), "stops": part in missing} for part in (*outcome.left_out, *missing)
+            {**attributes(part, "path", "line", "why"), "stops": part in missing}
+            for part in (*outcome.left_out, *missing)
         ],
         "problems": [
-            {"path": match.section.path, "installed": match.path, "problem": match.problem, "hint": match.hint}
+            {
+                "path": match.section.path,
+                "installed": match.path,
+                "problem": match.problem,
+                "hint": match.hint,
+            }
             for match in outcome.problems
         ],
-        "patches": [attributes(result, "name", "subject", "state", "problem", "hint") for result in outcome.patches],
+        "patches": [
+            attributes(result, "name", "subject", "state", "problem", "hint")
+            for result in outcome.patches
+        ],
         "remarks": outcome.notes,
     }

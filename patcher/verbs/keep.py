@@ -29,7 +29,9 @@ from patcher.verbs.place import Events, Outcome, Place
 from patcher.verify import COMPILE
 
 _TURN = 120.0  # seconds for other starts of the same hook, which end by themselves
-_PATIENCE = 1.0  # seconds for another sitepatch, or for uv, which may be waiting for this very process
+_PATIENCE = (
+    1.0  # seconds for another sitepatch, or for uv, which may be waiting for this very process
+)
 _TRIES = 5
 _ENGINE = "patcher/__init__.py"
 
@@ -57,7 +59,9 @@ def main(folder: str, mode: str) -> int:
     try:
         with _turn(f"{folder}/lock"):
             hook = load_hook(folder)
-            reasons = recorded_problems(folder, hook.version, mode, aloud=True)  # another start may have seen to them
+            reasons = recorded_problems(
+                folder, hook.version, mode, aloud=True
+            )  # another start may have seen to them
             if reasons is None or mode != "repair":
                 reasons = _check(hook, write=mode != "warn") if reasons is None else reasons
                 for reason in reasons:
@@ -73,7 +77,11 @@ def main(folder: str, mode: str) -> int:
 
 
 def _line(error: SitepatchError) -> str:
-    hint = Message("the next start of Python looks again") if isinstance(error, BusyError) else error.hint
+    hint = (
+        Message("the next start of Python looks again")
+        if isinstance(error, BusyError)
+        else error.hint
+    )
     return "; ".join(" ".join(part.split("\n")) for part in (error.message, hint) if part)
 
 
@@ -91,7 +99,11 @@ def _turn(path: str) -> Iterator[None]:
             end = time.monotonic() + _TURN
             while not take_flock(fd):
                 if time.monotonic() > end:
-                    raise BusyError("another process has held {path} for {turn:g} seconds", path=path, turn=_TURN)
+                    raise BusyError(
+                        "another process has held {path} for {turn:g} seconds",
+                        path=path,
+                        turn=_TURN,
+                    )
                 time.sleep(0.02)
         yield
 
@@ -137,11 +149,18 @@ def _check(hook: Hook, *, write: bool) -> List[str]:
         raise BusyError("{site}: somebody keeps changing files there", site=hook.site)
     not_applied = (look for look in looks if look.problem or look.files)
     template = "{name} is not applied in {site}"
-    reasons = [look.problem or Message(template, name=look.name, site=hook.site) for look in not_applied]
+    reasons = [
+        look.problem or Message(template, name=look.name, site=hook.site) for look in not_applied
+    ]
     reasons = list(dict.fromkeys(" ".join(reason.split()) for reason in reasons))
     if all(look.certain for look in looks):
         engine = _engine(hook.site) if any(look.problem for look in looks) else []
-        _save(hook, {**before, **{path: signature(f"{hook.site}/{path}") for path in engine}}, reasons, write=write)
+        _save(
+            hook,
+            {**before, **{path: signature(f"{hook.site}/{path}") for path in engine}},
+            reasons,
+            write=write,
+        )
     return reasons
 
 
@@ -168,17 +187,28 @@ def _keep(hook: Hook, item: Requested, rival: str, *, write: bool) -> Look:
     try:
         with patience(_PATIENCE):
             outcome = apply_requested(
-                [item], place=Place(target=hook.site), verify=COMPILE, dry_run=not write, events=_Recoveries()
+                [item],
+                place=Place(target=hook.site),
+                verify=COMPILE,
+                dry_run=not write,
+                events=_Recoveries(),
             )
     except SitepatchError as error:
         return Look(
             name,
-            problem=Message("{name}: not applied in {site}: {line}", name=name, site=hook.site, line=_line(error)),
+            problem=Message(
+                "{name}: not applied in {site}: {line}",
+                name=name,
+                site=hook.site,
+                line=_line(error),
+            ),
             certain=False,
         )
     files = len(outcome.changed)
     if outcome.written:
-        template = "applied {name} to {files}; processes that are running keep the code they have loaded"
+        template = (
+            "applied {name} to {files}; processes that are running keep the code they have loaded"
+        )
         write_stderr(Message(template, name=name, files=count(files, "file")))
     return Look(name, files, outcome.written, _problem(name, outcome))
 
@@ -203,13 +233,19 @@ def _rivals(hook: Hook) -> Dict[str, str]:
 
     Without that each would undo at every start what the other one did.
     """
-    hooks_before = [other for other in loaded_hooks(Environment.alone(hook.site))[0] if other.name < hook.name]
+    hooks_before = [
+        other for other in loaded_hooks(Environment.alone(hook.site))[0] if other.name < hook.name
+    ]
     return {name: other.name for other, name in disagreeing(hooks_before, hook.requested)}
 
 
 def _present(site: str, item: Requested) -> bool:
     packages = pick_variants(item.patchset).items()
-    paths = (path for package, variants in packages for path in (*_imported(package), *_targets(variants, added=False)))
+    paths = (
+        path
+        for package, variants in packages
+        for path in (*_imported(package), *_targets(variants, added=False))
+    )
     return any(Path(site, path).exists() for path in paths)
 
 
@@ -220,7 +256,9 @@ def _imported(package: str) -> Tuple[str, str]:
 
 def _targets(variants: Sequence[Variant], *, added: bool) -> List[str]:
     """The files that variants of a patchset name; also those that they add."""
-    patches = [patch for variant in variants for patch in variant.patches if added or not patch.adds]
+    patches = [
+        patch for variant in variants for patch in variant.patches if added or not patch.adds
+    ]
     return list(dict.fromkeys(path for patch in patches for path in patch.paths))
 
 
@@ -233,9 +271,14 @@ def _signatures(hook: Hook) -> Dict[str, str]:
     paths: List[str] = []
     for item in hook.requested:
         for package, variants in pick_variants(item.patchset).items():
-            paths += [*(() if _present(hook.site, item) else _imported(package)), *_targets(variants, added=True)]
+            paths += [
+                *(() if _present(hook.site, item) else _imported(package)),
+                *_targets(variants, added=True),
+            ]
             try:
-                dist_info = locate(Environment.alone(hook.site), package, _targets(variants, added=False)).dist_info
+                dist_info = locate(
+                    Environment.alone(hook.site), package, _targets(variants, added=False)
+                ).dist_info
             except SitepatchError:  # it is not there, or `apply` says what is wrong with it
                 continue
             paths += [f"{Path(dist_info).name}/RECORD"] if dist_info else []
@@ -248,8 +291,19 @@ def _engine(site: str) -> List[str]:
     infos = {normalized(path.name.split("-")[0]): path for path in Path(site).glob("*.dist-info")}
     needs: Sequence[str] = ()
     if "sitepatch" in infos:
-        needs = re.findall(r"^Requires-Dist: *([\w.-]+)", (infos["sitepatch"] / "METADATA").read_text("utf-8"), re.MULTILINE)
-    return [_ENGINE, *(f"{infos[name].name}/RECORD" for name in map(normalized, ["sitepatch", *needs]) if name in infos)]
+        needs = re.findall(
+            r"^Requires-Dist: *([\w.-]+)",
+            (infos["sitepatch"] / "METADATA").read_text("utf-8"),
+            re.MULTILINE,
+        )
+    return [
+        _ENGINE,
+        *(
+            f"{infos[name].name}/RECORD"
+            for name in map(normalized, ["sitepatch", *needs])
+            if name in infos
+        ),
+    ]
 
 
 def _outlast(old_signatures: Dict[str, str], signatures: Dict[str, str]) -> None:
@@ -257,7 +311,9 @@ def _outlast(old_signatures: Dict[str, str], signatures: Dict[str, str]) -> None
     if any(path.endswith("/RECORD") for path in signatures):
         return
     changed = [path for path, signed in signatures.items() if old_signatures.get(path) != signed]
-    pairs = [(old_signatures.get(path, "").split(":"), signatures[path].split(":")) for path in changed]
+    pairs = [
+        (old_signatures.get(path, "").split(":"), signatures[path].split(":")) for path in changed
+    ]
     racy = [int(new[0]) + 1 for old, new in pairs if old[1:] == new[1:] and new[1:]]
     limit = min(max(racy, default=0), time.time() + 4)  # a clock may be wrong
     while time.time() < limit:
@@ -282,4 +338,6 @@ def _compile(path: str) -> None:
     import py_compile
 
     if not Path(importlib.util.cache_from_source(path)).exists():
-        py_compile.compile(path, doraise=False, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP, quiet=2)
+        py_compile.compile(
+            path, doraise=False, invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP, quiet=2
+        )

@@ -31,7 +31,9 @@ class Catalog:
         if code.isalpha() and os.path.isfile(path):
             with open(path, "rb") as file:
                 lines = file.read().split(b"\n")
-        self._below = dict(zip(lines, lines[1:]))  # `msgid` -> `msgstr`: parsed no further than what is looked up
+        self._below = dict(
+            zip(lines, lines[1:])
+        )  # `msgid` -> `msgstr`: parsed no further than what is looked up
 
     def __bool__(self) -> bool:
         return bool(self._below)
@@ -39,7 +41,11 @@ class Catalog:
     def word(self, entry: str) -> str:
         """A text that is an entry by itself."""
         quoted = entry.replace("\\", "\\\\").replace('"', '\\"')
-        line = self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape")) if entry else None
+        line = (
+            self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape"))
+            if entry
+            else None
+        )
         said = line[len(b'msgstr "') : -1].decode("utf-8") if line else entry
         return re.sub(r"\\(.)", r"\1", said) if line and "\\" in said else said
 
@@ -60,7 +66,9 @@ class Catalog:
             indent = msgid[: len(msgid) - len(msgid.lstrip())]
             said = f"{'' if indent == ' ' and _is_wide(said[:1]) else indent}{said}{msgid[len(msgid.rstrip()) :]}"
         else:  # `{place}: {problem}`: the punctuation is translated
-            said = _widened(msgid) if values != english and not re.search("[A-Za-z]", msgid) else msgid
+            said = (
+                _widened(msgid) if values != english and not re.search("[A-Za-z]", msgid) else msgid
+            )
         parts = re.split(r"\{(\d?)\}", said)
         parts[1::2] = [values[int(number or at)] for at, number in enumerate(parts[1::2])]
         return _glued(parts)
@@ -88,7 +96,9 @@ def _glued(parts: Iterable[str]) -> str:
     for part in parts:
         if line[-1:] == " " and _is_wide(line[-2:-1]) and _is_wide(part[:1]):
             line = line[:-1]
-        line += part[1:] if part[:1] == " " and _is_wide(line[-1:]) and _is_wide(part[1:2]) else part
+        line += (
+            part[1:] if part[:1] == " " and _is_wide(line[-1:]) and _is_wide(part[1:2]) else part
+        )
     return line
 
 
@@ -121,15 +131,23 @@ class Formatter(click.HelpFormatter):
         for number, paragraph in enumerate(re.split(r"\n\s*\n", text)):
             self.write("\n" if number else "")
             kept = paragraph.startswith("\b")
-            lines = [term(line) for line in paragraph.splitlines()[1:]] if kept else self._wrapped(_one_line(paragraph), 0)
+            lines = (
+                [term(line) for line in paragraph.splitlines()[1:]]
+                if kept
+                else self._wrapped(_one_line(paragraph), 0)
+            )
             self.write("".join(f"{' ' * self.current_indent}{line}\n" for line in lines))
 
-    def write_dl(self, rows: Iterable[Tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(
+        self, rows: Iterable[Tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
         """Write a table of names and what they are."""
         rows = list(rows)
         column = min(max(width(name) for name, _ in rows), col_max) + col_spacing
         for name, help_text in rows:
-            help_text, *defaults = _one_line(help_text).split("  [")  # what click adds: `[default: 120.0]`
+            help_text, *defaults = _one_line(help_text).split(
+                "  ["
+            )  # what click adds: `[default: 120.0]`
             lines = self._wrapped("  ".join([term(help_text), *map(_added, defaults)]), column)
             beside = width(name) <= column - col_spacing
             head = padded(name, column) + lines.pop(0) if beside and lines else name
@@ -152,4 +170,8 @@ def _one_line(paragraph: str) -> str:
 
 def _added(addition: str) -> str:
     pairs = [part.partition(": ") for part in addition[:-1].split("; ")]
-    return "[" + "；".join(f"{term(key)}：{value}" if colon else term(key) for key, colon, value in pairs) + "]"
+    return (
+        "["
+        + "；".join(f"{term(key)}：{value}" if colon else term(key) for key, colon, value in pairs)
+        + "]"
+    )

@@ -15,8 +15,14 @@ from patcher.installed.interpreter import Environment, discover
 from patcher.message import Message
 
 _NAME = re.compile(r"(python|pypy)[\d.]*")
-_WITH_VALUE = "WX"  # options of the interpreter that have a value, in the same word or in the next one
-_IGNORING = {"I": Message("isolates it"), "E": Message("ignores PYTHONPATH"), "S": Message("imports no sitecustomize")}
+_WITH_VALUE = (
+    "WX"  # options of the interpreter that have a value, in the same word or in the next one
+)
+_IGNORING = {
+    "I": Message("isolates it"),
+    "E": Message("ignores PYTHONPATH"),
+    "S": Message("imports no sitecustomize"),
+}
 
 
 class Python(NamedTuple):
@@ -38,7 +44,10 @@ def find_program(word: str) -> str:
         return path
     if os.sep in word and os.path.exists(word):
         kind = Message("a directory" if os.path.isdir(word) else "a file that is not executable")
-        template, how = "{word}: found {what}", Message("name a program, or the interpreter before the file")
+        template, how = (
+            "{word}: found {what}",
+            Message("name a program, or the interpreter before the file"),
+        )
         raise NotExecutableError(template, how, word=word, what=kind)
     hint = "" if os.sep in word else Message("it is looked for in the directories of PATH")
     raise NotFoundCommandError("{word}: command not found", hint, word=word)
@@ -59,7 +68,9 @@ def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
     except OSError:
         return None
     line = os.fsdecode(first_line[2:]) if first_line.startswith(b"#!") else ""
-    if line.strip() == "/bin/sh" and second_line.startswith(b"'''exec' "):  # pip's, where the path is long or has a blank
+    if line.strip() == "/bin/sh" and second_line.startswith(
+        b"'''exec' "
+    ):  # pip's, where the path is long or has a blank
         line = os.fsdecode(second_line[len(b"'''exec' ") :]).replace('"$0" "$@"', "")
     try:
         parts = shlex.split(line)
@@ -88,7 +99,9 @@ def ignoring(python: Python) -> List[str]:
             if letter in "cm":
                 return options
             if letter in _IGNORING:
-                options.append(Message("-{letter} {ignoring}", letter=letter, ignoring=_IGNORING[letter]))
+                options.append(
+                    Message("-{letter} {ignoring}", letter=letter, ignoring=_IGNORING[letter])
+                )
             if letter in _WITH_VALUE:
                 if index == len(word) - 1:
                     next(words, None)
@@ -118,12 +131,22 @@ def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) ->
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so
+    for name in (
+        "SIGPIPE",
+        "SIGXFZ",
+        "SIGXFSZ",
+    ):  # Python ignores them, and what is ignored stays so
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
         os.execve(program, list(command), dict(environ))
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
-        hint = Message("the interpreter that its first line names is not there" if missing else "a script begins with #!")
-        raise NotExecutableError("{program}: {error}", hint, program=program, error=Message.whole(error.strerror)) from error
+        hint = Message(
+            "the interpreter that its first line names is not there"
+            if missing
+            else "a script begins with #!"
+        )
+        raise NotExecutableError(
+            "{program}: {error}", hint, program=program, error=Message.whole(error.strerror)
+        ) from error

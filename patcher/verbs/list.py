@@ -57,7 +57,11 @@ class Availability(NamedTuple):
     @property
     def rank(self) -> int:
         """The lower, the nearer to what is installed."""
-        return 0 if self.here else (APPLICABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state) + 1
+        return (
+            0
+            if self.here
+            else (APPLICABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state) + 1
+        )
 
 
 class ListOutcome(NamedTuple):
@@ -115,11 +119,20 @@ def _about(
         texts = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
         return any(matches_pattern(pattern, query) for pattern in symptom.patterns) or about(*texts)
 
-    symptoms = [(symptom, patchset.name) for patchset in patchsets for symptom in patchset.symptoms if shown(symptom)]
+    symptoms = [
+        (symptom, patchset.name)
+        for patchset in patchsets
+        for symptom in patchset.symptoms
+        if shown(symptom)
+    ]
     cured = {name for _, name in symptoms}
 
     def described(patchset: Patchset) -> bool:
-        targets = (name for variant in patchset.variants for name in (variant.package, *variant.distributions))
+        targets = (
+            name
+            for variant in patchset.variants
+            for name in (variant.package, *variant.distributions)
+        )
         return about(patchset.name, *targets, patchset.summary, patchset.prose)
 
     hits = [patchset for patchset in patchsets if patchset.name in cured or described(patchset)]
@@ -160,14 +173,19 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
             except SitepatchError:
                 return APPLICABLE  # `check` says why it is not
             absent = not paths and not all(hunk.when_present for hunk in patch.hunks)
-            if absent or len(paths) > 1 or len(variants) > 1:  # which of them is meant takes the engine
+            if (
+                absent or len(paths) > 1 or len(variants) > 1
+            ):  # which of them is meant takes the engine
                 return APPLICABLE
             hunks.update({path: hunks.get(path, ()) + patch.hunks for path in paths})
         for path, file_hunks in hunks.items():
             data = read_installed(located.site, path) or b""
             if sha256(data).hexdigest().encode() not in table:
                 return APPLICABLE
-            from patcher.patchset.results import request_of, shipped_result  # with json, for a text that is in the table
+            from patcher.patchset.results import (
+                request_of,
+                shipped_result,
+            )  # with json, for a text that is in the table
 
             result = shipped_result(data, request_of(requested, file_hunks, variants[0].names))
             states |= {answer.state for answer in result.answers} if result else {State.APPLICABLE}
@@ -176,7 +194,10 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
     return UPSTREAM if State.UPSTREAM in states else NOT_NEEDED
 
 
-@click.command("list", epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice")
+@click.command(
+    "list",
+    epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice",
+)
 @click.argument("text", metavar="[TEXT]...", nargs=-1)
 @common_options()
 def command(console: Console, text: Tuple[str, ...]) -> int:
@@ -189,8 +210,14 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
     """
     outcome = list_patchsets(" ".join(text), place=console.place)
     console.about(outcome.env)
-    cures = ((symptom, Message("cured by {name}", name=name) if name else "") for symptom, name in outcome.symptoms)
-    symptoms = [Row("symptom", (symptom.name,), tuple(symptom_details(symptom, cure))) for symptom, cure in cures]
+    cures = (
+        (symptom, Message("cured by {name}", name=name) if name else "")
+        for symptom, name in outcome.symptoms
+    )
+    symptoms = [
+        Row("symptom", (symptom.name,), tuple(symptom_details(symptom, cure)))
+        for symptom, cure in cures
+    ]
     console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *symptoms])
     nothing = text and not (outcome.patchsets or outcome.symptoms)
     if nothing:
@@ -200,17 +227,25 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
     ok = not (outcome.broken or nothing)
     listed = []
     for patchset, standing in outcome.patchsets:
-        homes = [{name: getattr(home, name) for name in ("package", "distribution", "version")} for home in standing.installed]
+        homes = [
+            {name: getattr(home, name) for name in ("package", "distribution", "version")}
+            for home in standing.installed
+        ]
         listed.append({**patchset_json(patchset), "state": standing.state, "installed": homes})
     about = {"patchsets": listed, "symptoms": symptoms_json(outcome.symptoms)}
-    return console.answer(ok, {**about, "broken": broken_json(outcome.broken), "notes": outcome.notes})
+    return console.answer(
+        ok, {**about, "broken": broken_json(outcome.broken), "notes": outcome.notes}
+    )
 
 
 def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
     """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
     rows = []
     for patchset, standing in listed:
-        installed = ", ".join(release_name(home.package, home.distribution, home.version) for home in standing.installed)
+        installed = ", ".join(
+            release_name(home.package, home.distribution, home.version)
+            for home in standing.installed
+        )
         ranges = installed if standing.in_range else release_range(patchset.variants[0])
         dots = Message(", …") if patchset.variants[1:] and not standing.in_range else ""
         source = "" if patchset.source == BUILT_IN else str(patchset.source)
@@ -221,8 +256,15 @@ def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
 
 def patchset_json(patchset: Patchset) -> Dict[str, Any]:
     """A patchset as `list --json` has it."""
-    ranges = [{"package": variant.package, "versions": variant.versions} for variant in patchset.variants]
-    head = {"name": patchset.name, "version": patchset.version, "kind": patchset.kind, "summary": patchset.summary}
+    ranges = [
+        {"package": variant.package, "versions": variant.versions} for variant in patchset.variants
+    ]
+    head = {
+        "name": patchset.name,
+        "version": patchset.version,
+        "kind": patchset.kind,
+        "summary": patchset.summary,
+    }
     return {**head, "source": str(patchset.source), "digest": patchset.digest, "packages": ranges}
 
 
@@ -237,7 +279,11 @@ def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any
 
 def release_range(variant: Variant) -> str:
     """The package of a variant and the releases that it is for: `mmengine >=0.1,<1`."""
-    return Message("{package} {versions}", package=variant.package, versions=variant.versions or Message("(any version)"))
+    return Message(
+        "{package} {versions}",
+        package=variant.package,
+        versions=variant.versions or Message("(any version)"),
+    )
 
 
 def release_ranges(variants: Iterable[Variant]) -> str:
@@ -252,7 +298,9 @@ def broken_rows(broken: Mapping[str, SitepatchError]) -> List[Row]:
 
 def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
     """The patchsets that are wrong in themselves, as JSON."""
-    return [{"name": name, "problem": error.message, **error.place} for name, error in broken.items()]
+    return [
+        {"name": name, "problem": error.message, **error.place} for name, error in broken.items()
+    ]
 
 
 def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = ()) -> List[str]:
@@ -260,4 +308,8 @@ def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = (
     hints = hint_lines(symptom.advice)
     if "{smi}" in symptom.advice:
         hints = [Verbatim(with_tools(translated(line), devices)) for line in hints]
-    return [Message("it means: {meaning}", meaning=symptom.meaning), *([cure] if cure else []), *hints]
+    return [
+        Message("it means: {meaning}", meaning=symptom.meaning),
+        *([cure] if cure else []),
+        *hints,
+    ]

@@ -48,7 +48,11 @@ class LockOutcome(NamedTuple):
 
 
 def lock(
-    project: ProjectFiles = PROJECT_FILES, *, place: Place = HERE, check: bool = False, events: Events = SILENT
+    project: ProjectFiles = PROJECT_FILES,
+    *,
+    place: Place = HERE,
+    check: bool = False,
+    events: Events = SILENT,
 ) -> LockOutcome:
     """Write down what `sync` would make of the environment; the environment itself stays as it is.
 
@@ -68,7 +72,9 @@ def lock(
         events.note(note)
     old = lockfile.load_lock(path) if check or path.exists() else None
     new = lockfile.make_lock(asked_for.patchsets, plan.locked)
-    problems = lockfile.lock_differences(old, new, complete=not plan.failed) if check and old else []
+    problems = (
+        lockfile.lock_differences(old, new, complete=not plan.failed) if check and old else []
+    )
     place = place._replace(patch_dirs=asked_for.patch_dirs)
     names = tuple(item.patchset.name for item in asked_for.patchsets)
     outcome = LockOutcome(place, path, plan, names, new.files, new, tuple(problems))
@@ -79,10 +85,15 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
     """Write the lock unless it is there already, and report what became of the releases in the old one."""
     path, new = outcome.path, outcome.lock
     merged = lockfile.merged(old, new) if old else new
-    new_builds, before, after = ({lockfile.build(target) for target in source.targets} for source in (new, old or new, merged))
+    new_builds, before, after = (
+        {lockfile.build(target) for target in source.targets}
+        for source in (new, old or new, merged)
+    )
     for word, builds in (("kept", after - new_builds), ("dropped", before - after)):
         why = Message(
-            "locked in another environment" if word == "kept" else "locked with other patchsets; lock again where wanted"
+            "locked in another environment"
+            if word == "kept"
+            else "locked with other patchsets; lock again where wanted"
         )
         for release, _ in sorted(builds):
             name = release_name(*release)
@@ -96,31 +107,59 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
     return outcome._replace(lock=merged, written=written)
 
 
-@click.command("lock", epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check")
+@click.command(
+    "lock", epilog="\b\nExamples:\n  sitepatch lock\n  sitepatch lock -r requirements.txt --check"
+)
 @project_options
-@click.option("--check", is_flag=True, help="Write nothing; exit code 1, and what differs, where the lock would be another.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Write nothing; exit code 1, and what differs, where the lock would be another.",
+)
 @common_options()
-def command(console: Console, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool) -> int:
+def command(
+    console: Console, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool
+) -> int:
     """Write down what the project asks for, and what it makes.
 
     The version and the sha256 of each patchset, and for each release that is installed the sha256 of every file before
     and after. The environment stays as it is. Releases that were locked in other environments stay in the lock as long
     as the patchsets and their options are the same.
     """
-    outcome = lock(ProjectFiles(project, requirements, lock_file), place=console.place, check=check, events=console)
+    outcome = lock(
+        ProjectFiles(project, requirements, lock_file),
+        place=console.place,
+        check=check,
+        events=console,
+    )
     path, plan, locked = outcome.path, outcome.plan, outcome.lock
     console.rows(answer_rows(plan.failed))
     console.suggest_explain(plan.answers, outcome.place.patch_dirs)
     for problem in outcome.differences:
         console.out(Message("{path}: {problem}", path=path, problem=problem))
     if plan.failed:
-        console.note("{path} was not written: {hunks} failed", "stopped", path=path, hunks=count(len(plan.failed), "hunk"))
+        console.note(
+            "{path} was not written: {hunks} failed",
+            "stopped",
+            path=path,
+            hunks=count(len(plan.failed), "hunk"),
+        )
     elif check and not outcome.differences:
         console.info("{path} holds what `sitepatch lock` would write", path=path)
     elif outcome.written:
         releases = {lockfile.build(target)[0] for target in locked.targets}
-        counts = ((len(locked.patchsets), "patchset"), (len(releases), "release"), (len(locked.files), "file"))
-        cells = (Message("{counts} in {path}", counts=joined(", ", (count(*number_of) for number_of in counts)), path=path),)
+        counts = (
+            (len(locked.patchsets), "patchset"),
+            (len(releases), "release"),
+            (len(locked.files), "file"),
+        )
+        cells = (
+            Message(
+                "{counts} in {path}",
+                counts=joined(", ", (count(*number_of) for number_of in counts)),
+                path=path,
+            ),
+        )
         console.info_rows([Row("locked", cells)])
     elif not check:
         console.info("{path}: nothing to do, it is as it would be written", path=path)

@@ -34,7 +34,9 @@ class _Commands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"patcher.verbs.{cmd_name}{'_' * iskeyword(cmd_name)}").command
+        command: click.Command = import_module(
+            f"patcher.verbs.{cmd_name}{'_' * iskeyword(cmd_name)}"
+        ).command
         return command
 
     def summary(self, ctx: click.Context, name: str) -> str:
@@ -63,7 +65,11 @@ def _language() -> str:
     """The language of SITEPATCH_LANG, else of the locale; "" for English."""
     variables = ("SITEPATCH_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
     language = next(filter(None, map(os.environ.get, variables)), "")
-    return "" if language.partition(".")[0] in ("", "C", "POSIX") or language.startswith("en") else language
+    return (
+        ""
+        if language.partition(".")[0] in ("", "C", "POSIX") or language.startswith("en")
+        else language
+    )
 
 
 def main() -> None:
@@ -73,7 +79,9 @@ def main() -> None:
         sys.stdout, sys.stderr = sys.stdout or nobody, sys.stderr or nobody
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character must not stop a command
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a terminal that lacks a character must not stop a command
     as_json = "--json" in sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
     if language := "" if as_json else _language():  # what a program reads is English
         from patcher.verbs.language import Context, set_language
@@ -83,7 +91,9 @@ def main() -> None:
     try:
         code = commands.main(prog_name="sitepatch", standalone_mode=False)
         sys.stdout.flush()
-    except click.Abort as end:  # what click makes of Ctrl-C; the store says what became of the files
+    except (
+        click.Abort
+    ) as end:  # what click makes of Ctrl-C; the store says what became of the files
         code = end_interrupted(translated(str(end.__cause__ or "")), label("interrupted"))
     except click.ClickException as error:
         from patcher.verbs import usage
@@ -98,11 +108,17 @@ def main() -> None:
         if not isinstance(error, BrokenPipeError):  # where the reader has gone nobody asks
             with suppress(OSError):
                 click.echo(
-                    labelled("error", Message("standard output: {error}", error=Message.whole(error.strerror))), err=True
+                    labelled(
+                        "error",
+                        Message("standard output: {error}", error=Message.whole(error.strerror)),
+                    ),
+                    err=True,
                 )
     try:
         sys.stderr.flush()
     except OSError:
         drop_output(sys.stderr)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left of this process is short, and could only fail
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # what is left of this process is short, and could only fail
     sys.exit(code)

@@ -34,15 +34,25 @@ def common_options(
     options: List[Callable[[CommandFunction], CommandFunction]] = []
     if environment:
         options += [
-            click.option("--python", metavar="PATH", help="Interpreter (or venv) of the environment."),
-            click.option("--target", metavar="DIR", help="A directory of packages, or the root of an image."),
-            click.option("--system", is_flag=True, help="Also what a venv shares with others (system-site-packages)."),
+            click.option(
+                "--python", metavar="PATH", help="Interpreter (or venv) of the environment."
+            ),
+            click.option(
+                "--target", metavar="DIR", help="A directory of packages, or the root of an image."
+            ),
+            click.option(
+                "--system",
+                is_flag=True,
+                help="Also what a venv shares with others (system-site-packages).",
+            ),
         ]
     if sources:
         help_text = Message("Directory of patchsets, looked at first; repeatable.")
         options.append(click.option("--patch-dir", metavar="DIR", multiple=True, help=help_text))
     options += [
-        click.option("--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."),
+        click.option(
+            "--json", "as_json", is_flag=True, help=f"Answer in JSON{_IN_LINE if in_line else ''}."
+        ),
         click.option("-q", "--quiet", is_flag=True, help="Only errors and what was asked for."),
         click.option("-v", "--verbose", is_flag=True, help="Show more."),
     ]
@@ -53,12 +63,19 @@ def common_options(
             name = "-".join(click.get_current_context().command_path.split()[1:])
             console = Console(name, as_json, quiet, verbose)
             console.kept_notes = [] if as_json and in_line else None
-            where = {name: parameters.pop(name) for name in ("python", "target", "system") if name in parameters}
+            where = {
+                name: parameters.pop(name)
+                for name in ("python", "target", "system")
+                if name in parameters
+            }
             console.place = Place(patch_dirs=tuple(parameters.pop("patch_dir", ())), **where)
             set_command_options(*console.place.options)
             try:
                 if extra := click.get_current_context().args:
-                    problem, hint = "found more than {command} takes: {words}", "see: sitepatch {command} --help"
+                    problem, hint = (
+                        "found more than {command} takes: {words}",
+                        "see: sitepatch {command} --help",
+                    )
                     raise UsageError(problem, hint, command=console.name, words=" ".join(extra))
                 return function(console, **parameters)
             except BrokenPipeError:
@@ -70,7 +87,9 @@ def common_options(
             except OSError as error:
                 sys.stdout.flush()  # raises what cannot be written there, which `main` reports
                 if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd
-                    lost = SitepatchError("the working directory was deleted", "change to one that exists: cd DIR")
+                    lost = SitepatchError(
+                        "the working directory was deleted", "change to one that exists: cd DIR"
+                    )
                     return console.fail(lost)
                 return console.fail(SitepatchError("{error}", error=error))
             finally:
@@ -102,7 +121,9 @@ def verify_option(default: str = "import") -> Callable[[CommandFunction], Comman
 
 def writing_options(function: CommandFunction) -> CommandFunction:
     """Give a command `--force` and `--verify`."""
-    help_text = Message("Also where a file was edited by hand; the edited text is kept in the store.")
+    help_text = Message(
+        "Also where a file was edited by hand; the edited text is kept in the store."
+    )
     return click.option("--force", is_flag=True, help=help_text)(verify_option()(function))
 
 
@@ -144,7 +165,10 @@ def patient(function: CommandFunction) -> CommandFunction:
 
     @wraps(function)
     def run(console: Console, **parameters: Any) -> int:
-        with patience(seconds_of("SITEPATCH_LOCK_TIMEOUT", 60), lambda message: console.note(message, "waiting")):
+        with patience(
+            seconds_of("SITEPATCH_LOCK_TIMEOUT", 60),
+            lambda message: console.note(message, "waiting"),
+        ):
             return function(console, **parameters)
 
     return run
@@ -154,10 +178,19 @@ def patient(function: CommandFunction) -> CommandFunction:
 def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
     """The names of patchsets that begin so; for `restore` and `status` of those that are applied, for `diff` of all."""
     try:
-        there = () if ctx.info_name in ("restore", "status") else Catalogue(ctx.params.get("patch_dir") or ()).folders
+        there = (
+            ()
+            if ctx.info_name in ("restore", "status")
+            else Catalogue(ctx.params.get("patch_dir") or ()).folders
+        )
         names = set(there)
         if ctx.info_name in ("restore", "diff", "status"):
-            env = Place(ctx.params.get("python"), ctx.params.get("target"), (), bool(ctx.params.get("system"))).environment()
+            env = Place(
+                ctx.params.get("python"),
+                ctx.params.get("target"),
+                (),
+                bool(ctx.params.get("system")),
+            ).environment()
             names.update(applied_names(statuses(env)))
     except (SitepatchError, OSError):
         return []
@@ -166,15 +199,24 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
 
 def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
     """`NAME.option=` of the patchsets named so far, and the choices after it."""
-    named = [*(ctx.params.get("names") or ()), *ctx.args]  # click leaves them in args while --set waits for its value
+    named = [
+        *(ctx.params.get("names") or ()),
+        *ctx.args,
+    ]  # click leaves them in args while --set waits for its value
     completions: List[str] = []
     try:
         catalogue = Catalogue(ctx.params.get("patch_dir") or ())
-        for name in [name for name in named if name in catalogue.folders] or list(catalogue.folders):
+        for name in [name for name in named if name in catalogue.folders] or list(
+            catalogue.folders
+        ):
             for option in catalogue.find(name).patchset.options:
                 head = f"{name}.{option.name}="
                 values = option.choices or ((True, False) if option.type == "bool" else ())
-                completions += [head + option_text(value) for value in values] if begun.startswith(head) else [head]
+                completions += (
+                    [head + option_text(value) for value in values]
+                    if begun.startswith(head)
+                    else [head]
+                )
     except (SitepatchError, OSError):
         return []
     return [completion for completion in completions if completion.startswith(begun)]

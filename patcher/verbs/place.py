@@ -39,17 +39,26 @@ class Place(_Place):
     __slots__ = ()
 
     def __new__(
-        cls, python: Optional[AnyPath] = None, target: Optional[AnyPath] = None, patch_dirs: Texts = (), system: bool = False
+        cls,
+        python: Optional[AnyPath] = None,
+        target: Optional[AnyPath] = None,
+        patch_dirs: Texts = (),
+        system: bool = False,
     ) -> Place:
         """The place, its paths as texts."""
-        python_text, target_text = (None if path is None else os.fspath(path) for path in (python, target))
+        python_text, target_text = (
+            None if path is None else os.fspath(path) for path in (python, target)
+        )
         return super().__new__(cls, python_text, target_text, one_or_more(patch_dirs), system)
 
     @property
     def options(self) -> Tuple[str, str]:
         """The options of a command line that mean this: the environment, the directories; each with a blank before it."""
         pairs = [("--python", self.python), ("--target", self.target)]
-        env = "".join(f" {option} {_quoted(path)}" for option, path in pairs if path) + " --system" * self.system
+        env = (
+            "".join(f" {option} {_quoted(path)}" for option, path in pairs if path)
+            + " --system" * self.system
+        )
         return env, "".join(f" --patch-dir {_quoted(folder)}" for folder in self.patch_dirs)
 
     def environment(self) -> Environment:
@@ -66,7 +75,9 @@ class Place(_Place):
         env = discover(self.python, unpacked.sites[0] if unpacked else self.target)
         if unpacked:
             version = unpacked.version or env.version
-            env = env._replace(sites=unpacked.sites, search=unpacked.sites, version=version, root=unpacked.root)
+            env = env._replace(
+                sites=unpacked.sites, search=unpacked.sites, version=version, root=unpacked.root
+            )
         return env._replace(outer=()) if self.system else env
 
 

@@ -13,7 +13,11 @@ from patcher.message import Message
 from patcher.text.terminal import clip, terminal_width
 from patcher.verbs.styles import translated
 
-_FIRST, _AGAIN, _LOG = 1.0, 0.25, 30.0  # seconds: until a bar is shown, between two looks of it, between two lines of a log
+_FIRST, _AGAIN, _LOG = (
+    1.0,
+    0.25,
+    30.0,
+)  # seconds: until a bar is shown, between two looks of it, between two lines of a log
 _UNKNOWN = (number for number in range(0))  # click then shows no length
 
 
@@ -36,7 +40,9 @@ class ProgressBar:
         with self._lock:
             if (work, total) != (self._what, self._total):
                 self._what, self._total, self._begun = work, total, time.monotonic()
-                self._bar = click.progressbar(_UNKNOWN, length=total or None, file=self._stream, width=20)
+                self._bar = click.progressbar(
+                    _UNKNOWN, length=total or None, file=self._stream, width=20
+                )
             self._bar.make_step(done - self._bar.pos)
 
     def end(self) -> None:
@@ -57,7 +63,11 @@ class ProgressBar:
 
     def _show(self) -> None:
         passed = f"{time.monotonic() - self._begun:.0f} s"
-        when = translated(Message("{time} left", time=self._bar.format_eta())) if self._bar.eta_known else passed
+        when = (
+            translated(Message("{time} left", time=self._bar.format_eta()))
+            if self._bar.eta_known
+            else passed
+        )
         work = translated(self._what)
         of_total = Message("{number} of {total}", number=self._bar.pos, total=self._total)
         amount = f"{translated(of_total)} {work}" if self._total else f"{self._bar.pos} {work}"

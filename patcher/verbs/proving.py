@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 from patcher.author.cases import AFTER, CaseResult, run_cases
 from patcher.author.changed import python_files
@@ -18,7 +30,14 @@ from patcher.installed.environment import locate
 from patcher.installed.index import NoWheel
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_sources
-from patcher.installed.versions import accepts, is_version, matching_versions, newest, oldest_first, says_nothing
+from patcher.installed.versions import (
+    accepts,
+    is_version,
+    matching_versions,
+    newest,
+    oldest_first,
+    says_nothing,
+)
 from patcher.message import Message, joined, one_line
 from patcher.model import Located, Patchset, PatchsetSource, Requested, State, Variant
 from patcher.patchset.manifest import load_patchset
@@ -44,8 +63,13 @@ def check_also(also: Sequence[str]) -> None:
     """
     wrong = [spec for spec in also if not (_version(spec) or Path(spec).is_dir())]
     if wrong:
-        lines = [Message("--also {text}: found no such directory and no version", text=spec) for spec in wrong]
-        raise UsageError(joined("\n", lines), "name a release (1.2, NAME==1.2), or a directory of packages")
+        lines = [
+            Message("--also {text}: found no such directory and no version", text=spec)
+            for spec in wrong
+        ]
+        raise UsageError(
+            joined("\n", lines), "name a release (1.2, NAME==1.2), or a directory of packages"
+        )
 
 
 def _version(spec: str) -> str:
@@ -75,28 +99,43 @@ def further_releases(
             try:
                 releases.append(_release(locate(env, home.package, sorted(paths)), paths))
             except SitepatchError as error:
-                problems.append(Message("--also {text}: {message}", text=spec, message=error.message))
+                problems.append(
+                    Message("--also {text}: {message}", text=spec, message=error.message)
+                )
     names = {name for home in homes for name in ("", home.distribution, home.package)}
     idle = [spec for spec in also if _version(spec) and spec.rpartition("==")[0] not in names]
     problems += [Message("--also {text}: no file of it is changed", text=spec) for spec in idle]
     for home, paths in homes.items():
         name = home.distribution or home.package
-        versions = [_version(spec) for spec in also if _version(spec) and spec.rpartition("==")[0] in ("", name, home.package)]
+        versions = [
+            _version(spec)
+            for spec in also
+            if _version(spec) and spec.rpartition("==")[0] in ("", name, home.package)
+        ]
         if not versions:
             continue
         for version, folder in named_releases(name, paths, versions, events).items():
-            if not isinstance(folder, SitepatchError) and not all((folder / path).is_file() for path in paths):
-                folder = whole_package(home._replace(site=str(folder), version=version), paths, events)
+            if not isinstance(folder, SitepatchError) and not all(
+                (folder / path).is_file() for path in paths
+            ):
+                folder = whole_package(
+                    home._replace(site=str(folder), version=version), paths, events
+                )
             if isinstance(folder, SitepatchError):
                 problems.append(_not_fetched(name, version, folder))
             else:
                 releases.append(_release(home._replace(site=str(folder), version=version), paths))
     if homes and (idle or (problems and len(homes) == 1)):
-        raise SitepatchError(joined("\n", problems), "no patchset was written; leave it out, or name one that is there")
+        raise SitepatchError(
+            joined("\n", problems),
+            "no patchset was written; leave it out, or name one that is there",
+        )
     return releases, problems
 
 
-def range_ends(patchset: Patchset, homes: Mapping[Located, Set[str]], events: Events) -> Tuple[List[Release], List[str]]:
+def range_ends(
+    patchset: Patchset, homes: Mapping[Located, Set[str]], events: Events
+) -> Tuple[List[Release], List[str]]:
     """The oldest and the newest release in the range of each variant for packages, and a message for each that cannot be had.
 
     Args:
@@ -113,24 +152,37 @@ def range_ends(patchset: Patchset, homes: Mapping[Located, Set[str]], events: Ev
                 continue
             try:
                 ends = named_releases(name, needed, [variant.versions], events, ends=True)
-            except (SitepatchError, OSError) as error:  # no pip, no cache: nobody has asked for these releases
-                problem = error.message if isinstance(error, SitepatchError) else Message.whole(error)
+            except (
+                SitepatchError,
+                OSError,
+            ) as error:  # no pip, no cache: nobody has asked for these releases
+                problem = (
+                    error.message if isinstance(error, SitepatchError) else Message.whole(error)
+                )
                 ends = {variant.versions: SitepatchError(problem)}
             for version, folder in ends.items():
                 if isinstance(folder, SitepatchError):
                     problems.append(_not_fetched(name, version, folder))
                 elif version != home.version:
-                    releases.append(_release(home._replace(site=str(folder), version=version), needed))
+                    releases.append(
+                        _release(home._replace(site=str(folder), version=version), needed)
+                    )
     return releases, problems
 
 
 def _not_fetched(name: str, version: str, error: SitepatchError) -> str:
-    return Message("{name} {version}: {reason}", name=name, version=version, reason=one_line(error.message))
+    return Message(
+        "{name} {version}: {reason}", name=name, version=version, reason=one_line(error.message)
+    )
 
 
 def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Path, SitepatchError]:
     """The folder with all of a package of a release of the index, and these files; or why there is none."""
-    recorded = {row.path for info in Path(release.site).glob("*.dist-info") for row in recorded_sources(info)}
+    recorded = {
+        row.path
+        for info in Path(release.site).glob("*.dist-info")
+        for row in recorded_sources(info)
+    }
     inside = {path for path in recorded if path.startswith(f"{release.package}/")}
     name = release.distribution or release.package
     return named_releases(name, paths | inside, [release.version], events)[release.version]
@@ -139,8 +191,13 @@ def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Pa
 def _release(located: Located, paths: Set[str]) -> Release:
     files = {path: Path(located.site) / path for path in sorted(paths)}
     if not all(file.is_file() for file in files.values()):  # one moved, and is found by its code
-        files.update((path, Path(located.site) / path) for path in python_files(located.site, located.package))
-    return Release(located, {path: read_file(file) for path, file in files.items() if file.is_file()})
+        files.update(
+            (path, Path(located.site) / path)
+            for path in python_files(located.site, located.package)
+        )
+    return Release(
+        located, {path: read_file(file) for path, file in files.items() if file.is_file()}
+    )
 
 
 class Proof(NamedTuple):
@@ -195,7 +252,9 @@ def _fitting(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
     of_home = [outcome for outcome in outcomes if outcome.distribution == home.distribution]
     fitting = [outcome.version for outcome in of_home if outcome.word in HOLDS]
     failed = [outcome.version for outcome in of_home if outcome.word not in HOLDS]
-    return PackageRange(home.package, home.distribution, fitting_range([home.version, *fitting], failed))
+    return PackageRange(
+        home.package, home.distribution, fitting_range([home.version, *fitting], failed)
+    )
 
 
 class TriedRelease(NamedTuple):
@@ -243,7 +302,11 @@ def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Optional[
     """The one other file that has the scopes of a file that is gone, the one other scope that has the code of one that is."""
     homes: Dict[str, Set[str]] = {}  # of a file that is gone: where all its scopes are
     texts, places = dict(patchset.files), []
-    hunks = {(hunk.origin, hunk.line): hunk for patch in patchset.variants[tried.variant].patches for hunk in patch.hunks}
+    hunks = {
+        (hunk.origin, hunk.line): hunk
+        for patch in patchset.variants[tried.variant].patches
+        for hunk in patch.hunks
+    }
     for explained in sorted(
         tried.hunks, key=lambda explained: -explained.answer.written[1]
     ):  # lines above stay where they are
@@ -252,20 +315,34 @@ def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Optional[
             paths = {place.path for place in explained.elsewhere}
             homes[answer.path] = homes.get(answer.path, paths) & paths
         elif explanation is not None and not explanation.scopes and len(explanation.elsewhere) == 1:
-            scope, name = explanation.elsewhere[0].scope, Path(answer.written[0]).relative_to(folder).as_posix()
+            scope, name = (
+                explanation.elsewhere[0].scope,
+                Path(answer.written[0]).relative_to(folder).as_posix(),
+            )
             texts[name] = with_form(texts[name], hunks[answer.written], scope)
             where = Message(
-                "`{scope}` in {path} has what is changed in `{old}`", scope=scope, path=answer.path, old=answer.scope
+                "`{scope}` in {path} has what is changed in `{old}`",
+                scope=scope,
+                path=answer.path,
+                old=answer.scope,
             )
             how = Message(
-                "`@@ or {scope} @@` and the lines of that hunk once more, below it in {file}", scope=scope, file=name
+                "`@@ or {scope} @@` and the lines of that hunk once more, below it in {file}",
+                scope=scope,
+                file=name,
             )
             places.append((where, how))
     for path, others in homes.items():
         for other in others if len(others) == 1 else ():
-            texts.update((name, with_place(text, path, other)) for name, text in texts.items() if name.endswith(".spatch"))
+            texts.update(
+                (name, with_place(text, path, other))
+                for name, text in texts.items()
+                if name.endswith(".spatch")
+            )
             where = Message("{other} has what is changed in {path}", other=other, path=path)
-            places.append((where, Message("`--- {other}` below `--- {path}`", other=other, path=path)))
+            places.append(
+                (where, Message("`--- {other}` below `--- {path}`", other=other, path=path))
+            )
     changed = {name: text for name, text in texts.items() if text != patchset.files[name]}
     try:
         wide = load_patchset(folder, patchset.source, texts) if changed else patchset
@@ -273,7 +350,11 @@ def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Optional[
         return None
     outcome = try_release(_requested(wide, tried.variant), tried.located)
     name = f"{tried.located.distribution} {tried.located.version}"
-    return Proposal(name, tuple(places), changed, outcome.diffs) if outcome.word == APPLICABLE else None
+    return (
+        Proposal(name, tuple(places), changed, outcome.diffs)
+        if outcome.word == APPLICABLE
+        else None
+    )
 
 
 def try_on_releases(
@@ -293,16 +374,24 @@ def try_on_releases(
     Raises:
         SitepatchError: a package is not installed, or its version is unknown.
     """
-    releases, problems = fetched_releases(patchset, to, events) if to else (_installed(place, patchset, events), [])
+    releases, problems = (
+        fetched_releases(patchset, to, events) if to else (_installed(place, patchset, events), [])
+    )
     newest_versions = newest(release.version for release in releases) if NEWEST in to else ()
-    named = {release.version for release in releases if not to or _named(release.version, to)}.union(newest_versions)
+    named = {
+        release.version for release in releases if not to or _named(release.version, to)
+    }.union(newest_versions)
     tried = [_try(patchset, release, release.version in named) for release in releases]
     tried = _compared_with_home(place, folder, patchset, tried)
     unfit = [release for release in tried if release.outcome.failed][-_MOST_EXPLAINED:]
-    return [_explained(patchset, release, events) if release in unfit else release for release in tried], problems
+    return [
+        _explained(patchset, release, events) if release in unfit else release for release in tried
+    ], problems
 
 
-def _compared_with_home(place: Place, folder: Path, patchset: Patchset, tried: Sequence[TriedRelease]) -> List[TriedRelease]:
+def _compared_with_home(
+    place: Place, folder: Path, patchset: Patchset, tried: Sequence[TriedRelease]
+) -> List[TriedRelease]:
     """The releases, each compared with what the patchset makes of the installed one, and with its cases."""
     proofs: Dict[int, Tuple[Sequence[FileDiff], Sequence[CaseResult]]] = {}  # by variant
     releases: List[TriedRelease] = []
@@ -313,8 +402,14 @@ def _compared_with_home(place: Place, folder: Path, patchset: Patchset, tried: S
             proofs[release.variant] = home, run_cases(requested.patchset, folder)
         if release.holds:
             home, cases = proofs[release.variant]
-            passed = (result for result in cases if result.case.expected == AFTER and not result.problem)
-            sure = {result.path for result in passed if _named(release.located.version, result.case.head[1:])}
+            passed = (
+                result for result in cases if result.case.expected == AFTER and not result.problem
+            )
+            sure = {
+                result.path
+                for result in passed
+                if _named(release.located.version, result.case.head[1:])
+            }
             release = release._replace(outcome=compared(release.outcome, home, sure))
         releases.append(release)
     return releases
@@ -327,22 +422,35 @@ def _made_here(place: Place, requested: Requested, variant: Variant) -> Sequence
         version = locate(env, variant.package, paths_of([variant])).version
     except SitepatchError:
         return ()
-    return plan_diffs(make_plan(env, Wanted((requested,), fresh=True))) if accepts(variant.versions, version) else ()
+    return (
+        plan_diffs(make_plan(env, Wanted((requested,), fresh=True)))
+        if accepts(variant.versions, version)
+        else ()
+    )
 
 
 def _installed(place: Place, patchset: Patchset, events: Events) -> List[Located]:
     """The installed packages of a patchset."""
     env = place.environment()
     events.started(env)
-    packages = [locate(env, package, paths_of(variants)) for package, variants in pick_variants(patchset).items()]
+    packages = [
+        locate(env, package, paths_of(variants))
+        for package, variants in pick_variants(patchset).items()
+    ]
     for located in packages:
         if says_nothing(located.version):
-            problem = Message("nothing tells the version of {package} in {site}", package=located.package, site=located.site)
+            problem = Message(
+                "nothing tells the version of {package} in {site}",
+                package=located.package,
+                site=located.site,
+            )
             raise SitepatchError(problem, "name it with --to")
     return packages
 
 
-def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> Tuple[List[Located], List[str]]:
+def fetched_releases(
+    patchset: Patchset, to: Sequence[str], events: Events
+) -> Tuple[List[Located], List[str]]:
     """The releases that are asked for of the packages of a patchset, oldest first, and a message for each that cannot be had.
 
     Args:
@@ -356,10 +464,16 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
         for version, kept in named_releases(name, set(paths_of(variants)), to, events).items():
             if isinstance(kept, Path):
                 releases.append(Located(package, str(kept), name, version, ""))
-            elif _named(version, to) or not isinstance(kept, NoWheel):  # a range may have releases without one
+            elif _named(version, to) or not isinstance(
+                kept, NoWheel
+            ):  # a range may have releases without one
                 failed.append((name, version, kept))
     versions = [release.version for release in releases]
-    versions += [version for _, version, error in failed if is_version(version) and not isinstance(error, NoRelease)]
+    versions += [
+        version
+        for _, version, error in failed
+        if is_version(version) and not isinstance(error, NoRelease)
+    ]
     # where one distribution has a version, others need not, as for `check --against`
     problems = [
         _not_fetched(name, version, error)
@@ -372,17 +486,34 @@ def fetched_releases(patchset: Patchset, to: Sequence[str], events: Events) -> T
 
 def _named(version: str, to: Sequence[str]) -> bool:
     """Whether a release is requested by its version; a range that took none is no release."""
-    return is_version(version) and any(is_version(word) and matching_versions(word, [version]) for word in to)
+    return is_version(version) and any(
+        is_version(word) and matching_versions(word, [version]) for word in to
+    )
 
 
 def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
-    numbers = [number for number, variant in enumerate(patchset.variants) if variant.package == located.package]
-    inside = [number for number in numbers if accepts(patchset.variants[number].versions, located.version)]
-    order = [*inside, *(number for number in numbers if number not in inside and _free(patchset, number, located.version))]
+    numbers = [
+        number
+        for number, variant in enumerate(patchset.variants)
+        if variant.package == located.package
+    ]
+    inside = [
+        number for number in numbers if accepts(patchset.variants[number].versions, located.version)
+    ]
+    order = [
+        *inside,
+        *(
+            number
+            for number in numbers
+            if number not in inside and _free(patchset, number, located.version)
+        ),
+    ]
     untried = ReleaseOutcome(located.distribution, located.version, "")
     best = TriedRelease(located, (inside or numbers)[-1], bool(inside), named, untried)
     for number in order or numbers:
-        tried = _kept_values(patchset.variants[number], located, try_release(_requested(patchset, number), located))
+        tried = _kept_values(
+            patchset.variants[number], located, try_release(_requested(patchset, number), located)
+        )
         if tried.word in HOLDS or not best.outcome.word:
             best = best._replace(variant=number, outcome=tried)
         if tried.word in HOLDS or inside:
@@ -393,13 +524,21 @@ def _try(patchset: Patchset, located: Located, named: bool) -> TriedRelease:
 def _kept_values(variant: Variant, located: Located, tried: ReleaseOutcome) -> ReleaseOutcome:
     """The outcome, a conflict where a hunk would overwrite more than the one literal or name that it leaves open."""
     for patch in variant.patches if tried.word == APPLICABLE else ():
-        for path, source in ((path, readable(read_installed(located.site, path))) for path in patch.paths):
-            scope = next((hunk.scope for hunk in patch.hunks if source and replaces_more(hunk, source)), "")
+        for path, source in (
+            (path, readable(read_installed(located.site, path))) for path in patch.paths
+        ):
+            scope = next(
+                (hunk.scope for hunk in patch.hunks if source and replaces_more(hunk, source)), ""
+            )
             if scope:
                 problem = Message(
-                    "{path}: {scope}: the old value is more than one literal or name there", path=path, scope=scope
+                    "{path}: {scope}: the old value is more than one literal or name there",
+                    path=path,
+                    scope=scope,
                 )
-                return ReleaseOutcome(tried.distribution, tried.version, State.CONFLICT.value, (), problem)
+                return ReleaseOutcome(
+                    tried.distribution, tried.version, State.CONFLICT.value, (), problem
+                )
     return tried
 
 
@@ -418,9 +557,19 @@ def _requested(patchset: Patchset, number: int) -> Requested:
 def _explained(patchset: Patchset, release: TriedRelease, events: Events) -> TriedRelease:
     """A release with the hunks that fail explained, and with all files of the package where one of the patchset is gone."""
     variant, located = patchset.variants[release.variant], release.located
-    files = [[Path(located.site, path).is_file() for path in patch.paths] for patch in variant.patches if not patch.adds]
+    files = [
+        [Path(located.site, path).is_file() for path in patch.paths]
+        for patch in variant.patches
+        if not patch.adds
+    ]
     if not all(map(any, files)):
-        folder = whole_package(located, set(paths_of([variant])), events) if located.dist_info == "" else None
+        folder = (
+            whole_package(located, set(paths_of([variant])), events)
+            if located.dist_info == ""
+            else None
+        )
         located = located._replace(site=str(folder)) if isinstance(folder, Path) else located
     hunks, _ = explanations(Environment.alone(located.site), _requested(patchset, release.variant))
-    return release._replace(located=located, hunks=tuple(hunk for hunk in hunks if hunk.answer.state.failed))
+    return release._replace(
+        located=located, hunks=tuple(hunk for hunk in hunks if hunk.answer.state.failed)
+    )

@@ -28,7 +28,9 @@ def show_applied(console: Console, outcome: Outcome) -> None:
     sites = [file.site for file in outcome.changed if file.steps]
     template = "{names}: {files} in {site}"
     for site in dict.fromkeys(sites):
-        text = Message(template, names=", ".join(names), files=count(sites.count(site), "file"), site=site)
+        text = Message(
+            template, names=", ".join(names), files=count(sites.count(site), "file"), site=site
+        )
         console.info_rows([Row("applied", (text,))])
     for name in (name for name in outcome.patchsets if name not in applied):
         console.info("{name}: nothing to do, {reason}", name=name, reason=_why(outcome.plan, name))
@@ -36,7 +38,10 @@ def show_applied(console: Console, outcome: Outcome) -> None:
         console.info("restore with: {command}", command=console.command("restore", *names))
     note_running(console, outcome)
     for hook in outcome.hooks:
-        console.note("the next start of Python undoes this: {hook} asks for another version or other options", hook=hook)
+        console.note(
+            "the next start of Python undoes this: {hook} asks for another version or other options",
+            hook=hook,
+        )
 
 
 def show_plan(console: Console, outcome: Outcome) -> None:
@@ -52,7 +57,12 @@ def show_plan(console: Console, outcome: Outcome) -> None:
     console.notes(plan.notes)
 
 
-def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, Outcome], None], **extra_fields: Any) -> int:
+def report_outcome(
+    console: Console,
+    outcome: Outcome,
+    show: Callable[[Console, Outcome], None],
+    **extra_fields: Any,
+) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
     plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
     diffs: List[FileDiff] = []
@@ -62,13 +72,18 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         diffs = plan_diffs(plan)
     if plan.failed:
         template = "nothing was written: {number} of {hunks} failed"
-        console.note(template, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk"))
+        console.note(
+            template, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk")
+        )
     elif not changed:
         reasons = {name: _why(plan, name) for name in outcome.patchsets}
         others = {name: reason for name, reason in reasons.items() if reason != _APPLIED}
         applied = len(reasons) - len(others)
         if applied > 1 and not console.verbose:
-            console.info("{patchsets}: nothing to do, they are applied already", patchsets=count(applied, "patchset"))
+            console.info(
+                "{patchsets}: nothing to do, they are applied already",
+                patchsets=count(applied, "patchset"),
+            )
             reasons = others
         for name, reason in reasons.items():
             console.info("{name}: nothing to do, {reason}", name=name, reason=reason)
@@ -76,17 +91,27 @@ def report_outcome(console: Console, outcome: Outcome, show: Callable[[Console, 
         from patcher.verbs.differences import show_diffs
 
         show_diffs(console, diffs)
-        console.note("nothing was written; {files} would be changed", Message("dry run"), files=count(len(changed), "file"))
+        console.note(
+            "nothing was written; {files} would be changed",
+            Message("dry run"),
+            files=count(len(changed), "file"),
+        )
     if verified:
         console.rows(verified_rows(console, verified))
         if verified.failed:
             console.note(
-                "verification failed: nothing was written, {files} as before", "stopped", files=count(len(changed), "file")
+                "verification failed: nothing was written, {files} as before",
+                "stopped",
+                files=count(len(changed), "file"),
             )
     if outcome.written:
         show(console, outcome)
     if console.as_json:
-        fields: Dict[str, Any] = {"written": outcome.written, "patchsets": outcome.patchsets, **extra_fields}
+        fields: Dict[str, Any] = {
+            "written": outcome.written,
+            "patchsets": outcome.patchsets,
+            **extra_fields,
+        }
         fields.update(plan_json(plan), recovered=outcome.recovered)
         if verified:
             fields["verify"] = verified_json(verified)
@@ -108,7 +133,9 @@ def _why(plan: Plan, name: str) -> str:
     if State.APPLIED in states:
         return _APPLIED
     if State.UPSTREAM in states:
-        return Message("the file has the code of its `+` lines already: fixed upstream, or `-` and `+` are swapped")
+        return Message(
+            "the file has the code of its `+` lines already: fixed upstream, or `-` and `+` are swapped"
+        )
     return Message("it is not needed here: the code that it changes is not there")
 
 
@@ -123,20 +150,44 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
     """
     parts = []
     for kind in _KINDS:
-        good = [check.seconds for check in verified.checks if check.what == kind and not check.problem]
+        good = [
+            check.seconds for check in verified.checks if check.what == kind and not check.problem
+        ]
         seconds = sum(good)
         summaries = {
-            COMPILE: Message("{files} compiled in {seconds:.2f} s", files=count(len(good), "file"), seconds=seconds),
-            IMPORT: Message("{modules} imported in {seconds:.2f} s", modules=count(len(good), "module"), seconds=seconds),
-            PROBE: Message("{probes} passed in {seconds:.2f} s", probes=count(len(good), "probe"), seconds=seconds),
+            COMPILE: Message(
+                "{files} compiled in {seconds:.2f} s",
+                files=count(len(good), "file"),
+                seconds=seconds,
+            ),
+            IMPORT: Message(
+                "{modules} imported in {seconds:.2f} s",
+                modules=count(len(good), "module"),
+                seconds=seconds,
+            ),
+            PROBE: Message(
+                "{probes} passed in {seconds:.2f} s",
+                probes=count(len(good), "probe"),
+                seconds=seconds,
+            ),
         }
         parts += [summaries[kind]] if good else []
-    note = (Message("not imported: {names}: {reason}", names=", ".join(verified.left_out), reason=verified.reason),)
+    note = (
+        Message(
+            "not imported: {names}: {reason}",
+            names=", ".join(verified.left_out),
+            reason=verified.reason,
+        ),
+    )
     details = note if verified.left_out and verified.reason else ()
-    rows = [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
+    rows = (
+        [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
+    )
     alike: Dict[Tuple[str, ...], List[CheckResult]] = {}
     for check in verified.checks:
-        alike.setdefault((check.what, check.problem, "" if check.before else check.name), []).append(check)
+        alike.setdefault(
+            (check.what, check.problem, "" if check.before else check.name), []
+        ).append(check)
     for check, *others in (checks for (_, problem, _), checks in alike.items() if problem):
         names = ", ".join(similar.name for similar in (check, *others))
         shown = check.output if console.verbose or not check.before else ""
@@ -144,7 +195,13 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
         template = "{state} {names}: {check.problem}"
         if check.before:
             template = "{state} {names}, without the patch too: {check.problem}"
-        rows.append(Row(check.state, (Message(template, state=term(check.what), names=names, check=check),), output))
+        rows.append(
+            Row(
+                check.state,
+                (Message(template, state=term(check.what), names=names, check=check),),
+                output,
+            )
+        )
     why = Message("not verified before writing: nothing can be mounted here")
     rows += [
         Row("unseen", (Message("{text}, and so sees the file without the patch", text=unseen), why))
@@ -155,10 +212,15 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
 
 def verified_json(verified: Verified) -> Dict[str, Any]:
     """The field `verify` of `apply` and `verify`."""
-    steps = {kind: sum(check.seconds for check in verified.checks if check.what == kind) for kind in _KINDS}
+    steps = {
+        kind: sum(check.seconds for check in verified.checks if check.what == kind)
+        for kind in _KINDS
+    }
     fields = ("what", "name", "state", "problem", "output")
     checks = [{name: getattr(check, name) for name in fields} for check in verified.checks]
-    seconds = {name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))}
+    seconds = {
+        name: round(value, 3) for name, value in (*steps.items(), ("total", verified.seconds))
+    }
     return {
         "ok": not verified.failed,
         "checks": checks,

@@ -27,7 +27,12 @@ from patcher.verbs.styles import Row, hint_lines
 
 
 def restore(
-    names: Texts = (), *, place: Place = HERE, force: bool = False, dry_run: bool = False, events: Events = SILENT
+    names: Texts = (),
+    *,
+    place: Place = HERE,
+    force: bool = False,
+    dry_run: bool = False,
+    events: Events = SILENT,
 ) -> Outcome:
     """Restore what patchsets changed; a file that no other patchset changes is as it was before: bytes, mode and mtime.
 
@@ -48,7 +53,9 @@ def restore(
         bad: List[StoreError] = []
         items = statuses(env, bad)
         for error in bad:
-            if isinstance(error, FormatError):  # what its release knows of the other files is not known here
+            if isinstance(
+                error, FormatError
+            ):  # what its release knows of the other files is not known here
                 raise error
         applied = applied_names(items)
         idle, meant = divide_names(applied, one_or_more(names))
@@ -66,7 +73,9 @@ def restore(
     return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets)))
 
 
-def restore_backups(words: Texts = (), *, place: Place = HERE, dry_run: bool = False, events: Events = SILENT) -> Outcome:
+def restore_backups(
+    words: Texts = (), *, place: Place = HERE, dry_run: bool = False, events: Events = SILENT
+) -> Outcome:
     """Put files back: bytes and mtime of the backup, mode and owner of the file. The edited texts are kept in the store.
 
     A word is a path in a site directory, or as the caller sees it; see `restore` for the others.
@@ -87,7 +96,10 @@ def restore_backups(words: Texts = (), *, place: Place = HERE, dry_run: bool = F
 
 
 def _meant(backups: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
-    meant = {word: [backup for backup in backups if not word or _above(Path(word), backup)] for word in words or ("",)}
+    meant = {
+        word: [backup for backup in backups if not word or _above(Path(word), backup)]
+        for word in words or ("",)
+    }
     problem = Message("found no backup beside an edited file of it that RECORD proves")
     problems = [SitepatchError.at(Location(word), problem) for word in words if not meant[word]]
     if problems:
@@ -100,25 +112,39 @@ def _meant(backups: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
 
 def _above(word: Path, backup: Backup) -> bool:
     file = Path(backup.site, backup.path)
-    return any(path in (meant, *meant.parents) for path, meant in ((word, Path(backup.path)), (Path.cwd() / word, file)))
+    return any(
+        path in (meant, *meant.parents)
+        for path, meant in ((word, Path(backup.path)), (Path.cwd() / word, file))
+    )
 
 
 def _file_plan(backup: Backup) -> FilePlan:
     old = sha256(backup.edited).hexdigest()
-    change = Change(backup.path, old, backup.data, None, aside=backup.edited, mtime_ns=backup.mtime_ns)
+    change = Change(
+        backup.path, old, backup.data, None, aside=backup.edited, mtime_ns=backup.mtime_ns
+    )
     return FilePlan(backup.site, backup.path, backup.edited, backup.data, change, ())
 
 
 @click.command(
-    "restore", epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n  sitepatch restore --from-backup --dry-run"
+    "restore",
+    epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n  sitepatch restore --from-backup --dry-run",
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--force", is_flag=True, help="Drop edits made by hand; a copy is kept in the store.")
-@click.option("--from-backup", is_flag=True, help="Put back what was edited by hand (NAME: a file or package).")
-@click.option("--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all.")
+@click.option(
+    "--from-backup",
+    is_flag=True,
+    help="Put back what was edited by hand (NAME: a file or package).",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be restored, and write nothing at all."
+)
 @common_options()
 @patient
-def command(console: Console, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool) -> int:
+def command(
+    console: Console, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool
+) -> int:
     """Restore the files that patchsets changed, byte for byte.
 
     Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the
@@ -129,14 +155,19 @@ def command(console: Console, names: Tuple[str, ...], force: bool, from_backup: 
     """
     if from_backup:
         if force:
-            raise UsageError("--force and --from-backup: found both", "the edited text is kept in the store in any case")
+            raise UsageError(
+                "--force and --from-backup: found both",
+                "the edited text is kept in the store in any case",
+            )
         console.on_plan = _show_backup_plan
         outcome = restore_backups(names, place=console.place, dry_run=dry_run, events=console)
         return report_outcome(console, outcome, _show_put_back)
     return report_restored(console, names, force=force, dry_run=dry_run)
 
 
-def report_restored(console: Console, names: Texts, *, force: bool = False, dry_run: bool = False) -> int:
+def report_restored(
+    console: Console, names: Texts, *, force: bool = False, dry_run: bool = False
+) -> int:
     """Restore, and report it."""
     console.on_plan = _show_restore_plan
     outcome = restore(names, place=console.place, force=force, dry_run=dry_run, events=console)
@@ -148,9 +179,13 @@ def _show_restore_plan(console: Console, outcome: Outcome) -> None:
     console.rows(answer_rows(outcome.plan.answers))
     for name in outcome.idle:
         console.info("{name} is not applied here: nothing to restore", name=name)
-    console.rows([Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged])
+    console.rows(
+        [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged]
+    )
     if not (outcome.patchsets or outcome.idle or outcome.damaged):
-        console.info("nothing is applied in {place}: nothing to restore", place=", ".join(outcome.env.own))
+        console.info(
+            "nothing is applied in {place}: nothing to restore", place=", ".join(outcome.env.own)
+        )
     console.notes(outcome.plan.notes)
 
 
@@ -159,18 +194,30 @@ def _show_restored(console: Console, outcome: Outcome) -> None:
     if console.verbose and not all(file.change and file.change.forget for file in outcome.changed):
         console.note(RUNNING)
     for hook in outcome.hooks:
-        console.note("the next start of Python applies them again, as {hook} asks for: uninstall {hook} first", hook=hook)
+        console.note(
+            "the next start of Python applies them again, as {hook} asks for: uninstall {hook} first",
+            hook=hook,
+        )
 
 
 def _restored_row(file: FilePlan) -> Row:
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
-        edits = Message(", and what was edited by hand") if file.change and file.change.merged else ""
-        return Row("restored", (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=edits)))
+        edits = (
+            Message(", and what was edited by hand") if file.change and file.change.merged else ""
+        )
+        return Row(
+            "restored",
+            (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=edits)),
+        )
     if file.change and file.change.data is not None:
-        return Row("restored", (file.path, Message("our change is out, what was edited by hand stays")))
+        return Row(
+            "restored", (file.path, Message("our change is out, what was edited by hand stays"))
+        )
     if file.change and file.change.forget:
-        return Row("forgotten", (file.path, Message("our change is gone already; the file was left alone")))
+        return Row(
+            "forgotten", (file.path, Message("our change is gone already; the file was left alone"))
+        )
     if not Path(file.site, file.path).exists():
         return Row("restored", (file.path, Message("removed: a patchset had added it")))
     return Row("restored", (file.path, Message("bytes, mode and mtime as before")))
@@ -183,7 +230,13 @@ def _show_backup_plan(console: Console, outcome: Outcome) -> None:
             "no file in {sites} has a backup (FILE.orig, FILE.bak) with the sha256 that RECORD gives: nothing to restore",
             sites=sites,
         )
-        console.hints([Message("to get a release anew: pip install --force-reinstall --no-deps NAME==VERSION")])
+        console.hints(
+            [
+                Message(
+                    "to get a release anew: pip install --force-reinstall --no-deps NAME==VERSION"
+                )
+            ]
+        )
     console.notes(outcome.plan.notes)
 
 

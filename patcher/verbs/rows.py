@@ -23,7 +23,9 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
     """One row for each patchset, file and scope; what failed is explained below it, once for all scopes of a file."""
     scopes: Dict[Tuple[str, str, str, Tuple[str, ...], int], List[str]] = {}
     for number, answer in enumerate(answers):
-        path = f"{answer.path}:{','.join(map(str, answer.places))}" if answer.places else answer.path
+        path = (
+            f"{answer.path}:{','.join(map(str, answer.places))}" if answer.places else answer.path
+        )
         details = (*filter(None, [answer.problem]), *hint_lines(answer.hint))
         if not details and answer.state in _PLAIN:
             details = (_PLAIN[answer.state],)
@@ -45,7 +47,9 @@ def answer_json(answer: Answer) -> Dict[str, Any]:
 def diff_json(diff: FileDiff) -> Dict[str, Any]:
     """A file's difference as JSON."""
     fields = {**diff._asdict(), "diff": diff.text}
-    return {key: value for key, value in fields.items() if key not in ("text", "old", "new", "release")}
+    return {
+        key: value for key, value in fields.items() if key not in ("text", "old", "new", "release")
+    }
 
 
 def plan_json(plan: Plan) -> Dict[str, Any]:
@@ -61,4 +65,8 @@ def plan_json(plan: Plan) -> Dict[str, Any]:
         }
         for file in plan.files
     ]
-    return {"answers": [answer_json(answer) for answer in plan.answers], "files": files, "notes": plan.notes}
+    return {
+        "answers": [answer_json(answer) for answer in plan.answers],
+        "files": files,
+        "notes": plan.notes,
+    }

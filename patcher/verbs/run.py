@@ -24,7 +24,14 @@ from patcher.verbs import launch
 from patcher.verbs.apply import report_applied
 from patcher.verbs.change import note_interrupted, verify_settings
 from patcher.verbs.console import Console
-from patcher.verbs.options import common_options, complete_names, patient, project_options, settings_option, verify_option
+from patcher.verbs.options import (
+    common_options,
+    complete_names,
+    patient,
+    project_options,
+    settings_option,
+    verify_option,
+)
 from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import show_plan, verified_json, verified_rows
 from patcher.verbs.rows import plan_json
@@ -65,7 +72,9 @@ def make_overlay(
         named, shadows = choose(names, settings, patch_dirs, trusted=True)
         requested, notes = tuple(named), tuple(shadows)
         planned = partial(make_plan, env, Wanted(requested))
-    verification = verify_settings(place, env, verify, [item.patchset for item in requested], events)
+    verification = verify_settings(
+        place, env, verify, [item.patchset for item in requested], events
+    )
     events.started(env, requested)
     note_interrupted(env, events)
 
@@ -75,17 +84,28 @@ def make_overlay(
         meant = tuple(item.patchset.name for item in requested)
         outcome = Outcome(place._replace(patch_dirs=patch_dirs), env, plan, meant, requested)
         files = make.overlay_files(plan)
-        return outcome if plan.failed or not files else outcome._replace(overlay=make.write_overlay(files))
+        return (
+            outcome
+            if plan.failed or not files
+            else outcome._replace(overlay=make.write_overlay(files))
+        )
 
     outcome = retry(make_one, events.note)
     events.planned(outcome)
     if not outcome.overlay or not verification:
         return outcome
-    return outcome._replace(verified=_verified(make.overlay_files(outcome.plan), requested, verification, outcome.overlay))
+    return outcome._replace(
+        verified=_verified(
+            make.overlay_files(outcome.plan), requested, verification, outcome.overlay
+        )
+    )
 
 
 def _verified(
-    files: Sequence[FilePlan], requested: Sequence[Requested], verification: VerifySettings, folder: Path
+    files: Sequence[FilePlan],
+    requested: Sequence[Requested],
+    verification: VerifySettings,
+    folder: Path,
 ) -> Optional[Verified]:
     """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
     from patcher.overlay import make
@@ -95,7 +115,9 @@ def _verified(
         return None
     from patcher.verify.run import verify_files  # with subprocess
 
-    verified = verify_files(files, [item.patchset for item in requested], verification, in_memory=True)
+    verified = verify_files(
+        files, [item.patchset for item in requested], verification, in_memory=True
+    )
     if verification.imports and not verified.failed:
         mark.touch()
     return verified
@@ -119,9 +141,17 @@ class _Launcher(click.Command):
 
             plain = takewhile(lambda word: not word.startswith("-"), args)
             starts = next((number for number, word in enumerate(plain) if shutil.which(word)), -1)
-            words = "[NAME]... [OPTIONS] -- COMMAND..." if starts < 0 else shlex.join([*args[:starts], "--", *args[starts:]])
+            words = (
+                "[NAME]... [OPTIONS] -- COMMAND..."
+                if starts < 0
+                else shlex.join([*args[:starts], "--", *args[starts:]])
+            )
             none = "there is no command behind `--`; write: sitepatch run {words}"
-            template = none if at < len(args) else "there is no `--` in front of the command; write: sitepatch run {words}"
+            template = (
+                none
+                if at < len(args)
+                else "there is no `--` in front of the command; write: sitepatch run {words}"
+            )
             raise click.UsageError(Message(template, words=words), ctx)
         ctx.params["words"] = command
         return left
@@ -139,8 +169,16 @@ class _Launcher(click.Command):
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @settings_option
 @project_options
-@click.option("--locked", is_flag=True, help="Without a NAME: run nothing where anything differs from the lock.")
-@click.option("--overlay", is_flag=True, help="Write nothing there: what is started imports patched copies from the cache.")
+@click.option(
+    "--locked",
+    is_flag=True,
+    help="Without a NAME: run nothing where anything differs from the lock.",
+)
+@click.option(
+    "--overlay",
+    is_flag=True,
+    help="Write nothing there: what is started imports patched copies from the cache.",
+)
 @verify_option()
 @common_options(in_line=True)
 @patient
@@ -167,9 +205,14 @@ def command(
     if lock_file and not locked:
         raise UsageError("--lock: found no --locked, without which no lock is looked at")
     if names and (requirements or locked or project != "."):
-        raise UsageError("found a NAME and a project", "without a NAME it is what the project asks for")
+        raise UsageError(
+            "found a NAME and a project", "without a NAME it is what the project asks for"
+        )
     if settings and not names:
-        raise UsageError("--set: found no patchset that is named", "name one, or write the option where the project asks")
+        raise UsageError(
+            "--set: found no patchset that is named",
+            "name one, or write the option where the project asks",
+        )
     program = launch.find_program(words[0])
     python = launch.interpreter_of(program, words[1:])
     if overlay and python:
@@ -218,14 +261,23 @@ def command(
     return code
 
 
-def _lay_over(console: Console, names: Texts, settings: Texts, project: Optional[ProjectFiles], verify: str) -> Outcome:
+def _lay_over(
+    console: Console, names: Texts, settings: Texts, project: Optional[ProjectFiles], verify: str
+) -> Outcome:
     """Make an overlay, and report it."""
     console.on_plan = show_plan
-    outcome = make_overlay(names, settings, project=project, place=console.place, verify=verify, events=console)
+    outcome = make_overlay(
+        names, settings, project=project, place=console.place, verify=verify, events=console
+    )
     verified = outcome.verified
     if outcome.plan.failed:
         hunks = count(len(outcome.plan.answers), "hunk")
-        console.note("nothing was run: {number} of {hunks} failed", "stopped", number=len(outcome.plan.failed), hunks=hunks)
+        console.note(
+            "nothing was run: {number} of {hunks} failed",
+            "stopped",
+            number=len(outcome.plan.failed),
+            hunks=hunks,
+        )
     elif outcome.overlay is None:
         console.info("nothing to overlay: what is asked for is applied already, or not needed")
     console.rows(verified_rows(console, verified) if verified else [])
@@ -233,8 +285,21 @@ def _lay_over(console: Console, names: Texts, settings: Texts, project: Optional
         console.note("nothing was run: verification failed", "stopped")
     elif outcome.overlay:
         files = count(sum(file.before != file.after for file in outcome.plan.files), "file")
-        console.info_rows([Row("overlay", (Message("{files} in {overlay}", files=files, overlay=outcome.overlay),))])
+        console.info_rows(
+            [
+                Row(
+                    "overlay",
+                    (Message("{files} in {overlay}", files=files, overlay=outcome.overlay),),
+                )
+            ]
+        )
     if console.as_json:
-        fields = {"patchsets": outcome.patchsets, "overlay": outcome.overlay or "", **plan_json(outcome.plan)}
-        console.answer(outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})})
+        fields = {
+            "patchsets": outcome.patchsets,
+            "overlay": outcome.overlay or "",
+            **plan_json(outcome.plan),
+        }
+        console.answer(
+            outcome.ok, {**fields, **({"verify": verified_json(verified)} if verified else {})}
+        )
     return outcome

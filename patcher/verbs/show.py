@@ -25,7 +25,9 @@ from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.place import HERE, Place
 from patcher.verbs.styles import color_diff, style, term
 
-_TABLE_ROW = re.compile(r"(applicable|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?")
+_TABLE_ROW = re.compile(
+    r"(applicable|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?"
+)
 
 
 class Proven(NamedTuple):
@@ -87,9 +89,18 @@ def command(console: Console, name: str) -> int:
     """
     outcome = show(name, place=console.place)
     console.notes(outcome.notes)
-    commands = console.command("apply", name, patch_dirs=console.place.patch_dirs), console.command("restore", name)
+    commands = (
+        console.command("apply", name, patch_dirs=console.place.patch_dirs),
+        console.command("restore", name),
+    )
     console.page(_description(outcome.patchset, outcome.tried, commands))
-    return console.answer(True, {"patchset": _description_json(outcome.patchset, outcome.tried), "notes": list(outcome.notes)})
+    return console.answer(
+        True,
+        {
+            "patchset": _description_json(outcome.patchset, outcome.tried),
+            "notes": list(outcome.notes),
+        },
+    )
 
 
 def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence[str]) -> List[str]:
@@ -104,17 +115,29 @@ def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence
 
     idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applicable",)
     heading = style(f"{patchset.name} {patchset.version}", bold=True)
-    page = [join_styled(heading, f"  {term(patchset.kind)}, {term(str(patchset.source))}"), patchset.summary]
+    page = [
+        join_styled(heading, f"  {term(patchset.kind)}, {term(str(patchset.source))}"),
+        patchset.summary,
+    ]
     page += ["", printable_lines(patchset.prose.strip("\n"))] if patchset.prose else []
-    page += part("provenance", (_field(FIELDS[key], value) for key, value in patchset.provenance.items()))
+    page += part(
+        "provenance", (_field(FIELDS[key], value) for key, value in patchset.provenance.items())
+    )
     cured = [
-        [_field(symptom.name, Message.whole(symptom.meaning)), *(f"  {pattern}" for pattern in symptom.patterns)]
+        [
+            _field(symptom.name, Message.whole(symptom.meaning)),
+            *(f"  {pattern}" for pattern in symptom.patterns),
+        ]
         for symptom in patchset.symptoms
     ]
     page += part("cures", chain.from_iterable(cured))
     options = []
     for option in patchset.options:
-        choices = Message(", one of {choices}", choices=", ".join(map(option_text, option.choices))) if option.choices else ""
+        choices = (
+            Message(", one of {choices}", choices=", ".join(map(option_text, option.choices)))
+            if option.choices
+            else ""
+        )
         options.append(
             Message(
                 "{name}={value}  {help} ({type}{choices})",
@@ -133,7 +156,9 @@ def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence
     page += part("for", ranges)
     page += part(Message("proven for"), releases(*good))
     page += part(Message("changes nothing in"), releases(*idle))
-    page += part(Message("does not fit"), releases(*({row.state for row in tried} - {*idle, *good})))
+    page += part(
+        Message("does not fit"), releases(*({row.state for row in tried} - {*idle, *good}))
+    )
     for name, content in patchset.files.items():
         if name.endswith(".spatch"):
             hunks = re.split(r"^(?=--- |\+\+\+ )", content, maxsplit=1, flags=re.MULTILINE)[-1]
@@ -145,7 +170,9 @@ def _proven_text(row: Proven) -> str:
     releases = f"{row.distribution} {row.first}"
     if row.releases > 1:
         many = count(row.releases, "release")
-        releases = Message("{first} to {last} ({releases})", first=releases, last=row.last, releases=many)
+        releases = Message(
+            "{first} to {last} ({releases})", first=releases, last=row.last, releases=many
+        )
     return _field(releases, Message.whole(row.state))
 
 
@@ -157,11 +184,25 @@ def _description_json(patchset: Patchset, tried: Sequence[Proven]) -> Dict[str, 
     """A patchset as `show --json` has it."""
     options = [{**option._asdict(), "choices": list(option.choices)} for option in patchset.options]
     variants = [
-        {"package": variant.package, "versions": variant.versions, "files": [list(p.paths) for p in variant.patches]}
+        {
+            "package": variant.package,
+            "versions": variant.versions,
+            "files": [list(p.paths) for p in variant.patches],
+        }
         for variant in patchset.variants
     ]
     verify = {"imports": list(patchset.verify.imports), "probe": patchset.verify.probe}
     symptoms = symptoms_json((symptom, patchset.name) for symptom in patchset.symptoms)
-    details = {"prose": patchset.prose, "provenance": dict(patchset.provenance), "options": options, "variants": variants}
-    proof = {"verify": verify, "files": dict(patchset.files), "symptoms": symptoms, "proven": [row._asdict() for row in tried]}
+    details = {
+        "prose": patchset.prose,
+        "provenance": dict(patchset.provenance),
+        "options": options,
+        "variants": variants,
+    }
+    proof = {
+        "verify": verify,
+        "files": dict(patchset.files),
+        "symptoms": symptoms,
+        "proven": [row._asdict() for row in tried],
+    }
     return {**patchset_json(patchset), **details, **proof}

@@ -39,7 +39,11 @@ from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
 OUTDATED = "outdated"
-_WORST_FIRST = (*(each.value for each in reversed(list(Condition)[1:])), OUTDATED, Condition.APPLIED.value)
+_WORST_FIRST = (
+    *(each.value for each in reversed(list(Condition)[1:])),
+    OUTDATED,
+    Condition.APPLIED.value,
+)
 
 
 class AppliedFile(NamedTuple):
@@ -116,7 +120,9 @@ class StatusOutcome(NamedTuple):
         return self.verified is None or (live and not self.verified.failed)
 
 
-def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events: Events = SILENT) -> StatusOutcome:
+def status(
+    names: Texts = (), *, place: Place = HERE, verify: str = NONE, events: Events = SILENT
+) -> StatusOutcome:
     """The state of what is applied, of these patchsets alone where there are names; interrupted runs are recovered first.
 
     Args:
@@ -151,8 +157,15 @@ def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events
     homes, since = stores(env), time.time() - _NEWS
     outcome = StatusOutcome(
         env,
-        tuple(patchset for patchset in _applied_patchsets(env, items, newer) if patchset.name in applied),
-        tuple(FileState(item, tuple(_step_state(item, step, newer) for step in item.receipt.steps)) for item in items),
+        tuple(
+            patchset
+            for patchset in _applied_patchsets(env, items, newer)
+            if patchset.name in applied
+        ),
+        tuple(
+            FileState(item, tuple(_step_state(item, step, newer) for step in item.receipt.steps))
+            for item in items
+        ),
         tuple(recovered),
         tuple(left),
         tuple(problems),
@@ -163,10 +176,16 @@ def status(names: Texts = (), *, place: Place = HERE, verify: str = NONE, events
         tuple(path for store in homes for path in store.edited_copies(since)),
         tuple(idle),
     )
-    return outcome if verify == NONE else outcome._replace(verified=_verify(names, place, env, verify, events))
+    return (
+        outcome
+        if verify == NONE
+        else outcome._replace(verified=_verify(names, place, env, verify, events))
+    )
 
 
-def applied_states(env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]) -> Dict[str, str]:
+def applied_states(
+    env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]
+) -> Dict[str, str]:
     """The state of each patchset that is applied, by name, as `AppliedPatchset` has it: the worst of all site directories."""
     worst: Dict[str, str] = {}
     for patchset in _applied_patchsets(env, items, outdated(items, patch_dirs)[0]):
@@ -176,10 +195,14 @@ def applied_states(env: Environment, items: Sequence[FileStatus], patch_dirs: Se
 
 
 def _severity(state: str) -> int:
-    return _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)  # upstream, not needed: it can go
+    return (
+        _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
+    )  # upstream, not needed: it can go
 
 
-def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
+def outdated(
+    items: Iterable[FileStatus], patch_dirs: Sequence[str]
+) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
     """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
 
     Texts are compared with the copies in the stores; a manifest is decoded only where they differ. A name that is not
@@ -206,12 +229,16 @@ def outdated(items: Iterable[FileStatus], patch_dirs: Sequence[str]) -> Tuple[Di
                 broken[step.patchset] = error
                 continue
             if patchset.digest != step.digest:
-                template = "{one.name} {one.version} ({one.source}) differs from the one that is applied"
+                template = (
+                    "{one.name} {one.version} ({one.source}) differs from the one that is applied"
+                )
                 newer[step.digest] = Message(template, one=patchset)
     return newer, broken
 
 
-def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]) -> List[AppliedPatchset]:
+def _applied_patchsets(
+    env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]
+) -> List[AppliedPatchset]:
     """Each patchset that is applied; `newer` maps the digest of one to what is found now (see `outdated`)."""
     grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
     for item in items:
@@ -222,24 +249,38 @@ def _applied_patchsets(env: Environment, items: Iterable[FileStatus], newer: Map
 
 def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
     """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
-    return OUTDATED if item.condition is Condition.APPLIED and step.digest in newer else item.condition.value
+    return (
+        OUTDATED
+        if item.condition is Condition.APPLIED and step.digest in newer
+        else item.condition.value
+    )
 
 
-def _applied_patchset(env: Environment, steps: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]) -> AppliedPatchset:
+def _applied_patchset(
+    env: Environment, steps: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]
+) -> AppliedPatchset:
     first_item, step = steps[0]
-    files = tuple(AppliedFile(item.receipt.path, applied.places, _step_state(item, applied, newer)) for item, applied in steps)
+    files = tuple(
+        AppliedFile(item.receipt.path, applied.places, _step_state(item, applied, newer))
+        for item, applied in steps
+    )
     state = min((file.state for file in files), key=_WORST_FIRST.index)
     paths_of: Dict[str, List[str]] = {}
     for item, _ in steps:
         paths_of.setdefault(item.meaning, []).append(item.receipt.path)
     problems = [
-        meaning if len(paths) == len(files) else Message("{paths}: {text}", paths=joined(", ", paths), text=meaning)
+        meaning
+        if len(paths) == len(files)
+        else Message("{paths}: {text}", paths=joined(", ", paths), text=meaning)
         for meaning, paths in paths_of.items()
         if meaning
     ]
     advice = ""
     if state == OUTDATED:
-        problems, advice = [*problems, newer[step.digest]], _apply_command(step, _stored_options(first_item.site, step))
+        problems, advice = (
+            [*problems, newer[step.digest]],
+            _apply_command(step, _stored_options(first_item.site, step)),
+        )
     replaced = [item for item, _ in steps if item.replaced]
     if state == Condition.OVERWRITTEN.value and replaced:
         state, advice = _in_releases(env, replaced, step)
@@ -248,7 +289,9 @@ def _applied_patchset(env: Environment, steps: Sequence[Tuple[FileStatus, Step]]
     return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
-def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[str, Tuple[str, Tuple[str, ...]]]:
+def series_states(
+    applied: AppliedPatchset, files: Sequence[FileState]
+) -> Dict[str, Tuple[str, Tuple[str, ...]]]:
     """The state of each patch of an applied series, and the files that it changes; nothing of a patchset that is no series.
 
     A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
@@ -258,7 +301,11 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
     from patcher.planner.survey import stored_patchset
 
     paths_of: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
-    steps = ((file.file, step, state) for file in files for step, state in zip(file.file.receipt.steps, file.states))
+    steps = (
+        (file.file, step, state)
+        for file in files
+        for step, state in zip(file.file.receipt.steps, file.states)
+    )
     for item, step, state in steps:
         if (item.site, step.patchset, step.digest) != (applied.site, applied.name, applied.digest):
             continue
@@ -267,12 +314,20 @@ def series_states(applied: AppliedPatchset, files: Sequence[FileState]) -> Dict[
         except SitepatchError:  # `damaged` says so
             return {}
         path, variants = item.receipt.path, matching_variants(variants, item.receipt.version)
-        patches = (patch for variant in variants if variant.series for patch in variant.patches if path in patch.paths)
+        patches = (
+            patch
+            for variant in variants
+            if variant.series
+            for patch in variant.patches
+            if path in patch.paths
+        )
         for hunk, recorded in zip((hunk for patch in patches for hunk in patch.hunks), step.states):
             word = state if recorded == State.APPLICABLE.value else recorded
             paths_of.setdefault(patch_name(hunk.origin), {}).setdefault(word, []).append(path)
     words = {name: min(states, key=_severity) for name, states in paths_of.items()}
-    return {name: (words[name], tuple(dict.fromkeys(paths_of[name][words[name]]))) for name in paths_of}
+    return {
+        name: (words[name], tuple(dict.fromkeys(paths_of[name][words[name]]))) for name in paths_of
+    }
 
 
 def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> Tuple[str, str]:
@@ -281,7 +336,10 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
     from patcher.verbs.releases.outcome import state_of  # what is as it was applied needs no plan
 
     item = items[0]
-    names = (release_name(option.receipt.package, option.receipt.distribution, option.installed) for option in items)
+    names = (
+        release_name(option.receipt.package, option.receipt.distribution, option.installed)
+        for option in items
+    )
     release = listed(list(dict.fromkeys(names)))
     try:
         patchset = stored_patchset(item.site, step)
@@ -297,12 +355,18 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
             patchset=step.patchset,
         )
     state = state_of(plan)
-    template = "drop it: sitepatch restore {patchset}{env}, and no project has to ask for it any more"
+    template = (
+        "drop it: sitepatch restore {patchset}{env}, and no project has to ask for it any more"
+    )
     drop = Message(template, patchset=step.patchset)
     if state is State.UPSTREAM:
-        return state.value, Message("{release} has the change itself; {drop}", release=release, drop=drop)
+        return state.value, Message(
+            "{release} has the change itself; {drop}", release=release, drop=drop
+        )
     if state is State.NOT_NEEDED:
-        return state.value, Message("{release} does not have the code that it changes; {drop}", release=release, drop=drop)
+        return state.value, Message(
+            "{release} does not have the code that it changes; {drop}", release=release, drop=drop
+        )
     words = _apply_command(step, patchset.options)
     return item.condition.value, Message("it fits {release}: {words}", release=release, words=words)
 
@@ -320,12 +384,20 @@ def _apply_command(step: Step, options: Sequence[Option]) -> str:
     import shlex
 
     default = {option.name: option.default for option in options}
-    changed = [f"{name}={option_text(value)}" for name, value in step.options.items() if value != default.get(name)]
-    words = shlex.join([step.patchset, *(word for setting in changed for word in ("--set", setting))])
+    changed = [
+        f"{name}={option_text(value)}"
+        for name, value in step.options.items()
+        if value != default.get(name)
+    ]
+    words = shlex.join(
+        [step.patchset, *(word for setting in changed for word in ("--set", setting))]
+    )
     return Message("sitepatch apply {words}{here}", words=words)
 
 
-def _verify(names: Texts, place: Place, env: Environment, verification: str, events: Events) -> Verified:
+def _verify(
+    names: Texts, place: Place, env: Environment, verification: str, events: Events
+) -> Verified:
     """Verify what is applied, as `apply` does with `--verify`."""
     from patcher.planner.survey import stored_patchset  # what `status` alone has no use for
     from patcher.verbs.change import verify_settings
@@ -334,12 +406,24 @@ def _verify(names: Texts, place: Place, env: Environment, verification: str, eve
     def look() -> Verified:
         items = statuses(env)
         _, applied = divide_names(applied_names(items), one_or_more(names))
-        steps = {step.digest: (item.site, step) for item in items for step in item.receipt.steps if step.patchset in applied}
+        steps = {
+            step.digest: (item.site, step)
+            for item in items
+            for step in item.receipt.steps
+            if step.patchset in applied
+        }
         patchsets = [stored_patchset(site, step) for site, step in steps.values()]
         settings = verify_settings(place, env, verification, patchsets, events)
         assert settings is not None
         files = [
-            FilePlan(item.site, item.receipt.path, before_and_after(item.site, item.receipt, applied)[0], item.data, None, ())
+            FilePlan(
+                item.site,
+                item.receipt.path,
+                before_and_after(item.site, item.receipt, applied)[0],
+                item.data,
+                None,
+                (),
+            )
             for item in items
             if item.live and any(step.patchset in applied for step in item.receipt.steps)
         ]
@@ -357,12 +441,21 @@ def _verify(names: Texts, place: Place, env: Environment, verification: str, eve
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
-@click.option("--fleet", metavar="DIR", help="Of many hosts: read HOST.json of each, what its status --json answered.")
+@click.option(
+    "--fleet",
+    metavar="DIR",
+    help="Of many hosts: read HOST.json of each, what its status --json answered.",
+)
 @click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
 @verify_option("none")
 @common_options()
 def command(
-    console: Console, names: Tuple[str, ...], check: bool, verify: str, fleet: Optional[str], lock: Optional[str]
+    console: Console,
+    names: Tuple[str, ...],
+    check: bool,
+    verify: str,
+    fleet: Optional[str],
+    lock: Optional[str],
 ) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
@@ -376,8 +469,12 @@ def command(
     """
     if fleet:
         if names or verify != NONE:
-            raise UsageError("--fleet: found a NAME or --verify too, which are for this environment")
-        from patcher.verbs.fleet import show_fleet  # not for every `status`: pathlib costs nearly a start of Python
+            raise UsageError(
+                "--fleet: found a NAME or --verify too, which are for this environment"
+            )
+        from patcher.verbs.fleet import (
+            show_fleet,
+        )  # not for every `status`: pathlib costs nearly a start of Python
 
         return show_fleet(console, fleet, lock)
     if lock:
@@ -395,39 +492,85 @@ def command(
         console.info("nothing is applied in {place}", place=", ".join(outcome.env.own))
     console.notes(Message("{name} is not applied here", name=name) for name in outcome.idle)
     for backup in outcome.backups:
-        console.note("{one.message}; put it back: sitepatch restore --from-backup {one.path}{env}", one=backup)
+        console.note(
+            "{one.message}; put it back: sitepatch restore --from-backup {one.path}{env}",
+            one=backup,
+        )
     for path in outcome.recent:
-        console.note("{path}, an edited text that was set aside; remove it when you no longer need it", "kept", path=path)
+        console.note(
+            "{path}, an edited text that was set aside; remove it when you no longer need it",
+            "kept",
+            path=path,
+        )
     ok = outcome.works and not (outcome.unreadable or (check and (outcome.differs or outcome.idle)))
-    fields: Dict[str, Any] = {"patchsets": outcome.patchsets, "files": [_file_json(file) for file in outcome.files]}
-    fields["interrupted"] = [{"site": site, "problem": problem} for _, site, problem in outcome.interrupted]
+    fields: Dict[str, Any] = {
+        "patchsets": outcome.patchsets,
+        "files": [_file_json(file) for file in outcome.files],
+    }
+    fields["interrupted"] = [
+        {"site": site, "problem": problem} for _, site, problem in outcome.interrupted
+    ]
     if outcome.verified:
-        from patcher.verbs.report import verified_json, verified_rows  # `status` alone has no use for it
+        from patcher.verbs.report import (
+            verified_json,
+            verified_rows,
+        )  # `status` alone has no use for it
 
         console.rows(verified_rows(console, outcome.verified))
         fields["verify"] = verified_json(outcome.verified)
     fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
-    fields["backups"] = [{"site": backup.site, "path": backup.path, "backup": backup.name} for backup in outcome.backups]
+    fields["backups"] = [
+        {"site": backup.site, "path": backup.path, "backup": backup.name}
+        for backup in outcome.backups
+    ]
     return console.answer(ok, {**fields, "recovered": outcome.recovered, "kept": outcome.kept})
 
 
-def _row(patchset: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool) -> Row:
+def _row(
+    patchset: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool
+) -> Row:
     bad = sum(file.state != "applied" for file in patchset.files)
     files: str = count(len(patchset.files), "file")
-    files = Message("{bad} of {files}", bad=bad, files=files) if 0 < bad < len(patchset.files) else files
-    details = [f"{file.path}:{','.join(map(str, file.places))}" for file in patchset.files] if verbose else []
-    details = [f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()] or details
+    files = (
+        Message("{bad} of {files}", bad=bad, files=files)
+        if 0 < bad < len(patchset.files)
+        else files
+    )
+    details = (
+        [f"{file.path}:{','.join(map(str, file.places))}" for file in patchset.files]
+        if verbose
+        else []
+    )
+    details = [
+        f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()
+    ] or details
     details += [*patchset.problems, *hint_lines(patchset.advice)]
-    cells = (f"{patchset.name} {patchset.version}", ", ".join(patchset.releases), files, options_text(patchset.options))
+    cells = (
+        f"{patchset.name} {patchset.version}",
+        ", ".join(patchset.releases),
+        files,
+        options_text(patchset.options),
+    )
     return Row(patchset.state, cells, tuple(details))
 
 
 def _file_json(file_state: FileState) -> Dict[str, Any]:
     item, receipt = file_state.file, file_state.file.receipt
     steps = [
-        {"name": step.patchset, "version": step.version, "state": state, "options": step.options, "places": step.places}
+        {
+            "name": step.patchset,
+            "version": step.version,
+            "state": state,
+            "options": step.options,
+            "places": step.places,
+        }
         for step, state in zip(receipt.steps, file_state.states)
     ]
-    head = {"site": item.site, "path": receipt.path, "package": receipt.package, "distribution": receipt.distribution}
+    head = {
+        "site": item.site,
+        "path": receipt.path,
+        "package": receipt.package,
+        "distribution": receipt.distribution,
+    }
     head.update(installed=item.installed, origin=receipt.origin)
     return {**head, "version": receipt.version, "condition": item.condition, "patchsets": steps}

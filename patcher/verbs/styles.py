@@ -13,7 +13,17 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
 import click
 
 from patcher.message import Message
-from patcher.text.terminal import LONGEST, Styled, clip, join_styled, padded, printable, printable_lines, width, wrapped
+from patcher.text.terminal import (
+    LONGEST,
+    Styled,
+    clip,
+    join_styled,
+    padded,
+    printable,
+    printable_lines,
+    width,
+    wrapped,
+)
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 
@@ -68,7 +78,11 @@ def titled(text: str) -> Styled:
 def labelled(word: str, text: str, **attributes: Any) -> Styled:
     """A styled label, as `error:`, and what it is about, both in the language of the user."""
     head = label(word)
-    return Styled(style(head, **attributes) + (" " if head[-1] == ":" else "") + printable_lines(translated(text)))
+    return Styled(
+        style(head, **attributes)
+        + (" " if head[-1] == ":" else "")
+        + printable_lines(translated(text))
+    )
 
 
 def color_diff(diff: str) -> List[Styled]:
@@ -114,7 +128,11 @@ def hint_lines(hint: str) -> List[str]:
     """A hint as the details of a row, none for ""."""
     first_line, *further_lines = translated_lines(hint) or [""]
     head = label("hint")
-    return [Verbatim(head + (" " if head[-1] == ":" else "") + first_line), *further_lines] if hint else []
+    return (
+        [Verbatim(head + (" " if head[-1] == ":" else "") + first_line), *further_lines]
+        if hint
+        else []
+    )
 
 
 def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
@@ -126,7 +144,10 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
     texts = [[_clipped(printable(translated(cell))) for cell in row.cells] for row in rows]
     word_width = max((width(term(row.word)) for row in rows), default=0)
     count = max(map(len, texts), default=0)
-    widths = [max((width(cells[at]) for cells in texts if len(cells) > at), default=0) for at in range(count)]
+    widths = [
+        max((width(cells[at]) for cells in texts if len(cells) > at), default=0)
+        for at in range(count)
+    ]
     room = max(20, most - word_width - 2) if most else sys.maxsize
     for row, cells in zip(rows, texts):
         filled = [""]
@@ -150,9 +171,17 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
 
 def _clipped(text: str) -> str:
     """The text with the middle of very long words left out; styled text, which is code, stays as it is."""
-    return text if isinstance(text, Styled) else re.sub(rf"\S{{{LONGEST},}}", lambda word: clip(word.group(), LONGEST), text)
+    return (
+        text
+        if isinstance(text, Styled)
+        else re.sub(rf"\S{{{LONGEST},}}", lambda word: clip(word.group(), LONGEST), text)
+    )
 
 
 def _wrapped(text: str, most: int) -> List[str]:
     """A text in lines of at most `most` columns; code, which is styled or begins with a blank, stays as it is."""
-    return [text] if width(text) <= most or isinstance(text, Styled) or text[:1] == " " else wrapped(text, most)
+    return (
+        [text]
+        if width(text) <= most or isinstance(text, Styled) or text[:1] == " "
+        else wrapped(text, most)
+    )

@@ -46,7 +46,9 @@ def sync(
     requested = asked_for.patchsets
     env = place.environment()
     damaged = _refuse_what_a_hook_undoes(env, requested)
-    verification = verify_settings(place, env, verify, [asked.patchset for asked in requested], events)
+    verification = verify_settings(
+        place, env, verify, [asked.patchset for asked in requested], events
+    )
     names = [asked.patchset.name for asked in requested]
     place = place._replace(patch_dirs=asked_for.patch_dirs)
     events.started(env, requested)
@@ -54,10 +56,17 @@ def sync(
     def look() -> Outcome:
         items = statuses(env)
         plan = project_plan(project, asked_for, env, events, items, force=force)
-        going = dict.fromkeys(step.patchset for item in items for step in item.receipt.steps if step.patchset not in names)
+        going = dict.fromkeys(
+            step.patchset
+            for item in items
+            for step in item.receipt.steps
+            if step.patchset not in names
+        )
         live = applied_names(item for item in items if item.live)
         reverted = [
-            Message("{name} is applied and is not asked for: it is reverted", name=name) for name in going if name in live
+            Message("{name} is applied and is not asked for: it is reverted", name=name)
+            for name in going
+            if name in live
         ]
         plan = plan._replace(notes=(*asked_for.notes, *damaged, *reverted, *plan.notes))
         answered = {answer.patchset for answer in plan.answers}
@@ -89,10 +98,19 @@ def project_plan(
         problems = lockfile.lock_differences(asked_for.lock, lock, complete=not plan.failed)
         if problems:
             path = project.lock_path
-            hint = Message("nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew", path=path)
+            hint = Message(
+                "nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew",
+                path=path,
+            )
             events.unfit(plan.failed)
             raise LockError(
-                joined("\n", (Message("{path}: {problem}", path=path, problem=problem) for problem in problems)),
+                joined(
+                    "\n",
+                    (
+                        Message("{path}: {problem}", path=path, problem=problem)
+                        for problem in problems
+                    ),
+                ),
                 hint,
                 Location(str(path)),
             )
@@ -113,13 +131,22 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
         for kept in hook.requested:
             name = kept.patchset.name
             asked = by_name.get(name)
-            conflict = Message("{name}: {hook.name} keeps it applied in {hook.site}", name=name, hook=hook)
+            conflict = Message(
+                "{name}: {hook.name} keeps it applied in {hook.site}", name=name, hook=hook
+            )
             if asked is None:
-                problems.append(Message("{what}, and the project does not ask for it", what=conflict))
+                problems.append(
+                    Message("{what}, and the project does not ask for it", what=conflict)
+                )
             elif asked.patchset.digest != kept.patchset.digest:
-                problems.append(Message("{what} in another version than the project asks for", what=conflict))
+                problems.append(
+                    Message("{what} in another version than the project asks for", what=conflict)
+                )
             elif dict(asked.options) != dict(kept.options):
-                asked_options, kept_options = options_text(asked.options), options_text(kept.options)
+                asked_options, kept_options = (
+                    options_text(asked.options),
+                    options_text(kept.options),
+                )
                 problems.append(
                     Message(
                         "{what} with {there}, and the project asks for {here}",
@@ -129,7 +156,9 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
                     )
                 )
     if problems:
-        same = Message("make the hook ask for the same (sitepatch hook init DIR) and install it again")
+        same = Message(
+            "make the hook ask for the same (sitepatch hook init DIR) and install it again"
+        )
         undo = Message("nothing was changed: the next start of Python would undo it")
         hint = Message("{same}, or uninstall it", same=same)
         raise SitepatchError(joined("\n", problems), joined("\n", (undo, hint)))
@@ -144,7 +173,9 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
     counts: Dict[Tuple[str, str, str], int] = {}
     for file in [file for file in plan.files if file.change]:
         item = before.get((file.site, file.path))
-        old_steps: Dict[str, Step] = {step.patchset: step for step in item.receipt.steps} if item else {}
+        old_steps: Dict[str, Step] = (
+            {step.patchset: step for step in item.receipt.steps} if item else {}
+        )
         words: Dict[str, str] = {}
         for step in file.steps:
             old = old_steps.get(step.patchset) if item and item.live else None
@@ -153,16 +184,27 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
             elif old.identity != step.identity:
                 words[step.patchset] = "updated"
         gone = [name for name in old_steps if name not in {step.patchset for step in file.steps}]
-        words.update(dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten"))
+        words.update(
+            dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten")
+        )
         for name, word in words.items():
             counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
     return tuple(Effect(*key, number) for key, number in sorted(counts.items()))
 
 
-@click.command("sync", epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked")
+@click.command(
+    "sync",
+    epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked",
+)
 @project_options
-@click.option("--locked", is_flag=True, help="Do nothing where anything differs from the lock; report all that does.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all.")
+@click.option(
+    "--locked",
+    is_flag=True,
+    help="Do nothing where anything differs from the lock; report all that does.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all."
+)
 @writing_options
 @common_options()
 @patient
@@ -189,17 +231,27 @@ def command(
     return report_synced(console, files, verify, dry_run=dry_run, force=force)
 
 
-def report_synced(console: Console, project: ProjectFiles, verify: str, *, dry_run: bool = False, force: bool = False) -> int:
+def report_synced(
+    console: Console,
+    project: ProjectFiles,
+    verify: str,
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+) -> int:
     """Make the environment what the project asks for, and report it."""
     console.on_plan = _show_sync_plan
-    outcome = sync(project, place=console.place, verify=verify, dry_run=dry_run, force=force, events=console)
+    outcome = sync(
+        project, place=console.place, verify=verify, dry_run=dry_run, force=force, events=console
+    )
     return report_outcome(console, outcome, _show_synced, restored=list(outcome.restored))
 
 
 def _show_sync_plan(console: Console, outcome: Outcome) -> None:
     if not outcome.requested and not outcome.plan.files and not outcome.plan.answers:
         console.info(
-            "nothing is asked for, and nothing is applied in {place}: nothing to do", place=", ".join(outcome.env.own)
+            "nothing is asked for, and nothing is applied in {place}: nothing to do",
+            place=", ".join(outcome.env.own),
         )
     show_plan(console, outcome)
 
@@ -207,9 +259,18 @@ def _show_sync_plan(console: Console, outcome: Outcome) -> None:
 def _show_synced(console: Console, outcome: Outcome) -> None:
     requested, rows = {item.patchset.name for item in outcome.requested}, []
     for effect in outcome.effects:
-        why = "" if effect.word in ("applied", "updated") else Message(", which it does not change any more")
+        why = (
+            ""
+            if effect.word in ("applied", "updated")
+            else Message(", which it does not change any more")
+        )
         why = why if effect.patchset in requested else Message(", not asked for")
         template = "{one.patchset}: {files} in {one.site}{why}"
-        rows.append(Row(effect.word, (Message(template, one=effect, files=count(effect.files, "file"), why=why),)))
+        rows.append(
+            Row(
+                effect.word,
+                (Message(template, one=effect, files=count(effect.files, "file"), why=why),),
+            )
+        )
     console.info_rows(rows)
     note_running(console, outcome)

@@ -15,7 +15,9 @@ from patcher.verbs.findings import DiagnoseOutcome, KnownSymptoms
 from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.styles import Row
 
-_VENDORS = [name for name in VENDORS if name != "torch_xla"]  # which gives each process all devices, by its own launcher
+_VENDORS = [
+    name for name in VENDORS if name != "torch_xla"
+]  # which gives each process all devices, by its own launcher
 
 
 class TrialOutcome(NamedTuple):
@@ -27,7 +29,12 @@ class TrialOutcome(NamedTuple):
 
 
 def start_ranks(
-    size: int, *, backend: str = "", timeout: float = 60.0, place: Place = HERE, events: Events = SILENT
+    size: int,
+    *,
+    backend: str = "",
+    timeout: float = 60.0,
+    place: Place = HERE,
+    events: Events = SILENT,
 ) -> TrialOutcome:
     """Start ranks and find out whether they can talk to each other.
 
@@ -43,9 +50,16 @@ def start_ranks(
         SitepatchError: its interpreter cannot be started.
     """
     if place.target is not None and place.python is None:
-        raise UsageError("--ranks and --target: found no interpreter to start ranks of", "name it with --python")
+        raise UsageError(
+            "--ranks and --target: found no interpreter to start ranks of", "name it with --python"
+        )
     env, symptoms = place.environment(), KnownSymptoms(place)
-    request = {"search": env.search, "ahead": place.target is not None, "backend": backend, "vendors": _VENDORS}
+    request = {
+        "search": env.search,
+        "ahead": place.target is not None,
+        "backend": backend,
+        "vendors": _VENDORS,
+    }
     try:
         with stoppable():
             ranks = try_ranks(env.python, size, request, timeout, events.progress)
@@ -53,8 +67,14 @@ def start_ranks(
         hint = Message("fewer ranks, or see the limit of processes (ulimit -u)")
         raise SitepatchError("ranks could not be started: {error}", hint, error=error) from error
     verdict = verdict_on(ranks, timeout)
-    written = [] if verdict.ok else [(f"rank{rank.number}", io.BytesIO(rank.output)) for rank in ranks]
-    return TrialOutcome(ranks, verdict, symptoms.outcome([read_log(name, log, symptoms.patterns) for name, log in written]))
+    written = (
+        [] if verdict.ok else [(f"rank{rank.number}", io.BytesIO(rank.output)) for rank in ranks]
+    )
+    return TrialOutcome(
+        ranks,
+        verdict,
+        symptoms.outcome([read_log(name, log, symptoms.patterns) for name, log in written]),
+    )
 
 
 def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> List[Row]:
@@ -66,8 +86,16 @@ def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> List[Row]:
         if state in (FAILED, LATE) and key not in shown:
             shown.add(key)
             details = tuple(filter(None, rank.last_calls.split("\n")))
-        where = Message("{rank.device} by {rank.backend}" if rank.device else "no device yet", rank=rank)
-        rows.append(Row(state, (Message("rank {number}", number=rank.number), where, _reached(rank)), details))
+        where = Message(
+            "{rank.device} by {rank.backend}" if rank.device else "no device yet", rank=rank
+        )
+        rows.append(
+            Row(
+                state,
+                (Message("rank {number}", number=rank.number), where, _reached(rank)),
+                details,
+            )
+        )
     return rows
 
 
@@ -75,4 +103,6 @@ def _reached(rank: EndedRank) -> str:
     problem = "" if rank.done else Message("still in {place}", place=rank.place)
     if rank.failure:
         problem = Message("failed in {place}: {why}", place=rank.place, why=rank.failure)
-    return joined("; ", [", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps), problem])
+    return joined(
+        "; ", [", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps), problem]
+    )

@@ -7,7 +7,19 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import click
 
@@ -94,7 +106,9 @@ class UpdateOutcome(NamedTuple):
         """Whether the patchset holds for every release that was named or is in its range, or a variant makes it hold."""
         wanted = [tried for tried in self.releases if tried.named or tried.inside]
         bad = [tried for tried in wanted if not tried.holds and tried.outcome.failed]
-        return not self.left and (bool(self.added) or not (bad or self.problems or self.draft.files))
+        return not self.left and (
+            bool(self.added) or not (bad or self.problems or self.draft.files)
+        )
 
 
 def update(
@@ -136,11 +150,17 @@ def update(
     outcome = _with_variant(outcome, os.fspath(copy), releases, place)
     if outcome.added and is_series(outcome.patchset):
         retried = _tried(name, releases, place, events).releases
-        outcome = outcome._replace(left=next(filter(None, (_drifted(tried) for tried in retried if tried.outcome.failed)), ""))
+        outcome = outcome._replace(
+            left=next(
+                filter(None, (_drifted(tried) for tried in retried if tried.outcome.failed)), ""
+            )
+        )
     return outcome
 
 
-def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Events = SILENT) -> Copies:
+def copy_release(
+    name: str, to: Texts = (), *, place: Place = HERE, events: Events = SILENT
+) -> Copies:
     """Copy the files of the release that a patchset does not fit, with the hunks that fit, to be edited for `update`.
 
     Of a series those of the first patch that does not fit, as the patches before it make them.
@@ -150,7 +170,9 @@ def copy_release(name: str, to: Texts = (), *, place: Place = HERE, events: Even
     """
     outcome = _tried(name, one_or_more(to), place, events)
     tried = _unfit(outcome.releases)
-    return laid_out(tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried).items()})
+    return laid_out(
+        tried.located, {path: begun for path, (_, begun) in _texts(outcome.patchset, tried).items()}
+    )
 
 
 def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
@@ -163,7 +185,9 @@ def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> Update
     releases, problems = try_on_releases(place, folder, patchset, to, events)
     proposals = (proposal(folder, patchset, tried) for tried in releases if tried.hunks)
     found = next(filter(None, proposals), None)
-    return UpdateOutcome(folder, patchset, tuple(releases), problems=tuple(problems), proposal=found)
+    return UpdateOutcome(
+        folder, patchset, tuple(releases), problems=tuple(problems), proposal=found
+    )
 
 
 # a wider range --------------------------------------------------------------------------------------------------------
@@ -173,7 +197,11 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
     failed = [tried.located.version for tried in outcome.releases if tried.outcome.failed]
     for number, variant in enumerate(variants):
         package = variant.package
-        fitting = [tried.located.version for tried in outcome.releases if tried.variant == number and tried.holds]
+        fitting = [
+            tried.located.version
+            for tried in outcome.releases
+            if tried.variant == number and tried.holds
+        ]
         wide = widened(variant.versions, fitting, [] if variant.versions == "" else failed)
         overlaps = overlapping(variants, number, wide) if wide != variant.versions else []
         if overlaps:
@@ -191,15 +219,25 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     """Take the patches out of a series that all releases have, of its variants for them; none where one does not fit."""
     series, old = find_series(outcome.patchset.name, str(outcome.folder)), outcome.patchset
     if series is None:
-        problem = Message("--drop-upstream: {name} has a variant that is no series of patches", name=old.name)
+        problem = Message(
+            "--drop-upstream: {name} has a variant that is no series of patches", name=old.name
+        )
         raise SitepatchError(problem, "a patchset that all releases have is removed whole")
-    if outcome.problems or not outcome.releases or not all(tried.holds for tried in outcome.releases):
+    if (
+        outcome.problems
+        or not outcome.releases
+        or not all(tried.holds for tried in outcome.releases)
+    ):
         return outcome
     words: Dict[str, Set[str]] = {}
     for patch in (patch for tried in outcome.releases for patch in tried.outcome.patches):
         words.setdefault(patch.name, set()).add(patch.word)
     upstream = {State.UPSTREAM.value}
-    dropped = tuple(name for name, states in words.items() if upstream <= states <= {*upstream, State.NOT_NEEDED.value})
+    dropped = tuple(
+        name
+        for name, states in words.items()
+        if upstream <= states <= {*upstream, State.NOT_NEEDED.value}
+    )
     if not dropped:
         return outcome._replace(notes=(Message("these releases have no patch of it"),))
     versions: Dict[int, List[str]] = {}
@@ -212,11 +250,18 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
         hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
         raise SitepatchError("these releases have every patch of it", hint)
     packages = [variant.package for variant in old.variants]
-    targets = {number: PackageRange(packages[number], "", fitting_range(held)) for number, held in versions.items()}
-    texts = more_series_files(series, {name: text for name, text in old.files.items() if name in names}, (), targets)
+    targets = {
+        number: PackageRange(packages[number], "", fitting_range(held))
+        for number, held in versions.items()
+    }
+    texts = more_series_files(
+        series, {name: text for name, text in old.files.items() if name in names}, (), targets
+    )
     patchset = write_folder(outcome.folder, texts, replace=True)
     remove_files(outcome.folder, set(old.files) - set(patchset.files))
-    pairs = ((old.variants[number], patchset.variants[number].versions) for number in sorted(versions))
+    pairs = (
+        (old.variants[number], patchset.variants[number].versions) for number in sorted(versions)
+    )
     ranges = tuple((variant.package, variant.versions, now) for variant, now in pairs)
     return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
 
@@ -224,16 +269,25 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
 def _all_tried(versions: str, fitting: Sequence[str], to: Sequence[str]) -> bool:
     """Whether what is asked for has every release from a range to those that it is widened to."""
     new = [version for version in fitting if not accepts(versions, version)]
-    ranges = ["" if request == ALL else request for request in to if request == ALL or is_range(request)]
+    ranges = [
+        "" if request == ALL else request for request in to if request == ALL or is_range(request)
+    ]
     return not new or any(
-        overlap(request, versions) and all(accepts(request, version) for version in new) for request in ranges
+        overlap(request, versions) and all(accepts(request, version) for version in new)
+        for request in ranges
     )
 
 
-def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], extra: str = "") -> UpdateOutcome:
+def _written(
+    outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping[str, str], extra: str = ""
+) -> UpdateOutcome:
     """Write the ranges of these variants, files (name -> text), and the manifest's text of a new variant: all or nothing."""
     old = outcome.patchset.variants
-    changed = [number for number, variant in enumerate(old) if variants[number].versions != variant.versions]
+    changed = [
+        number
+        for number, variant in enumerate(old)
+        if variants[number].versions != variant.versions
+    ]
     if not (changed or extra):
         return outcome
     manifest = read_file(outcome.folder / MANIFEST).decode("utf-8")
@@ -241,7 +295,9 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
         manifest = with_versions(manifest, number, variants[number].versions)
     manifest = with_variant(manifest, extra) if extra else manifest
     patchset = write_folder(outcome.folder, {MANIFEST: manifest, **texts}, replace=True)
-    ranges = tuple((old[number].package, old[number].versions, variants[number].versions) for number in changed)
+    ranges = tuple(
+        (old[number].package, old[number].versions, variants[number].versions) for number in changed
+    )
     return outcome._replace(patchset=patchset, ranges=ranges, written=True)
 
 
@@ -249,12 +305,19 @@ def _written(outcome: UpdateOutcome, variants: Sequence[Variant], texts: Mapping
 def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
     """The one release that the patchset does not fit."""
     unfit = [release for release in tried if release.outcome.failed]
-    names = ", ".join(f"{release.located.distribution} {release.located.version}" for release in unfit)
+    names = ", ".join(
+        f"{release.located.distribution} {release.located.version}" for release in unfit
+    )
     if not unfit:
-        raise SitepatchError("nothing to update: it fits every release that is asked for", "name another one with --to")
+        raise SitepatchError(
+            "nothing to update: it fits every release that is asked for",
+            "name another one with --to",
+        )
     if len(unfit) > 1:
         raise SitepatchError(
-            "it does not fit {names}: one can be edited at a time", Message("name it with --to VERSION"), names=names
+            "it does not fit {names}: one can be edited at a time",
+            Message("name it with --to VERSION"),
+            names=names,
         )
     return unfit[0]
 
@@ -269,18 +332,27 @@ def _texts(patchset: Patchset, tried: TriedRelease) -> Dict[str, Tuple[bytes, by
 
     options, located = resolve_options(patchset, {}), tried.located
     before, patches = _layer(patchset.variants[tried.variant], _drifted(tried))
-    hunks: Dict[str, Tuple[HunkText, ...]] = dict.fromkeys(paths_of(pick_variants(patchset)[located.package]), ())
+    hunks: Dict[str, Tuple[HunkText, ...]] = dict.fromkeys(
+        paths_of(pick_variants(patchset)[located.package]), ()
+    )
     for patch in patches:
         paths = [path for path in patch.paths if Path(located.site, path).is_file()]
         if not paths and not patch.adds:
             paths = _moved(tried, patch)
         for path in paths:
             hunks[path] = (*hunks.get(path, ()), *patch.hunks)
-    data = ((path, read_installed(located.site, path)) for path in hunks if hunks[path] or not _drifted(tried))
+    data = (
+        (path, read_installed(located.site, path))
+        for path in hunks
+        if hunks[path] or not _drifted(tried)
+    )
     texts = {path: with_patches(path, code, before)[0] for path, code in data if code is not None}
     files = {path: (code, begun(code, hunks[path], options)) for path, code in texts.items()}
     if not files:
-        problem = Message("{one.located.distribution} {one.located.version} has none of the files of this patchset", one=tried)
+        problem = Message(
+            "{one.located.distribution} {one.located.version} has none of the files of this patchset",
+            one=tried,
+        )
         raise SitepatchError(problem, "make a patchset of its own for that release: sitepatch edit")
     return files
 
@@ -292,7 +364,12 @@ def _drifted(tried: TriedRelease) -> str:
 
 def _layer(variant: Variant, name: str) -> Tuple[List[FilePatch], List[FilePatch]]:
     """The patches of a series before the one of that name, and that one; all of a variant that is no series are one."""
-    layers = [hunk.layer for patch in variant.patches for hunk in patch.hunks if patch_name(hunk.origin) == name]
+    layers = [
+        hunk.layer
+        for patch in variant.patches
+        for hunk in patch.hunks
+        if patch_name(hunk.origin) == name
+    ]
     if not layers:
         return [], list(variant.patches)
     before = [patch for patch in variant.patches if patch.hunks[0].layer < layers[0]]
@@ -321,11 +398,15 @@ def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str) -> List[FileE
         is_saved = is_saved or saved not in (begun, None)
         edits += [FileEdit(path, original, without_marks(saved))] if saved is not None else []
     if not is_saved:
-        raise SitepatchError("{advice}: nothing was edited", Message("save the file in the editor"), advice=copy)
+        raise SitepatchError(
+            "{advice}: nothing was edited", Message("save the file in the editor"), advice=copy
+        )
     return [edit for edit in edits if edit.before != edit.after]
 
 
-def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place) -> UpdateOutcome:
+def _with_variant(
+    outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place
+) -> UpdateOutcome:
     """Add a variant made of the edited copies; of a series one with the edited patch in the place of the one that drifted."""
     from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.author.proof import check_edit
@@ -339,20 +420,38 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
     nearest, drifted = patchset.variants[tried.variant], _drifted(tried)
     spatch = f"{drifted or patchset.name}-{release}.spatch"
     written = next(
-        (text for name, text in patchset.files.items() if name.endswith(".spatch") and patch_name(name) == drifted), ""
+        (
+            text
+            for name, text in patchset.files.items()
+            if name.endswith(".spatch") and patch_name(name) == drifted
+        ),
+        "",
     )
     text = outcome.draft.spatch(parse_spatch(written, spatch)[0] if written else "")
     destination = outcome.folder / spatch
-    left = destination.is_file() and spatch not in patchset.files and read_file(destination) == text.encode("utf-8")
-    if destination.exists() and not left:  # that of a run which was killed before it wrote the manifest is no obstacle
+    left = (
+        destination.is_file()
+        and spatch not in patchset.files
+        and read_file(destination) == text.encode("utf-8")
+    )
+    if (
+        destination.exists() and not left
+    ):  # that of a run which was killed before it wrote the manifest is no obstacle
         hint = Message("edit it, or remove it and its [[variant]] first")
         raise SitepatchError.at(Location(str(destination)), "is there already", hint)
     patches = parse_spatch(text, spatch)[1]
     for edit in edits:
         check_edit(edit, outcome.draft, patches)
     differing = "{paths}: it is not byte for byte as edited: {difference}"
-    notes = [Message(differing, paths=file.paths[0], difference=file.difference) for file in outcome.draft.unlike]
-    notes += [Message("the values of options are written out in the new hunks")] if patchset.options else []
+    notes = [
+        Message(differing, paths=file.paths[0], difference=file.difference)
+        for file in outcome.draft.unlike
+    ]
+    notes += (
+        [Message("the values of options are written out in the new hunks")]
+        if patchset.options
+        else []
+    )
     outcome = outcome._replace(added=spatch, notes=tuple(notes))
     files = patch_files(patchset.files[MANIFEST])[tried.variant]
     names = [spatch if patch_name(name) == drifted else name for name in files]
@@ -360,8 +459,12 @@ def _with_variant(outcome: UpdateOutcome, copy: str, to: Sequence[str], place: P
         manifest = with_patch_files(patchset.files[MANIFEST], tried.variant, names)
         patchset = write_folder(outcome.folder, {spatch: text, MANIFEST: manifest}, replace=True)
         return outcome._replace(patchset=patchset, written=True)
-    target = PackageRange(nearest.package, tried.located.distribution if nearest.distributions else "", f"=={release}")
-    entry = variant_text(target, names if drifted else [spatch], series=nearest.series, names=nearest.names)
+    target = PackageRange(
+        nearest.package, tried.located.distribution if nearest.distributions else "", f"=={release}"
+    )
+    entry = variant_text(
+        target, names if drifted else [spatch], series=nearest.series, names=nearest.names
+    )
     variants = list(patchset.variants)
     if tried.inside:
         variants[tried.variant] = nearest._replace(versions=_ended(outcome, tried, to, place))
@@ -399,11 +502,27 @@ def _installed(variant: Variant, place: Place) -> str:
     multiple=True,
     help="A version, a range, newest or all (default: the installed one); repeatable.",
 )
-@click.option("--edit", is_flag=True, help="Edit the files of the one release that it does not fit, and add a variant for it.")
-@click.option("--drop-upstream", is_flag=True, help="Take the patches out of a series that these releases have themselves.")
-@click.option("--from", "copy", metavar="DIR", default="", help="The directory of copies that were edited with --edit before.")
+@click.option(
+    "--edit",
+    is_flag=True,
+    help="Edit the files of the one release that it does not fit, and add a variant for it.",
+)
+@click.option(
+    "--drop-upstream",
+    is_flag=True,
+    help="Take the patches out of a series that these releases have themselves.",
+)
+@click.option(
+    "--from",
+    "copy",
+    metavar="DIR",
+    default="",
+    help="The directory of copies that were edited with --edit before.",
+)
 @common_options()
-def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_upstream: bool, copy: str) -> int:
+def command(
+    console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_upstream: bool, copy: str
+) -> int:
     """Make a patchset hold for further releases.
 
     Where it fits, the range of its variant is widened to there. Where it does not, the code is shown that came in the place
@@ -417,20 +536,39 @@ def command(console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_u
     for these releases alone. Where one of them does not fit nothing is changed.
     """
     if copy or drop_upstream or not edit:
-        ways: Dict[str, Any] = {"copy": copy, "drop_upstream": drop_upstream, "agree": partial(_agreed, console)}
-        return _report(console, to, copy, update(name, to, place=console.place, events=console, **ways))
+        ways: Dict[str, Any] = {
+            "copy": copy,
+            "drop_upstream": drop_upstream,
+            "agree": partial(_agreed, console),
+        }
+        return _report(
+            console, to, copy, update(name, to, place=console.place, events=console, **ways)
+        )
     code, left = 0, name
     while left and not code:
         copies = copy_release(name, to, place=console.place, events=console)
         folder, path = str(copies.folder), copies.paths[0] if len(copies.paths) == 1 else ""
-        words = ("update", name, *(word for release in to for word in ("--to", release)), "--from", folder)
+        words = (
+            "update",
+            name,
+            *(word for release in to for word in ("--to", release)),
+            "--from",
+            folder,
+        )
         outcomes: List[UpdateOutcome] = []
 
         def run(folder: str = folder, outcomes: List[UpdateOutcome] = outcomes) -> int:
             outcomes.append(update(name, to, place=console.place, copy=folder, events=console))
             if not outcomes[0].left:
                 return _report(console, to, folder, outcomes[0])
-            console.info_rows([Row("added", (outcomes[0].added, Message("next: {patch}", patch=outcomes[0].left)))])
+            console.info_rows(
+                [
+                    Row(
+                        "added",
+                        (outcomes[0].added, Message("next: {patch}", patch=outcomes[0].left)),
+                    )
+                ]
+            )
             return 0
 
         code = edit_copies(console, copies.folder, path, console.command(*words), run)
@@ -451,13 +589,21 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
     from patcher.verbs.explanations import explanation_row  # with the engine
 
     draft, name = outcome.draft, outcome.patchset.name
-    shown = [tried.outcome._replace(problem="") if tried.hunks else tried.outcome for tried in outcome.releases]
-    console.rows(release_rows([release for release in shown if release.failed or not console.quiet]))
+    shown = [
+        tried.outcome._replace(problem="") if tried.hunks else tried.outcome
+        for tried in outcome.releases
+    ]
+    console.rows(
+        release_rows([release for release in shown if release.failed or not console.quiet])
+    )
     show_unlike(console, shown)
     for tried in outcome.releases if not copy else ():
         console.rows(list(map(explanation_row, tried.hunks)))
     show_hunks(console, draft)
-    rows = [*left_rows(draft), *(Row(Message("not fetched"), (problem,)) for problem in outcome.problems)]
+    rows = [
+        *left_rows(draft),
+        *(Row(Message("not fetched"), (problem,)) for problem in outcome.problems),
+    ]
     console.rows([*rows, *([] if console.quiet else _changes(outcome))])
     console.notes((*outcome.notes, *_proposed(outcome.proposal)))
     unfit = [tried.located.version for tried in outcome.releases if tried.hunks]
@@ -465,17 +611,34 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
         console.note("no variant was added", "stopped")
     elif not outcome.ok and unfit:
         words = ["--to", unfit[-1]] if to else []
-        console.info("edit it there with: {command}", command=console.command("update", name, *words, "--edit"))
+        console.info(
+            "edit it there with: {command}",
+            command=console.command("update", name, *words, "--edit"),
+        )
     return console.answer(outcome.ok, _json(outcome))
 
 
 def _changes(outcome: UpdateOutcome) -> List[Row]:
     word = "changed" if outcome.added or outcome.dropped else "widened"
-    rows = [Row("dropped", (f"{patch}.spatch", Message("upstream has it"))) for patch in outcome.dropped]
-    rows += [Row(word, (f"{package} {before}", Message("now {now}", now=after))) for package, before, after in outcome.ranges]
+    rows = [
+        Row("dropped", (f"{patch}.spatch", Message("upstream has it"))) for patch in outcome.dropped
+    ]
+    rows += [
+        Row(word, (f"{package} {before}", Message("now {now}", now=after)))
+        for package, before, after in outcome.ranges
+    ]
     if outcome.added:
         variant, file = outcome.patchset.variants[-1], outcome.folder / outcome.added
-        rows.append(Row("added", (Message("{folder}, for {added.package} {added.versions}", folder=file, added=variant),)))
+        rows.append(
+            Row(
+                "added",
+                (
+                    Message(
+                        "{folder}, for {added.package} {added.versions}", folder=file, added=variant
+                    ),
+                ),
+            )
+        )
     return rows
 
 
@@ -484,14 +647,21 @@ def _proposed(proposal: Optional[Proposal]) -> List[str]:
     if proposal is None:
         return []
     template = "{release}: {where}; if that is meant, write {how}"
-    return [Message(template, release=proposal.release, where=where, how=how) for where, how in proposal.places]
+    return [
+        Message(template, release=proposal.release, where=where, how=how)
+        for where, how in proposal.places
+    ]
 
 
 def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
     from patcher.verbs.explanations import hunk_json  # with the engine
 
     releases = [
-        {**release_json(tried.outcome), "in_range": tried.inside, "hunks": list(map(hunk_json, tried.hunks))}
+        {
+            **release_json(tried.outcome),
+            "in_range": tried.inside,
+            "hunks": list(map(hunk_json, tried.hunks)),
+        }
         for tried in outcome.releases
     ]
     return {
@@ -499,7 +669,10 @@ def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
         "folder": str(outcome.folder),
         "written": outcome.written,
         "releases": releases,
-        "ranges": [{"package": package, "before": before, "now": after} for package, before, after in outcome.ranges],
+        "ranges": [
+            {"package": package, "before": before, "now": after}
+            for package, before, after in outcome.ranges
+        ],
         "added": outcome.added,
         "dropped": outcome.dropped,
         "hunks": hunks_json(outcome.draft),

@@ -22,7 +22,11 @@ class Choice(click.Choice):  # type: ignore[type-arg]
         if value not in self.choices:
             problem = 'found "{value}", expected {choices}{meant}'
             meant = suggest(str(value), self.choices)
-            self.fail(Message(problem, value=value, choices=listed(self.choices, "or"), meant=meant), param, ctx)
+            self.fail(
+                Message(problem, value=value, choices=listed(self.choices, "or"), meant=meant),
+                param,
+                ctx,
+            )
         return super().convert(value, param, ctx)
 
 
@@ -55,26 +59,41 @@ class Whole(_Ranged, click.IntRange):
 def problem(error: click.ClickException) -> str:
     """What is wrong with a command line, as a message."""
     if isinstance(error, click.NoSuchOption):
-        alike = nearest(error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or ()], 1)
-        meant = suggest(error.option_name, [f"--{name}" for name in alike])  # dashes alone make no two options alike
+        alike = nearest(
+            error.option_name.lstrip("-"),
+            [name.lstrip("-") for name in error.possibilities or ()],
+            1,
+        )
+        meant = suggest(
+            error.option_name, [f"--{name}" for name in alike]
+        )  # dashes alone make no two options alike
         group = error.ctx.command if error.ctx else None
-        names = group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []
+        names = (
+            group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []
+        )
         command = next((word for word in sys.argv[1:] if word in names), "")
         template = "; options stand behind the command: sitepatch {command} {option}"
         meant = Message(template, command=command, option=error.option_name) if command else meant
         return Message("there is no option {option}{meant}", option=error.option_name, meant=meant)
     if isinstance(error, click.MissingParameter) and error.param:
         name = error.param.get_error_hint(error.ctx).strip("'")
-        known = Message("; those that can be named: sitepatch list") if name.startswith("NAME") else ""
+        known = (
+            Message("; those that can be named: sitepatch list") if name.startswith("NAME") else ""
+        )
         if name == "--name":
-            known = Message("; write: {words}", words=shlex.join(["sitepatch", *sys.argv[1:], name, "NAME"]))
+            known = Message(
+                "; write: {words}", words=shlex.join(["sitepatch", *sys.argv[1:], name, "NAME"])
+            )
         return Message("{name} is missing{known}", name=name, known=known)
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.message, Message):
         name = error.param.get_error_hint(error.ctx).strip("'")
         return Message("{name}: {problem}", name=name, problem=error.message)
     if isinstance(error, click.BadOptionUsage):
         has_value = any(word.startswith(f"{error.option_name}=") for word in sys.argv)
-        return Message("{option} takes no value" if has_value else "{option} needs a value", option=error.option_name)
+        return Message(
+            "{option} takes no value" if has_value else "{option} needs a value",
+            option=error.option_name,
+        )
     return error.message if isinstance(error.message, Message) else error.format_message()
 
 
@@ -83,7 +102,9 @@ def text(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         return printable_lines(error.format_message())
-    see = Message("Try '{command} --help' for help.", command=context.command_path if context else "sitepatch")
+    see = Message(
+        "Try '{command} --help' for help.", command=context.command_path if context else "sitepatch"
+    )
     head = f"{context.get_usage()}\n{translated(see)}\n\n" if context else ""
     return printable_lines(head) + labelled("error", problem(error), fg="red", bold=True)
 
@@ -97,5 +118,7 @@ def answer(error: click.ClickException) -> bool:
     console = Console("-".join(path.split()[1:]) or path, True, False, False)
     console.kept_notes = [] if console.name == "run" else None
     hint = Message("see: {path} --help", path=path)
-    console.answer(False, {"error": {"message": problem(error), "hint": hint, "exit_code": error.exit_code}})
+    console.answer(
+        False, {"error": {"message": problem(error), "hint": hint, "exit_code": error.exit_code}}
+    )
     return console.kept_notes is not None

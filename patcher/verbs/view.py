@@ -47,7 +47,9 @@ class DiffHunk(NamedTuple):
     def runs(self) -> List[Tuple[List[DiffLine], List[DiffLine]]]:
         """The lines in order, as (deleted lines, inserted lines); for unchanged ones both are the same list."""
         runs: List[Tuple[List[DiffLine], List[DiffLine]]] = []
-        for same, group in groupby((line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "):
+        for same, group in groupby(
+            (line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "
+        ):
             lines = list(group)
             deleted, inserted = ([line for line in lines if line.tag == tag] for tag in "-+")
             runs.append((lines, lines) if same else (deleted, inserted))
@@ -63,7 +65,10 @@ class View:
         plain = list(_plain(diff.text))
         if diff.added + diff.removed <= _MOST:
             self._mark([line for _, lines in plain for line in lines])
-        self.hunks = [DiffHunk(head, self._scope(lines), tuple(map(self._line, lines))) for head, lines in plain]
+        self.hunks = [
+            DiffHunk(head, self._scope(lines), tuple(map(self._line, lines)))
+            for head, lines in plain
+        ]
 
     def context(self, old: int, new: int, count: int) -> List[DiffLine]:
         """`count` unchanged lines, from these two line numbers on."""
@@ -72,7 +77,10 @@ class View:
     def gap(self, number: int) -> Tuple[int, int, int]:
         """The unchanged lines above a hunk (for `len(hunks)`: below the last one): the numbers of the first, and how many."""
         before = self.hunks[number - 1].lines if number else ()
-        old, new = max((line.old for line in before), default=0) + 1, max((line.new for line in before), default=0) + 1
+        old, new = (
+            max((line.old for line in before), default=0) + 1,
+            max((line.new for line in before), default=0) + 1,
+        )
         if number == len(self.hunks):
             return old, new, max(0, self._new.count - new + 1)
         first_line = self.hunks[number].lines[0]
@@ -82,9 +90,18 @@ class View:
         """Mark the words that differ in each run of changed lines."""
         for _, group in groupby(lines, lambda line: line[0] == " "):
             run = list(group)
-            deleted, inserted = [old for tag, old, _ in run if tag == "-"], [new for tag, _, new in run if tag == "+"]
+            deleted, inserted = (
+                [old for tag, old, _ in run if tag == "-"],
+                [new for tag, _, new in run if tag == "+"],
+            )
             single = len(deleted) == len(inserted)  # compared line by line, else the run as a whole
-            for old, new in zip(deleted, inserted) if single else [(deleted[0], inserted[0])] if deleted and inserted else ():
+            for old, new in (
+                zip(deleted, inserted)
+                if single
+                else [(deleted[0], inserted[0])]
+                if deleted and inserted
+                else ()
+            ):
                 before = self._old.span(old, old if single else deleted[-1])
                 after = self._new.span(new, new if single else inserted[-1])
                 words = word_edits(self._old.text[slice(*before)], self._new.text[slice(*after)])
@@ -93,15 +110,23 @@ class View:
 
     def _scope(self, lines: Sequence[_Plain]) -> str:
         """The scope of the first changed line that is not blank."""
-        changed = [(self._new, new) if tag == "+" else (self._old, old) for tag, old, new in lines if tag in "-+"]
-        side, number = next(((side, line) for side, line in changed if side.has_text(line)), changed[0])
+        changed = [
+            (self._new, new) if tag == "+" else (self._old, old)
+            for tag, old, new in lines
+            if tag in "-+"
+        ]
+        side, number = next(
+            ((side, line) for side, line in changed if side.has_text(line)), changed[0]
+        )
         return side.scopes[number - 1]
 
     def _line(self, line: _Plain) -> DiffLine:
         tag, old, new = line
         if tag == "\\":
             return DiffLine(tag, 0, 0, (Piece(Message(" No newline at end of file"), "", False),))
-        return DiffLine(tag, old, new, self._old.pieces(old) if tag == "-" else self._new.pieces(new))
+        return DiffLine(
+            tag, old, new, self._old.pieces(old) if tag == "-" else self._new.pieces(new)
+        )
 
 
 _Plain = Tuple[str, int, int]
@@ -141,7 +166,9 @@ class _Side:
 
     def mark(self, start: int, words: Sequence[Tuple[int, int]]) -> None:
         """Mark words as changed, by their offsets from `start` on; to be called in the order of the text."""
-        self._marks += [(start + begin, start + stop, "changed") for begin, stop in words if begin < stop]
+        self._marks += [
+            (start + begin, start + stop, "changed") for begin, stop in words if begin < stop
+        ]
 
     def span(self, top: int, bottom: int) -> Tuple[int, int]:
         """The characters of lines, without the end of the last one."""
@@ -155,14 +182,26 @@ class _Side:
         """A line in pieces of one colour each."""
         start, end = self.span(number, number)
         kinds, marks = _within(self._spans, start, end), _within(self._marks, start, end)
-        edges = sorted({start, end, *(min(max(edge, start), end) for span in (*kinds, *marks) for edge in span[:2])})
+        edges = sorted(
+            {
+                start,
+                end,
+                *(min(max(edge, start), end) for span in (*kinds, *marks) for edge in span[:2]),
+            }
+        )
         pieces = []
         for low, high in zip(edges, edges[1:]):
             kind = next((kind for begin, stop, kind in kinds if begin <= low < stop), "")
-            pieces.append(Piece(self.text[low:high], kind, any(begin <= low < stop for begin, stop, _ in marks)))
+            pieces.append(
+                Piece(
+                    self.text[low:high], kind, any(begin <= low < stop for begin, stop, _ in marks)
+                )
+            )
         return tuple(pieces)
 
 
 def _within(spans: Sequence[TokenSpan], start: int, end: int) -> Sequence[TokenSpan]:
     """Those of sorted spans, of which none lies in another, that touch `[start, end)`; and perhaps the one before them."""
-    return spans[max(0, bisect_right(spans, (start, start, "")) - 1) : bisect_left(spans, (end, end, ""))]
+    return spans[
+        max(0, bisect_right(spans, (start, start, "")) - 1) : bisect_left(spans, (end, end, ""))
+    ]

@@ -26,20 +26,40 @@ def welcome(console: Console, about: str) -> int:
     console.out(Message("{help}\n", help=Message.whole(about)))
     longest = max(map(len, _FIRST))
     for words, purpose in _FIRST.items():
-        console.out(join_styled("  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(purpose)}"))
+        console.out(
+            join_styled(
+                "  ", style(f"sitepatch {words:<{longest}}", bold=True), f"  {translated(purpose)}"
+            )
+        )
     try:
         env = console.place.environment()
         damaged: List[StoreError] = []
         items = statuses(env, damaged)
-        well = all(item.condition is Condition.APPLIED for item in items) and not (damaged or unfinished(env))
+        well = all(item.condition is Condition.APPLIED for item in items) and not (
+            damaged or unfinished(env)
+        )
     except (SitepatchError, OSError) as error:
         console.note(str(error))
     else:
         names: str = Message("nothing is applied")
         if items:
             files = count(len(items), "file")
-            names = Message("{patchsets} applied, {files}", patchsets=", ".join(applied_names(items)), files=files)
-        astray = "" if well else Message("; not all is as it should be: {command}", command=console.command("status"))
+            names = Message(
+                "{patchsets} applied, {files}",
+                patchsets=", ".join(applied_names(items)),
+                files=files,
+            )
+        astray = (
+            ""
+            if well
+            else Message(
+                "; not all is as it should be: {command}", command=console.command("status")
+            )
+        )
         console.out(Message("\n{name}: {names}{astray}", name=env.name, names=names, astray=astray))
-    console.out(Message("The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"))
+    console.out(
+        Message(
+            "The whole story on a throw-away copy: sitepatch demo. All commands: sitepatch --help"
+        )
+    )
     return 0

@@ -21,10 +21,14 @@ def word_edits(old: str, new: str) -> List[WordEdit]:
     shorter than they are counts as changed (diff-match-patch calls it semantic cleanup).
     """
     words = _WORD.findall(old), _WORD.findall(new)
-    if len(old) + len(new) > _MOST or not _alike(old, new, (Counter(words[0]) & Counter(words[1])).elements()):
+    if len(old) + len(new) > _MOST or not _alike(
+        old, new, (Counter(words[0]) & Counter(words[1])).elements()
+    ):
         return []
     compare = diff_match_patch()
-    compare.Diff_Timeout = 0  # seconds; 0 is none: the same texts have the same marks on a slow machine
+    compare.Diff_Timeout = (
+        0  # seconds; 0 is none: the same texts have the same marks on a slow machine
+    )
     edits = compare.diff_main(old, new, False)
     compare.diff_cleanupSemantic(edits)
     if not _alike(old, new, (part for kind, part in edits if not kind)):
@@ -34,7 +38,10 @@ def word_edits(old: str, new: str) -> List[WordEdit]:
 
 def _alike(old: str, new: str, same: Iterable[str]) -> bool:
     """Whether two texts have enough in common, not counting blanks; `same` are the common parts."""
-    common, longer = sum(len("".join(part.split())) for part in same), max(len("".join(side.split())) for side in (old, new))
+    common, longer = (
+        sum(len("".join(part.split())) for part in same),
+        max(len("".join(side.split())) for side in (old, new)),
+    )
     return common > _ALIKE * longer
 
 
@@ -45,13 +52,23 @@ def _of_words(old: str, new: str, edits: Iterable[Tuple[int, str]]) -> List[Word
     for kind, part in edits:
         same += [(i + at, j + at) for at in range(len(part))] if not kind else []
         i, j = i + len(part) * (kind <= 0), j + len(part) * (kind >= 0)
-    ranges = [word.span() for word in _WORD.finditer(old)], [word.span() for word in _WORD.finditer(new)]
+    ranges = (
+        [word.span() for word in _WORD.finditer(old)],
+        [word.span() for word in _WORD.finditer(new)],
+    )
     count = -1
-    while count != len(same):  # a word that is touched in one text touches what corresponds to it in the other
+    while count != len(
+        same
+    ):  # a word that is touched in one text touches what corresponds to it in the other
         count = len(same)
         for side in (0, 1):
             matched = {pair[side] for pair in same}
-            touched = {at for start, end in ranges[side] if matched.issuperset(range(start, end)) for at in range(start, end)}
+            touched = {
+                at
+                for start, end in ranges[side]
+                if matched.issuperset(range(start, end))
+                for at in range(start, end)
+            }
             same = [pair for pair in same if pair[side] in touched]
     edits_of_words: List[WordEdit] = []
     i = j = 0

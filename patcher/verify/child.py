@@ -17,7 +17,9 @@ import sys
 import time
 import warnings
 
-TYPE_CHECKING = False  # typing, and what is imported below, would cost half as much again as all the rest
+TYPE_CHECKING = (
+    False  # typing, and what is imported below, would cost half as much again as all the rest
+)
 if TYPE_CHECKING:
     from types import CodeType
     from typing import Any, Callable, Dict
@@ -58,14 +60,18 @@ def compiled(path: str, source: bytes, shown: bool) -> str:
     with open(path, "rb") as file:
         if file.read() != source:
             return "it is not what it was: somebody changed it meanwhile"
-    loaded = importlib.machinery.SourceFileLoader(path, path).get_code(path)  # the name is free: nothing is imported
+    loaded = importlib.machinery.SourceFileLoader(path, path).get_code(
+        path
+    )  # the name is free: nothing is imported
     if loaded is None or not _same(loaded, code):
         return "stale bytecode: the interpreter would load other code than the file holds"
     return ""
 
 
 def _same(code: "CodeType", loaded: "CodeType") -> bool:
-    return code == loaded or marshal.dumps(code, 2) == marshal.dumps(loaded, 2)  # a constant nan is no other's equal
+    return code == loaded or marshal.dumps(code, 2) == marshal.dumps(
+        loaded, 2
+    )  # a constant nan is no other's equal
 
 
 def serve(texts: "Dict[str, bytes]") -> None:
@@ -85,7 +91,12 @@ def serve(texts: "Dict[str, bytes]") -> None:
         if served is None:
             return get_code(self, fullname)
         lines = served.decode("utf-8", "replace").splitlines(True)
-        linecache.cache[path] = (len(served), None, lines, path)  # or `inspect.getsource` would read the disk
+        linecache.cache[path] = (
+            len(served),
+            None,
+            lines,
+            path,
+        )  # or `inspect.getsource` would read the disk
         return compile(served, path, "exec", dont_inherit=True)
 
     loader.get_data, loader.get_code = data_of, code_of
@@ -97,12 +108,16 @@ def serve(texts: "Dict[str, bytes]") -> None:
         @staticmethod
         def find_spec(fullname: str, path: "Any" = None, target: "Any" = None) -> "Any":
             name = fullname.rpartition(".")[2]
-            for folder in (os.path.join(entry, name) for entry in (sys.path if path is None else path)):
+            for folder in (
+                os.path.join(entry, name) for entry in (sys.path if path is None else path)
+            ):
                 for place in (os.path.join(folder, "__init__.py"), f"{folder}.py"):
                     if _resolved(place) in added:
                         return spec_from_file_location(fullname, place)
                 if any(place.startswith(_resolved(folder) + os.sep) for place in added):
-                    spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)  # a namespace package
+                    spec = importlib.machinery.ModuleSpec(
+                        fullname, None, is_package=True
+                    )  # a namespace package
                     spec.submodule_search_locations = [folder]
                     return spec
             return None
@@ -124,7 +139,11 @@ def watch(texts: "Dict[str, bytes]", report: "Callable[..., None]") -> None:
         if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(names):
             if _resolved(arguments[0]) in texts:
                 report("{task} opens {path} by its path", path=arguments[0])
-        elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn") and "python" in os.path.basename(str(arguments[0])):
+        elif event in (
+            "subprocess.Popen",
+            "os.exec",
+            "os.posix_spawn",
+        ) and "python" in os.path.basename(str(arguments[0])):
             report("{task} starts a Python process")
 
     sys.addaudithook(hook)
@@ -198,7 +217,9 @@ def main(request_path: str, results_path: str) -> None:
             break
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # without waiting for threads that a module left behind, or running its exit handlers
+    os._exit(
+        0
+    )  # without waiting for threads that a module left behind, or running its exit handlers
 
 
 if __name__ == "__main__":

@@ -49,7 +49,10 @@ def verify_files(
     """
     begun = time.monotonic()
     paths = {str(Path(file.site, file.path)): file for file in files}
-    after, before = {path: file.after for path, file in paths.items()}, {path: file.before for path, file in paths.items()}
+    after, before = (
+        {path: file.after for path, file in paths.items()},
+        {path: file.before for path, file in paths.items()},
+    )
     texts = (after, before) if written else (before, after)
     modules = dict.fromkeys(name for patchset in patchsets for name in patchset.verify.imports)
     tasks = [(COMPILE, path) for path in paths if path.endswith(SOURCE)]
@@ -61,7 +64,10 @@ def verify_files(
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         stage = _Stage(settings, Path(folder), texts, in_memory=in_memory)
         checks = stage.examine(tasks, shown=not written)
-        new = {*stage.added, *(paths[path].module for path in stage.added)}  # what was not there was not broken either
+        new = {
+            *stage.added,
+            *(paths[path].module for path in stage.added),
+        }  # what was not there was not broken either
         bad = [check[:2] for check in checks if check.problem and check.name not in new]
         broken = {check[:2] for check in stage.examine(bad, shown=written) if check.problem}
         checks = [check._replace(before=check[:2] in broken) for check in checks]
@@ -84,13 +90,23 @@ class _Stage:
     """
 
     def __init__(
-        self, settings: VerifySettings, folder: Path, texts: Tuple[Dict[str, bytes], Dict[str, bytes]], *, in_memory: bool
+        self,
+        settings: VerifySettings,
+        folder: Path,
+        texts: Tuple[Dict[str, bytes], Dict[str, bytes]],
+        *,
+        in_memory: bool,
     ) -> None:
         self._settings, self._folder, self._texts = settings, folder, texts
         self.unseen: List[str] = []
-        self.added = [path for path in texts[True] if not os.path.lexists(path)]  # nothing can be mounted over them
+        self.added = [
+            path for path in texts[True] if not os.path.lexists(path)
+        ]  # nothing can be mounted over them
         (folder / "shown").mkdir()
-        view = Namespace({path: data for path, data in texts[True].items() if path not in self.added}, folder / "shown")
+        view = Namespace(
+            {path: data for path, data in texts[True].items() if path not in self.added},
+            folder / "shown",
+        )
         self._views = None if in_memory or not view.works() else (Namespace({}, folder), view)
         self._served = self.added if self._views else list(texts[True])
 
@@ -99,7 +115,9 @@ class _Stage:
         checks: List[CheckResult] = []
         while len(checks) < len(tasks):
             left = list(tasks[len(checks) :])
-            checks += _results(left, *self._child({"tasks": left}, shown=shown), self._settings.timeout)
+            checks += _results(
+                left, *self._child({"tasks": left}, shown=shown), self._settings.timeout
+            )
         return checks
 
     def probe(self, patchset: Patchset, *, shown: bool) -> CheckResult:
@@ -108,7 +126,13 @@ class _Stage:
         script.write_bytes(patchset.files[patchset.verify.probe].encode("utf-8"))
         _, ended = self._child({"probe": str(script), "name": patchset.name}, shown=shown)
         problem = "" if ended.code == 0 else _ending(ended, self._settings.timeout)
-        return CheckResult(PROBE, patchset.name, problem, relevant_lines(ended.output, _OWN) if problem else "", ended.seconds)
+        return CheckResult(
+            PROBE,
+            patchset.name,
+            problem,
+            relevant_lines(ended.output, _OWN) if problem else "",
+            ended.seconds,
+        )
 
     def _child(self, request: Dict[str, Any], *, shown: bool) -> Tuple[List[Dict[str, Any]], Ended]:
         """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
@@ -116,7 +140,12 @@ class _Stage:
         # one clock for all processes; the interpreter may take long to start
         until = time.monotonic() + settings.timeout + _AFTER
         texts = {path: b64encode(data).decode("ascii") for path, data in self._texts[shown].items()}
-        fields = {"search": list(settings.env.search), "ahead": settings.ahead, "until": until, "probe": ""}
+        fields = {
+            "search": list(settings.env.search),
+            "ahead": settings.ahead,
+            "until": until,
+            "probe": "",
+        }
         seen = {"texts": texts, "shown": shown, "serve": self._served if shown else []}
         (folder / "request").write_text(json.dumps({**fields, **seen, **request}), encoding="ascii")
         results = folder / "results"
@@ -124,14 +153,22 @@ class _Stage:
         command = [settings.env.python, "-I", "-B"]
         prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
         command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
-        command += [str(Path(__file__).with_name("child.py")), str(folder / "request"), str(results)]
+        command += [
+            str(Path(__file__).with_name("child.py")),
+            str(folder / "request"),
+            str(results),
+        ]
         enter = self._views[shown].enter if self._views else None
         cwd = tempfile.mkdtemp(prefix="cwd-", dir=str(folder))
         ended = run_process(command, cwd, alone(), settings.timeout + _GRACE, enter)
         lines = []
-        for line in results.read_bytes().split(b"\n")[:-1]:  # a line that has no end was being written
+        for line in results.read_bytes().split(b"\n")[
+            :-1
+        ]:  # a line that has no end was being written
             lines.append(json.loads(line.decode("ascii")))
-        self.unseen += [Message(line["unseen"], **line["fields"]) for line in lines if "unseen" in line]
+        self.unseen += [
+            Message(line["unseen"], **line["fields"]) for line in lines if "unseen" in line
+        ]
         return lines, ended
 
 
@@ -140,7 +177,9 @@ def _results(
 ) -> List[CheckResult]:
     """The results that a child wrote; that of a task which ended the process is how it ended."""
     checks = [
-        CheckResult(kind, name, Message.whole(line["problem"]), last_lines(line["output"]), line["seconds"])
+        CheckResult(
+            kind, name, Message.whole(line["problem"]), last_lines(line["output"]), line["seconds"]
+        )
         for line in lines
         if "end" in line
         for kind, name in [line["end"]]

@@ -2,7 +2,13 @@
 
 import pytest
 
-from patcher.author.manifest import with_imports, with_patch_files, with_variant, with_version, with_versions
+from patcher.author.manifest import (
+    with_imports,
+    with_patch_files,
+    with_variant,
+    with_version,
+    with_versions,
+)
 
 TEXT = """\
 version = '1.0'  # raised by hand

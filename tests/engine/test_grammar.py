@@ -16,7 +16,15 @@ from patcher.engine.node import CLAUSES, SyntaxProblem
 from patcher.engine.source import Source
 from patcher.engine.syntax import parse_source
 from patcher.model import State
-from tests.engine.helpers import Changed, Refused, check_refused, check_state, check_transformed, hold, run
+from tests.engine.helpers import (
+    Changed,
+    Refused,
+    check_refused,
+    check_state,
+    check_transformed,
+    hold,
+    run,
+)
 
 CODE = {
     # definitions

@@ -10,7 +10,19 @@ import pytest
 
 from tests.hooks import packed
 from tests.installers.test_life import hooks, settled, sources
-from tests.installers.world import NAME, PATCH, PATCHED, STATE, STOCK, TOML, UV, Env, call, needs, of_session
+from tests.installers.world import (
+    NAME,
+    PATCH,
+    PATCHED,
+    STATE,
+    STOCK,
+    TOML,
+    UV,
+    Env,
+    call,
+    needs,
+    of_session,
+)
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 STRICT = {

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, fingerprint, run
-from test_mmengine_ddp import DEBUG, DEVICE, PLACES, REFUSAL, assert_reported, assert_trained_alike, outcomes, reports
+from test_mmengine_ddp import (
+    DEBUG,
+    DEVICE,
+    PLACES,
+    REFUSAL,
+    assert_reported,
+    assert_trained_alike,
+    outcomes,
+    reports,
+)
 from test_torch import (
     BEFORE_VENDOR_BRANCH,
     VENDOR_BRANCH,

@@ -17,7 +17,17 @@ from patcher.verbs.console import exit_code
 from patcher.verbs.demo import lay_out
 from patcher.verbs.lock import lock as write_lock
 from patcher.verbs.place import Place
-from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, RUNNER, Site, done, killed_once_committed, sitepatch
+from tests.command import (
+    DDP,
+    DDP_VERSION,
+    DYNAMO,
+    GUARD,
+    RUNNER,
+    Site,
+    done,
+    killed_once_committed,
+    sitepatch,
+)
 from tests.records import rerecord
 from tests.verbs.test_sync import UTILS, asks, standing
 

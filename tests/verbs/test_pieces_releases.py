@@ -41,12 +41,27 @@ from patcher.text.diffs import diff_texts
 from patcher.verbs import drafts, proving, update
 from patcher.verbs.apply import apply
 from patcher.verbs.console import Console, to_json
-from patcher.verbs.explanations import Elsewhere, HunkExplanation, explanation_row, explanations, hunk_json, scope_elsewhere
+from patcher.verbs.explanations import (
+    Elsewhere,
+    HunkExplanation,
+    explanation_row,
+    explanations,
+    hunk_json,
+    scope_elsewhere,
+)
 from patcher.verbs.main import commands
 from patcher.verbs.pages.releases import releases_page
 from patcher.verbs.place import SILENT, Place
 from patcher.verbs.releases import against, outcome, table
-from patcher.verbs.releases.outcome import NO_RELEASE, NO_WHEEL, NOT_FETCHED, OUT_OF_RANGE, Checked, PatchState, ReleaseOutcome
+from patcher.verbs.releases.outcome import (
+    NO_RELEASE,
+    NO_WHEEL,
+    NOT_FETCHED,
+    OUT_OF_RANGE,
+    Checked,
+    PatchState,
+    ReleaseOutcome,
+)
 from patcher.verbs.styles import style
 from tests.records import metadata, with_record, write_files, write_patchset
 from tests.verbs.kit import console

@@ -9,7 +9,18 @@ import sys
 import pytest
 
 from patcher.store.receipt import encode_fields
-from tests.command import DDP, DDP_VERSION, DYNAMO, GUARD, ROOT, Site, done, environ, sitepatch, tree
+from tests.command import (
+    DDP,
+    DDP_VERSION,
+    DYNAMO,
+    GUARD,
+    ROOT,
+    Site,
+    done,
+    environ,
+    sitepatch,
+    tree,
+)
 from tests.test_foreign import OTHER, Shop
 from tests.test_imports import loaded
 from tests.verify.test_verify import Venv

@@ -73,7 +73,12 @@ def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> Dif
         return exact
     loose = _apply(_read(data, any_end=True), hunks, fuzz)
     if not loose.problems:
-        return loose._replace(notes=(*loose.notes, Message("the diff has other line ends than the file, which keeps its own")))
+        return loose._replace(
+            notes=(
+                *loose.notes,
+                Message("the diff has other line ends than the file, which keeps its own"),
+            )
+        )
     back = [hunk.reverse for hunk in hunks]
     done = any(not _apply(_read(data, any_end=each), back, 0).problems for each in (False, True))
     best = min((exact, loose), key=lambda one: len(one.problems))
@@ -107,11 +112,17 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
             continue
         away = place.start - hunk.start
         if away or place.fuzz:
-            side = ", {lines} below where the diff says" if away > 0 else ", {lines} above where the diff says"
+            side = (
+                ", {lines} below where the diff says"
+                if away > 0
+                else ", {lines} above where the diff says"
+            )
             where = Message(side, lines=count(abs(away), "line")) if away else ""
             fuzzy = Message(", with fuzz {fuzz}", fuzz=place.fuzz) if place.fuzz else ""
             form = "hunk {number}: found at line {line}{where}{fuzzy}"
-            notes.append(Message(form, number=hunk.number, line=place.start + 1, where=where, fuzzy=fuzzy))
+            notes.append(
+                Message(form, number=hunk.number, line=place.start + 1, where=where, fuzzy=fuzzy)
+            )
         moved = away
         out += text.lines[low : place.at]
         new, low = _changed(text, hunk, place)
@@ -121,7 +132,10 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
 
 def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> Tuple[List[bytes], int]:
     """The new lines of a hunk, and the index after its old ones; context keeps the bytes of the file."""
-    crlf = text.any_end and sum(1 if line.endswith(b"\r\n") else -line.endswith(b"\n") for line in text.lines) > 0
+    crlf = (
+        text.any_end
+        and sum(1 if line.endswith(b"\r\n") else -line.endswith(b"\n") for line in text.lines) > 0
+    )
     out, at = [], place.at
     for tag, line in hunk.lines[place.head : len(hunk.lines) - place.tail]:
         if tag == "+":
@@ -133,7 +147,9 @@ def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> Tuple[List[bytes]
     return out, at
 
 
-def _find(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tuple[Optional[_Place], str]:
+def _find(
+    text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int
+) -> Tuple[Optional[_Place], str]:
     """Where a hunk belongs, else why nowhere."""
     if not hunk.side("-"):  # a diff without context
         at = hunk.start + moved
@@ -158,7 +174,9 @@ def _find(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> Tu
         found = _places(text, hunk, low, moved, less)
         if len(found) == 1:
             return None, Message(
-                "its context differs: it is found at line {line} with --fuzz {less}", line=found[0].start + 1, less=less
+                "its context differs: it is found at line {line} with --fuzz {less}",
+                line=found[0].start + 1,
+                less=less,
             )
     return None, _missing(text, hunk)
 
@@ -179,16 +197,25 @@ def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> 
     if fuzz and not any(line.strip() for line in old):
         return []
     places = [_Place(at, head, tail, fuzz) for at in text.find(old, low)]
-    named = [place for start in (hunk.start + moved, hunk.start) for place in places if place.start == start]
+    named = [
+        place
+        for start in (hunk.start + moved, hunk.start)
+        for place in places
+        if place.start == start
+    ]
     below = [place for place in places if hunk.heading and _heading(text, place.at) == hunk.heading]
-    if fuzz + trail < lead and places and places[-1].at + len(old) == len(text.lines):  # it was cut by the end of the file
+    if (
+        fuzz + trail < lead and places and places[-1].at + len(old) == len(text.lines)
+    ):  # it was cut by the end of the file
         return places[-1:]
     return named[:1] or (below if len(places) > 1 and len(below) == 1 else places)
 
 
 def _heading(text: _Text, at: int) -> bytes:
     """The heading that diff would give a hunk there: the last line above it that begins at the margin with a letter."""
-    lines = (line for line in reversed(text.lines[:at]) if line[:1].isalpha() or line[:1] in (b"_", b"$"))
+    lines = (
+        line for line in reversed(text.lines[:at]) if line[:1].isalpha() or line[:1] in (b"_", b"$")
+    )
     return next(lines, b"").strip()
 
 
@@ -196,5 +223,7 @@ def _missing(text: _Text, hunk: UnifiedHunk) -> str:
     known = set(text.keys)
     for tag, line in hunk.lines:
         if tag != "+" and line.strip() and _key(line, text.any_end) not in known:
-            return Message("the file has no line `{line}`", line=line.strip().decode("utf-8", "replace"))
+            return Message(
+                "the file has no line `{line}`", line=line.strip().decode("utf-8", "replace")
+            )
     return Message("the file has its lines, but not one below the other")

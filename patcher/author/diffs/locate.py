@@ -22,7 +22,19 @@ from patcher.store.store import Store
 from patcher.text.listed import listed
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
-_BESIDE = ("test", "tests", "doc", "docs", "example", "examples", "script", "scripts", "tools", "benchmarks", "setup.py")
+_BESIDE = (
+    "test",
+    "tests",
+    "doc",
+    "docs",
+    "example",
+    "examples",
+    "script",
+    "scripts",
+    "tools",
+    "benchmarks",
+    "setup.py",
+)
 _TEST = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _UNREAD = (".pyi", ".md", ".rst")
 _ABOVE = ("a", "b", "src", "lib", "python")
@@ -85,10 +97,18 @@ class InstalledSources:
         added = self._added(section, parts)
         if added:
             return added
-        found = self._candidates(parts) if section.hunks and not section.path.endswith(_UNREAD[1:]) else []
-        if (not section.path.endswith(".py") and not any(each.whole for each in found)) or not section.hunks:
+        found = (
+            self._candidates(parts)
+            if section.hunks and not section.path.endswith(_UNREAD[1:])
+            else []
+        )
+        if (
+            not section.path.endswith(".py") and not any(each.whole for each in found)
+        ) or not section.hunks:
             shipped = bool(section.hunks or not section.bare) and self._is_shipped(section, parts)
-            return FileMatch(section, left_out=section.refused or Message("no Python file"), shipped=shipped)
+            return FileMatch(
+                section, left_out=section.refused or Message("no Python file"), shipped=shipped
+            )
         for common in sorted({each.common for each in found}, reverse=True):
             fits = []
             for each in (each for each in found if each.common == common):
@@ -96,14 +116,22 @@ class InstalledSources:
                 sure = each.whole and (common > 1 or "/" not in each.path)
                 if not made.problems and (sure or _is_distinctive(section.hunks)):
                     fits.append(each)
-            whole = [each for each in fits if each.common == each.path.count("/") + 1]  # `requests/a.py`, not pip's copy
+            whole = [
+                each for each in fits if each.common == each.path.count("/") + 1
+            ]  # `requests/a.py`, not pip's copy
             fits = whole or fits
             if len(fits) > 1:  # some of them perhaps with fuzz
-                fits = [each for each in fits if not apply_hunks(self._text(each), section.hunks).problems] or fits
+                fits = [
+                    each
+                    for each in fits
+                    if not apply_hunks(self._text(each), section.hunks).problems
+                ] or fits
             if len(fits) > 1:
                 names = listed(sorted(match.path for match in fits))
                 return FileMatch(
-                    section, problem=Message("it applies to several installed files: {names}", names=names), hint=_WHOLE
+                    section,
+                    problem=Message("it applies to several installed files: {names}", names=names),
+                    hint=_WHOLE,
                 )
             if fits:
                 return self._apply(fits[0], section)
@@ -120,9 +148,14 @@ class InstalledSources:
         """The answer for a file that comes with a package that is installed; None for any other section."""
         if section.new is None or _is_beside(parts) or _TEST.fullmatch(parts[-1]):
             return None
-        homes = [("/".join(parts[at:]), self._package("/".join(parts[at:]))) for at in range(len(parts) - 1)]
+        homes = [
+            ("/".join(parts[at:]), self._package("/".join(parts[at:])))
+            for at in range(len(parts) - 1)
+        ]
         packages = [(path, located) for path, located in homes if isinstance(located, Located)]
-        packages.sort(key=lambda home: not Path(home[1].site, home[0]).parent.is_dir())  # else the commit makes its folder
+        packages.sort(
+            key=lambda home: not Path(home[1].site, home[0]).parent.is_dir()
+        )  # else the commit makes its folder
         for path, located in packages[:1]:
             match = FileMatch(section, path, located, after=section.new, adds=True)
             if path in self.patched or Path(located.site, path).exists():
@@ -138,7 +171,9 @@ class InstalledSources:
         """
         if _is_beside(parts) or section.path.endswith(_UNREAD):
             return False
-        comes = (section.path.endswith(".py") or bool(section.refused)) and not _TEST.fullmatch(parts[-1])
+        comes = (section.path.endswith(".py") or bool(section.refused)) and not _TEST.fullmatch(
+            parts[-1]
+        )
         for path in ("/".join(parts[at:]) for at in range(len(parts))):
             located = self._package(path)
             file = Path(located.site, path) if isinstance(located, Located) else None
@@ -153,22 +188,37 @@ class InstalledSources:
             found_here = [each for each in direct if self._is_there(site, each)]
             for path in dict.fromkeys([*found_here, *self._sources(site).get(parts[-1], [])]):
                 located = self._package(path)
-                if isinstance(located, Located) and located.site == site and self._is_there(site, path):
+                if (
+                    isinstance(located, Located)
+                    and located.site == site
+                    and self._is_there(site, path)
+                ):
                     theirs = path.split("/")
                     pairs = zip(reversed(theirs), reversed(parts))
-                    common = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(theirs), len(parts)))
-                    found.setdefault(path, _Candidate(path, located, common, common in (len(theirs), len(parts))))
+                    common = next(
+                        (at for at, (one, other) in enumerate(pairs) if one != other),
+                        min(len(theirs), len(parts)),
+                    )
+                    found.setdefault(
+                        path, _Candidate(path, located, common, common in (len(theirs), len(parts)))
+                    )
         return list(found.values())
 
     def _is_there(self, site: str, path: str) -> bool:
         """Whether a file is installed, or an earlier section adds it."""
-        return Path(site, path).is_file() or (path in self.patched and self.patched[path][0].site == site)
+        return Path(site, path).is_file() or (
+            path in self.patched and self.patched[path][0].site == site
+        )
 
     def _sources(self, site: str) -> Mapping[str, List[str]]:
         """The Python files that the RECORD files of a site directory list, by their name without the folders."""
         if site not in self._names:
             names = self._names[site] = {}
-            rows = (row for info in sorted(Path(site).glob("*.dist-info")) for row in recorded_sources(info))
+            rows = (
+                row
+                for info in sorted(Path(site).glob("*.dist-info"))
+                for row in recorded_sources(info)
+            )
             for row in (each for each in rows if not each.path.startswith(("/", "../"))):
                 names.setdefault(row.path.rpartition("/")[2], []).append(row.path)
         return self._names[site]
@@ -177,20 +227,31 @@ class InstalledSources:
         """Where the package of a file is installed, or why it cannot be patched."""
         name = path.split("/")[0]
         package = name[: -len(".py")] if name.endswith(".py") else name
-        for key, files in ((package, ()), (path, (path,))):  # only of a namespace package the file matters
+        for key, files in (
+            (package, ()),
+            (path, (path,)),
+        ):  # only of a namespace package the file matters
             if key not in self._packages:
                 try:
-                    self._packages[key] = locate(self.env, package, files) if package.isidentifier() else None
+                    self._packages[key] = (
+                        locate(self.env, package, files) if package.isidentifier() else None
+                    )
                 except SitepatchError as error:
                     self._packages[key] = error
-            if not isinstance(self._packages[key], SitepatchError) or isinstance(self._packages[key], AbsentError):
+            if not isinstance(self._packages[key], SitepatchError) or isinstance(
+                self._packages[key], AbsentError
+            ):
                 break
         return self._packages[key]
 
     def _refused(self, package: str) -> Optional[SitepatchError]:
         """Why an installed package cannot be patched: it is editable, say, or in an archive; None where it can."""
         found = self._package(package)
-        return found if isinstance(found, SitepatchError) and not isinstance(found, AbsentError) else None
+        return (
+            found
+            if isinstance(found, SitepatchError) and not isinstance(found, AbsentError)
+            else None
+        )
 
     def _receipt(self, site: str, path: str) -> Optional[Receipt]:
         if site not in self._receipts:
@@ -213,10 +274,16 @@ class InstalledSources:
         """Apply a section to its file, unless that was edited by hand, or another file is imported in its place."""
         located, before, made = one.located, self._text(one), self._result(one, section.hunks)
         match = FileMatch(section, one.path, located, before, made.after, made.notes)
-        found = None if one.path in self.patched else read_target(located, one.path, self._receipt(located.site, one.path))
+        found = (
+            None
+            if one.path in self.patched
+            else read_target(located, one.path, self._receipt(located.site, one.path))
+        )
         if found and found.problem:
             return match._replace(problem=found.problem.message, hint=found.problem.hint)
-        problem = blocker(located, one.path, self.env) or _encoding_problem(before, made.after, section.hunks)
+        problem = blocker(located, one.path, self.env) or _encoding_problem(
+            before, made.after, section.hunks
+        )
         if problem:
             return match._replace(problem=problem)
         self.patched[one.path] = located, made.after
@@ -226,15 +293,27 @@ class InstalledSources:
         """The only file of the package of a file that is not installed to which a section applies, "" for none."""
         homes = (self._package("/".join(parts[at:])) for at in range(len(parts) - 1))
         located = next((home for home in homes if isinstance(home, Located)), None)
-        if located is None or not section.path.endswith(".py") or not _is_distinctive(section.hunks):
+        if (
+            located is None
+            or not section.path.endswith(".py")
+            or not _is_distinctive(section.hunks)
+        ):
             return ""
         paths = (path for paths in self._sources(located.site).values() for path in paths)
-        inside = (path for path in paths if path.startswith(f"{located.package}/") and self._is_there(located.site, path))
+        inside = (
+            path
+            for path in paths
+            if path.startswith(f"{located.package}/") and self._is_there(located.site, path)
+        )
         files = (_Candidate(path, located, 0, whole=True) for path in inside)
-        found = [file.path for file in files if not apply_hunks(self._text(file), section.hunks).problems]
+        found = [
+            file.path for file in files if not apply_hunks(self._text(file), section.hunks).problems
+        ]
         return found[0] if len(found) == 1 else ""
 
-    def _missing(self, section: Section, parts: Sequence[str], found: Sequence[_Candidate]) -> FileMatch:
+    def _missing(
+        self, section: Section, parts: Sequence[str], found: Sequence[_Candidate]
+    ) -> FileMatch:
         """The answer where a section applies to none of the files that it may be for."""
         if not found or _is_beside(parts):
             if not _is_beside(parts):
@@ -243,23 +322,39 @@ class InstalledSources:
                     return FileMatch(section, problem=error.message, hint=error.hint)
                 path = self._other(section, parts)
                 if path:
-                    problem = Message("it is not installed; of its package {path} alone has the lines", path=path)
-                    hint = Message("if that is the file, write its path into the diff: {path}", path=path)
+                    problem = Message(
+                        "it is not installed; of its package {path} alone has the lines", path=path
+                    )
+                    hint = Message(
+                        "if that is the file, write its path into the diff: {path}", path=path
+                    )
                     return FileMatch(section, problem=problem, hint=hint, candidate=path)
-            return FileMatch(section, left_out=NOT_INSTALLED, shipped=self._is_shipped(section, parts))
+            return FileMatch(
+                section, left_out=NOT_INSTALLED, shipped=self._is_shipped(section, parts)
+            )
         most = max(each.common for each in found)
         nearest = [each for each in found if each.common == most]
         if len(nearest) > 1:
             names = listed(sorted(match.path for match in nearest), "nor")
-            return FileMatch(section, problem=Message("it applies neither to {names}", names=names), hint=_WHOLE)
+            return FileMatch(
+                section, problem=Message("it applies neither to {names}", names=names), hint=_WHOLE
+            )
         (one,) = nearest
         before, made = self._text(one), self._result(one, section.hunks)
         encoding = _encoding_problem(before, before, section.hunks)
         if made.done:
-            what = Message("the file has all of its changes already: the diff is applied, or reversed")
+            what = Message(
+                "the file has all of its changes already: the diff is applied, or reversed"
+            )
             hint = Message("one made by hand becomes a patchset with: sitepatch capture")
             return FileMatch(section, one.path, one.located, before, problem=what, hint=hint)
-        return FileMatch(section, one.path, one.located, before, problem="\n".join(filter(None, (encoding, *made.problems))))
+        return FileMatch(
+            section,
+            one.path,
+            one.located,
+            before,
+            problem="\n".join(filter(None, (encoding, *made.problems))),
+        )
 
 
 def _first(parts: Sequence[str]) -> str:
@@ -285,7 +380,9 @@ def _encoding_problem(before: bytes, after: bytes, hunks: Sequence[UnifiedHunk])
         return Message("the encoding that the file declares cannot be read: {error}", error=error)
     if changed != encoding:
         return Message(
-            "it changes the encoding that the file declares, from {encoding} to {changed}", encoding=encoding, changed=changed
+            "it changes the encoding that the file declares, from {encoding} to {changed}",
+            encoding=encoding,
+            changed=changed,
         )
     for hunk in hunks:
         for at, (_, line) in enumerate(hunk.lines):

@@ -13,10 +13,32 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 from patcher.author.diffs.unified import DiffProblem, Section, parse_diff, pasted
 from patcher.message import Message
 
-_MAIL = re.compile(rb"^From (?:[0-9a-f]{40} |(?=\S*@)\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE)
+_MAIL = re.compile(
+    rb"^From (?:[0-9a-f]{40} |(?=\S*@)\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE
+)
 _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):(?:\s+|$)(.*)")
-_DEP3 = ("description", "subject", "origin", "bug", "forwarded", "author", "from", "last-update", "applied-upstream")
-_MAIL_HEAD = ("date", "to", "cc", "message-id", "mime-version", "return-path", "received", "delivered-to", "reply-to")
+_DEP3 = (
+    "description",
+    "subject",
+    "origin",
+    "bug",
+    "forwarded",
+    "author",
+    "from",
+    "last-update",
+    "applied-upstream",
+)
+_MAIL_HEAD = (
+    "date",
+    "to",
+    "cc",
+    "message-id",
+    "mime-version",
+    "return-path",
+    "received",
+    "delivered-to",
+    "reply-to",
+)
 _COMMIT = re.compile(r"(?:commit|From|# Node ID) ([0-9a-f]{7,40})\b.*")
 _APPLIED = "applied upstream: "
 _TAGS = re.compile(r"(?:\s*\[[^\]]*\]|\s*Re:)*\s*")
@@ -39,7 +61,9 @@ class Patch(NamedTuple):
         """The provenance by the names that DEP-3 has."""
         names = {key: key.replace("_", "-").title() for key in self.provenance}
         names["remove_when"] = "Applied-Upstream"
-        return {names[key]: value.replace(_APPLIED, "", 1) for key, value in self.provenance.items()}
+        return {
+            names[key]: value.replace(_APPLIED, "", 1) for key, value in self.provenance.items()
+        }
 
     @property
     def head(self) -> str:
@@ -69,7 +93,9 @@ def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
             text = pasted(text)
             sections, wrong, length = parse_diff(text, first)
         problems += wrong
-        found.append(_patch(_text(text[:length], charset), tuple(sections))._replace(problems=tuple(wrong)))
+        found.append(
+            _patch(_text(text[:length], charset), tuple(sections))._replace(problems=tuple(wrong))
+        )
     return found, problems
 
 
@@ -87,7 +113,11 @@ def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
         if name and not name.startswith("#"):
             names.append(name)
             if {"-R", "--reverse"} & set(options):
-                problems.append(DiffProblem(number, Message("{name} is to be applied in reverse (-R)", name=name)))
+                problems.append(
+                    DiffProblem(
+                        number, Message("{name} is to be applied in reverse (-R)", name=name)
+                    )
+                )
     return names, problems
 
 
@@ -141,12 +171,16 @@ def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
             continue  # a mail that no commit was made of
         if commit and head:
             fields.setdefault("commit", []).append(commit.group(1))
-        elif field and (name in _DEP3 or name.startswith("bug-") or (head and (fields or name in _MAIL_HEAD))):
+        elif field and (
+            name in _DEP3 or name.startswith("bug-") or (head and (fields or name in _MAIL_HEAD))
+        ):
             fields.setdefault(name, []).append(field.group(2))
             last = name
         elif last and line[:1].isspace() and line.strip():
             joint = "\n" if last == "description" else " "
-            fields[last][-1] += joint + ("" if line.strip() == "." else line[1:] if last == "description" else line.strip())
+            fields[last][-1] += joint + (
+                "" if line.strip() == "." else line[1:] if last == "description" else line.strip()
+            )
         elif not re.match(r"# (HG changeset patch|User|Date|Parent|Branch)\b", line):
             head = head and not line.strip() and not fields
             last = ""
@@ -154,20 +188,25 @@ def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
         elif line.startswith("# User "):
             fields["author"] = [line[len("# User ") :]]
     indented = [line for line in prose if line.strip()]
-    if "commit" in fields and indented and all(line.startswith("    ") for line in indented):  # as `git show` has it
+    if (
+        "commit" in fields and indented and all(line.startswith("    ") for line in indented)
+    ):  # as `git show` has it
         prose = [line[4:] for line in prose]
     return fields, "\n".join(prose).strip("\n")
 
 
 def _provenance(fields: Mapping[str, List[str]]) -> Dict[str, str]:
     def all_of(*names: str) -> str:
-        values = (_plain(" ".join(value.split())) for name in names for value in fields.get(name, ()))
+        values = (
+            _plain(" ".join(value.split())) for name in names for value in fields.get(name, ())
+        )
         return ", ".join(dict.fromkeys(filter(None, values)))
 
     bugs = sorted(name for name in fields if name == "bug" or name.startswith("bug-"))
     applied = all_of("applied-upstream")
     found = {
-        "origin": all_of("origin") or "".join(f"commit {each}" for each in fields.get("commit", ())[:1]),
+        "origin": all_of("origin")
+        or "".join(f"commit {each}" for each in fields.get("commit", ())[:1]),
         "bug": all_of(*bugs),
         "forwarded": all_of("forwarded"),
         "author": all_of("author") or all_of("from"),

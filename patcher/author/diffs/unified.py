@@ -10,8 +10,12 @@ from patcher.message import Message
 
 _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _DAY = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
-_BEHIND = re.compile(rf"\t.*| (?:\d{{4}}-\d\d-\d\d |(?:{_DAY}) ).*| \((?:revision|working copy|nonexistent).*")
-_KIND = re.compile(r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to) (.*)")
+_BEHIND = re.compile(
+    rf"\t.*| (?:\d{{4}}-\d\d-\d\d |(?:{_DAY}) ).*| \((?:revision|working copy|nonexistent).*"
+)
+_KIND = re.compile(
+    r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to) (.*)"
+)
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _NOWHERE = "/dev/null"
@@ -99,7 +103,9 @@ def pasted(data: bytes) -> bytes:
     data = _COLOUR.sub(b"", data)
     quoted = _QUOTED.search(data)
     mark = quoted[1] if quoted else b""
-    lines = [b"" if line == mark.rstrip() else line for line in data.split(b"\n")]  # a blank at the end is easily lost
+    lines = [
+        b"" if line == mark.rstrip() else line for line in data.split(b"\n")
+    ]  # a blank at the end is easily lost
     return b"\n".join(line[len(mark) :] if line.startswith(mark) else line for line in lines)
 
 
@@ -121,12 +127,26 @@ class _Reader:
                 self.at += 1
                 self._plain(line, follows, self.first + here)
             elif re.match(r"(Binary f|F)iles .* differ$", line):
-                self.sections.append(Section(_named(line.split()[-2]), self.first + here, (), Message("a binary diff")))
+                self.sections.append(
+                    Section(
+                        _named(line.split()[-2]), self.first + here, (), Message("a binary diff")
+                    )
+                )
             elif re.match(r"Only in .+: .+", line):
                 path = re.sub(r"^Only in (.+): (.+)$", r"\1/\2", line)
-                self.sections.append(Section(_named(path), self.first + here, (), Message("a file that one side alone has")))
+                self.sections.append(
+                    Section(
+                        _named(path),
+                        self.first + here,
+                        (),
+                        Message("a file that one side alone has"),
+                    )
+                )
             elif line.startswith("*** ") and follows.startswith("--- "):
-                self._wrong(here, "a context diff: make it with diff -u, or convert it with filterdiff --format=unified")
+                self._wrong(
+                    here,
+                    "a context diff: make it with diff -u, or convert it with filterdiff --format=unified",
+                )
                 self.at = len(self.lines)
             elif line.startswith(("@@ -", "GIT binary patch")):
                 self._wrong(here, "a hunk without `--- PATH` and `+++ PATH` above it")
@@ -158,8 +178,17 @@ class _Reader:
         refused = Message("a binary diff") if binary else ""
         for kind, text in (("rename", "a rename of {path}"), ("copy", "a copy of {path}")):
             if f"{kind} to" in said:
-                path, refused = _named(said[f"{kind} to"]), Message(text, path=_named(said[f"{kind} from"]))
-        refused = _NEW if "new file mode" in said else _DELETED if "deleted file mode" in said else refused
+                path, refused = (
+                    _named(said[f"{kind} to"]),
+                    Message(text, path=_named(said[f"{kind} from"])),
+                )
+        refused = (
+            _NEW
+            if "new file mode" in said
+            else _DELETED
+            if "deleted file mode" in said
+            else refused
+        )
         old, new = said.get("old mode", "?"), said.get("new mode")
         mode = Message("a change of mode from {old} to {new}", old=old, new=new) if new else ""
         follow = [_text(each) for each in self.lines[self.at : self.at + 2]]
@@ -168,16 +197,27 @@ class _Reader:
             self._plain(follow[0], follow[1], line, refused, mode)
         else:
             why = refused or mode or Message("a section without a hunk")
-            empty = b"\n" if refused == _NEW and not binary else None  # a `.spatch` has one line of it at least
+            empty = (
+                b"\n" if refused == _NEW and not binary else None
+            )  # a `.spatch` has one line of it at least
             self.sections.append(Section(path, line, (), why, not refused, empty))
 
     def _plain(self, old: str, new: str, line: int, refused: str = "", mode: str = "") -> None:
         """Read the hunks below `--- PATH` and `+++ PATH`: of what is `refused` none, of a change of `mode` all."""
         before, after = _named(old[4:]), _named(new[4:])
-        if (before[:2], after[:2]) in (("a/", "b/"), ("b/", "a/"), ("i/", "w/"), ("c/", "w/"), ("c/", "i/"), ("o/", "w/")):
+        if (before[:2], after[:2]) in (
+            ("a/", "b/"),
+            ("b/", "a/"),
+            ("i/", "w/"),
+            ("c/", "w/"),
+            ("c/", "i/"),
+            ("o/", "w/"),
+        ):
             before, after = before[2:], after[2:]
         elif _NOWHERE in (before, after):
-            before, after = (path[2:] if path[:2] in ("a/", "b/") else path for path in (before, after))
+            before, after = (
+                path[2:] if path[:2] in ("a/", "b/") else path for path in (before, after)
+            )
         hunks: List[UnifiedHunk] = []
         while self.at < len(self.lines) and self.lines[self.at].startswith(b"@@ -"):
             hunk = self._hunk(len(hunks) + 1)
@@ -185,15 +225,27 @@ class _Reader:
             if not hunk:
                 return
         if not hunks:
-            self._wrong(self.at - 1, "no hunk of {path} below it, expected `@@ -N,N +N,N @@`", path=after)
+            self._wrong(
+                self.at - 1, "no hunk of {path} below it, expected `@@ -N,N +N,N @@`", path=after
+            )
         if before == _NOWHERE or (_EPOCH.search(old) and not any(hunk.side("-") for hunk in hunks)):
             before, refused = after, refused or _NEW
-        elif after == _NOWHERE or (_EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)):
+        elif after == _NOWHERE or (
+            _EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)
+        ):
             after, refused = before, refused or _DELETED
-        path = before if not refused and (before.endswith(".py") or not after.endswith(".py")) else after  # `m.py.orig`
-        text = b"".join(line for hunk in hunks for line in hunk.side("+")) if refused == _NEW else None
+        path = (
+            before
+            if not refused and (before.endswith(".py") or not after.endswith(".py"))
+            else after
+        )  # `m.py.orig`
+        text = (
+            b"".join(line for hunk in hunks for line in hunk.side("+")) if refused == _NEW else None
+        )
         kept = () if refused else tuple(hunks)
-        self.sections.append(Section(path, line, kept, refused or mode, bool(mode and not refused), text))
+        self.sections.append(
+            Section(path, line, kept, refused or mode, bool(mode and not refused), text)
+        )
 
     def _hunk(self, number: int) -> Optional[UnifiedHunk]:
         here, found = self.at, _HUNK.match(self.lines[self.at])
@@ -201,8 +253,13 @@ class _Reader:
             self._wrong(here, "expected `@@ -N,N +N,N @@`")
             self.at += 1
             return None
-        start, old, new_start, new = (1 if found.group(at) is None else int(found.group(at)) for at in (1, 2, 3, 4))
-        start, new_start = start - bool(old), new_start - bool(new)  # of an empty side the line before it is named
+        start, old, new_start, new = (
+            1 if found.group(at) is None else int(found.group(at)) for at in (1, 2, 3, 4)
+        )
+        start, new_start = (
+            start - bool(old),
+            new_start - bool(new),
+        )  # of an empty side the line before it is named
         lines: List[Tuple[str, bytes]] = []
         self.at += 1
         while self.at < len(self.lines):
@@ -210,7 +267,12 @@ class _Reader:
             tag = chr(line[0]) if line else " "
             if tag == "\\" and lines:
                 lines[-1] = (lines[-1][0], lines[-1][1][:-1])
-            elif not (old or new) or tag not in " -+" or (tag != "+" and not old) or (tag != "-" and not new):
+            elif (
+                not (old or new)
+                or tag not in " -+"
+                or (tag != "+" and not old)
+                or (tag != "-" and not new)
+            ):
                 break
             else:
                 lines.append((tag, line[1:] + b"\n"))
@@ -224,7 +286,10 @@ class _Reader:
         more = self.lines[self.at][:1] in (b" ", b"-", b"+") if self.at < len(self.lines) else False
         ends = re.match(rb"--- .|-- ?\r?$|---\r?$", self.lines[self.at]) if more else None
         if old or new or (more and not ends):
-            cut, long = "the hunk is cut short: {end}", "the hunk has more lines than its header says: {end}"
+            cut, long = (
+                "the hunk is cut short: {end}",
+                "the hunk has more lines than its header says: {end}",
+            )
             end = Message("it ends in line {line}", line=self.first + self.at - 1)
             self._wrong(here, cut if old or new else long, end=end)
             return None
@@ -233,7 +298,9 @@ class _Reader:
             text = "a hunk that changes {number:,} lines, expected at most {most:,}"
             self._wrong(here, text, number=changed, most=MOST_LINES)
             return None
-        return UnifiedHunk(number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines))
+        return UnifiedHunk(
+            number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines)
+        )
 
     def _wrong(self, at: int, text: str, **fields: Any) -> None:
         self.problems.append(DiffProblem(self.first + at, Message(text, **fields)))

@@ -21,13 +21,20 @@ class Candidates:
 
     def __init__(self, before: Tree, after: Tree) -> None:
         self.changes, self.runs = changes, runs = Changes(before, after), Runs(before, after)
-        self.makers = {"change": changes.change, "header": changes.header, "clause": changes.clause, "run": runs.run}
+        self.makers = {
+            "change": changes.change,
+            "header": changes.header,
+            "clause": changes.clause,
+            "run": runs.run,
+        }
         self.makers["text"] = changes.text
 
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""
         seen: Set[str] = set()
-        is_doc = bool(difference.pairs) and difference.pairs[0][0].field() == "doc"  # releases write them in different ways
+        is_doc = (
+            bool(difference.pairs) and difference.pairs[0][0].field() == "doc"
+        )  # releases write them in different ways
         for candidate in self.makers[difference.kind](difference):
             if candidate.text not in seen and any(tag != " " for tag, _ in candidate.lines):
                 seen.add(candidate.text)
@@ -40,13 +47,23 @@ class Candidates:
                 inserted = tagged("+", self.runs.inserted(first, below=True))
                 for candidate in self.of(second):
                     form = Message("{form}, with what is inserted above it", form=candidate.form)
-                    yield candidate._replace(scope=first.place.scope, lines=(*inserted, *candidate.lines), form=form)
-        elif first.pairs and first.pairs[0][0].fields.get("body") is second.blocks[0] and not second.deleted:
+                    yield candidate._replace(
+                        scope=first.place.scope, lines=(*inserted, *candidate.lines), form=form
+                    )
+        elif (
+            first.pairs
+            and first.pairs[0][0].fields.get("body") is second.blocks[0]
+            and not second.deleted
+        ):
             inserted = tagged("+", self.runs.inserted(second, below=True))
             lines = enclosed(self.changes.before, second.blocks[0], inserted, False, True) or []
             inside = [*dropwhile(lambda line: line[0] == " ", lines)]
-            for candidate in self.of(first) if inside and second.place.neighbours[0] is None else ():
-                if candidate.lines[-1][0] == "+" and candidate.lines[-1][1].endswith(":"):  # all of the header
+            for candidate in (
+                self.of(first) if inside and second.place.neighbours[0] is None else ()
+            ):
+                if candidate.lines[-1][0] == "+" and candidate.lines[-1][1].endswith(
+                    ":"
+                ):  # all of the header
                     form = Message("{form}, with what is inserted below it", form=candidate.form)
                     yield candidate._replace(lines=(*candidate.lines, *inside), form=form)
 
@@ -68,5 +85,8 @@ def _anywhere(candidate: Candidate) -> Iterator[Candidate]:
     for hidden in chain.from_iterable(combinations(places, number + 1) for number in places):
         scope = ".".join([*("*" if at in hidden else each for at, each in enumerate(around)), name])
         yield candidate._replace(
-            scope=scope, form=Message("{form}, in any class that defines `{name}`", form=candidate.form, name=name)
+            scope=scope,
+            form=Message(
+                "{form}, in any class that defines `{name}`", form=candidate.form, name=name
+            ),
         )

@@ -46,16 +46,30 @@ class Changes:
         lines: List[Line] = []
         at = 0
         for i1, i2, j1, j2 in line_edits(one, other):
-            lines += [*tagged(" ", one[at:i1]), *tagged("-", one[i1:i2]), *tagged("+", other[j1:j2])]
+            lines += [
+                *tagged(" ", one[at:i1]),
+                *tagged("-", one[i1:i2]),
+                *tagged("+", other[j1:j2]),
+            ]
             at = i2
         lines += tagged(" ", one[at:])
         scope = scope_of(old)
-        yield Candidate(scope, tuple(lines), Message("all of the statement: nothing smaller is safe"))
-        yield Candidate(scope, (*tagged("-", one), *tagged("+", other)), Message("all of the statement, replaced"))
+        yield Candidate(
+            scope, tuple(lines), Message("all of the statement: nothing smaller is safe")
+        )
+        yield Candidate(
+            scope,
+            (*tagged("-", one), *tagged("+", other)),
+            Message("all of the statement, replaced"),
+        )
         place = BlockRange.of(old)
         if place.scope != scope:
-            yield Candidate(place.scope, tuple(lines), Message("all of the statement, in the scope around it"))
-        yield from with_context(self.before, place, [Fragment(tuple(lines), Message("all of the statement"))])
+            yield Candidate(
+                place.scope, tuple(lines), Message("all of the statement, in the scope around it")
+            )
+        yield from with_context(
+            self.before, place, [Fragment(tuple(lines), Message("all of the statement"))]
+        )
 
     # an expression, or a statement that changed ---------------------------------------------------------------------------
     def change(self, difference: Difference) -> Iterator[Candidate]:
@@ -64,7 +78,9 @@ class Changes:
         part = changed_part(self.before, self.after, *difference.pairs[-1])
         if part is not None:
             lines = (*tagged("-", part[0]), *tagged("+", part[1]))
-            yield Candidate(scope, lines, Message("the part of the string that changed"), in_string=True)
+            yield Candidate(
+                scope, lines, Message("the part of the string that changed"), in_string=True
+            )
         yield from self._expressions(scope, difference.pairs)
         old, new = difference.pairs[0]
         simple = not old.has_body
@@ -73,7 +89,9 @@ class Changes:
             found = kept_calls(old, new)
         statement: List[Fragment] = []
         for holes in _with_and_without(found):
-            form = Message("the statement, what did not change left open" if holes else "the statement")
+            form = Message(
+                "the statement, what did not change left open" if holes else "the statement"
+            )
             lines = self._statement(old, new, holes)
             inserted = [line for tag, line in lines if tag == "+"]
             plain = uncommented(inserted) if simple else inserted  # what stays keeps its comments
@@ -92,36 +110,62 @@ class Changes:
         """The candidate for one of several parts of a string: its lines, which stand there once."""
         old = self.before.text[slice(*difference.span)].split("\n")
         lines = (*tagged("-", old), *tagged("+", difference.text.split("\n")))
-        yield Candidate(difference.place.scope, lines, Message("the part of the string that changed"), in_string=True)
+        yield Candidate(
+            difference.place.scope,
+            lines,
+            Message("the part of the string that changed"),
+            in_string=True,
+        )
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open; none for other differences.
 
         That is one literal or one name: of anything more a part would go that another release has, or has otherwise.
         """
-        old, new = difference.pairs[0] if difference.kind == "change" else (difference.blocks[0], difference.blocks[1])
+        old, new = (
+            difference.pairs[0]
+            if difference.kind == "change"
+            else (difference.blocks[0], difference.blocks[1])
+        )
         value, other = old.fields.get("value"), new.fields.get("value")
         names = [(node.fields.get("targets"), node.fields.get("annotation")) for node in (old, new)]
         if old.kind != "Assign" or not (isinstance(value, Node) and isinstance(other, Node)):
             return
         if is_one(value) and all(map(same, *names)):
             hole, whole = (value.outer_start, value.outer_end, OPEN), (other.end, other.end, "")
-            fragment = Fragment(self._statement(old, new, [(hole, whole)]), Message("the statement, the old value left open"))
+            fragment = Fragment(
+                self._statement(old, new, [(hole, whole)]),
+                Message("the statement, the old value left open"),
+            )
             yield from alone_and_around(self.before, difference.place, [fragment])
 
     def _expressions(self, scope: str, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """The expressions that hold all of the change, the smallest first."""
         for index in range(len(pairs) - 1, 0, -1):
             old, new = pairs[index]
-            if not (old.is_expression and new.is_expression) or old.kind == "Expr" or not _stands_alone(pairs[: index + 1]):
+            if (
+                not (old.is_expression and new.is_expression)
+                or old.kind == "Expr"
+                or not _stands_alone(pairs[: index + 1])
+            ):
                 continue
             last = index == len(pairs) - 1
-            form = Message("the smallest expression that changed" if last else "the expression around the change")
+            form = Message(
+                "the smallest expression that changed"
+                if last
+                else "the expression around the change"
+            )
             found = elided(pairs[index:])
-            for holes in _with_and_without(found) if distinctive_words([old], [hole[:2] for hole, _ in found]) else ():
+            for holes in (
+                _with_and_without(found)
+                if distinctive_words([old], [hole[:2] for hole, _ in found])
+                else ()
+            ):
                 more = Message(", the rest of its list left open") if holes else ""
                 for laid_out in (False, True) if _gains(*pairs[-1]) else (False,):
-                    yield Candidate(scope, self._replaced(old, new, holes, laid_out=laid_out), form + more)
+                    yield Candidate(
+                        scope, self._replaced(old, new, holes, laid_out=laid_out), form + more
+                    )
 
     def _replaced(self, old: Node, new: Node, holes: Holes, *, laid_out: bool) -> Tuple[Line, ...]:
         """The lines of an expression, the new ones on one line or, if `laid_out`, as the edit has them."""
@@ -135,18 +179,24 @@ class Changes:
         lines: List[Line] = []
         for tag, text, node, side in self._sides(old, new, holes):
             if node.has_body:
-                lines += tagged(tag, on_one_line(excerpt(text, node.start, text.header_end(node), side)))
+                lines += tagged(
+                    tag, on_one_line(excerpt(text, node.start, text.header_end(node), side))
+                )
             else:
                 shown = excerpt(text, node.begin, node.outer_end, side)
                 lines += tagged(tag, shown if tag == "+" else on_one_line(uncommented(shown)))
         return tuple(lines)
 
-    def _sides(self, old: Node, new: Node, holes: Holes) -> Iterator[Tuple[str, Tree, Node, List[Hole]]]:
+    def _sides(
+        self, old: Node, new: Node, holes: Holes
+    ) -> Iterator[Tuple[str, Tree, Node, List[Hole]]]:
         """The tag, the text, the node and the holes before and after the edit."""
         yield "-", self.before, old, [one for one, _ in holes]
         yield "+", self.after, new, [other for _, other in holes]
 
-    def _in_clause(self, difference: Difference, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
+    def _in_clause(
+        self, difference: Difference, fragments: Sequence[Fragment]
+    ) -> Iterator[Candidate]:
         """The lines of a clause alone, and below the header of its statement."""
         owner = difference.blocks[0].statements()[difference.old[0]]
         scope = difference.place.scope
@@ -155,7 +205,9 @@ class Changes:
         for head in heads(self.before, owner):
             for fragment in fragments:
                 text = "{form}, below the header of its statement"
-                yield Candidate(scope, (*tagged(" ", head), *fragment.lines), Message(text, form=fragment.form))
+                yield Candidate(
+                    scope, (*tagged(" ", head), *fragment.lines), Message(text, form=fragment.form)
+                )
 
     # the header of a definition -------------------------------------------------------------------------------------------
     def header(self, difference: Difference) -> Iterator[Candidate]:
@@ -164,19 +216,42 @@ class Changes:
         scope = scope_of(old)
         decorators = self._decorators(old.items("decorators"), new.items("decorators"))
         rest = [
-            key for key, value in old.fields.items() if key not in ("decorators", "body") and not same(value, new.fields[key])
+            key
+            for key, value in old.fields.items()
+            if key not in ("decorators", "body") and not same(value, new.fields[key])
         ]
         if not rest:
-            general, full = (tagged(" ", header(self.before, old, general=each)) for each in (True, False))
-            yield Candidate(scope, (*decorators, *general), Message("the decorators, above the name of the definition"))
-            yield Candidate(scope, (*decorators, *full), Message("the decorators, above the whole header"))
+            general, full = (
+                tagged(" ", header(self.before, old, general=each)) for each in (True, False)
+            )
+            yield Candidate(
+                scope,
+                (*decorators, *general),
+                Message("the decorators, above the name of the definition"),
+            )
+            yield Candidate(
+                scope, (*decorators, *full), Message("the decorators, above the whole header")
+            )
             yield from self._expressions(scope, difference.pairs)
             return
         decorators = decorators if any(tag != " " for tag, _ in decorators) else []
-        lists = [(old.node("params"), new.node("params"))] if old.kind == "FunctionDef" else [(old, new)]
+        lists = (
+            [(old.node("params"), new.node("params"))]
+            if old.kind == "FunctionDef"
+            else [(old, new)]
+        )
         hides = elided(lists) if set(rest) & {"params", "args"} else ()
-        if old.kind == "FunctionDef" and "params" not in rest and old.node("params").items("params"):
-            hides = [(left_open(old.node("params").items("params")), left_open(new.node("params").items("params")))]
+        if (
+            old.kind == "FunctionDef"
+            and "params" not in rest
+            and old.node("params").items("params")
+        ):
+            hides = [
+                (
+                    left_open(old.node("params").items("params")),
+                    left_open(new.node("params").items("params")),
+                )
+            ]
         bare = _annotations(old, new, hides) if "params" in rest else ()
         most = [[*hides, *bare]] if bare else []
         keeps_returns = "returns" in rest or old.fields.get("returns") is None
@@ -186,18 +261,31 @@ class Changes:
         for holes in [*ways, *([()] if returns else ())]:
             lines: List[Line] = []
             for sign, text, node, side in self._sides(old, new, holes):
-                lines += tagged(sign, on_one_line(excerpt(text, node.start, text.header_end(node), side)))
-            form = Message("the header, what did not change left open" if holes else "the whole header")
+                lines += tagged(
+                    sign, on_one_line(excerpt(text, node.start, text.header_end(node), side))
+                )
+            form = Message(
+                "the header, what did not change left open" if holes else "the whole header"
+            )
             fragments.append(Fragment((*decorators, *lines), form))
         yield from (Candidate(scope, fragment.lines, fragment.form) for fragment in fragments)
-        yield from with_context(self.before, difference.place, fragments)  # one of several definitions of this name
+        yield from with_context(
+            self.before, difference.place, fragments
+        )  # one of several definitions of this name
 
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> List[Line]:
         lines: List[Line] = []
         at = 0
-        for i1, i2, j1, j2 in [*line_edits(list(map(repr, old)), list(map(repr, new))), (len(old), len(old), 0, 0)]:
+        for i1, i2, j1, j2 in [
+            *line_edits(list(map(repr, old)), list(map(repr, new))),
+            (len(old), len(old), 0, 0),
+        ]:
             kept, deleted, inserted = old[at:i1], old[i1:i2], new[j1:j2]
-            for tag, text, nodes in ((" ", self.before, kept), ("-", self.before, deleted), ("+", self.after, inserted)):
+            for tag, text, nodes in (
+                (" ", self.before, kept),
+                ("-", self.before, deleted),
+                ("+", self.after, inserted),
+            ):
                 for node in nodes:
                     lines += tagged(tag, excerpt(text, node.start, node.end))
             at = i2
@@ -210,8 +298,16 @@ class Changes:
         one, other = old.items("clauses"), new.items("clauses")
         first, last = common_ends(list(map(repr, one)), list(map(repr, other)))
         inner = [
-            *(line for node in one[first : len(one) - last] for line in tagged("-", verbatim(self.before, node))),
-            *(line for node in other[first : len(other) - last] for line in tagged("+", verbatim(self.after, node))),
+            *(
+                line
+                for node in one[first : len(one) - last]
+                for line in tagged("-", verbatim(self.before, node))
+            ),
+            *(
+                line
+                for node in other[first : len(other) - last]
+                for line in tagged("+", verbatim(self.after, node))
+            ),
         ]
         above, below = (
             [line for node in near for line in tagged(" ", opened(self.before, node))]
@@ -220,14 +316,19 @@ class Changes:
         scope = difference.place.scope
         if first < len(one) - last and not above:
             yield Candidate(scope, tuple(inner), Message("the clauses alone"))
-        forms = (Message("the clauses below the header of their statement"), Message("the clauses between their neighbours"))
+        forms = (
+            Message("the clauses below the header of their statement"),
+            Message("the clauses between their neighbours"),
+        )
         fragments = [
             Fragment((*tagged(" ", head), *lines), form)
             for head in heads(self.before, old)
             for form, lines in zip(forms, (inner, (*above, *inner, *below)))
         ]
         yield from (Candidate(scope, fragment.lines, fragment.form) for fragment in fragments)
-        yield from with_context(self.before, BlockRange.of(old), fragments[:2])  # one of several statements that begin so
+        yield from with_context(
+            self.before, BlockRange.of(old), fragments[:2]
+        )  # one of several statements that begin so
         yield from self.whole(old, new)
 
 
@@ -246,7 +347,9 @@ def _stands_alone(pairs: Sequence[Pair]) -> bool:
     Behind a key (`cfg.get("key", ...)`) nothing does, behind another literal or name what has two words of its own.
     """
     old = pairs[-1][0]
-    before = [node for (owner, _), (part, _) in zip(pairs, pairs[1:]) for node in _before(owner, part)]
+    before = [
+        node for (owner, _), (part, _) in zip(pairs, pairs[1:]) for node in _before(owner, part)
+    ]
     if old.is_literal:
         return not before and len(str(old.fields.get("value")).split()) > 1  # a text
     return not any(map(is_key, before)) and len(distinctive_words([old])) > bool(before)
@@ -254,14 +357,22 @@ def _stands_alone(pairs: Sequence[Pair]) -> bool:
 
 def _before(owner: Node, part: Node) -> List[Node]:
     """The literals and names in an expression or a statement that stand before a part of it."""
-    found = [node for node in owner.children() if node.start < part.start and node is not owner.fields.get("func")]
+    found = [
+        node
+        for node in owner.children()
+        if node.start < part.start and node is not owner.fields.get("func")
+    ]
     return [node for node in found if node.is_identity]
 
 
 def _returns(text: Tree, node: Node) -> Hole:
     """The hole that leaves out the annotation of what a function returns."""
     returns = node.node("returns")
-    return text.code_before(text.code_before(returns.outer_start) - len("->")), returns.outer_end, ""
+    return (
+        text.code_before(text.code_before(returns.outer_start) - len("->")),
+        returns.outer_end,
+        "",
+    )
 
 
 def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:
@@ -269,7 +380,15 @@ def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:
     holes: List[Tuple[Hole, Hole]] = []
     for one in old.node("params").items("params"):
         is_hidden = any(start <= one.start < end for (start, end, _), _ in hidden)
-        typed = () if is_hidden or one.fields.get("annotation") is None else new.node("params").items("params")
-        twins = (each for each in typed if all(same(one.fields[key], each.fields.get(key)) for key in ("name", "annotation")))
+        typed = (
+            ()
+            if is_hidden or one.fields.get("annotation") is None
+            else new.node("params").items("params")
+        )
+        twins = (
+            each
+            for each in typed
+            if all(same(one.fields[key], each.fields.get(key)) for key in ("name", "annotation"))
+        )
         holes += [(untyped(one), untyped(each)) for each in twins]
     return holes

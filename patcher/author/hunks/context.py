@@ -38,7 +38,10 @@ class Candidate(NamedTuple):
     def sides(self) -> Tuple[int, int]:
         """How many lines of code it needs above its change, and below; without the header of its own definition."""
         own = re.compile(rf"@|((async )?(def|class) {self.scope.rpartition('.')[2]}\b)")
-        needed = [tag == " " and line.strip() not in ("", "...") and not own.match(line) for tag, line in self.lines]
+        needed = [
+            tag == " " and line.strip() not in ("", "...") and not own.match(line)
+            for tag, line in self.lines
+        ]
         at = next((number for number, (tag, _) in enumerate(self.lines) if tag != " "), 0)
         return sum(needed[:at]), sum(needed[at:])
 
@@ -53,14 +56,25 @@ class Candidate(NamedTuple):
     @property
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
-        scopes = (("or",) if other.scope == self.scope else ("or", other.scope) for other in self.others)
+        scopes = (
+            ("or",) if other.scope == self.scope else ("or", other.scope) for other in self.others
+        )
         further = (other._written(" ".join(words)) for other, words in zip(self.others, scopes))
         return "".join([self._written(self.scope), *further])
 
     def _written(self, scope: str) -> str:
-        flags = " count=all" * self.everywhere + " in-string" * self.in_string + " when-present" * self.optional
-        escaped = [line if tag == "+" or self.in_string else _DOLLAR.sub(r"\\x24", line) for tag, line in self.lines]
-        body = "".join(f"{tag if line else tag.strip()}{line}\n" for (tag, _), line in zip(self.lines, escaped))
+        flags = (
+            " count=all" * self.everywhere
+            + " in-string" * self.in_string
+            + " when-present" * self.optional
+        )
+        escaped = [
+            line if tag == "+" or self.in_string else _DOLLAR.sub(r"\\x24", line)
+            for tag, line in self.lines
+        ]
+        body = "".join(
+            f"{tag if line else tag.strip()}{line}\n" for (tag, _), line in zip(self.lines, escaped)
+        )
         return f"@@ {scope} @@{flags}\n{body}"
 
 
@@ -99,12 +113,17 @@ def with_context(
         for each in fragments:
             for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
                 lines = (*tagged(" ", one.lines), *each.lines, *tagged(" ", other.lines))
-                yield Candidate(place.scope, lines, Message("{form}, between both neighbours", form=each.form))
+                yield Candidate(
+                    place.scope, lines, Message("{form}, between both neighbours", form=each.form)
+                )
     yield from in_headers(text, place, near)
     owner = place.block.parent
     if owner is not None and _is_one_of_several(text, owner):
         inside = filter(None, (_inside(text, place, each) for each in (*fragments, *near)))
-        around = [each._replace(form=Message("{form}, in the definition around it", form=each.form)) for each in inside]
+        around = [
+            each._replace(form=Message("{form}, in the definition around it", form=each.form))
+            for each in inside
+        ]
         yield from with_context(text, BlockRange.of(owner), ends(around)) if around else ()
 
 
@@ -121,14 +140,20 @@ def _definitions(tree: Node) -> Counter[str]:
 
 def _near(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
     """The lines of a change beside a neighbour, in its most general and its most specific form."""
-    higher, lower = (ends(forms(text, node)) if node is not None else [] for node in place.neighbours)
+    higher, lower = (
+        ends(forms(text, node)) if node is not None else [] for node in place.neighbours
+    )
     for each in fragments:
         for form in higher:
             lines = (*tagged(" ", form.lines), *each.lines)
-            yield Fragment(lines, Message("{form}, beside the statement above", form=each.form), above=True)
+            yield Fragment(
+                lines, Message("{form}, beside the statement above", form=each.form), above=True
+            )
         for form in lower:
             lines = (*each.lines, *tagged(" ", form.lines))
-            yield Fragment(lines, Message("{form}, beside the statement below", form=each.form), below=True)
+            yield Fragment(
+                lines, Message("{form}, beside the statement below", form=each.form), below=True
+            )
 
 
 def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
@@ -139,7 +164,9 @@ def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> 
             owner = at.block.parent
             if inner is None or owner is None:
                 break
-            yield Candidate(scope_of(owner), inner.lines, Message("{form}, inside its header", form=each.form))
+            yield Candidate(
+                scope_of(owner), inner.lines, Message("{form}, inside its header", form=each.form)
+            )
             if owner.is_clause or owner.parent is None or owner.parent.kind != "Block":
                 break
             at = BlockRange.of(owner)
@@ -159,7 +186,9 @@ def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Optional[Fragm
         return None  # between `...` and `...` there is no place
     lines = enclosed(text, place.block, fragment.lines, higher, lower)
     owner = place.block.parent
-    named = owner.items("decorators") if owner is not None and _is_one_of_several(text, owner) else []
+    named = (
+        owner.items("decorators") if owner is not None and _is_one_of_several(text, owner) else []
+    )
     decorators = [line for node in named for line in excerpt(text, node.start, node.end)]
     return Fragment((*tagged(" ", decorators), *lines), fragment.form) if lines else None
 

@@ -89,7 +89,11 @@ class Difference(NamedTuple):
 
 def scope_of(node: Node) -> str:
     """The qualified name of the innermost definition that holds a node or is it, `<module>` for none."""
-    names = [str(each.node("name").fields["value"]) for each in [node, *node.ancestors()] if each.is_definition]
+    names = [
+        str(each.node("name").fields["value"])
+        for each in [node, *node.ancestors()]
+        if each.is_definition
+    ]
     return ".".join(reversed(names)) or "<module>"
 
 
@@ -119,12 +123,24 @@ class _Comparison:
                     yield from self.statement((old, new), i1 + at, j1 + to)
                 i, j = i1 + at + 1, j1 + to + 1
 
-    def edits(self, one: Sequence[Node], other: Sequence[Node]) -> Iterator[Tuple[int, int, int, int]]:
+    def edits(
+        self, one: Sequence[Node], other: Sequence[Node]
+    ) -> Iterator[Tuple[int, int, int, int]]:
         """`line_edits` of statements that count by their lines: of two that change places the shorter one moves."""
         texts = ((self.before, one), (self.after, other))
-        sizes = {self.key(node): text.text.count("\n", node.start, node.end) + 1 for text, nodes in texts for node in nodes}
-        rows = [[(self.key(node), row) for node in nodes for row in range(sizes[self.key(node)])] for _, nodes in texts]
-        places = [[at for at, node in enumerate(nodes) for _ in range(sizes[self.key(node)])] for _, nodes in texts]
+        sizes = {
+            self.key(node): text.text.count("\n", node.start, node.end) + 1
+            for text, nodes in texts
+            for node in nodes
+        }
+        rows = [
+            [(self.key(node), row) for node in nodes for row in range(sizes[self.key(node)])]
+            for _, nodes in texts
+        ]
+        places = [
+            [at for at, node in enumerate(nodes) for _ in range(sizes[self.key(node)])]
+            for _, nodes in texts
+        ]
         old, new = [*places[0], len(one)], [*places[1], len(other)]
         for i1, i2, j1, j2 in line_edits(*rows):
             yield old[i1], old[i2], new[j1], new[j2]
@@ -133,7 +149,9 @@ class _Comparison:
         """Which of the statements that differ are one that changed: the pairing in order with the highest likeness."""
         if not deleted or not inserted or len(deleted) * len(inserted) > _MOST_PAIRS:
             return []
-        if any(kept_in(node, deleted) for node in inserted) or any(kept_in(node, inserted) for node in deleted):
+        if any(kept_in(node, deleted) for node in inserted) or any(
+            kept_in(node, inserted) for node in deleted
+        ):
             return []
         return best_pairs([[self.likeness(old, new) for new in inserted] for old in deleted])
 
@@ -143,8 +161,14 @@ class _Comparison:
             if old.kind != new.kind:
                 return 0.0
             if old.is_definition:
-                return 2.0 if same(old.fields["name"], new.fields["name"]) else self.overlap(old, new)
-            return 1.5 if old.header() and not self.headers_differ((old, new)) else self.overlap(old, new)
+                return (
+                    2.0 if same(old.fields["name"], new.fields["name"]) else self.overlap(old, new)
+                )
+            return (
+                1.5
+                if old.header() and not self.headers_differ((old, new))
+                else self.overlap(old, new)
+            )
         if old.kind == new.kind == "Assign" and same(old.fields["targets"], new.fields["targets"]):
             return 1.5
         if all(node.field() == "doc" for node in (old, new)):
@@ -153,7 +177,10 @@ class _Comparison:
 
     def overlap(self, old: Node, new: Node) -> float:
         """The part of their tokens that two statements share; 0 for less than half."""
-        words = [_TOKEN.findall(text.text[node.start : node.end]) for text, node in ((self.before, old), (self.after, new))]
+        words = [
+            _TOKEN.findall(text.text[node.start : node.end])
+            for text, node in ((self.before, old), (self.after, new))
+        ]
         matcher = SequenceMatcher(None, words[0], words[1], autojunk=False)
         ratio = matcher.ratio() if matcher.quick_ratio() > _ALIKE else 0.0
         return ratio if ratio > _ALIKE else 0.0
@@ -163,7 +190,10 @@ class _Comparison:
         if old.kind != new.kind or not old.is_compound:
             whole = self.change(blocks, i, j, pair)
             parts = changed_lines(self.before, self.after, *whole.pairs[-1])
-            each = [whole._replace(kind="text", span=span, text=text, start=start) for span, text, start in parts]
+            each = [
+                whole._replace(kind="text", span=span, text=text, start=start)
+                for span, text, start in parts
+            ]
             yield from each or [whole]
             return
         kept = kept_bodies([old], [new])
@@ -171,8 +201,18 @@ class _Comparison:
             yield self.run(blocks, (i, i + 1), (j, j + 1))
             return
         if old.is_definition:
-            if any(not same(value, new.fields[key]) for key, value in old.fields.items() if key != "body"):
-                yield self.replaced("header", blocks, ((i, i + 1), (j, j + 1)), self.headers(pair), tuple(_descent(*pair)))
+            if any(
+                not same(value, new.fields[key])
+                for key, value in old.fields.items()
+                if key != "body"
+            ):
+                yield self.replaced(
+                    "header",
+                    blocks,
+                    ((i, i + 1), (j, j + 1)),
+                    self.headers(pair),
+                    tuple(_descent(*pair)),
+                )
         elif self.headers_differ(pair):
             yield self.change(blocks, i, j, pair)
         yield from self.bodies(pair)
@@ -185,9 +225,16 @@ class _Comparison:
 
     def clauses(self, blocks: Pair, i: int, j: int, pair: Pair) -> Iterator[Difference]:
         one, other = pair[0].items("clauses"), pair[1].items("clauses")
-        for i1, i2, j1, j2 in line_edits([self.key(clause) for clause in one], [self.key(clause) for clause in other]):
-            if i2 - i1 != j2 - j1 or any(a.kind != b.kind for a, b in zip(one[i1:i2], other[j1:j2])):
-                spans = _clause_gap(self.before, pair[0], (i1, i2)), _clause_gap(self.after, pair[1], (j1, j2))
+        for i1, i2, j1, j2 in line_edits(
+            [self.key(clause) for clause in one], [self.key(clause) for clause in other]
+        ):
+            if i2 - i1 != j2 - j1 or any(
+                a.kind != b.kind for a, b in zip(one[i1:i2], other[j1:j2])
+            ):
+                spans = (
+                    _clause_gap(self.before, pair[0], (i1, i2)),
+                    _clause_gap(self.after, pair[1], (j1, j2)),
+                )
                 yield self.replaced("clause", blocks, ((i, i + 1), (j, j + 1)), spans, (pair,))
                 continue
             for clause in zip(one[i1:i2], other[j1:j2]):
@@ -204,24 +251,41 @@ class _Comparison:
         return self.replaced("change", blocks, ((i, i + 1), (j, j + 1)), spans, pairs)
 
     def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
-        spans = _gap(self.before, blocks[0].statements(), old), _gap(self.after, blocks[1].statements(), new)
-        if new[0] == new[1] == len(blocks[1].statements()):  # what was above the deleted code is now above the code below
-            rests = [text.text[span[1] : text.code_from(span[1])] for text, span in zip((self.before, self.after), spans)]
+        spans = (
+            _gap(self.before, blocks[0].statements(), old),
+            _gap(self.after, blocks[1].statements(), new),
+        )
+        if (
+            new[0] == new[1] == len(blocks[1].statements())
+        ):  # what was above the deleted code is now above the code below
+            rests = [
+                text.text[span[1] : text.code_from(span[1])]
+                for text, span in zip((self.before, self.after), spans)
+            ]
             kept = len(rests[1]) - len(rests[0]) if rests[1].endswith(rests[0]) else 0
             spans = spans[0], (spans[1][0], spans[1][1] + kept)
         return self.replaced("run", blocks, (old, new), spans, ())
 
     def replaced(
-        self, kind: str, blocks: Pair, rows: Tuple[Range, Range], spans: Tuple[Range, Range], pairs: Tuple[Pair, ...]
+        self,
+        kind: str,
+        blocks: Pair,
+        rows: Tuple[Range, Range],
+        spans: Tuple[Range, Range],
+        pairs: Tuple[Pair, ...],
     ) -> Difference:
-        return Difference(kind, blocks, *rows, spans[0], self.after.text[slice(*spans[1])], spans[1][0], pairs)
+        return Difference(
+            kind, blocks, *rows, spans[0], self.after.text[slice(*spans[1])], spans[1][0], pairs
+        )
 
     def headers(self, pair: Pair) -> Tuple[Range, Range]:
         old, new = pair
         return (old.begin, self.before.header_end(old)), (new.begin, self.after.header_end(new))
 
     def headers_differ(self, pair: Pair) -> bool:
-        return [self.key(part) for part in pair[0].header()] != [self.key(part) for part in pair[1].header()]
+        return [self.key(part) for part in pair[0].header()] != [
+            self.key(part) for part in pair[1].header()
+        ]
 
 
 def apply_differences(text: str, found: Sequence[Difference]) -> str:
@@ -250,10 +314,20 @@ def kept_bodies(deleted: Sequence[Node], inserted: Sequence[Node]) -> List[Tuple
 
     Only where there are several, and no two of them are equal.
     """
-    sides = [[node for node in nodes if node.is_compound and not node.is_definition] for nodes in (deleted, inserted)]
-    old, new = ([part.node("body") for node in nodes for part in (node, *node.items("clauses"))] for nodes in sides)
-    pairs = [(at, (body, other)) for other in new for at, body in enumerate(old) if same(body, other)]
-    is_clear = len({at for at, _ in pairs}) == len({other for _, (_, other) in pairs}) == len(pairs) > 1
+    sides = [
+        [node for node in nodes if node.is_compound and not node.is_definition]
+        for nodes in (deleted, inserted)
+    ]
+    old, new = (
+        [part.node("body") for node in nodes for part in (node, *node.items("clauses"))]
+        for nodes in sides
+    )
+    pairs = [
+        (at, (body, other)) for other in new for at, body in enumerate(old) if same(body, other)
+    ]
+    is_clear = (
+        len({at for at, _ in pairs}) == len({other for _, (_, other) in pairs}) == len(pairs) > 1
+    )
     return pairs if is_clear else []
 
 

@@ -44,7 +44,10 @@ def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> Lis
             lines.append(line + text.text[at : cut.start()])
             line, at = "", cut.end()
             if at not in text.in_strings:
-                at += len(base) if text.text.startswith(base, at) else len(re.match(r"[ \t]*", text.text[at:]).group())  # type: ignore[union-attr]
+                if text.text.startswith(base, at):
+                    at += len(base)
+                else:
+                    at += len(re.match(r"[ \t]*", text.text[at:]).group())  # type: ignore[union-attr]
             if at > begin:
                 at = begin
                 break
@@ -84,7 +87,10 @@ def left_open(nodes: Sequence[Node]) -> Hole:
 
 def untyped(node: Node) -> Hole:
     """The hole that leaves out the annotation of an assignment or a parameter: it may then be any (format rule 10)."""
-    name, default = node.items("targets")[0] if node.kind == "Assign" else node.node("name"), node.fields.get("default")
+    name, default = (
+        node.items("targets")[0] if node.kind == "Assign" else node.node("name"),
+        node.fields.get("default"),
+    )
     if isinstance(default, Node):
         return name.end, default.outer_start, "="
     return name.outer_end, node.node("annotation").outer_end, ""
@@ -94,11 +100,16 @@ def elided(pairs: Sequence[Pair]) -> Holes:
     """Holes by which runs of unchanged elements in the lists of `pairs` become `...`."""
     holes: List[Tuple[Hole, Hole]] = []
     for old, new in pairs:
-        if old.kind == "Assign" and all(isinstance(node.fields.get("value"), Node) for node in (old, new)):
+        if old.kind == "Assign" and all(
+            isinstance(node.fields.get("value"), Node) for node in (old, new)
+        ):
             notes = old.fields.get("annotation"), new.fields.get("annotation")
             holes += [(untyped(old), untyped(new))] if notes[0] is not None and same(*notes) else []
         for key in LISTS if _may_elide(old) else ():
-            holes += [(left_open(one), left_open(other)) for one, other in _runs(old, old.items(key), new.items(key))]
+            holes += [
+                (left_open(one), left_open(other))
+                for one, other in _runs(old, old.items(key), new.items(key))
+            ]
     return holes
 
 
@@ -122,7 +133,10 @@ def _value(element: Node) -> Node:
 
 def kept_calls(old: Node, new: Node) -> Holes:
     """Holes by which the arguments of calls that both statements have become `...`."""
-    calls = [[node for node in side.walk() if node.kind == "Call" and node.items("args")] for side in (old, new)]
+    calls = [
+        [node for node in side.walk() if node.kind == "Call" and node.items("args")]
+        for side in (old, new)
+    ]
     holes: List[Tuple[Hole, Hole]] = []
     for call in calls[0]:
         twins = [other for other in calls[1] if same(call, other)]
@@ -136,10 +150,14 @@ def kept_calls(old: Node, new: Node) -> Holes:
 
 def _may_elide(node: Node) -> bool:
     """Whether a list of this node is one in which `...` is a run (format rule 7)."""
-    return not (node.kind == "Tuple" and node.parent is not None and node.parent.kind == "Subscript")
+    return not (
+        node.kind == "Tuple" and node.parent is not None and node.parent.kind == "Subscript"
+    )
 
 
-def _grouped(pairs: Iterable[Pair], stay: AbstractSet[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
+def _grouped(
+    pairs: Iterable[Pair], stay: AbstractSet[Node]
+) -> Iterator[Tuple[List[Node], List[Node]]]:
     """Consecutive elements of two equal lists without those that stay, in groups."""
     for is_open, group in groupby(pairs, lambda pair: pair[0] not in stay):
         if is_open:
@@ -147,7 +165,9 @@ def _grouped(pairs: Iterable[Pair], stay: AbstractSet[Node]) -> Iterator[Tuple[L
             yield list(old), list(new)
 
 
-def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tuple[List[Node], List[Node]]]:
+def _runs(
+    owner: Node, old: Sequence[Node], new: Sequence[Node]
+) -> Iterator[Tuple[List[Node], List[Node]]]:
     """Runs of elements that both lists have, without those beside an insertion or a deletion, which tell its place.
 
     Nor do they have what is the identity of an element that changed: the literals and names before it, of a list, a set or a
@@ -158,7 +178,9 @@ def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tup
     while i < len(old) and j < len(new):
         if same(old[i], new[j]):
             size = 1
-            while i + size < len(old) and j + size < len(new) and same(old[i + size], new[j + size]):
+            while (
+                i + size < len(old) and j + size < len(new) and same(old[i + size], new[j + size])
+            ):
                 size += 1
             matches.append((i, j, size))
             i, j = i + size, j + size
@@ -169,7 +191,10 @@ def _runs(owner: Node, old: Sequence[Node], new: Sequence[Node]) -> Iterator[Tup
         following = matches[index + 1] if index + 1 < len(matches) else None
         inserted = following is not None and following[0] == i + size
         removed = following is not None and following[1] == j + size
-        whole = old[0].kind == "DictElement" and size in (len(old), len(new))  # `{...}` may be a set as well
+        whole = old[0].kind == "DictElement" and size in (
+            len(old),
+            len(new),
+        )  # `{...}` may be a set as well
         kept = 1 if inserted or removed or whole else 0
         before: Sequence[Node] = ()  # what stands before something that changed
         is_record = owner.kind == "Call" or (owner.kind == "Tuple" and len(old) == len(new) < _LIST)
@@ -191,7 +216,9 @@ def header(text: Tree, node: Node, general: bool = True) -> List[str]:
         if node.kind == "ClassDef":
             return [f"class {name}:"]
         asynchronous = "async " if node.fields.get("asynchronous") else ""
-        return [f"{asynchronous}def {name}({'...' if node.node('params').items('params') else ''}):"]
+        return [
+            f"{asynchronous}def {name}({'...' if node.node('params').items('params') else ''}):"
+        ]
     return on_one_line(excerpt(text, node.start, text.header_end(node)))
 
 
@@ -203,7 +230,10 @@ def opened(text: Tree, node: Node) -> List[str]:
 def heads(text: Tree, node: Node) -> List[List[str]]:
     """The beginnings of a compound statement: its header with `...` for its body, then with the first statement of that."""
     first, *more = node.node("body").statements()
-    begin = [text.indent + line for line in [*on_one_line(verbatim(text, first)), *(["..."] if more else [])]]
+    begin = [
+        text.indent + line
+        for line in [*on_one_line(verbatim(text, first)), *(["..."] if more else [])]
+    ]
     return [opened(text, node), *([[*header(text, node), *begin]] if not first.is_compound else [])]
 
 
@@ -226,15 +256,30 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
         if node.header():
             found.append(Form(tuple(opened(text, node)), Message("its header alone")))
         else:
-            found += [Form(tuple(lines), Message("its beginning")) for lines in heads(text, node)[1:]]
+            found += [
+                Form(tuple(lines), Message("its beginning")) for lines in heads(text, node)[1:]
+            ]
         if len(verbatim(text, node)) <= 12:
             found.append(Form(tuple(verbatim(text, node)), Message("all of it")))
         return found
     value = node.fields.get("value")
-    typed = node.kind == "Assign" and isinstance(value, Node) and node.fields.get("annotation") is not None
+    typed = (
+        node.kind == "Assign"
+        and isinstance(value, Node)
+        and node.fields.get("annotation") is not None
+    )
     bare = [untyped(node)] if typed and not literals else []
-    if isinstance(value, Node) and node.kind in ("Assign", "AugAssign") and value.kind not in ("Name", "Integer"):
-        lines = excerpt(text, node.begin, node.outer_end, [*bare, (value.outer_start, value.outer_end, f"$V{suffix}")])
+    if (
+        isinstance(value, Node)
+        and node.kind in ("Assign", "AugAssign")
+        and value.kind not in ("Name", "Integer")
+    ):
+        lines = excerpt(
+            text,
+            node.begin,
+            node.outer_end,
+            [*bare, (value.outer_start, value.outer_end, f"$V{suffix}")],
+        )
         found.append(Form(tuple(on_one_line(lines)), Message("its value left open")))
     calls = [
         part
@@ -249,11 +294,18 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
         if len(args) > 1 and args[0].kind == "String" and not literals:
             lines = excerpt(text, node.begin, node.outer_end, [left_open(args[1:])])
             found.append(Form(tuple(on_one_line(lines)), Message("its first argument")))
-    found.append(Form(tuple(on_one_line(excerpt(text, node.begin, node.outer_end, bare))), Message("all of it")))
+    found.append(
+        Form(
+            tuple(on_one_line(excerpt(text, node.begin, node.outer_end, bare))),
+            Message("all of it"),
+        )
+    )
     return found
 
 
-def enclosed(text: Tree, block: Node, lines: Sequence[Line], above: bool, below: bool) -> Optional[List[Line]]:
+def enclosed(
+    text: Tree, block: Node, lines: Sequence[Line], above: bool, below: bool
+) -> Optional[List[Line]]:
     """Lines of a hunk, indented below the header of the block that holds them; None where that header cannot be written.
 
     Args:
@@ -278,4 +330,9 @@ def enclosed(text: Tree, block: Node, lines: Sequence[Line], above: bool, below:
     for tag, line in lines:
         body.append((tag, step + line if line.strip() and offset not in inside else line))
         offset += len(line) + 1
-    return [*tagged(" ", header(text, owner)), *(run if above else []), *body, *(run if below else [])]
+    return [
+        *tagged(" ", header(text, owner)),
+        *(run if above else []),
+        *body,
+        *(run if below else []),
+    ]

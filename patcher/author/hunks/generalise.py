@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from itertools import chain, compress
 from operator import mul
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut, Rejected
 from patcher.author.hunks.candidates import Candidates
@@ -24,7 +35,9 @@ from patcher.text.lines import line_edits
 
 _AHEAD = 6  # candidates that are tried after the first that works, as one of them may prove more
 _MOST = 60  # candidates that are tried for one difference
-_LARGE = 400  # lines of a candidate that takes a second to try, so that the first that works is taken
+_LARGE = (
+    400  # lines of a candidate that takes a second to try, so that the first that works is taken
+)
 _LONG = 40  # lines of an insertion, above which it is written once
 _ROUNDS = 12  # times that conflicting hunks are replaced by their next candidates
 
@@ -52,7 +65,9 @@ class _Part(NamedTuple):
         """Without the best candidate, in whatever forms: the first of them is what is found before the edit."""
         first = self.best._replace(others=())
         work = tuple(each for each in self.work[1:] if each.candidate != first)
-        return self._replace(work=work, rejected=(*self.rejected, self.work[0]._replace(problem=why)))
+        return self._replace(
+            work=work, rejected=(*self.rejected, self.work[0]._replace(problem=why))
+        )
 
 
 def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] = ()) -> Draft:
@@ -83,13 +98,17 @@ def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
 class _Choice:
     """Chooses the hunks for one file."""
 
-    def __init__(self, edit: FileEdit, before: Tree, after: Tree, others: Sequence[Mapping[str, bytes]]) -> None:
+    def __init__(
+        self, edit: FileEdit, before: Tree, after: Tree, others: Sequence[Mapping[str, bytes]]
+    ) -> None:
         self.edit, self.before, self.after, self.others = edit, before, after, others
         self.candidates, self.trial = Candidates(before, after), Trial(edit.path, before, others)
         self.left_out: List[LeftOut] = []
 
     def made(self) -> DraftFile:
-        parts, made = self.compatible(*self.combined(list(self.parts(self.bound(differences(self.before, self.after))))))
+        parts, made = self.compatible(
+            *self.combined(list(self.parts(self.bound(differences(self.before, self.after)))))
+        )
         hunks = tuple(map(self.hunk, parts))
         difference = self.difference(parts, made)
         moved = [self.trial.parsed(hunk.text) for hunk in hunks] if self.others else []
@@ -100,11 +119,17 @@ class _Choice:
     def carried(self, parts: Sequence[_Part], made: bytes) -> List[DraftHunk]:
         """A hunk with the imports that new code reads, where another release has need of it; it is none where they stand."""
         found = [difference for part in parts for difference in part.differences]
-        imports = carried_imports(self.before, self.after, found, self.trial.others) if self.trial.others else []
+        imports = (
+            carried_imports(self.before, self.after, found, self.trial.others)
+            if self.trial.others
+            else []
+        )
         if not imports:
             return []
         words = Message("imports that the new code reads, for releases that do not have them")
-        text = Candidate("<module>", (*tagged("+", imports), (" ", "...")), words, optional=True).text
+        text = Candidate(
+            "<module>", (*tagged("+", imports), (" ", "...")), words, optional=True
+        ).text
         hunks = [self.trial.parsed(part.best.text) for part in parts]
         for release in self.trial.others:
             if any(answer.state.failed for answer in rewrite(release.data, hunks, {}).answers):
@@ -120,7 +145,10 @@ class _Choice:
 
     def hunk(self, part: _Part) -> DraftHunk:
         tried = (*part.rejected, *part.work[1:])
-        rejected = tuple(Rejected(each.candidate.text, each.problem or Message("a more general one works")) for each in tried)
+        rejected = tuple(
+            Rejected(each.candidate.text, each.problem or Message("a more general one works"))
+            for each in tried
+        )
         return DraftHunk(part.best.text, self.line(part.differences[0]), part.best.words, rejected)
 
     def line(self, difference: Difference) -> int:
@@ -135,9 +163,20 @@ class _Choice:
         for each, (start, end) in zip(found, ranges):
             lines = range(self.after.lines.number(start), self.after.lines.number(end) + 1)
             items = [item for item in missing if item.line in lines]
-            names = joined(", ", (Message("`{name}` (line {line})", name=item.name, line=item.line) for item in items))
+            names = joined(
+                ", ",
+                (
+                    Message("`{name}` (line {line})", name=item.name, line=item.line)
+                    for item in items
+                ),
+            )
             if names:
-                self.leave_out([each], Message("the new code reads names that nothing binds there: {names}", names=names))
+                self.leave_out(
+                    [each],
+                    Message(
+                        "the new code reads names that nothing binds there: {names}", names=names
+                    ),
+                )
             else:
                 kept.append(each)
         return kept
@@ -156,7 +195,11 @@ class _Choice:
                 continue
             for candidate in options[index] if difference.kind == "change" else ():
                 group = shared[candidate.text]
-                part = self.everywhere(candidate, [found[at] for at in group]) if len(group) > 1 else None
+                part = (
+                    self.everywhere(candidate, [found[at] for at in group])
+                    if len(group) > 1
+                    else None
+                )
                 if part:
                     done.update(group)
                     yield part
@@ -166,7 +209,9 @@ class _Choice:
 
     def everywhere(self, candidate: Candidate, group: Sequence[Difference]) -> Optional[_Part]:
         """A candidate for all places of a scope; None where those are not these differences."""
-        wide = candidate._replace(everywhere=True, form=Message("{form}, everywhere in the scope", form=candidate.form))
+        wide = candidate._replace(
+            everywhere=True, form=Message("{form}, everywhere in the scope", form=candidate.form)
+        )
         tried = self.trial.of(wide, group)
         return None if tried.problem else _Part(tuple(group), (tried,), ())
 
@@ -179,7 +224,9 @@ class _Choice:
             tried = self.trial.of(candidate, group)
             (rejected if tried.problem else works).append(tried)
             after_first += bool(works)
-            holds = not self.trial.others or any(each.holds == len(self.trial.others) for each in works)
+            holds = not self.trial.others or any(
+                each.holds == len(self.trial.others) for each in works
+            )
             ahead = _AHEAD if len(candidate.lines) < _LARGE else 0
             if number >= _MOST or (after_first > ahead and holds):
                 break
@@ -201,9 +248,15 @@ class _Choice:
                 ways.append([] if held else [*renamed(tried.candidate, self.before, source)])
             for candidate in {wide.text: wide for way in ways for wide, _ in way}.values():
                 for source, held, way in zip(self.trial.others, tried.held, ways):
-                    named = [tried.candidate] if held else [name for wide, name in way if wide.text == candidate.text]
+                    named = (
+                        [tried.candidate]
+                        if held
+                        else [name for wide, name in way if wide.text == candidate.text]
+                    )
                     meant = [self.trial.splices(each, source) for each in named]
-                    if self.trial.splices(candidate, source) not in (meant if held else [*meant, ()]):
+                    if self.trial.splices(candidate, source) not in (
+                        meant if held else [*meant, ()]
+                    ):
                         break
                 else:
                     yield candidate
@@ -216,14 +269,18 @@ class _Choice:
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
             if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
-                candidate = best.candidate._replace(others=(*best.candidate.others, other.candidate))
+                candidate = best.candidate._replace(
+                    others=(*best.candidate.others, other.candidate)
+                )
                 tried = self.trial.of(candidate, group)
                 best = tried if tried.holds > best.holds else best
         for number, source in enumerate(self.trial.others):
             for tried in () if best.held[number] or best.candidate.elsewhere else works[:_AHEAD]:
                 there = under_other_name(tried.candidate, self.before, source)
                 if there is not None:
-                    found = self.trial.of(best.candidate._replace(others=(*best.candidate.others, there)), group)
+                    found = self.trial.of(
+                        best.candidate._replace(others=(*best.candidate.others, there)), group
+                    )
                     best = found if found.holds > best.holds else best
         return [best] if best.candidate.others else []
 
@@ -233,11 +290,25 @@ class _Choice:
         For a deletion also without neighbours, which only tell that it is made already, if it names its place alone.
         """
         best, (difference, *_) = works[0], group
-        is_named = not difference.deleted or (not difference.inserted and len(distinctive_words(difference.deleted)) > 1)
-        if self.trial.others or difference.kind != "run" or not is_named or len(best.candidate.lines) > _LONG:
+        is_named = not difference.deleted or (
+            not difference.inserted and len(distinctive_words(difference.deleted)) > 1
+        )
+        if (
+            self.trial.others
+            or difference.kind != "run"
+            or not is_named
+            or len(best.candidate.lines) > _LONG
+        ):
             return best  # other releases say which forms are needed
         near = [each for each in works if any(each.candidate.sides)]
-        first, others = best, [each for each in near if not any(map(mul, each.candidate.sides, best.candidate.sides))]
+        first, others = (
+            best,
+            [
+                each
+                for each in near
+                if not any(map(mul, each.candidate.sides, best.candidate.sides))
+            ],
+        )
         if difference.deleted:
             others = [each for each in works if not any(each.candidate.sides)]
         elif best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
@@ -259,7 +330,10 @@ class _Choice:
             made, failed = self.together(parts)
             if not failed:
                 return parts, made
-            parts = [self.next_best(part, failed[index]) if index in failed else part for index, part in enumerate(parts)]
+            parts = [
+                self.next_best(part, failed[index]) if index in failed else part
+                for index, part in enumerate(parts)
+            ]
         parts = self.filled(parts)
         made, failed = self.together(parts)
         while failed:
@@ -290,7 +364,11 @@ class _Choice:
         except PatchError as error:  # two hunks insert at one place; its line is that of the second
             line = error.location.line if error.location else 0
             return self.edit.before, {[hunk.line for hunk in hunks].index(line): error.problem}
-        return made.data, {index: answer.problem for index, answer in enumerate(made.answers) if answer.state.failed}
+        return made.data, {
+            index: answer.problem
+            for index, answer in enumerate(made.answers)
+            if answer.state.failed
+        }
 
     def compatible(self, parts: List[_Part], made: bytes) -> Tuple[List[_Part], bytes]:
         """The parts without further forms that conflict with the other hunks, and what they make of the file.
@@ -298,14 +376,22 @@ class _Choice:
         Such a form of an insertion has the header above it, which is changed too: one hunk for both takes its place.
         """
         most = max((len(part.best.others) for part in parts), default=0)
-        if not any(self.together([part.in_form(number) for part in parts])[1] for number in range(most)):
+        if not any(
+            self.together([part.in_form(number) for part in parts])[1] for number in range(most)
+        ):
             return parts, made
         for part in parts:
             others = part.best.others
-            ways = [[each.in_form(number) if each is part else each for each in parts] for number in range(len(others))]
+            ways = [
+                [each.in_form(number) if each is part else each for each in parts]
+                for number in range(len(others))
+            ]
             forms = [other for other, way in zip(others, ways) if not self.together(way)[1]]
             if len(forms) < len(others):
-                merged, fewer = self.with_header(parts, part), part.with_best(part.best._replace(others=tuple(forms)))
+                merged, fewer = (
+                    self.with_header(parts, part),
+                    part.with_best(part.best._replace(others=tuple(forms))),
+                )
                 found = merged and not self.together(merged)[1]
                 parts = merged if found else [fewer if each is part else each for each in parts]
         return parts, self.together(parts)[0]
@@ -314,7 +400,10 @@ class _Choice:
         """The parts with an insertion and the change of the header above or below it merged; [] where there is none."""
         first = part.differences[0]
         for other in parts:
-            both = self.ranked((*other.differences, *part.differences), self.candidates.both(other.differences[-1], first))
+            both = self.ranked(
+                (*other.differences, *part.differences),
+                self.candidates.both(other.differences[-1], first),
+            )
             merged = [both if each is other else each for each in parts if each is not part]
             if both.work:
                 return merged
@@ -331,22 +420,37 @@ class _Choice:
             return both
         for old, new in _owners(first):
             spans = [[each.span for each in part.differences] for part in parts]
-            inside = [any(old.begin <= start and end <= old.outer_end + 1 for start, end in each) for each in spans]
+            inside = [
+                any(old.begin <= start and end <= old.outer_end + 1 for start, end in each)
+                for each in spans
+            ]
             group = tuple(chain.from_iterable(part.differences for part in compress(parts, inside)))
             made = self.ranked(group, self.candidates.changes.whole(old, new))
             if made.work and empty in compress(parts, inside):
                 return [*(part for part, merged in zip(parts, inside) if not merged), made]
             failed += made.rejected
-        reasons = [Message("in the file before the edit: {reason}", reason=each.reason) for each in failed if each.reason]
+        reasons = [
+            Message("in the file before the edit: {reason}", reason=each.reason)
+            for each in failed
+            if each.reason
+        ]
         others = [each.problem for each in failed]
-        self.leave_out(empty.differences, next(iter((*reasons, *others)), Message("no hunk can be written for it")))
+        self.leave_out(
+            empty.differences,
+            next(iter((*reasons, *others)), Message("no hunk can be written for it")),
+        )
         return [part for part in parts if part is not empty]
 
     def leave_out(self, found: Iterable[Difference], why: str) -> None:
         """Note differences that are in no hunk."""
         for each in found:
             sides = self.before.text[slice(*each.span)].strip("\n"), each.text.strip("\n")
-            shown = "".join(f"{tag}{line}\n" for tag, side in zip("-+", sides) for line in side.splitlines() if line.strip())
+            shown = "".join(
+                f"{tag}{line}\n"
+                for tag, side in zip("-+", sides)
+                for line in side.splitlines()
+                if line.strip()
+            )
             self.left_out.append(LeftOut(self.edit.path, self.line(each), shown, why))
 
     # what still differs ---------------------------------------------------------------------------------------------------
@@ -356,13 +460,23 @@ class _Choice:
             return ""
         elsewhere = any(part.best.elsewhere for part in parts)
         if not self.left_out and not same_code(made, self.edit.after, anywhere=elsewhere):
-            self.left_out.append(LeftOut(self.edit.path, 1, "", Message("the hunks together would not make the edited code")))
+            self.left_out.append(
+                LeftOut(
+                    self.edit.path,
+                    1,
+                    "",
+                    Message("the hunks together would not make the edited code"),
+                )
+            )
         old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
         comments: List[int] = []
         blank = moved = 0
         edits = line_edits(old, new)
         for i1, i2, j1, j2 in edits:
-            lines = [[line.decode("latin-1").strip() for line in side] for side in (old[i1:i2], new[j1:j2])]
+            lines = [
+                [line.decode("latin-1").strip() for line in side]
+                for side in (old[i1:i2], new[j1:j2])
+            ]
             code = [list(filter(None, uncommented(side))) for side in lines]
             if not any(chain(*lines)):
                 blank += 1
@@ -371,9 +485,16 @@ class _Choice:
             else:
                 moved += 1
         numbers = ", ".join(map(str, comments))
-        commented = Message("comments differ in line {lines}: they are not matched, so no hunk changes them", lines=numbers)
+        commented = Message(
+            "comments differ in line {lines}: they are not matched, so no hunk changes them",
+            lines=numbers,
+        )
         words = [commented] if comments else []
-        words += [Message("{places} in the layout or the position of code", places=_places(moved))] if moved else []
+        words += (
+            [Message("{places} in the layout or the position of code", places=_places(moved))]
+            if moved
+            else []
+        )
         words += [Message("{places} in blank lines", places=_places(blank))] if blank else []
         if not parts and not self.left_out:
             line = edits[0][2] + 1
@@ -394,7 +515,11 @@ def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:
 
 def _owners(difference: Difference) -> Iterator[Pair]:
     """The statements around a difference, the nearest first, up to the function; first the one that it is a part of."""
-    if difference.kind != "run" and difference.deleted[0].is_compound and difference.deleted[0].kind != "ClassDef":
+    if (
+        difference.kind != "run"
+        and difference.deleted[0].is_compound
+        and difference.deleted[0].kind != "ClassDef"
+    ):
         yield difference.deleted[0], difference.inserted[0]
     old, new = difference.blocks[0].parent, difference.blocks[1].parent
     while old is not None and new is not None and old.kind == new.kind != "ClassDef":

@@ -26,17 +26,31 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
         first, last = group[0], group[-1]
         line, changed = first[2] + 1, new[first[2] : last[3]]
         expected = b"".join([*old[: first[0]], *changed, *old[last[1] :]])
-        forms = [form for form in _forms(edit.path, old, new, group) if rewrite(edit.before, [form[1]], {}).data == expected]
-        fit = (text for text, hunk in forms if not any(rewrite(other, [hunk], {}).answers[0].state.failed for other in texts))
+        forms = [
+            form
+            for form in _forms(edit.path, old, new, group)
+            if rewrite(edit.before, [form[1]], {}).data == expected
+        ]
+        fit = (
+            text
+            for text, hunk in forms
+            if not any(rewrite(other, [hunk], {}).answers[0].state.failed for other in texts)
+        )
         if forms:
             hunks.append(DraftHunk(next(fit, forms[0][0]), line, Message("lines of text")))
         else:
             text = "".join(f"+{_decoded(row)}\n" for row in changed)
-            left_out.append(LeftOut(edit.path, line, text, Message("no lines around it make the place the only one")))
+            left_out.append(
+                LeftOut(
+                    edit.path, line, text, Message("no lines around it make the place the only one")
+                )
+            )
     return DraftFile((edit.path,), tuple(hunks), tuple(left_out))
 
 
-def _forms(path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]) -> Iterator[Tuple[str, HunkText]]:
+def _forms(
+    path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]
+) -> Iterator[Tuple[str, HunkText]]:
     """A group of edits as hunks, with more and more lines around; none that cannot be written."""
     for around in range(_MOST):
         first, last = max(0, group[0][0] - around), min(len(old), group[-1][1] + around)
@@ -50,7 +64,10 @@ def _forms(path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequenc
         try:
             (patch,) = parse_spatch(f"--- {path}\n{text}", path)[1]
             yield text, patch.hunks[0]
-        except (PatchError, ValueError):  # a run, or what begins a file, or the before side is empty
+        except (
+            PatchError,
+            ValueError,
+        ):  # a run, or what begins a file, or the before side is empty
             continue
 
 

@@ -9,7 +9,23 @@ from patcher.author.hunks.differences import Difference, scope_of
 from patcher.engine.tree import Node, Tree, imported
 
 _COMMON = frozenset(
-    ["self", "cls", "None", "True", "False", "i", "x", "str", "int", "len", "list", "dict", "type", "isinstance", "super"]
+    [
+        "self",
+        "cls",
+        "None",
+        "True",
+        "False",
+        "i",
+        "x",
+        "str",
+        "int",
+        "len",
+        "list",
+        "dict",
+        "type",
+        "isinstance",
+        "super",
+    ]
 )
 
 
@@ -53,7 +69,9 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[Tuple[int, int]] =
     return found
 
 
-def carried_imports(before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree]) -> List[str]:
+def carried_imports(
+    before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree]
+) -> List[str]:
     """The imports of a module, a line for each name, that new code reads and another release does not bind.
 
     Args:
@@ -110,4 +128,6 @@ def _during_import(node: Node) -> Iterator[Node]:
 
 
 def _is_definition_name(node: Node) -> bool:
-    return node.parent is not None and node.parent.is_definition and node.parent.fields["name"] is node
+    return (
+        node.parent is not None and node.parent.is_definition and node.parent.fields["name"] is node
+    )

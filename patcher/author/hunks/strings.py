@@ -14,7 +14,9 @@ _MOST_ABOVE = 4  # lines above a change in a string
 _FEWEST = 2  # words of a line that name a place
 
 
-def changed_part(before: Tree, after: Tree, old: Node, new: Node) -> Optional[Tuple[List[str], List[str]]]:
+def changed_part(
+    before: Tree, after: Tree, old: Node, new: Node
+) -> Optional[Tuple[List[str], List[str]]]:
     """The lines of a string that are replaced, and the lines that replace them.
 
     None where all of the string changed, several parts of it did, or it is no string.
@@ -40,15 +42,22 @@ def changed_part(before: Tree, after: Tree, old: Node, new: Node) -> Optional[Tu
     if i1 > 0 and i2 < len(deleted):
         above = int(i1 == i2 or j1 == j2 or not "".join(deleted[i1:i2]).strip())
         return deleted[i1 - above : i2], inserted[j1 - above : j2]
-    return _words(deleted[i1], inserted[j1]) if i2 - i1 == j2 - j1 == 1 else None  # a line that begins or ends at the quotes
+    return (
+        _words(deleted[i1], inserted[j1]) if i2 - i1 == j2 - j1 == 1 else None
+    )  # a line that begins or ends at the quotes
 
 
-def changed_lines(before: Tree, after: Tree, old: Node, new: Node) -> List[Tuple[Tuple[int, int], str, int]]:
+def changed_lines(
+    before: Tree, after: Tree, old: Node, new: Node
+) -> List[Tuple[Tuple[int, int], str, int]]:
     """The parts of a string that changed, each as lines that stand in it once: the span, what replaces it, and its start.
 
     None where it is one part, or they cannot be told apart.
     """
-    one, other = (_inside(*side) if side[1].kind == "String" else None for side in ((before, old), (after, new)))
+    one, other = (
+        _inside(*side) if side[1].kind == "String" else None
+        for side in ((before, old), (after, new))
+    )
     if one is None or other is None or one[0] != other[0] or "\r" in one[1] + other[1]:
         return []
     deleted, inserted = one[1].split("\n"), other[1].split("\n")
@@ -59,7 +68,9 @@ def changed_lines(before: Tree, after: Tree, old: Node, new: Node) -> List[Tuple
     parts: List[Tuple[Tuple[int, int], str, int]] = []
     last = 1
     for i1, i2, j1, j2 in line_edits(deleted, inserted):
-        above = next((more for more in range(_MOST_ABOVE) if _is_once(deleted, i1 - more, i2)), _MOST_ABOVE)
+        above = next(
+            (more for more in range(_MOST_ABOVE) if _is_once(deleted, i1 - more, i2)), _MOST_ABOVE
+        )
         if i1 - above < last or i2 == len(deleted) or above == _MOST_ABOVE:
             return []
         rows = inserted[j1 - above : j2]
@@ -83,7 +94,9 @@ def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     if head + tail == 0:
         return None
-    return ["".join(left[head : len(left) - tail]).rstrip()], ["".join(right[head : len(right) - tail]).rstrip()]
+    return ["".join(left[head : len(left) - tail]).rstrip()], [
+        "".join(right[head : len(right) - tail]).rstrip()
+    ]
 
 
 def _inside(text: Tree, node: Node) -> Optional[Tuple[str, str]]:

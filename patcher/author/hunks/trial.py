@@ -55,7 +55,11 @@ class Trial:
     def __init__(self, path: str, before: Tree, others: Sequence[Mapping[str, bytes]]) -> None:
         self.path, self.before = path, before
         self.hunks: Dict[str, HunkText] = {}
-        self.others = [source for source in (readable(texts.get(path)) for texts in others) if source is not None]
+        self.others = [
+            source
+            for source in (readable(texts.get(path)) for texts in others)
+            if source is not None
+        ]
 
     def parsed(self, text: str) -> HunkText:
         """Parse the text of one hunk, which begins with its `@@` line; each text has a line of its own."""
@@ -75,16 +79,25 @@ class Trial:
             return Tried(candidate, Message("the hunk is nested too deeply"))
         if answer.state is not State.APPLICABLE:
             reason = joined(": ", (answer.problem, answer.hint))
-            return Tried(candidate, answer.problem or Message("it is {state}", state=Message(answer.state.value)), reason)
+            return Tried(
+                candidate,
+                answer.problem or Message("it is {state}", state=Message(answer.state.value)),
+                reason,
+            )
         made = apply_splices(self.before.data, answer.splices)
         expected = self.before.encoded(apply_differences(self.before.text, group))
         exact = made == expected
         if not exact and not same_code(made, expected, anywhere=candidate.elsewhere):
             return Tried(candidate, Message("it would change other code than the edit did"))
         if any(map(partial(replaces_more, hunk), self.others)):
-            return Tried(candidate, Message("in another release the old value is more than one literal or name"))
+            return Tried(
+                candidate,
+                Message("in another release the old value is more than one literal or name"),
+            )
         proves = proves_upstream(hunk)
-        return Tried(candidate, "", "", exact, proves, tuple(holds(source, hunk) for source in self.others))
+        return Tried(
+            candidate, "", "", exact, proves, tuple(holds(source, hunk) for source in self.others)
+        )
 
     def splices(self, candidate: Candidate, source: Tree) -> Tuple[Splice, ...]:
         """What a candidate changes in a text; nothing where it cannot be applied."""
@@ -118,7 +131,9 @@ def replaces_more(hunk: HunkText, source: Tree) -> bool:
     return not all(isinstance(value, Node) and is_one(value) for value in values)
 
 
-def moved_paths(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]) -> Tuple[str, ...]:
+def moved_paths(
+    path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]
+) -> Tuple[str, ...]:
     """Where releases that do not have a file have its code: in the one other file in which all hunks hold.
 
     Args:
@@ -128,7 +143,11 @@ def moved_paths(path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[s
     """
     found = []
     for texts in others:
-        homes = [other for other, text in texts.items() if _hold(text, hunks)] if path not in texts and hunks else []
+        homes = (
+            [other for other, text in texts.items() if _hold(text, hunks)]
+            if path not in texts and hunks
+            else []
+        )
         found += homes if len(homes) == 1 else []
     return tuple(dict.fromkeys(found))
 
@@ -138,7 +157,9 @@ def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
     if not all("*" in name or name.encode() in text for name in names):
         return False
     source = readable(text)
-    return source is not None and all(holds(source, hunk) and not replaces_more(hunk, source) for hunk in hunks)
+    return source is not None and all(
+        holds(source, hunk) and not replaces_more(hunk, source) for hunk in hunks
+    )
 
 
 def readable(data: Optional[bytes]) -> Optional[Tree]:
@@ -163,7 +184,9 @@ def _shape(data: bytes, anywhere: bool) -> Optional[str]:
             # a docstring may be indented otherwise
             node.value = ast.Constant(cleandoc(node.value.value), kind=None)  # type: ignore[attr-defined]
         elif isinstance(node, ast.Call):
-            node.keywords.sort(key=lambda keyword: keyword.arg or "")  # their order does not matter (format rule 8)
+            node.keywords.sort(
+                key=lambda keyword: keyword.arg or ""
+            )  # their order does not matter (format rule 8)
     if anywhere:
         for node in reversed(list(ast.walk(tree))):
             if isinstance(node, (ast.Module, ast.ClassDef)):

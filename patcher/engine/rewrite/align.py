@@ -27,7 +27,9 @@ class Gap(NamedTuple):
     below: Optional[NodePair]
 
 
-def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[NodePair], List[Gap]]:
+def align(
+    hunk: Hunk, before: Sequence[Node], after: Sequence[Node]
+) -> Tuple[List[NodePair], List[Gap]]:
     """Pair two lists in order; returns the pairs and the gaps between them."""
     pairs = _best(hunk, before, after)
     gaps: List[Gap] = []
@@ -42,7 +44,9 @@ def align(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[Li
     return pairs, gaps
 
 
-def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[List[NodePair], List[Gap]]:
+def align_arguments(
+    hunk: Hunk, before: Sequence[Node], after: Sequence[Node]
+) -> Tuple[List[NodePair], List[Gap]]:
     """Like `align`; keyword arguments pair by name wherever they stand, since their order does not matter.
 
     One that is inserted goes below all that the after side has above it.
@@ -53,7 +57,11 @@ def align_arguments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -
     if {(id(old), id(new)) for old, new in moved} <= {(id(old), id(new)) for old, new in in_order}:
         return align(hunk, before, after)
     olds, news = {id(old) for old, _ in moved}, {id(new) for _, new in moved}
-    unmoved = align(hunk, [node for node in before if id(node) not in olds], [node for node in after if id(node) not in news])
+    unmoved = align(
+        hunk,
+        [node for node in before if id(node) not in olds],
+        [node for node in after if id(node) not in news],
+    )
     pairs = [*unmoved[0], *moved]
 
     def below_all_above(gap: Gap) -> Gap:
@@ -75,13 +83,18 @@ class Alignment(NamedTuple):
     gaps: List[Gap]
 
 
-def alignments(hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str = "") -> Iterator[Alignment]:
+def alignments(
+    hunk: Hunk, before: Sequence[Node], after: Sequence[Node], path: str = ""
+) -> Iterator[Alignment]:
     """The alignments of two lists of nodes that have lines of their own, and of those inside their pairs."""
     pairs, gaps = align(hunk, before, after)
     yield Alignment(path, before, pairs, gaps)
     for old, new in pairs:
         if old.has_body and not old.role:
-            lists = [(node.items("decorators"), _body(node), node.items("clauses")) for node in (old, new)]
+            lists = [
+                (node.items("decorators"), _body(node), node.items("clauses"))
+                for node in (old, new)
+            ]
             for key, (olds, news) in enumerate(zip(*lists)):
                 yield from alignments(hunk, olds, news, f"{path}/{before.index(old)}.{key}")
 
@@ -91,7 +104,9 @@ def insertion_anchors(hunk: Hunk) -> Iterator[str]:
     for path, before, _, gaps in alignments(hunk, hunk.before.nodes, hunk.after.nodes):
         for gap in gaps:
             if gap.inserted and not gap.deleted:
-                parted = gap.above is not None and hunk.after.blank_between(gap.above[1], gap.inserted[0])
+                parted = gap.above is not None and hunk.after.blank_between(
+                    gap.above[1], gap.inserted[0]
+                )
                 yield f"{path}/{before.index(gap.above[0]) if gap.above else -1}{' ' * parted}"
 
 
@@ -104,10 +119,19 @@ def related(old: Value, new: Value) -> bool:
     """Whether one piece of syntax is the other one changed, so that what they have in common keeps its bytes."""
     if isinstance(old, list) and isinstance(new, list):
         return any(same(before, after) for before in old for after in new)
-    if not (isinstance(old, Node) and isinstance(new, Node)) or old.kind != new.kind or old.role or new.role:
+    if (
+        not (isinstance(old, Node) and isinstance(new, Node))
+        or old.kind != new.kind
+        or old.role
+        or new.role
+    ):
         return False
     fields = [(value, new.fields[key]) for key, value in old.fields.items()]
-    return old.kind in ("Tuple", "List", "Dict", "Set") or shares(old, new) or any(related(*pair) for pair in fields)
+    return (
+        old.kind in ("Tuple", "List", "Dict", "Set")
+        or shares(old, new)
+        or any(related(*pair) for pair in fields)
+    )
 
 
 def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], kept_new: Set[int]) -> int:
@@ -130,10 +154,24 @@ def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], kept_new: Set[in
     if old.kind != new.kind:
         return 5 if _headed(old, new) and same(old.node("body"), new.node("body")) else 0
     if old.is_definition:  # one node, even with another name (rule 11)
-        return 20 if same(old.fields["name"], new.fields["name"]) else 0 if _holds(hunk.before, old, new, kept_new) else 2
+        return (
+            20
+            if same(old.fields["name"], new.fields["name"])
+            else 0
+            if _holds(hunk.before, old, new, kept_new)
+            else 2
+        )
     if old.kind in ("Keyword", "Param"):
-        return 20 if same(*(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))) else 0
-    unwritten = old.kind == "Match" and not (old.items("clauses") or new.items("clauses"))  # they are what is there
+        return (
+            20
+            if same(
+                *(node.fields["arg" if old.kind == "Keyword" else "name"] for node in (old, new))
+            )
+            else 0
+        )
+    unwritten = old.kind == "Match" and not (
+        old.items("clauses") or new.items("clauses")
+    )  # they are what is there
     if old.is_clause or unwritten or shares(old, new):
         return 10
     if old.is_compound or not related(old, new):
@@ -143,19 +181,33 @@ def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], kept_new: Set[in
 
 def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[NodePair]:
     """The pairing in order with the highest total likeness."""
-    head = tail = 0  # common ends: a literal of hundreds of entries is compared only where it changes
+    head = tail = (
+        0  # common ends: a literal of hundreds of entries is compared only where it changes
+    )
     while head < min(len(before), len(after)) and _certain(hunk, before[head], after[head]):
         head += 1
-    while tail < min(len(before), len(after)) - head and _certain(hunk, before[-1 - tail], after[-1 - tail]):
+    while tail < min(len(before), len(after)) - head and _certain(
+        hunk, before[-1 - tail], after[-1 - tail]
+    ):
         tail += 1
-    ends = list(zip(before, after[:head])), list(zip(before[len(before) - tail :], after[len(after) - tail :]))
+    ends = (
+        list(zip(before, after[:head])),
+        list(zip(before[len(before) - tail :], after[len(after) - tail :])),
+    )
     before, after = before[head : len(before) - tail], after[head : len(after) - tail]
     if len(before) * len(after) > _TABLE:
         i, j = _cut(hunk, before, after)
-        return [*ends[0], *_best(hunk, before[:i], after[:j]), *_best(hunk, before[i:], after[j:]), *ends[1]]
+        return [
+            *ends[0],
+            *_best(hunk, before[:i], after[:j]),
+            *_best(hunk, before[i:], after[j:]),
+            *ends[1],
+        ]
     olds = [(node, hunk.before.context_lines(node)) for node in before]
     news = [(node, hunk.after.context_lines(node)) for node in after]
-    like = [[_likeness(hunk, old, new, kept, kept_new) for new, kept_new in news] for old, kept in olds]
+    like = [
+        [_likeness(hunk, old, new, kept, kept_new) for new, kept_new in news] for old, kept in olds
+    ]
     return [*ends[0], *((before[i], after[j]) for i, j in best_pairs(like)), *ends[1]]
 
 
@@ -163,8 +215,16 @@ def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int
     """Where to split two long lists: nearest to the middle of the first, at a node that occurs once in each of them."""
     old = [(hunk.before.kept_line(node), repr(node)) for node in before]
     new = [(hunk.after.kept_line(node), repr(node)) for node in after]
-    times, middle, indices = Counter(old + new), len(old) // 2, {key: index for index, key in enumerate(new)}
-    once = [(abs(i - middle), i, indices[key]) for i, key in enumerate(old) if times[key] == 2 and indices.get(key, 0) and i]
+    times, middle, indices = (
+        Counter(old + new),
+        len(old) // 2,
+        {key: index for index, key in enumerate(new)},
+    )
+    once = [
+        (abs(i - middle), i, indices[key])
+        for i, key in enumerate(old)
+        if times[key] == 2 and indices.get(key, 0) and i
+    ]
     return min(once, default=(0, middle, len(new) // 2))[1:]
 
 
@@ -175,13 +235,19 @@ def _certain(hunk: Hunk, old: Node, new: Node) -> bool:
     if _one_line(hunk, old, new):
         return True
     sides = ((hunk.before, old), (hunk.after, new))
-    return same(old, new) and not any(side.kept_line(node) or side.context_lines(node) for side, node in sides)
+    return same(old, new) and not any(
+        side.kept_line(node) or side.context_lines(node) for side, node in sides
+    )
 
 
 def _one_line(hunk: Hunk, old: Node, new: Node) -> bool:
     """Whether two nodes are what one context line says; of `def g(): return a` that is the `def`, and not its `return`."""
     line = hunk.before.kept_line(old)
-    return bool(line) and line == hunk.after.kept_line(new) and (old.kind == new.kind or _headed(old, new))
+    return (
+        bool(line)
+        and line == hunk.after.kept_line(new)
+        and (old.kind == new.kind or _headed(old, new))
+    )
 
 
 def _body(node: Node) -> List[Node]:
@@ -212,14 +278,21 @@ class Counterparts:
     """
 
     def __init__(
-        self, before: Side, after: Side, matched: Container[int], kept: Container[int], changed: Container[Node]
+        self,
+        before: Side,
+        after: Side,
+        matched: Container[int],
+        kept: Container[int],
+        changed: Container[Node],
     ) -> None:
         self._before, self._after = before, after
         self._matched, self._kept, self._changed = matched, kept, changed
         self._hashes: Dict[Node, int] = {}
         self._alike: Dict[int, List[Node]] = {}
         self._runs: Dict[str, Node] = {}
-        self._moved: Dict[Node, Node] = {}  # the statement that each statement of the after side repeats
+        self._moved: Dict[
+            Node, Node
+        ] = {}  # the statement that each statement of the after side repeats
         self._taken: Set[Node] = set()  # these, with all that is in them
         for top in before.nodes:
             for node in top.walk():
@@ -240,13 +313,29 @@ class Counterparts:
         """
         if node in self._moved:
             return self._moved[node]
-        alike = [candidate for candidate in self._alike.get(self._hash(node), ()) if id(candidate) in self._matched]
+        alike = [
+            candidate
+            for candidate in self._alike.get(self._hash(node), ())
+            if id(candidate) in self._matched
+        ]
         if node.has_lines:
             lines = self._after.context_lines(node)
-            alike = [candidate for candidate in alike if candidate not in self._taken and candidate not in self._changed]
-            alike = [candidate for candidate in alike if self._before.context_lines(candidate) == lines]
-        free = (candidate for candidate in alike if id(candidate) not in self._kept and same(candidate, node))
-        counterpart = next(free, None) or next((candidate for candidate in alike if same(candidate, node)), None)
+            alike = [
+                candidate
+                for candidate in alike
+                if candidate not in self._taken and candidate not in self._changed
+            ]
+            alike = [
+                candidate for candidate in alike if self._before.context_lines(candidate) == lines
+            ]
+        free = (
+            candidate
+            for candidate in alike
+            if id(candidate) not in self._kept and same(candidate, node)
+        )
+        counterpart = next(free, None) or next(
+            (candidate for candidate in alike if same(candidate, node)), None
+        )
         if counterpart is not None and node.has_lines:
             self._moved[node] = counterpart
             self._taken.update(counterpart.walk())
@@ -257,9 +346,18 @@ class Counterparts:
         if node not in self._hashes:
             parts: List[object] = []
             for value in node.fields.values():
-                if isinstance(value, list):  # keyword arguments in any order; an empty list is the same as none
+                if isinstance(
+                    value, list
+                ):  # keyword arguments in any order; an empty list is the same as none
                     parts.append(sum(map(self._hash, value)) if value else None)
                 else:
                     parts.append(self._hash(value) if isinstance(value, Node) else value or None)
-            self._hashes[node] = hash((node.kind, node.role, node.name if node.role else "", *([] if node.role else parts)))
+            self._hashes[node] = hash(
+                (
+                    node.kind,
+                    node.role,
+                    node.name if node.role else "",
+                    *([] if node.role else parts),
+                )
+            )
         return self._hashes[node]

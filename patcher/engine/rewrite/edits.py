@@ -62,7 +62,9 @@ class Edits(ABC):
         Raises:
             Conflict: see above.
         """
-        if self.shares_line(code, parent if parent is not None and parent.kind == "Block" else code.parent):
+        if self.shares_line(
+            code, parent if parent is not None and parent.kind == "Block" else code.parent
+        ):
             line = self.lines.number(code.start)
             raise Conflict(
                 Message(

@@ -32,8 +32,19 @@ class ElementRow:
 
     def following(self, end: int) -> int:
         """The offset past the separator that follows at `end`, 0 where none does."""
-        token = next((token for token in scan(self.text, end) if token.kind not in ("space", "newline", "comment")), None)
-        return token.start + len(self.separator) if token and self.text.startswith(self.separator, token.start) else 0
+        token = next(
+            (
+                token
+                for token in scan(self.text, end)
+                if token.kind not in ("space", "newline", "comment")
+            ),
+            None,
+        )
+        return (
+            token.start + len(self.separator)
+            if token and self.text.startswith(self.separator, token.start)
+            else 0
+        )
 
     def start(self, index: int) -> int:
         """Where an element begins; where separators lead, with the separator before it."""
@@ -44,7 +55,9 @@ class ElementRow:
         """Whether the separator before an element is on its line, and not on that of the element above."""
         above, start = self.elements[index - 1].outer_end, self.elements[index].outer_start
         separator = self.following(above)
-        return bool(separator) and self.lines.number(above) < self.lines.number(separator) == self.lines.number(start)
+        return bool(separator) and self.lines.number(above) < self.lines.number(
+            separator
+        ) == self.lines.number(start)
 
     def _one_a_line(self) -> Optional[str]:
         """The indentation of the elements if they are written one a line (the first may be beside its bracket)."""
@@ -62,7 +75,11 @@ class ElementRow:
         comma = self.following(element.outer_end)
         tail = code[comma if comma and comma <= end else element.outer_end : end].strip()
         is_last = element is self.elements[-1]
-        alone = not code[start : element.outer_start].strip() and tail[:1] in ("", "#") and not is_continuation(code, start)
+        alone = (
+            not code[start : element.outer_start].strip()
+            and tail[:1] in ("", "#")
+            and not is_continuation(code, start)
+        )
         return alone and (is_last or bool(comma and comma <= end))
 
     def begin(self, element: Node) -> int:
@@ -73,7 +90,9 @@ class ElementRow:
         return start
 
 
-def change_elements(edits: Edits, before: List[Node], after: List[Node], code: Node, key: str) -> None:
+def change_elements(
+    edits: Edits, before: List[Node], after: List[Node], code: Node, key: str
+) -> None:
     """Edit the list in field `key` of `code` as the after side has it.
 
     A generator that is no longer the only argument gets parentheses.
@@ -87,7 +106,9 @@ def change_elements(edits: Edits, before: List[Node], after: List[Node], code: N
     deleted = sum(len(edits.codes(node)) for gap in gaps for node in gap.deleted)
     remaining = len(elements) - deleted + sum(len(gap.inserted) for gap in gaps)
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
-        raise Conflict(Message("the last name of an import cannot be removed: remove the statement"))
+        raise Conflict(
+            Message("the last name of an import cannot be removed: remove the statement")
+        )
     row = ElementRow(edits, elements, ",")
     alone = code.kind == "Tuple" and remaining == 1 < len(elements)
     if alone and code.parenthesised and _reorder(edits, after, pairs, gaps, row, alone=True):
@@ -98,7 +119,12 @@ def change_elements(edits: Edits, before: List[Node], after: List[Node], code: N
         raise ReplaceWhole
     if code.kind == "Tuple" and code.parenthesised and any(node.kind == "Slice" for node in after):
         raise ReplaceWhole  # a slice cannot stand in parentheses
-    if code.kind == "Tuple" and not code.parenthesised and has_star(after) and not has_star(elements):
+    if (
+        code.kind == "Tuple"
+        and not code.parenthesised
+        and has_star(after)
+        and not has_star(elements)
+    ):
         raise ReplaceWhole  # which may need parentheses now
     bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
     if not _reorder(edits, after, pairs, gaps, row):
@@ -113,10 +139,17 @@ def chain(node: Node) -> Tuple[str, List[Node]]:
         links = node.items("comparisons")
         operators = {str(link.node("operator").fields["value"]) for link in links}
         operator = operators.pop() if len(operators) == 1 else " "
-        return "" if " " in operator else operator, [node.node("left"), *(link.node("comparator") for link in links)]
+        return "" if " " in operator else operator, [
+            node.node("left"),
+            *(link.node("comparator") for link in links),
+        ]
     operands: List[Node] = []
     operator = str(node.node("operator").fields["value"])
-    while node.kind == "BinaryOperation" and node.node("operator").fields["value"] == operator and operator != "**":
+    while (
+        node.kind == "BinaryOperation"
+        and node.node("operator").fields["value"] == operator
+        and operator != "**"
+    ):
         operands.append(node.node("right"))
         node = node.node("left")
     return "" if operator == "**" else operator, [node, *operands[::-1]]
@@ -139,25 +172,36 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
         raise ReplaceWhole
     row = ElementRow(edits, [edits.code(node) for node in old], operator)
     for above, below in zip(row.elements, row.elements[1:]):
-        if any(token.text in ("(", ")") for token in tokens(edits.text[above.outer_end : below.outer_start])):
+        if any(
+            token.text in ("(", ")")
+            for token in tokens(edits.text[above.outer_end : below.outer_start])
+        ):
             raise ReplaceWhole  # a part of the chain is in parentheses of its own
     _change(pairs, gaps, row, edits.code(before))
     return True
 
 
-def _change(pairs: List[NodePair], gaps: List[Gap], row: ElementRow, code: Node, bare: Optional[Node] = None) -> None:
+def _change(
+    pairs: List[NodePair], gaps: List[Gap], row: ElementRow, code: Node, bare: Optional[Node] = None
+) -> None:
     edits = row.edits
     for old, new in pairs:
         if old.role != "run":
             edits.change(old, new)
     if bare is not None:
         edits.add(bare.end, bare.end, ")")
-    deleted_codes = [[element for node in gap.deleted for element in edits.codes(node)] for gap in gaps]
+    deleted_codes = [
+        [element for node in gap.deleted for element in edits.codes(node)] for gap in gaps
+    ]
     removed: List[Node] = []
     for gap, deleted in zip(gaps, deleted_codes):
         edits.deleted += gap.deleted
         for element, node in zip(deleted, gap.inserted):
-            edits.add(element.outer_start, element.outer_end, edits.render.part(node, edits.lines.indent(element.start)))
+            edits.add(
+                element.outer_start,
+                element.outer_end,
+                edits.render.part(node, edits.lines.indent(element.start)),
+            )
         removed += deleted[len(gap.inserted) :]
     lost = set(map(id, removed))
     staying = [element for element in row.elements if id(element) not in lost]
@@ -174,7 +218,10 @@ def _change(pairs: List[NodePair], gaps: List[Gap], row: ElementRow, code: Node,
 def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
     """Delete elements, each with one separator, and with its lines and their comment if nothing else is on them."""
     code, lines, elements = edits.text, edits.lines, row.elements
-    index_by_id, removed_ids = {id(node): index for index, node in enumerate(elements)}, set(map(id, deleted))
+    index_by_id, removed_ids = (
+        {id(node): index for index, node in enumerate(elements)},
+        set(map(id, deleted)),
+    )
     kept = [node for node in elements if id(node) not in removed_ids]
     if row.leads and kept:
         _remove_leading(edits, deleted, kept, row)
@@ -187,13 +234,22 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
         deleted, tail = deleted[: len(deleted) - len(tail)], []
     past = 0
     for element in deleted:
-        start, end, comma = element.outer_start, lines.end(element.outer_end - 1), row.following(element.outer_end)
+        start, end, comma = (
+            element.outer_start,
+            lines.end(element.outer_end - 1),
+            row.following(element.outer_end),
+        )
         index = index_by_id[id(element)]
         if index < past:
             continue
-        below = next((node for node in islice(elements, index + 1, None) if id(node) not in removed_ids), None)
+        below = next(
+            (node for node in islice(elements, index + 1, None) if id(node) not in removed_ids),
+            None,
+        )
         above, following = elements[max(index - 1, 0)], elements[index + 1 : index + 2]
-        stays = id(above) not in removed_ids  # for the first element `above` is itself, which is deleted
+        stays = (
+            id(above) not in removed_ids
+        )  # for the first element `above` is itself, which is deleted
         if row.has_own_lines(element):
             edits.add(lines.start(start), end, "")
         elif following and stays and _ends_line(code, above, element, following[0]):
@@ -205,20 +261,28 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
             stop = comma or element.outer_end
             blank = not code[stop : lines.end(stop)].strip()
             left = len(code[:start].rstrip(" \t")) if blank else start
-            edits.add(left, stop if blank else stop + len(code[stop:]) - len(code[stop:].lstrip(" \t")), "")
+            edits.add(
+                left,
+                stop if blank else stop + len(code[stop:]) - len(code[stop:].lstrip(" \t")),
+                "",
+            )
     if tail and kept and not row.following(tail[-1].outer_end):
         separator = row.following(kept[-1].outer_end)
         edits.add(separator - len(row.spaced), separator, "")
 
 
-def _remove_leading(edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: ElementRow) -> None:
+def _remove_leading(
+    edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: ElementRow
+) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
     code, lines, elements = edits.text, edits.lines, row.elements
     for element in deleted:
         index = elements.index(element)
         start, end = row.start(index), element.outer_end
         above = elements[index - 1].outer_end if index else 0
-        if not code[lines.start(start) : start].strip() and code[end : lines.end(end - 1)].strip()[:1] in ("", "#"):
+        if not code[lines.start(start) : start].strip() and code[end : lines.end(end - 1)].strip()[
+            :1
+        ] in ("", "#"):
             edits.add(lines.start(start), lines.end(end - 1), "")
         elif index and "#" not in code[above:start]:
             edits.add(above, end, "")
@@ -236,7 +300,12 @@ def _ends_line(code: str, above: Node, element: Node, below: Node) -> bool:
 
 
 def _insert(
-    edits: Edits, inserted: List[Node], above: Optional[Node], staying: List[Node], row: ElementRow, code: Node
+    edits: Edits,
+    inserted: List[Node],
+    above: Optional[Node],
+    staying: List[Node],
+    row: ElementRow,
+    code: Node,
 ) -> None:
     """Insert elements, in the layout of their list, below `above`, which is one of those that stay, or first of all."""
     content, indent = edits.text, None if _is_beside(edits, inserted) else row.indent
@@ -258,20 +327,31 @@ def _insert(
     comma = comma if comma <= end else 0
     commented = content[comma or anchor.outer_end : end].lstrip()[:1] == "#"
     if above is not None and leads and commented:
-        edits.add(end, end, "".join((separator + element)[len(newline) :] + newline for element in texts))
+        edits.add(
+            end, end, "".join((separator + element)[len(newline) :] + newline for element in texts)
+        )
     elif above is not None and indent is not None and commented:
         if not comma:  # the comment belongs to the element beside it
             edits.add(anchor.outer_end, anchor.outer_end, row.spaced)
-        lines = [indent + element + (row.spaced if comma or element is not texts[-1] else "") + newline for element in texts]
+        lines = [
+            indent + element + (row.spaced if comma or element is not texts[-1] else "") + newline
+            for element in texts
+        ]
         edits.add(end, end, "".join(lines))
     elif above is not None:
-        edits.add(anchor.outer_end, anchor.outer_end, "".join(separator + element for element in texts))
+        edits.add(
+            anchor.outer_end, anchor.outer_end, "".join(separator + element for element in texts)
+        )
     else:
         start = edits.lines.start(anchor.outer_start)
         alone = not content[start : anchor.outer_start].strip()
         while alone and content[edits.lines.start(start - 1) : start].lstrip().startswith("#"):
             start = edits.lines.start(start - 1)  # the comments over an element are its own
-        at = start + len(edits.lines.indent(start)) if alone and indent is not None else anchor.outer_start
+        at = (
+            start + len(edits.lines.indent(start))
+            if alone and indent is not None
+            else anchor.outer_start
+        )
         if leads and at < anchor.outer_start:
             edits.add(at, at, separator.join(texts) + newline + edits.lines.indent(at))
             edits.add(anchor.outer_start, anchor.outer_start, row.separator + " ")
@@ -338,10 +418,14 @@ def _reorder(
     partners = {id(new): old for old, new in pairs}
     moved: Dict[int, Node] = {}
     for node in (node for gap in gaps for node in gap.inserted):
-        old = next((old for old in gone.values() if same(old, node) and old not in moved.values()), None)
+        old = next(
+            (old for old in gone.values() if same(old, node) and old not in moved.values()), None
+        )
         if old is not None:
             moved[id(node)] = old
-    commented = [code for code in map(edits.code, [*moved.values(), *staying]) if _has_comment(row, code)]
+    commented = [
+        code for code in map(edits.code, [*moved.values(), *staying]) if _has_comment(row, code)
+    ]
     if not commented:
         return False
     changed = any(old.role != "run" and not same(old, new) for old, new in pairs)
@@ -357,7 +441,9 @@ def _reorder(
     codes = [edits.codes(partners[id(node)]) if id(node) in partners else [node] for node in after]
     items = [item for group in codes for item in group]
     trailing = alone or bool(row.following(row.elements[-1].outer_end))
-    written = "".join(_line_of(edits, row, item, separated=trailing or item is not items[-1]) for item in items)
+    written = "".join(
+        _line_of(edits, row, item, separated=trailing or item is not items[-1]) for item in items
+    )
     edits.add(row.begin(row.elements[0]), edits.lines.end(row.elements[-1].outer_end - 1), written)
     edits.deleted += [node for node in gone.values() if node not in moved.values()]
     return True
@@ -365,7 +451,13 @@ def _reorder(
 
 def _has_comment(row: ElementRow, code: Node) -> bool:
     above = row.begin(code) < row.lines.start(code.outer_start)
-    return above or "#" in row.text[row.following(code.outer_end) or code.outer_end : row.lines.end(code.outer_end - 1)]
+    return (
+        above
+        or "#"
+        in row.text[
+            row.following(code.outer_end) or code.outer_end : row.lines.end(code.outer_end - 1)
+        ]
+    )
 
 
 def _line_of(edits: Edits, row: ElementRow, item: Node, *, separated: bool) -> str:
@@ -375,4 +467,8 @@ def _line_of(edits: Edits, row: ElementRow, item: Node, *, separated: bool) -> s
         indent = row.indent or ""
         return indent + edits.render.part(item, indent) + comma + edits.lines.newline
     past = row.following(item.outer_end) or item.outer_end
-    return row.text[row.begin(item) : item.outer_end] + comma + row.text[past : edits.lines.end(item.outer_end - 1)]
+    return (
+        row.text[row.begin(item) : item.outer_end]
+        + comma
+        + row.text[past : edits.lines.end(item.outer_end - 1)]
+    )

@@ -10,8 +10,19 @@ from typing import Sequence
 from patcher.engine.node import Node
 
 _LEVELS = {8: "|", 9: "^", 10: "&", 11: "<< >>", 12: "+ -", 13: "* @ / // %", 15: "**"}
-_OPERATORS = {operator: level for level, operators in _LEVELS.items() for operator in operators.split()}
-_OWN = {"GeneratorExp": -2, "NamedExpr": -2, "Yield": -1, "Tuple": 1, "Lambda": 2, "IfExp": 3, "Or": 4, "And": 5}
+_OPERATORS = {
+    operator: level for level, operators in _LEVELS.items() for operator in operators.split()
+}
+_OWN = {
+    "GeneratorExp": -2,
+    "NamedExpr": -2,
+    "Yield": -1,
+    "Tuple": 1,
+    "Lambda": 2,
+    "IfExp": 3,
+    "Or": 4,
+    "And": 5,
+}
 _OWN = {**_OWN, "Comparison": 7, "Await": 16, "Integer": 16}  # `3.x` would be read as a number
 _STARRED = 0  # a tuple with a `*`: Python 3.8 does not read it everywhere without parentheses
 _ANYTHING = -1
@@ -59,7 +70,12 @@ def is_bare(node: Node) -> bool:
 def with_parentheses(code: str, tight: int, place: Node) -> str:
     """The code `code`, in parentheses where it binds less tightly than the place of the node `place` needs."""
     outer = place.parent
-    brace = outer is not None and outer.fields.get("expression") is place and outer.kind == "FExpr" and code[:1] == "{"
+    brace = (
+        outer is not None
+        and outer.fields.get("expression") is place
+        and outer.kind == "FExpr"
+        and code[:1] == "{"
+    )
     return f"({code})" if tight < needed(place) or brace else code
 
 

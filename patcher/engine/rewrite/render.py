@@ -36,17 +36,27 @@ class Renderer:
         self._file, self._unit, self.hunk, self.match = file, unit, hunk, match
         self.kept: Dict[int, None] = {}
         self.changed: Set[Node] = set()
-        self.together: Set[Tuple[Node, Node]] = set()  # neighbours in the file that are written with what is between them
+        self.together: Set[Tuple[Node, Node]] = (
+            set()
+        )  # neighbours in the file that are written with what is between them
         self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
-        self.deleted_ranges: List[Tuple[int, int]] = []  # character ranges of the statements that go away
-        self.enclosed: Optional[Node] = None  # the code that an expression replaces, if its parentheses stay around it
+        self.deleted_ranges: List[
+            Tuple[int, int]
+        ] = []  # character ranges of the statements that go away
+        self.enclosed: Optional[Node] = (
+            None  # the code that an expression replaces, if its parentheses stay around it
+        )
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
-        self._hunk_unit = min((unit for unit in units if unit), key=len, default="    ")  # the hunk's own indentation
+        self._hunk_unit = min(
+            (unit for unit in units if unit), key=len, default="    "
+        )  # the hunk's own indentation
 
     @cached_property
     def _counterparts(self) -> Counterparts:
-        return Counterparts(self.hunk.before, self.hunk.after, self.match.nodes, self.kept, self.changed)
+        return Counterparts(
+            self.hunk.before, self.hunk.after, self.match.nodes, self.kept, self.changed
+        )
 
     @cached_property
     def comments(self) -> LineComments:
@@ -61,7 +71,11 @@ class Renderer:
         """
         if node.role or self.counterpart(node) is not None:
             return self._filled(node, bare=True)
-        return self.part(node, indent) if self._held(node) else self._part(node, node.start, node.end, indent)
+        return (
+            self.part(node, indent)
+            if self._held(node)
+            else self._part(node, node.start, node.end, indent)
+        )
 
     def _held(self, node: Node) -> bool:
         """Whether the parentheses around an expression are needed to hold its lines together."""
@@ -110,7 +124,11 @@ class Renderer:
             adds = counterpart is not None and node.parenthesised and not counterpart.parenthesised
             if not bare and adds and (code is self.enclosed or not code.parenthesised):
                 return f"({written})"
-            wraps = node.parent is not None and node.parent.kind == "Attribute" and code.kind in ("Integer", "Float")
+            wraps = (
+                node.parent is not None
+                and node.parent.kind == "Attribute"
+                and code.kind in ("Integer", "Float")
+            )
             if wraps or (code.is_expression and breaks_line(written)):
                 return f"({written})"
         self._check_quotes(node, written)
@@ -119,22 +137,33 @@ class Renderer:
     def _has_comments(self, node: Node) -> bool:
         """Whether the comments in the code of a metavariable go here: what stands twice afterwards has them once."""
         alike = (
-            [place for place in self.hunk.after.placeholders("meta") if place.name == node.name] if node.role == "meta" else []
+            [place for place in self.hunk.after.placeholders("meta") if place.name == node.name]
+            if node.role == "meta"
+            else []
         )
-        stays = (place for place in alike if self.hunk.after.number(place) in self.hunk.after.context)
+        stays = (
+            place for place in alike if self.hunk.after.number(place) in self.hunk.after.context
+        )
         return not alike or node is next(stays, alike[0])
 
     def _check_quotes(self, node: Node, code: str) -> None:
         """Refuse text for the braces of an f-string of the hunk that not every Python can read there."""
         string = next((up for up in node.ancestors() if up.kind == "FString"), None)
-        if string is not None and breaks_f_string(self.hunk.after.written[string.start : string.end], code):
+        if string is not None and breaks_f_string(
+            self.hunk.after.written[string.start : string.end], code
+        ):
             raise SyntaxProblem(
-                Message("`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes", text=code)
+                Message(
+                    "`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes",
+                    text=code,
+                )
             )
 
     def _keep(self, counterpart: Optional[Node]) -> None:
         """Record that the code of a before node, with all its descendants, is kept."""
-        self.kept.update((id(part), None) for part in (counterpart.walk() if counterpart is not None else ()))
+        self.kept.update(
+            (id(part), None) for part in (counterpart.walk() if counterpart is not None else ())
+        )
 
     def counterpart(self, node: Node) -> Optional[Node]:
         """The node of the before side whose code is used for this node of the after side (rule 11)."""
@@ -143,7 +172,9 @@ class Renderer:
         if node.role == "meta" and node.has_lines:
             return self._counterparts.of(node)
         stays = node.has_lines and self.hunk.after.kept_line(node)
-        if node.role or (not stays and not any(True for _ in node.children()) and node.kind != "String"):
+        if node.role or (
+            not stays and not any(True for _ in node.children()) and node.kind != "String"
+        ):
             return None
         if node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
@@ -160,27 +191,41 @@ class Renderer:
         self.base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
         for first_row, last_row in stretches(rows):
             start = side.lines.starts[first_row]
-            end = side.lines.starts[last_row + 1] if last_row + 1 < len(side.lines.starts) else len(side.text)
+            end = (
+                side.lines.starts[last_row + 1]
+                if last_row + 1 < len(side.lines.starts)
+                else len(side.text)
+            )
             inside = [node for node in nodes if start <= node.start < end]
             if inside and side.text[side.lines.start(inside[0].begin) : inside[0].begin].strip():
                 start = inside[0].begin  # behind the header of a one-line suite, or a `;`
                 parts.append(indent)
-                if any(node.role == "meta" or self.counterpart(node) is not None for node in inside):
+                if any(
+                    node.role == "meta" or self.counterpart(node) is not None for node in inside
+                ):
                     raise self._behind(inside[0])
             if inside and side.text[inside[-1].end : end].lstrip(" \t")[:1] == ";":
                 end = inside[-1].end
             code = self._fill(start, end, inside, indent)
-            parts.append(code if code.endswith(("\n", "\r")) or not code else code + self._file.newline)
+            parts.append(
+                code if code.endswith(("\n", "\r")) or not code else code + self._file.newline
+            )
         return "".join(parts)
 
-    def _fill(self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True) -> str:
+    def _fill(
+        self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True
+    ) -> str:
         side = self.hunk.after
         edits: List[Edit] = []
         self._substitute_all(nodes, edits, indent)
-        edits = [edit for edit in edits if begins_line or edit.start < end]  # what is behind a part of a line stays there
+        edits = [
+            edit for edit in edits if begins_line or edit.start < end
+        ]  # what is behind a part of a line stays there
         filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
         starts = side.lines.starts
-        for offset in starts[bisect_left(starts, start + (not begins_line)) : bisect_left(starts, end)]:
+        for offset in starts[
+            bisect_left(starts, start + (not begins_line)) : bisect_left(starts, end)
+        ]:
             is_row = offset in self.rows
             if offset not in side.strings and not meets(filled, offset, offset - (not is_row)):
                 written = side.lines.indent(offset)
@@ -213,7 +258,13 @@ class Renderer:
         else:
             for value in node.fields.values():
                 self._substitute_all(
-                    [value] if isinstance(value, Node) else value if isinstance(value, list) else [], edits, indent
+                    [value]
+                    if isinstance(value, Node)
+                    else value
+                    if isinstance(value, list)
+                    else [],
+                    edits,
+                    indent,
                 )
 
     def _substitute_all(self, nodes: Sequence[Node], edits: List[Edit], indent: str) -> None:
@@ -226,7 +277,11 @@ class Renderer:
                 following = nodes[index + len(group)]
                 following_codes = self._kept_codes(following)
                 between = self.hunk.after.text[self._past(group[-1]) : following.begin]
-                if not following_codes or between.strip() or not neighbours(codes[-1], following_codes[0]):
+                if (
+                    not following_codes
+                    or between.strip()
+                    or not neighbours(codes[-1], following_codes[0])
+                ):
                     break
                 group.append(following)
                 codes = [*codes, *following_codes]
@@ -238,13 +293,21 @@ class Renderer:
 
     def _kept_codes(self, node: Node) -> List[Node]:
         """The statements of the file that a statement of the after side keeps unchanged; [] for none."""
-        if not node.has_lines or node.kind == "Opaque" or not alone_on_lines(self.hunk.after.lines, node.begin, node.end):
+        if (
+            not node.has_lines
+            or node.kind == "Opaque"
+            or not alone_on_lines(self.hunk.after.lines, node.begin, node.end)
+        ):
             return []
         counterpart = self.counterpart(node)
         return self._codes(node, counterpart) if counterpart is not None else []
 
     def _codes(self, node: Node, counterpart: Optional[Node]) -> List[Node]:
-        matched = self.match.names[node.name] if node.role == "meta" else self.match.nodes[id(counterpart)]
+        matched = (
+            self.match.names[node.name]
+            if node.role == "meta"
+            else self.match.nodes[id(counterpart)]
+        )
         return matched if isinstance(matched, list) else [matched]
 
     def _elements(self, node: Node, counterpart: Optional[Node], edits: List[Edit]) -> None:
@@ -254,7 +317,13 @@ class Renderer:
         self.kept[id(counterpart)] = None
         if codes:
             bare = len(node.siblings()) > 1 and is_bare(codes[0])
-            edits.append(Edit(node.start, node.end, f"({self._joined(codes)})" if bare else self._joined(codes)))
+            edits.append(
+                Edit(
+                    node.start,
+                    node.end,
+                    f"({self._joined(codes)})" if bare else self._joined(codes),
+                )
+            )
             return
         siblings = node.siblings()
         index = siblings.index(node)
@@ -270,7 +339,9 @@ class Renderer:
             return self._file.text[codes[0].outer_start : codes[-1].outer_end]
         return ", ".join(self._code(code) for code in codes)
 
-    def _statements(self, nodes: Sequence[Node], codes: List[Node], edits: List[Edit], indent: str) -> None:
+    def _statements(
+        self, nodes: Sequence[Node], codes: List[Node], edits: List[Edit], indent: str
+    ) -> None:
         """Write neighbours that are kept as `codes`: with their lines and comments, at the new indentation (rule 19)."""
         node, side = nodes[0], self.hunk.after
         for statement in nodes:
@@ -300,7 +371,10 @@ class Renderer:
     def _behind(self, node: Node) -> Conflict:
         line = self.hunk.after.number(node)
         return Conflict(
-            Message("line {line} of the patch keeps code behind other code: write it on a line of its own", line=line)
+            Message(
+                "line {line} of the patch keeps code behind other code: write it on a line of its own",
+                line=line,
+            )
         )
 
     def _past(self, node: Node) -> int:
@@ -323,7 +397,9 @@ class LineComments:
 
     def __init__(self, file: Lines, hunk: Hunk, match: Match) -> None:
         self._file, self._hunk, self._match = file, hunk, match
-        self._before, self._after = ({_line(side, node): node for node in _lined(side)} for side in (hunk.before, hunk.after))
+        self._before, self._after = (
+            {_line(side, node): node for node in _lined(side)} for side in (hunk.before, hunk.after)
+        )
 
     def of(self, node: Node) -> Optional[str]:
         """The comment of a node of the after side, "" for none; None where it ends on no context line."""
@@ -340,9 +416,13 @@ class LineComments:
         comment, side = self.of(node), self._hunk.after
         at = code_end(node, side.text)
         tail = side.text[at : side.lines.end(at - 1)].rstrip("\n")
-        if comment is None or (tail.lstrip()[:1] not in ("", "#") and not (comment and at + 1 in side.bodies)):
+        if comment is None or (
+            tail.lstrip()[:1] not in ("", "#") and not (comment and at + 1 in side.bodies)
+        ):
             return []
-        return [Edit(at, at if at + 1 in side.bodies else at + len(tail), comment and "  " + comment)]
+        return [
+            Edit(at, at if at + 1 in side.bodies else at + len(tail), comment and "  " + comment)
+        ]
 
     def instead(self, old: Node, new: Node) -> Optional[str]:
         """What comes in the place of the comment of a before node when it becomes `new`; None where that stays."""

@@ -53,7 +53,12 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> Li
             for old, new in alignment.pairs:
                 if not old.is_definition or same(old, new):
                     rewriter.render.changed.add(old)
-            for code in (code for gap in alignment.gaps for node in gap.deleted for code in rewriter.codes(node)):
+            for code in (
+                code
+                for gap in alignment.gaps
+                for node in gap.deleted
+                for code in rewriter.codes(node)
+            ):
                 rewriter.render.deleted_ranges.append((code.begin, lines_end(source.lines, code)))
         parent = place.siblings[0].parent if place.siblings else None
         change_lines(rewriter, hunk.before.nodes, hunk.after.nodes, place.siblings, parent)
@@ -68,8 +73,15 @@ def _remove_between(edits: Edits) -> None:
     """Remove the comments between neighbours that move together: they go along."""
     for above, below in edits.render.together:
         start, end = lines_end(edits.lines, above), edits.lines.start(below.begin)
-        moved = all(any(edit.start <= code.begin < edit.end for edit in edits.made) for code in (above, below))
-        if start < end and moved and not any(edit.start <= start and end <= edit.end for edit in edits.made):
+        moved = all(
+            any(edit.start <= code.begin < edit.end for edit in edits.made)
+            for code in (above, below)
+        )
+        if (
+            start < end
+            and moved
+            and not any(edit.start <= start and end <= edit.end for edit in edits.made)
+        ):
             edits.add(start, end, "", Removed(start, end, None))
 
 
@@ -82,9 +94,15 @@ def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
     around = [node for top in siblings[:1] for node in top.ancestors()]
     changes = sorted(edits.made)
     starts = [edit.start for edit in changes]
-    for string in [node for node in (*around, *(part for top in siblings for part in top.walk())) if node.kind == "FString"]:
+    for string in [
+        node
+        for node in (*around, *(part for top in siblings for part in top.walk()))
+        if node.kind == "FString"
+    ]:
         for edit in changes[bisect_right(starts, string.start) : bisect_left(starts, string.end)]:
-            if edit.end < string.end and breaks_f_string(edits.text[string.start : string.end], edit.text):
+            if edit.end < string.end and breaks_f_string(
+                edits.text[string.start : string.end], edit.text
+            ):
                 where = Message("line {number}", number=edits.lines.number(edit.start))
                 raise Conflict(
                     Message(
@@ -115,7 +133,11 @@ class _Rewriter(Edits):
                 return
             if _has_part(after, before) or _has_part(before, after):
                 raise ReplaceWhole  # the one that is part of the other keeps its bytes there
-            if before.kind in _OPERATIONS and binding(before) != binding(after) and self._regroups(before, after):
+            if (
+                before.kind in _OPERATIONS
+                and binding(before) != binding(after)
+                and self._regroups(before, after)
+            ):
                 raise ReplaceWhole
             self._fields(before, after)
         except ReplaceWhole:
@@ -133,7 +155,9 @@ class _Rewriter(Edits):
         if any(not same(before.node(key), after.node(key)) for key in keys):
             return True  # in its place it would get those that the old operator needs
         tight = [(code, binding(after), needed(code))]
-        tight += [(code.node(key), binding(code.node(key)), needed(after.node(key))) for key in keys]
+        tight += [
+            (code.node(key), binding(code.node(key)), needed(after.node(key))) for key in keys
+        ]
         return any(binds < needs and not node.parenthesised for node, binds, needs in tight)
 
     def _fields(self, before: Node, after: Node) -> None:
@@ -152,13 +176,18 @@ class _Rewriter(Edits):
             elif isinstance(old, list) and isinstance(new, list) and key in _SEPARATED:
                 change_elements(self, old, new, code, key)
             elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-                if any(old_part.kind == "FText" and not same(old_part, new_part) for old_part, new_part in zip(old, new)):
+                if any(
+                    old_part.kind == "FText" and not same(old_part, new_part)
+                    for old_part, new_part in zip(old, new)
+                ):
                     raise ReplaceWhole  # written in the hunk's quotes, not in those of the file
                 for old_part, new_part in zip(old, new):
                     self.change(old_part, new_part)
             elif not self._optional_part(code, key, new if isinstance(new, Node) else None):
                 raise ReplaceWhole
-        if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not related(before, after):
+        if before.kind in ("Attribute", "Call", "Subscript", "BinaryOperation") and not related(
+            before, after
+        ):
             raise ReplaceWhole
 
     def _block(self, before: Node, after: Node, code: Node) -> None:
@@ -168,7 +197,11 @@ class _Rewriter(Edits):
         """Add or remove a default, an annotation or a return annotation, leaving the rest of the node alone."""
         old = code.fields.get(key)
         if key == "default" and code.kind == "Param":
-            start = max(part.outer_end for part in (code.fields["name"], code.fields["annotation"]) if isinstance(part, Node))
+            start = max(
+                part.outer_end
+                for part in (code.fields["name"], code.fields["annotation"])
+                if isinstance(part, Node)
+            )
             prefix = " = " if code.fields["annotation"] else "="
         elif key == "annotation" and code.kind in ("Param", "Assign"):
             targets = code.items("targets")
@@ -176,12 +209,18 @@ class _Rewriter(Edits):
             prefix = ": "
         elif key == "returns":
             params = code.node("params").items("params")
-            begin = params[-1].outer_end if params else find_outside(self.text, code.node("name").end, "(")
+            begin = (
+                params[-1].outer_end
+                if params
+                else find_outside(self.text, code.node("name").end, "(")
+            )
             start, prefix = find_outside(self.text, begin, ")") + 1, " -> "
         else:
             return False
         end = old.outer_end if isinstance(old, Node) else start
-        written = self.render.expression(new, self.lines.indent(code.start)) if new is not None else ""
+        written = (
+            self.render.expression(new, self.lines.indent(code.start)) if new is not None else ""
+        )
         self.add(start, end, prefix + written if new is not None else "")
         return True
 
@@ -191,7 +230,9 @@ class _Rewriter(Edits):
             self._replace_header(before, after, code)
             return
         self.deleted.append(before)
-        if any(node.kind == "Slice" for node in (after, *after.items("elements"))):  # cannot stand in parentheses
+        if any(
+            node.kind == "Slice" for node in (after, *after.items("elements"))
+        ):  # cannot stand in parentheses
             written = self.render.expression(after, self.lines.indent(code.start))
             self.add(code.outer_start, code.outer_end, written)
             return

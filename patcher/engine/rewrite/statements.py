@@ -16,7 +16,13 @@ from patcher.message import Message
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
 
-def change_lines(edits: Edits, before: List[Node], after: List[Node], siblings: List[Node], parent: Optional[Node]) -> None:
+def change_lines(
+    edits: Edits,
+    before: List[Node],
+    after: List[Node],
+    siblings: List[Node],
+    parent: Optional[Node],
+) -> None:
     """Align two lists of nodes that have lines of their own, and edit those lines.
 
     Args:
@@ -33,7 +39,9 @@ def change_lines(edits: Edits, before: List[Node], after: List[Node], siblings: 
     inserts = any(gap.inserted for gap in gaps)
     above = {id(gap.below[1]): gap for gap in gaps if gap.below is not None and not gap.deleted}
     for old, new in pairs:
-        if id(new) in above:  # in the order of the text: before a decorator that is inserted at the same place
+        if (
+            id(new) in above
+        ):  # in the order of the text: before a decorator that is inserted at the same place
             _insert(edits, above[id(new)], siblings, parent)
         if old.role != "run":
             _comments(edits, old, new)
@@ -51,22 +59,38 @@ def change_lines(edits: Edits, before: List[Node], after: List[Node], siblings: 
 def _rows(edits: Edits, gap: Gap) -> List[int]:
     """The rows of the after side that a gap inserts: those of its nodes, and the `+` comments and blank lines around them."""
     side = edits.hunk.after
-    top, bottom = side.lines.number(gap.inserted[0].begin) - 1, side.lines.number(gap.inserted[-1].end - 1) - 1
+    top, bottom = (
+        side.lines.number(gap.inserted[0].begin) - 1,
+        side.lines.number(gap.inserted[-1].end - 1) - 1,
+    )
     inside = [
         row
         for row in range(top, bottom + 1)
         if side.numbers[row] not in side.context
-        or any(side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1) for n in gap.inserted)
+        or any(
+            side.lines.number(n.begin) - 1 <= row < side.lines.number(n.end - 1)
+            for n in gap.inserted
+        )
         or any(side.lines.number(n.end - 1) - 1 == row for n in gap.inserted)
     ]
-    begins, ends = _is_first(side, gap.inserted, gap.inserted[0]), _is_first(side, gap.inserted, gap.inserted[-1])
-    return [*(_loose(edits, top, -1) if begins else []), *inside, *(_loose(edits, bottom, 1) if ends else [])]
+    begins, ends = (
+        _is_first(side, gap.inserted, gap.inserted[0]),
+        _is_first(side, gap.inserted, gap.inserted[-1]),
+    )
+    return [
+        *(_loose(edits, top, -1) if begins else []),
+        *inside,
+        *(_loose(edits, bottom, 1) if ends else []),
+    ]
 
 
 def _is_first(side: Side, nodes: Sequence[Node], node: Node) -> bool:
     """Whether the line on which a statement begins begins with one of `nodes`: comments around it are theirs."""
     row = side.lines.start(node.begin)
-    return any(side.lines.start(sibling.begin) == row and not side.text[row : sibling.begin].strip() for sibling in nodes)
+    return any(
+        side.lines.start(sibling.begin) == row and not side.text[row : sibling.begin].strip()
+        for sibling in nodes
+    )
 
 
 def _loose(edits: Edits, row: int, step: int) -> List[int]:
@@ -105,7 +129,9 @@ def _comments(edits: Edits, old: Node, new: Node) -> None:
         after = edits.lines.end(code.end - 1)
         edits.add(after, after, edits.render.lines(below, [], edits.lines.indent(code.begin)))
     compound = new.has_body
-    if not compound and any(token.kind == "comment" for token in tokens(side.text[new.start : new.end])):
+    if not compound and any(
+        token.kind == "comment" for token in tokens(side.text[new.start : new.end])
+    ):
         raise Conflict(
             Message(
                 "line {number} is changed, and a comment inside the new code has no place there",
@@ -119,14 +145,19 @@ def _trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> None:
     stop, at = code_end(new, side.text), code_end(code, edits.text)
     written = side.text[stop + 4 * (stop + 1 in side.bodies) : side.lines.end(stop)].strip()
     changed = side.numbers[side.lines.number(stop) - 1] not in side.context
-    comment = written if changed and written.startswith("#") else edits.render.comments.instead(old, new)
+    comment = (
+        written if changed and written.startswith("#") else edits.render.comments.instead(old, new)
+    )
     if comment is not None:
         end = at + len(edits.text[at : edits.lines.end(at)].rstrip())
         if edits.text[at:end].lstrip()[:1] in ("", "#"):
             edits.add(at, end, comment and "  " + comment)
         elif comment:
             raise Conflict(
-                Message("line {number} has more than one statement: no place for the comment", number=edits.lines.number(at))
+                Message(
+                    "line {number} has more than one statement: no place for the comment",
+                    number=edits.lines.number(at),
+                )
             )
 
 
@@ -137,7 +168,11 @@ def _swap(edits: Edits, gap: Gap) -> None:
         raise Conflict(Message("the run that is replaced is empty here"))
     old, new = gap.deleted[0], gap.inserted[0]
     kinds = {deleted[0].kind, new.kind}
-    simple = len(deleted) == len(gap.inserted) == 1 and not kinds & (COMPOUND | CLAUSES) and old.role != "run"
+    simple = (
+        len(deleted) == len(gap.inserted) == 1
+        and not kinds & (COMPOUND | CLAUSES)
+        and old.role != "run"
+    )
     in_place = simple and not new.role and edits.render.counterpart(new) is None
     if in_place and edits.shares_line(deleted[0], deleted[0].parent):
         _comments(edits, old, new)
@@ -146,7 +181,9 @@ def _swap(edits: Edits, gap: Gap) -> None:
     for code in deleted:
         edits.check_own_lines(code, None)
     edits.deleted += gap.deleted
-    written = edits.render.lines(_rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin))
+    written = edits.render.lines(
+        _rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin)
+    )
     regions: List[Tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
     for node in gap.deleted:
         codes = edits.codes(node)
@@ -154,7 +191,9 @@ def _swap(edits: Edits, gap: Gap) -> None:
         if kept and regions and regions[-1][2]:
             regions[-1] = (regions[-1][0], codes[-1], True)
         else:
-            regions += [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
+            regions += (
+                [(codes[0], codes[-1], True)] if kept else [(code, code, False) for code in codes]
+            )
     start = edits.lines.start(deleted[0].begin)
     end = deleted[0].end if simple else lines_end(edits.lines, regions[0][1])
     if simple or (end == len(edits.text) and not edits.text.endswith(("\n", "\r"))):
@@ -169,7 +208,12 @@ def _swap(edits: Edits, gap: Gap) -> None:
             edits.render.changed.add(gap.deleted[0])
     edits.add(start, end, written)
     for head, tail, _ in regions[1:]:
-        edits.add(edits.lines.start(head.begin), lines_end(edits.lines, tail), "", Removed(head.begin, tail.end, None))
+        edits.add(
+            edits.lines.start(head.begin),
+            lines_end(edits.lines, tail),
+            "",
+            Removed(head.begin, tail.end, None),
+        )
 
 
 def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
@@ -177,7 +221,9 @@ def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
     codes = [code for node in gap.deleted for code in edits.codes(node)]
     for code in codes:
         edits.check_own_lines(code, None)
-        block = _size(edits, code.parent) if parent is not None and code.parent is not None else None
+        block = (
+            _size(edits, code.parent) if parent is not None and code.parent is not None else None
+        )
         end = lines_end(edits.lines, code)
         stop = len(edits.text[:end].rstrip("\r\n")) if code.is_compound else code.end
         blank = edits.lines.newline * _blank_rows(edits, gap) if code is codes[-1] else ""
@@ -188,10 +234,18 @@ def _blank_rows(edits: Edits, gap: Gap) -> int:
     """How many blank `+` lines are where statements go (rule 19)."""
     side = edits.hunk.after
     if gap.above is not None:
-        rows = _loose(edits, side.lines.number(max(gap.above[1].begin, gap.above[1].end - 1)) - 1, 1)
+        rows = _loose(
+            edits, side.lines.number(max(gap.above[1].begin, gap.above[1].end - 1)) - 1, 1
+        )
     else:
-        rows = _loose(edits, len(side.numbers) if gap.below is None else side.lines.number(gap.below[1].begin) - 1, -1)
-    written = {number for tag, _, number in edits.hunk.text.lines if tag == "+"}  # a side without a line has that of its hunk
+        rows = _loose(
+            edits,
+            len(side.numbers) if gap.below is None else side.lines.number(gap.below[1].begin) - 1,
+            -1,
+        )
+    written = {
+        number for tag, _, number in edits.hunk.text.lines if tag == "+"
+    }  # a side without a line has that of its hunk
     return sum(side.numbers[row] in written for row in rows)
 
 
@@ -199,7 +253,9 @@ def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
     """The start offset and the number of statements of a block; None for a list that may be empty (rule 15)."""
     if block.kind != "Block":
         return None
-    if block.parent is None:  # a definition that is the scope: the block that holds it was not parsed
+    if (
+        block.parent is None
+    ):  # a definition that is the scope: the block that holds it was not parsed
         return edits.source.block(edits.lines.start(block.start))
     body = block.statements()
     return edits.lines.start(body[0].begin), len(body)
@@ -211,10 +267,16 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
     above, below = gap.above, gap.below
     unwritten = siblings if gap.inserted[0].is_clause and above is None and below is None else []
     rank = _LAST_CLAUSES.get(gap.inserted[0].kind, 0)
-    following = next((clause for clause in unwritten if _LAST_CLAUSES.get(clause.kind, 0) >= rank), None)
+    following = next(
+        (clause for clause in unwritten if _LAST_CLAUSES.get(clause.kind, 0) >= rank), None
+    )
     parted = above is not None and side.blank_between(above[1], gap.inserted[0])
     is_doc = gap.inserted[0].field() == "doc"
-    if above is not None and above[1].role != "run" and not (parted and below is not None and below[1].role != "run"):
+    if (
+        above is not None
+        and above[1].role != "run"
+        and not (parted and below is not None and below[1].role != "run")
+    ):
         _insert_after(edits, gap, edits.codes(above[0])[-1], parent)
     elif below is not None and below[1].role != "run" and (not is_doc or below[0].field() == "doc"):
         _insert_before(edits, gap, edits.codes(below[0])[0], parent)
@@ -240,11 +302,21 @@ def _block_end(edits: Edits, statement: Node, block: Optional[Node]) -> int:
     owner = block.parent if block is not None and block.kind == "Block" else None
     if owner is not None:
         return body_end(edits.lines, end, edits.lines.indent(owner.begin))
-    return edits.lines.end(len(edits.text.rstrip()) - 1) if edits.hunk.text.scope == "<module>" else end
+    return (
+        edits.lines.end(len(edits.text.rstrip()) - 1)
+        if edits.hunk.text.scope == "<module>"
+        else end
+    )
 
 
 def _insert_after(
-    edits: Edits, gap: Gap, code: Node, parent: Optional[Node], *, at: Optional[int] = None, indent: Optional[str] = None
+    edits: Edits,
+    gap: Gap,
+    code: Node,
+    parent: Optional[Node],
+    *,
+    at: Optional[int] = None,
+    indent: Optional[str] = None,
 ) -> None:
     edits.check_own_lines(code, parent)
     at = _below_comments(edits, gap, lines_end(edits.lines, code)) if at is None else at
@@ -263,7 +335,11 @@ def _named_comments(edits: Edits, gap: Gap) -> List[str]:
     """The comments on context lines directly above an insertion: where the file has one there, it goes below (rule 18)."""
     side, row = edits.hunk.after, _rows(edits, gap)[0] - 1
     found: List[str] = []
-    while row >= 0 and side.numbers[row] in side.context and side.lines.row(row).lstrip()[:1] in ("", "#"):
+    while (
+        row >= 0
+        and side.numbers[row] in side.context
+        and side.lines.row(row).lstrip()[:1] in ("", "#")
+    ):
         found.append(side.lines.row(row).strip())
         row -= 1
     return list(filter(None, found))
@@ -287,7 +363,11 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -
     while at and gap.inserted[0].kind != "Decorator":  # above the comments directly over it
         above = edits.lines.start(at - 1)
         line = edits.text[above:at]
-        if not (line.startswith(indent + "#")) or line.startswith("#!") or (above == 0 and "coding" in line):
+        if (
+            not (line.startswith(indent + "#"))
+            or line.startswith("#!")
+            or (above == 0 and "coding" in line)
+        ):
             break
         if line.strip() in named:
             break
@@ -298,12 +378,23 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -
 def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
     """Insert after the docstring, in a module also after the `from __future__` imports; a docstring only if there is none."""
     doc = parent.fields.get("doc") if parent is not None else None
-    top = [node for index, node in enumerate(siblings) if _is_future(node) or (index == 0 and node.is_text())]
+    top = [
+        node
+        for index, node in enumerate(siblings)
+        if _is_future(node) or (index == 0 and node.is_text())
+    ]
     if gap.inserted[0].is_text():
-        docstring = doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
+        docstring = (
+            doc if isinstance(doc, Node) else next((node for node in top if node.is_text()), None)
+        )
         if docstring is not None:
             line = edits.lines.number(docstring.start)
-            raise Conflict(Message("there is a docstring already, in line {line}: write it on a `-` line", line=line))
+            raise Conflict(
+                Message(
+                    "there is a docstring already, in line {line}: write it on a `-` line",
+                    line=line,
+                )
+            )
         top = []
     if isinstance(doc, Node):
         _insert_after(edits, gap, doc, parent)
@@ -321,4 +412,6 @@ def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional
 
 def _is_future(node: Node) -> bool:
     module = node.fields.get("module")
-    return node.name == "future" or (isinstance(module, Node) and module.fields.get("value") == "__future__")
+    return node.name == "future" or (
+        isinstance(module, Node) and module.fields.get("value") == "__future__"
+    )

@@ -19,7 +19,9 @@ from patcher.text.terminal import marked
 MOST_LINES = 5000
 """Lines of a hunk: it is matched and tried as a whole, which takes a millisecond and more for each of them."""
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
-_OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")  # `or` is a keyword, so no scope has this name
+_OR = re.compile(
+    r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@"
+)  # `or` is a keyword, so no scope has this name
 _UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
 _ALMOST = r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*"  # `--- PATH` as something else made it
 _FILE = ("--- ", "+++ ")
@@ -29,7 +31,9 @@ _NOTHING = "scope"  # after `inside=`: no statement is around the place
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
 
 
-def reject(origin: str, line: int, message: str, source: str = "", start: int = 0, end: int = 0) -> NoReturn:
+def reject(
+    origin: str, line: int, message: str, source: str = "", start: int = 0, end: int = 0
+) -> NoReturn:
     """Raise a `PatchError` about a line of a `.spatch`.
 
     Args:
@@ -50,10 +54,19 @@ class _Lines(NamedTuple):
     origin: str
     rows: List[str]
 
-    def refuse(self, index: int, message: str, start: int = 0, end: Optional[int] = None) -> NoReturn:
+    def refuse(
+        self, index: int, message: str, start: int = 0, end: Optional[int] = None
+    ) -> NoReturn:
         """Raise a `PatchError` about a line (0-based), which is shown with the columns `[start, end)` marked (all of them)."""
         line = self.rows[index]
-        reject(self.origin, index + 1, message, line.replace("\r", " "), start, len(line) if end is None else end)
+        reject(
+            self.origin,
+            index + 1,
+            message,
+            line.replace("\r", " "),
+            start,
+            len(line) if end is None else end,
+        )
 
 
 def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
@@ -73,17 +86,29 @@ def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     lines = _Lines(origin, rows)
     for index, line in enumerate(rows):
         if _UNIFIED.match(line) and (line[0] != "+" or rows[index - 1].startswith("--- ")):
-            hint = Message("a patchset is made of it with: sitepatch import {origin} --name NAME", origin=shlex.quote(origin))
-            lines.refuse(index, Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=hint))
+            hint = Message(
+                "a patchset is made of it with: sitepatch import {origin} --name NAME",
+                origin=shlex.quote(origin),
+            )
+            lines.refuse(
+                index, Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=hint)
+            )
     number = next((index for index, line in enumerate(rows) if line.startswith(_FILE)), len(rows))
     prose = "\n".join(rows[:number]).strip()
     if number == len(rows):
         for index, line in enumerate(rows):
             almost = re.fullmatch(_ALMOST, line)
             if almost:
-                message = Message("expected `--- PATH` at the beginning of a line{advice}", advice=_instead(almost.group(1)))
+                message = Message(
+                    "expected `--- PATH` at the beginning of a line{advice}",
+                    advice=_instead(almost.group(1)),
+                )
                 lines.refuse(index, message, 0, len(almost.group(1)))
-        reject(origin, max(1, len(rows) - 1), Message("found no `--- PATH` line; expected one for each file to change"))
+        reject(
+            origin,
+            max(1, len(rows) - 1),
+            Message("found no `--- PATH` line; expected one for each file to change"),
+        )
     for index, line in enumerate(rows[:number]):
         if line.startswith("@@"):
             lines.refuse(index, Message("a hunk before the first `--- PATH` line"))
@@ -104,12 +129,21 @@ def _added(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
         if line[:1] == "+":
             body.append(("+", line[1:], number + 1))
         elif line.strip():
-            lines.refuse(number, Message("every line of a file that is added begins with `+`"), 0, 1)
+            lines.refuse(
+                number, Message("every line of a file that is added begins with `+`"), 0, 1
+            )
     else:
         number = len(lines.rows)
     if not body:
-        lines.refuse(start - 1, Message("no line for this file; expected its text below it, `+` before each line"), 0, 3)
-    return FilePatch((path,), start, (HunkText(lines.origin, start, ADDED, 1, False, tuple(body)),)), number
+        lines.refuse(
+            start - 1,
+            Message("no line for this file; expected its text below it, `+` before each line"),
+            0,
+            3,
+        )
+    return FilePatch(
+        (path,), start, (HunkText(lines.origin, start, ADDED, 1, False, tuple(body)),)
+    ), number
 
 
 def _file(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
@@ -135,13 +169,18 @@ def _file(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
         else:
             number += 1
     if not hunks:
-        lines.refuse(start - 1, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), 0, 3)
+        lines.refuse(
+            start - 1, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), 0, 3
+        )
     syntax = all(path.endswith(SOURCE) for path in paths)
     for form in (form for hunk in hunks for form in hunk.forms if (form.scope == TEXT) is syntax):
-        message = Message("Python source is matched by syntax: expected a qualified name or `<module>`")
+        message = Message(
+            "Python source is matched by syntax: expected a qualified name or `<module>`"
+        )
         if not syntax:
             message = Message(
-                "only Python source (.py) is matched by syntax: write `@@ {scope} @@` for lines of another file", scope=TEXT
+                "only Python source (.py) is matched by syntax: write `@@ {scope} @@` for lines of another file",
+                scope=TEXT,
             )
         lines.refuse(form.line - 1, message)
     return FilePatch(tuple(paths), start, tuple(hunks)), number
@@ -169,7 +208,9 @@ def _path(lines: _Lines, index: int) -> str:
     elif path.startswith("/"):
         problem = Message("expected a path relative to the site directory, found an absolute one")
     elif ".." in parts or "." in parts or "" in parts:
-        problem = Message("the path must not leave the site directory (`..`) nor have empty or `.` parts")
+        problem = Message(
+            "the path must not leave the site directory (`..`) nor have empty or `.` parts"
+        )
     elif len(parts) == 1 and ("." in path[:-3] or not path.endswith(SOURCE)):
         problem = Message("expected a path inside a package")
     if problem:
@@ -187,14 +228,20 @@ def _hunk(lines: _Lines, number: int, above: Optional[HunkText]) -> Tuple[HunkTe
     scope, alternative = match.group("scope"), _OR.match(header)
     if alternative:
         if above is None:
-            lines.refuse(at, Message("`@@ or @@` is another form of the hunk above it, and there is none"))
+            lines.refuse(
+                at, Message("`@@ or @@` is another form of the hunk above it, and there is none")
+            )
         scope = alternative.group("scope") or above.scope
-    if scope not in ("<module>", TEXT) and not all(_SCOPE_PART.fullmatch(part) for part in scope.split(".")):
+    if scope not in ("<module>", TEXT) and not all(
+        _SCOPE_PART.fullmatch(part) for part in scope.split(".")
+    ):
         message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
         lines.refuse(at, message, match.start("scope"), match.end("scope"))
     count, inside, words = _flags(match, lines, at)
     if alternative and "when-present" in words:
-        message = Message("`when-present` is for all forms of a hunk: write it on the first `@@` line")
+        message = Message(
+            "`when-present` is for all forms of a hunk: write it on the first `@@` line"
+        )
         lines.refuse(at, message, match.start("flags"))
     when_present = "when-present" in words or bool(alternative and above and above.when_present)
     body: List[Tuple[str, str, int]] = []
@@ -202,7 +249,9 @@ def _hunk(lines: _Lines, number: int, above: Optional[HunkText]) -> Tuple[HunkTe
     while number < len(rows) and not rows[number].startswith(("@@", *_FILE)):
         line = rows[number]
         if line and line[0] not in " -+":
-            message = Message("a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0]))
+            message = Message(
+                "a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0])
+            )
             lines.refuse(number, message, 0, 1)
         if "\r" in line:
             message = Message(
@@ -215,17 +264,23 @@ def _hunk(lines: _Lines, number: int, above: Optional[HunkText]) -> Tuple[HunkTe
         body.pop()
     if len(body) > MOST_LINES:
         message = Message(
-            "found a hunk of {number:,} lines, expected at most {limit:,}: write several", number=len(body), limit=MOST_LINES
+            "found a hunk of {number:,} lines, expected at most {limit:,}: write several",
+            number=len(body),
+            limit=MOST_LINES,
         )
         lines.refuse(at, message)
-    hunk = HunkText(lines.origin, at + 1, scope, count, when_present, tuple(body), "in-string" in words, inside)
+    hunk = HunkText(
+        lines.origin, at + 1, scope, count, when_present, tuple(body), "in-string" in words, inside
+    )
     _check_body(hunk, lines)
     if scope == TEXT:
         _check_text(hunk, lines)
     return hunk, number
 
 
-def _flags(match: re.Match[str], lines: _Lines, index: int) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
+def _flags(
+    match: re.Match[str], lines: _Lines, index: int
+) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
     count: Optional[int] = None
     inside: Optional[Tuple[str, ...]] = None
     words: Set[str] = set()
@@ -241,10 +296,19 @@ def _flags(match: re.Match[str], lines: _Lines, index: int) -> Tuple[int, Option
             words.add(flag.group())
         else:
             mistake = Message(
-                "a flag given twice" if value or around is not None or flag.group() in _WORDS else "an unknown flag"
+                "a flag given twice"
+                if value or around is not None or flag.group() in _WORDS
+                else "an unknown flag"
             )
-            expected = Message("`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)")
-            lines.refuse(index, Message("{what}; expected {expected}", what=mistake, expected=expected), start, end)
+            expected = Message(
+                "`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)"
+            )
+            lines.refuse(
+                index,
+                Message("{what}; expected {expected}", what=mistake, expected=expected),
+                start,
+                end,
+            )
     if inside is not None and "in-string" in words:
         lines.refuse(index, Message("`inside` is for code, not for a part of a string"))
     return (1 if count is None else count), inside, words
@@ -267,18 +331,28 @@ def _check_body(hunk: HunkText, lines: _Lines) -> None:
     if not tags & {"-", "+"}:
         lines.refuse(hunk.line - 1, Message("the hunk changes nothing: no `-` and no `+` line"))
     if not tags & {"-", " "}:
-        lines.refuse(hunk.line - 1, Message("the before side is empty: write the code beside which the `+` lines go"))
+        lines.refuse(
+            hunk.line - 1,
+            Message("the before side is empty: write the code beside which the `+` lines go"),
+        )
 
 
 def _check_text(hunk: HunkText, lines: _Lines) -> None:
     """Refuse what lines of text cannot have: flags of syntax, and a run of lines that is inserted or has no line beside it."""
     if hunk.expected != 1 or hunk.in_string or hunk.inside is not None:
-        lines.refuse(hunk.line - 1, Message("lines of text stand in one place, and the only flag is `when-present`"))
+        lines.refuse(
+            hunk.line - 1,
+            Message("lines of text stand in one place, and the only flag is `when-present`"),
+        )
     for tag, line, number in hunk.lines:
         if tag == "+" and line.strip() == "...":
-            reject(hunk.origin, number, Message("`...` is a run of lines, which cannot be inserted"))
+            reject(
+                hunk.origin, number, Message("`...` is a run of lines, which cannot be inserted")
+            )
     for tag in "-+":
         side = [(line.strip(), number) for kind, line, number in hunk.lines if kind in (" ", tag)]
         for line, number in side[:1] + side[-1:]:
             if line == "...":
-                reject(hunk.origin, number, Message("`...` stands between two lines, of both sides"))
+                reject(
+                    hunk.origin, number, Message("`...` stands between two lines, of both sides")
+                )

@@ -27,7 +27,9 @@ _RUNS = {  # a run as Python, by the kind of its node
     "Param": rf"{_RUN_NAME}{_NAME}?|{_RUN_DOUBLE_STAR}{_NAME}?=0",
     "Alias": rf"{_RUN_NAME}{_NAME}?",
 }
-_NAMED = frozenset(["Name", "Param", "Alias", "Expr", "MatchAs"])  # what `$NAME` and `$name` are as Python
+_NAMED = frozenset(
+    ["Name", "Param", "Alias", "Expr", "MatchAs"]
+)  # what `$NAME` and `$name` are as Python
 _PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_RUNS = 200  # in one statement; the time grows with their number times its length
 _WORDS = """
@@ -70,14 +72,20 @@ def to_python(code: str, *, before: bool) -> str:
     for outer in tokens(code):
         for letter in (MARK, _RUN_DOUBLE_STAR):
             if letter in outer.text:
-                raise NotationError(Message("the letter {letter!r} is reserved", letter=letter), outer.start, outer.end)
+                raise NotationError(
+                    Message("the letter {letter!r} is reserved", letter=letter),
+                    outer.start,
+                    outer.end,
+                )
         for token in (outer, *expressions(outer)):
             if token.kind == "hole":
                 _check_hole(token)
                 out[token.start] = MARK
             elif token.kind == "string" and before:
                 _check_string(token, names)
-    inside = [[part for part in expressions(token) if part.kind not in LAYOUT] for token in tokens(code)]
+    inside = [
+        [part for part in expressions(token) if part.kind not in LAYOUT] for token in tokens(code)
+    ]
     for line in [*_token_lines(code), *inside]:
         runs = [token for token in line if token.kind == "run"]
         if runs[_MOST_RUNS:]:
@@ -112,7 +120,9 @@ def read_placeholders(nodes: Sequence[Node], source: str) -> None:
             node.role = "meta" if node.name.upper() == node.name else "option"
         elif node.kind == "Name" and code.startswith(_RUN_NAME):
             raise NotationError(
-                Message("no run can stand here: a `...` is a whole element or a statement"), node.start, node.end
+                Message("no run can stand here: a `...` is a whole element or a statement"),
+                node.start,
+                node.end,
             )
 
 
@@ -120,7 +130,11 @@ def _is_element(node: Node) -> bool:
     """Whether a `...` is an element of a list, and so a run; in a subscript it is the literal."""
     around = node.parent
     subscript = around is not None and around.field() == "slice" and not around.parenthesised
-    return node.kind in ("Ellipsis", "Name", "WithItem") and node.field() in ("elements", "items") and not subscript
+    return (
+        node.kind in ("Ellipsis", "Name", "WithItem")
+        and node.field() in ("elements", "items")
+        and not subscript
+    )
 
 
 def _check_string(token: Token, names: Collection[str]) -> None:
@@ -179,10 +193,18 @@ def _run_text(line: List[Token], index: int) -> str:
         return plain
     earlier = _elements(line[opened + 1 : index])
     if context == "call":
-        return "**" + _RUN_DOUBLE_STAR + name if any(part[:1] == ["**"] for part in earlier) else "*" + _RUN_STAR + name
+        return (
+            "**" + _RUN_DOUBLE_STAR + name
+            if any(part[:1] == ["**"] for part in earlier)
+            else "*" + _RUN_STAR + name
+        )
     if context == "params":
         starred = any(part[:1] == ["*"] for part in earlier)
-        return f"{_RUN_DOUBLE_STAR}{name}=0" if any("=" in part for part in earlier) and not starred else _RUN_NAME + name
+        return (
+            f"{_RUN_DOUBLE_STAR}{name}=0"
+            if any("=" in part for part in earlier) and not starred
+            else _RUN_NAME + name
+        )
     if context == "import":
         return _RUN_NAME + name
     if context == "brace":
@@ -191,7 +213,11 @@ def _run_text(line: List[Token], index: int) -> str:
         if not entries:
             message = Message("`{{...}}` may be a dict or a set: write one entry of it as well")
             raise NotationError(message, line[index].start, line[index].end)
-        return f"**{_RUN_DOUBLE_STAR}{name}" if any(":" in part or part[0] == "**" for part in entries) else plain
+        return (
+            f"**{_RUN_DOUBLE_STAR}{name}"
+            if any(":" in part or part[0] == "**" for part in entries)
+            else plain
+        )
     return plain
 
 
@@ -209,7 +235,9 @@ def _opened(line: List[Token], index: int) -> int:
 def _context(line: List[Token], opened: int) -> str:
     """The kind of list in the bracket at `opened`: call, params, import, brace or plain (where `...` is valid Python)."""
     words = [token.text for token in line[:2]]
-    imports = "import" in words[:1] or (words[:1] == ["from"] and any(token.text == "import" for token in line))
+    imports = "import" in words[:1] or (
+        words[:1] == ["from"] and any(token.text == "import" for token in line)
+    )
     if opened < 0:
         return "import" if imports else "plain"
     if line[opened].text == "lambda":
@@ -224,7 +252,9 @@ def _context(line: List[Token], opened: int) -> str:
         return "params"
     previous = line[opened - 1] if opened else None
     named = previous is not None and previous.kind == "name" and previous.text not in _KEYWORDS
-    operand = previous is not None and (previous.kind in ("hole", "string") or previous.text in (")", "]"))
+    operand = previous is not None and (
+        previous.kind in ("hole", "string") or previous.text in (")", "]")
+    )
     return "call" if named or operand else "plain"
 
 

@@ -16,7 +16,9 @@ from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 from patcher.text.confusable import typeset
 
-_CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")  # `case = 1` is a statement
+_CLAUSE = re.compile(
+    r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))"
+)  # `case = 1` is a statement
 _ANY_CASE = " case _: ..."  # below a `match` that has no case, so that it parses
 
 
@@ -32,7 +34,9 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     context = frozenset(number for _, number, is_context in lines if is_context)
     numbers = [number for _, number, _ in lines] or [hunk.line]
     side_name = "before" if tag == "-" else "after"
-    whole = Side(raw, raw, [], tuple(numbers), context, lex.Lines(raw), frozenset(), "", frozenset())
+    whole = Side(
+        raw, raw, [], tuple(numbers), context, lex.Lines(raw), frozenset(), "", frozenset()
+    )
     _check_tokens(hunk, whole, logical)
     _check_indentation(hunk, whole, side_name, logical)
     clause = _CLAUSE.match(raw, logical[0].start) if logical else None
@@ -40,7 +44,17 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     code = _dedent(raw, logical[0].indent if logical else "", case)
     code, lone = _with_clauses(code, numbers, context if tag == "+" else frozenset(numbers))
     code, bodies = _with_bodies(code)
-    side = Side(code, code, [], tuple(numbers), context, lex.Lines(code), frozenset(lex.lines_in_strings(code)), case, bodies)
+    side = Side(
+        code,
+        code,
+        [],
+        tuple(numbers),
+        context,
+        lex.Lines(code),
+        frozenset(lex.lines_in_strings(code)),
+        case,
+        bodies,
+    )
     if not logical:
         return side
     try:
@@ -49,10 +63,20 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
             if name == name.lower() and name != "_" and name not in options:
                 declared = ", ".join(f"${option}" for option in sorted(options)) or Message("none")
                 raise notation.NotationError(
-                    Message("the option `${name}` is not declared; declared: {known}", name=name, known=declared), start, end
+                    Message(
+                        "the option `${name}` is not declared; declared: {known}",
+                        name=name,
+                        known=declared,
+                    ),
+                    start,
+                    end,
                 )
         logical = lex.logical_lines(code)
-        nodes = _parse(python, clause.group() if clause else "", {line.first for line in logical if line.indent == case})
+        nodes = _parse(
+            python,
+            clause.group() if clause else "",
+            {line.first for line in logical if line.indent == case},
+        )
         notation.read_placeholders(nodes, python)
     except notation.NotationError as error:
         raise_marked(hunk, side, error.message, error.start, error.end)
@@ -63,7 +87,9 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         reject(
             hunk.origin,
             numbers[number - 1],
-            Message("the {what} side does not parse: {message}", what=side_name, message=error.message),
+            Message(
+                "the {what} side does not parse: {message}", what=side_name, message=error.message
+            ),
             line,
             min(error.column, len(line)),
             0,
@@ -76,9 +102,15 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
                 "a side that begins with a clause (`else`, `except`, …) has clauses alone: write another hunk for this"
             )
             raise_marked(hunk, side, message, statement.start, statement.end)
-    for node in [node for top in nodes for node in top.walk() if node.kind in ("Try", "Match")] if lone else ():
+    for node in (
+        [node for top in nodes for node in top.walk() if node.kind in ("Try", "Match")]
+        if lone
+        else ()
+    ):
         node.fields["clauses"] = [
-            clause for clause in node.items("clauses") if side.lines.number(clause.start) - 1 not in lone
+            clause
+            for clause in node.items("clauses")
+            if side.lines.number(clause.start) - 1 not in lone
         ]
     return side._replace(text=python, nodes=nodes, lines=lex.Lines(python))
 
@@ -107,8 +139,18 @@ def _check_tokens(hunk: HunkText, side: Side, logical: Sequence[lex.LogicalLine]
     for token in lex.tokens(side.text):
         index = bisect_right(starts, token.start) - 1
         if token.kind == "op" and not token.text.isascii():
-            raise_marked(hunk, side, Message("found {text}", text=typeset(token.text)), token.start, token.end)
-        if token.kind == "space" and token.text[0] == "\\" and (index < 0 or logical[index].end <= token.start):
+            raise_marked(
+                hunk,
+                side,
+                Message("found {text}", text=typeset(token.text)),
+                token.start,
+                token.end,
+            )
+        if (
+            token.kind == "space"
+            and token.text[0] == "\\"
+            and (index < 0 or logical[index].end <= token.start)
+        ):
             message = Message("this `\\` joins no code with the line below it: leave it out")
             raise_marked(hunk, side, message, token.start, token.start + 1)
 
@@ -124,13 +166,27 @@ def _check_brackets(hunk: HunkText, side: Side, side_name: str) -> None:
             opened.pop()
         elif token.text in lex.BRACKETS.values():
             message = Message("this `{bracket}` closes nothing", bracket=token.text)
-            raise_marked(hunk, side, Message(template, what=side_name, message=message), token.start, token.end)
+            raise_marked(
+                hunk,
+                side,
+                Message(template, what=side_name, message=message),
+                token.start,
+                token.end,
+            )
     if opened:
         message = Message("this `{bracket}` is never closed", bracket=opened[-1].text)
-        raise_marked(hunk, side, Message(template, what=side_name, message=message), opened[-1].start, opened[-1].end)
+        raise_marked(
+            hunk,
+            side,
+            Message(template, what=side_name, message=message),
+            opened[-1].start,
+            opened[-1].end,
+        )
 
 
-def _check_indentation(hunk: HunkText, side: Side, side_name: str, logical: Sequence[lex.LogicalLine]) -> None:
+def _check_indentation(
+    hunk: HunkText, side: Side, side_name: str, logical: Sequence[lex.LogicalLine]
+) -> None:
     """Refuse a line whose indentation fits no block: the parser's error would name another line, or none."""
     blocks: List[str] = []
     opens = True
@@ -142,11 +198,19 @@ def _check_indentation(hunk: HunkText, side: Side, side_name: str, logical: Sequ
         elif not deeper and line.indent not in blocks:
             problem = Message("is indented as no line above it is")
             if "\t" in line.indent + blocks[-1] and not blocks[-1].startswith(line.indent):
-                problem = Message("is not indented with the same tabs and blanks as the lines above it")
+                problem = Message(
+                    "is not indented with the same tabs and blanks as the lines above it"
+                )
             elif blocks[0].startswith(line.indent):
-                problem = Message("is indented less than the first one: write the header of that block above it")
+                problem = Message(
+                    "is indented less than the first one: write the header of that block above it"
+                )
         if problem:
-            message = Message("the {what} side does not parse: this line {problem}", what=side_name, problem=problem)
+            message = Message(
+                "the {what} side does not parse: this line {problem}",
+                what=side_name,
+                problem=problem,
+            )
             begin = side.lines.start(line.start)
             raise_marked(hunk, side, message, begin, begin + len(line.indent))
         blocks = [*blocks, line.indent] if deeper else blocks[: blocks.index(line.indent) + 1]
@@ -187,7 +251,11 @@ def _with_clauses(code: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[s
         end = index + 1
         while end < len(logical) and len(logical[end].indent) > len(line.indent):
             end += 1
-        alone = not any(peer.first in ("except", "finally") for peer in logical[end : end + 1] if peer.indent == line.indent)
+        alone = not any(
+            peer.first in ("except", "finally")
+            for peer in logical[end : end + 1]
+            if peer.indent == line.indent
+        )
         if alone and numbers[lines.number(line.start) - 1] in may:
             added.append((lines.number(logical[end - 1].end - 1), f"{line.indent}finally: ..."))
     rows: Set[int] = set()
@@ -227,4 +295,11 @@ def raise_marked(hunk: HunkText, side: Side, message: str, start: int, end: int)
     number = side.lines.number(start)
     begin = side.lines.start(start)
     line = side.written[begin : side.lines.end(start)].rstrip("\n").replace("\t", " ")
-    reject(hunk.origin, side.numbers[min(number, len(side.numbers)) - 1], message, line, start - begin, end - begin)
+    reject(
+        hunk.origin,
+        side.numbers[min(number, len(side.numbers)) - 1],
+        message,
+        line,
+        start - begin,
+        end - begin,
+    )

@@ -53,7 +53,10 @@ def _in_scopes(hunk: Hunk, scopes: Mapping[str, str]) -> Hunk:
     for number in range(1, len(names) + 1):
         around = ".".join(names[:number])
         names[number - 1] = scopes.get(around, around).rpartition(".")[2]
-    return hunk._replace(after_scope=".".join(names), others=tuple(_in_scopes(other, scopes) for other in hunk.others))
+    return hunk._replace(
+        after_scope=".".join(names),
+        others=tuple(_in_scopes(other, scopes) for other in hunk.others),
+    )
 
 
 @lru_cache(maxsize=256)
@@ -69,10 +72,15 @@ def _compile_part(hunk: HunkText) -> Hunk:
     """
     before, after = _side(hunk, "-"), _side(hunk, "+")
     if len("".join(before.written.split())) < _SHORT_TEXT:
-        message = Message("the before side is too little to name a place: write {name} characters of it", name=_SHORT_TEXT)
+        message = Message(
+            "the before side is too little to name a place: write {name} characters of it",
+            name=_SHORT_TEXT,
+        )
         reject(hunk.origin, hunk.line, message)
     if before.written == after.written:
-        reject(hunk.origin, hunk.line, Message("the two sides are the same text: nothing would change"))
+        reject(
+            hunk.origin, hunk.line, Message("the two sides are the same text: nothing would change")
+        )
     larger = before.written in after.written
     proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
     return Hunk(hunk, "text", before, after, proves, hunk.scope, {})
@@ -83,7 +91,9 @@ def _side(hunk: HunkText, tag: str) -> Side:
     written = "\n".join(line for line, _, _ in lines)
     numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
     context = frozenset(number for _, number, kind in lines if kind == " ")
-    return Side(written, written, [], numbers, context, Lines(written), frozenset(), "", frozenset())
+    return Side(
+        written, written, [], numbers, context, Lines(written), frozenset(), "", frozenset()
+    )
 
 
 def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:
@@ -96,26 +106,44 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
     before, after = read_side(hunk_text, "-", options), read_side(hunk_text, "+", options)
     form = _form(hunk_text, before, after)
     if form == "expression":
-        before, after = (side._replace(nodes=[side.nodes[0].node("value")]) for side in (before, after))
+        before, after = (
+            side._replace(nodes=[side.nodes[0].node("value")]) for side in (before, after)
+        )
         _no_comments(hunk_text)
     _name_unbound(before, after)
     _check_names(hunk_text, before, after)
     _check_comments(hunk_text, before, after)
     pair_runs(hunk_text, before, after)
-    for option in before.placeholders("option"):  # any literal: a `+` line has the option's value in its place (rule 6)
+    for option in before.placeholders(
+        "option"
+    ):  # any literal: a `+` line has the option's value in its place (rule 6)
         option.name = option.name if before.number(option) in before.context else ""
     _check_trivial(hunk_text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
-        message = Message("the two sides differ only in layout or comments: nothing would change (comments are not matched)")
+        message = Message(
+            "the two sides differ only in layout or comments: nothing would change (comments are not matched)"
+        )
         reject(hunk_text.origin, hunk_text.line, message)
     if form == "statements":
         _require_absent(before.nodes, after.nodes)
     _mark_methods(after)
     trivial = _is_trivial(after.nodes, words=2 if form == "expression" else 1)
-    if _is_simple_statement(before.nodes) and _is_trivial(before.nodes):  # it may be gone for another reason
-        trivial = trivial or not any(same(part, before.nodes[0]) for top in after.nodes for part in top.walk())
+    if _is_simple_statement(before.nodes) and _is_trivial(
+        before.nodes
+    ):  # it may be gone for another reason
+        trivial = trivial or not any(
+            same(part, before.nodes[0]) for top in after.nodes for part in top.walk()
+        )
     proves_upstream = not trivial and not _is_more_general(form, after, before)
-    hunk = Hunk(hunk_text, form, before, after, proves_upstream, _renamed(hunk_text.scope, before, after), options)
+    hunk = Hunk(
+        hunk_text,
+        form,
+        before,
+        after,
+        proves_upstream,
+        _renamed(hunk_text.scope, before, after),
+        options,
+    )
     _check_scope_line(hunk)
     return hunk
 
@@ -126,16 +154,25 @@ def _form(hunk: HunkText, before: Side, after: Side) -> str:
             "the before side has no code, and comments are not matched: write the code beside which the `+` lines go"
         )
         reject(hunk.origin, hunk.line, message)
-    only = [len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run" for side in (before, after)]
+    only = [
+        len(side.nodes) == 1 and side.nodes[0].kind == "Expr" and side.nodes[0].role != "run"
+        for side in (before, after)
+    ]
     if all(only) and not before.nodes[0].role:
         bound = {node.name for role in ("meta", "option") for node in before.placeholders(role)}
-        if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:  # `$X` is bound to an expression there
+        if (
+            after.nodes[0].role in ("", "option") or after.nodes[0].name in bound
+        ):  # `$X` is bound to an expression there
             return "expression"
     clauses = [all(node.is_clause for node in side.nodes) for side in (before, after)]
     if clauses[0] and clauses[1]:
         return "clauses"
     if clauses[0] or (after.nodes and clauses[1]):
-        reject(hunk.origin, hunk.line, Message("one side begins with a clause (`else`, `except`, …) and the other does not"))
+        reject(
+            hunk.origin,
+            hunk.line,
+            Message("one side begins with a clause (`else`, `except`, …) and the other does not"),
+        )
     return "statements"
 
 
@@ -143,7 +180,9 @@ def _no_comments(hunk: HunkText) -> None:
     for tag, line, number in hunk.lines:
         for token in lex.tokens(line):
             if token.kind == "comment" and tag == "+":
-                message = Message("a comment in an expression hunk has no place to go: write the whole statement")
+                message = Message(
+                    "a comment in an expression hunk has no place to go: write the whole statement"
+                )
                 reject(hunk.origin, number, message, line, token.start, token.end)
 
 
@@ -151,14 +190,23 @@ def _check_comments(hunk: HunkText, before: Side, after: Side) -> None:
     """Refuse comments that are inserted without code, or deleted (rules 19 and 20)."""
     for side, tag, verb in ((before, "-", "removed"), (after, "+", "inserted")):
         rows = side.text.split("\n")
-        inside = {row for node in side.nodes for row in range(side.lines.number(node.begin), side.lines.number(node.end) + 1)}
+        inside = {
+            row
+            for node in side.nodes
+            for row in range(side.lines.number(node.begin), side.lines.number(node.end) + 1)
+        }
         for row, line in enumerate(rows[: len(side.numbers)], 1):
-            if side.numbers[row - 1] in side.context or not line.lstrip().startswith("#") or row in inside:
+            if (
+                side.numbers[row - 1] in side.context
+                or not line.lstrip().startswith("#")
+                or row in inside
+            ):
                 continue
             beside = tag == "+" and any(_joined(side, rows, row, step) for step in (-1, 1))
             if not beside:
                 message = Message(
-                    "a comment alone is not {what}: comments are not matched, they come along with inserted code", what=verb
+                    "a comment alone is not {what}: comments are not matched, they come along with inserted code",
+                    what=verb,
                 )
                 reject(hunk.origin, side.numbers[row - 1], message, line, 0, len(line))
 
@@ -177,10 +225,22 @@ def _check_names(hunk: HunkText, before: Side, after: Side) -> None:
     bound = {node.name for node in before.placeholders("meta")}
     for node in after.placeholders("meta"):
         if node.name == "_":
-            raise_marked(hunk, after, Message("`$_` stands for anything and cannot be written"), node.start, node.end)
+            raise_marked(
+                hunk,
+                after,
+                Message("`$_` stands for anything and cannot be written"),
+                node.start,
+                node.end,
+            )
         if node.name not in bound:
-            names = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or Message("none")
-            message = Message("`${name}` is not bound by the before side; bound there: {known}", name=node.name, known=names)
+            names = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_")) or Message(
+                "none"
+            )
+            message = Message(
+                "`${name}` is not bound by the before side; bound there: {known}",
+                name=node.name,
+                known=names,
+            )
             raise_marked(hunk, after, message, node.start, node.end)
 
 
@@ -200,10 +260,16 @@ def _check_trivial(hunk: HunkText, form: str, before: Side) -> None:
     if form != "clauses" and all(node.role == "run" for node in nodes):
         if hunk.scope != "<module>":
             reject(
-                hunk.origin, hunk.line, Message("`...` alone is a before side only in `<module>`: write the header above it")
+                hunk.origin,
+                hunk.line,
+                Message(
+                    "`...` alone is a before side only in `<module>`: write the header above it"
+                ),
             )
         return
-    if _is_trivial(nodes) and not (hunk.scope != "<module>" and hunk.expected == 1 and _is_simple_statement(nodes)):
+    if _is_trivial(nodes) and not (
+        hunk.scope != "<module>" and hunk.expected == 1 and _is_simple_statement(nodes)
+    ):
         message = Message(
             "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"
         )
@@ -218,25 +284,46 @@ def _is_simple_statement(nodes: List[Node]) -> bool:
 def _check_scope_line(hunk: Hunk) -> None:
     """Refuse what stands beside the `def` or `class` line of the hunk's own scope: it belongs to the scope around (rule 2)."""
     around, _, name = hunk.text.scope.rpartition(".")
-    heads = [node for node in hunk.before.nodes if node.is_definition and node.node("name").fields.get("value") == name]
+    heads = [
+        node
+        for node in hunk.before.nodes
+        if node.is_definition and node.node("name").fields.get("value") == name
+    ]
     for side in (hunk.before, hunk.after) if heads else ():
         neighbour = next((node for node in side.nodes if not node.is_definition), None)
         if len(side.nodes) > 1 and neighbour is not None:
             problem = Message(
-                "this stands beside `{name}` itself, outside of the scope `{scope}`", name=name, scope=hunk.text.scope
+                "this stands beside `{name}` itself, outside of the scope `{scope}`",
+                name=name,
+                scope=hunk.text.scope,
             )
-            message = Message("{what}: write `@@ {scope} @@`", what=problem, scope=around or "<module>")
-            raise_marked(hunk.text, side, message, neighbour.start, min(neighbour.end, side.lines.end(neighbour.start)))
+            message = Message(
+                "{what}: write `@@ {scope} @@`", what=problem, scope=around or "<module>"
+            )
+            raise_marked(
+                hunk.text,
+                side,
+                message,
+                neighbour.start,
+                min(neighbour.end, side.lines.end(neighbour.start)),
+            )
 
 
 def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
     """Whether code is so common that a match proves nothing (rule 25); so is a string alone of fewer than `words` words."""
-    small = [node.node("value") if node.kind == "Expr" and not node.role else node for node in nodes if node.role != "run"]
+    small = [
+        node.node("value") if node.kind == "Expr" and not node.role else node
+        for node in nodes
+        if node.role != "run"
+    ]
     return len(small) <= 1 and all(
         node.role in ("meta", "option")
         or node.kind in ("Pass", "Break", "Continue", "Name", "Integer", "Float", "Ellipsis")
         or (node.kind == "String" and _is_short(str(node.fields["value"]).lstrip("b")[1:-1], words))
-        or (node.kind == "Return" and (node.fields["value"] is None or node.node("value").kind in ("Name", "Integer")))
+        or (
+            node.kind == "Return"
+            and (node.fields["value"] is None or node.node("value").kind in ("Name", "Integer"))
+        )
         for node in small
     )
 
@@ -249,14 +336,20 @@ def _is_more_general(form: str, after: Side, before: Side) -> bool:
     """Whether the after side matches its own before side, and so proves nothing about upstream (rule 21)."""
     for pattern in before.nodes:
         for node in pattern.walk():
-            comparable = (form == "expression" and node.kind == after.nodes[0].kind) or after.nodes[0].role
+            comparable = (form == "expression" and node.kind == after.nodes[0].kind) or after.nodes[
+                0
+            ].role
             if comparable and any(True for _ in Matcher().node(after.nodes[0], node)):
                 return True
     if form == "expression":
         return False
     clauses = form == "clauses"
     span = (0, 0, 0, 0)
-    block = Node("If", span, clauses=before.nodes) if clauses else Node("Block", span, doc=None, body=before.nodes)
+    block = (
+        Node("If", span, clauses=before.nodes)
+        if clauses
+        else Node("Block", span, doc=None, body=before.nodes)
+    )
     return bool(Matcher().runs(after.nodes, block, module=False, clauses=clauses))
 
 
@@ -273,7 +366,11 @@ def _require_absent(before: List[Node], after: List[Node]) -> None:
             removes = key == "decorators" and any(part.name == REMOVED for part in old.items(key))
             if (
                 removes
-                or (key in ("decorators", "returns", "annotation", "clauses") and value and not new_value)
+                or (
+                    key in ("decorators", "returns", "annotation", "clauses")
+                    and value
+                    and not new_value
+                )
                 or (key == "args" and old.kind == "ClassDef" and value and not new_value)
             ):
                 new.absent = (*new.absent, key)
@@ -284,11 +381,18 @@ def _require_absent(before: List[Node], after: List[Node]) -> None:
 
 def _mark_methods(after: Side) -> None:
     """Mark the class bodies that definitions are added to below a `...`: they are upstream wherever they are in the body."""
-    for node in (node for top in after.nodes for node in top.walk() if node.kind == "ClassDef" and not node.role):
+    for node in (
+        node
+        for top in after.nodes
+        for node in top.walk()
+        if node.kind == "ClassDef" and not node.role
+    ):
         body = node.node("body").items("body")
         new = [statement for statement in body if after.number(statement) not in after.context]
         kinds = {statement.kind for statement in new}
-        below = len(body) > len(new) and body[-len(new) :] == new and body[-len(new) - 1].role == "run"
+        below = (
+            len(body) > len(new) and body[-len(new) :] == new and body[-len(new) - 1].role == "run"
+        )
         if below and kinds and kinds <= DEFINITIONS:
             node.node("body").name = METHODS
 

@@ -18,7 +18,9 @@ from patcher.model import HunkText
 _LEVELS = 4  # of `_Run.keys`
 _OWN = 2  # the first levels name the very list or header that a run belongs to
 _COVERED = Message("this `...` stands for code that no `...` of the before side covers")
-_WHICH = Message("several `...` could be this one, and nothing says which of them is: name it on both sides (`...REST`)")
+_WHICH = Message(
+    "several `...` could be this one, and nothing says which of them is: name it on both sides (`...REST`)"
+)
 _ELSEWHERE = Message(
     "this `...` belongs to another header on the other side, and this one has none there: name it on both (`...REST`)"
 )
@@ -63,9 +65,17 @@ def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
         if _is_one_of_several(old, new, olds, news):
             _refuse(hunk, new, _WHICH)
     pairs = [*_by_name(hunk, olds, news), *by_line]
-    parted = [run for runs in (olds, news) for run in _left(runs, pairs) if run.is_context() and not run.is_implicit()]
+    parted = [
+        run
+        for runs in (olds, news)
+        for run in _left(runs, pairs)
+        if run.is_context() and not run.is_implicit()
+    ]
     for level in range(_LEVELS):
-        free = ([run for run in _left(runs, pairs) if not (run.is_implicit() and run.is_context())] for runs in (olds, news))
+        free = (
+            [run for run in _left(runs, pairs) if not (run.is_implicit() and run.is_context())]
+            for runs in (olds, news)
+        )
         pairs += _by_key(hunk, level, *free)
         for run in _left(parted, pairs) if level + 1 == _OWN else ():
             _refuse(hunk, run, _ELSEWHERE)
@@ -75,7 +85,11 @@ def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
         new.node.name = old.node.name
     for run in _left(news, pairs):
         if run.is_context():
-            reject(hunk.origin, run.line[0], Message("all of this body goes: write what replaces it (`+    pass`)"))
+            reject(
+                hunk.origin,
+                run.line[0],
+                Message("all of this body goes: write what replaces it (`+    pass`)"),
+            )
         if not _is_stub(run):
             _refuse(hunk, run, _COVERED)
         run.node.role = ""
@@ -98,7 +112,11 @@ def _runs(hunk: HunkText, side: Side) -> List[_Run]:
         place = node.parent if node.parent is not None else node
         runs.append(_Run(node, side, (line, count[line]), place, _keys(node)))
         if node.name and any(run.node.name == node.name for run in runs[:-1]):
-            _refuse(hunk, runs[-1], Message("`...{name}` twice on one side: a run stands in one place", name=node.name))
+            _refuse(
+                hunk,
+                runs[-1],
+                Message("`...{name}` twice on one side: a run stands in one place", name=node.name),
+            )
     return runs
 
 
@@ -106,7 +124,9 @@ def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> List
     named = {run.node.name: run for run in olds if run.node.name}
     for run in news:
         if run.node.name and run.node.name not in named:
-            _refuse(hunk, run, Message("there is no `...{name}` on the before side", name=run.node.name))
+            _refuse(
+                hunk, run, Message("there is no `...{name}` on the before side", name=run.node.name)
+            )
         if run.node.name and run.keys[-1] != named[run.node.name].keys[-1]:
             _refuse(hunk, run, _COVERED)
     return [(named[run.node.name], run) for run in news if run.node.name]
@@ -123,7 +143,10 @@ def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Ru
             return False
         rivals = [(old, run) for run in news if run.place is not new.place]
         rivals += [(run, new) for run in olds if run.place is not old.place]
-        return any(_level(*pair) < min(_OWN, *(levels.get(id(run.node), _LEVELS) for run in pair)) for pair in rivals)
+        return any(
+            _level(*pair) < min(_OWN, *(levels.get(id(run.node), _LEVELS) for run in pair))
+            for pair in rivals
+        )
 
     return [pair for pair in pairs if not is_parted(*pair)]
 
@@ -141,18 +164,28 @@ def _is_one_of_several(old: _Run, new: _Run, olds: Sequence[_Run], news: Sequenc
 
 def _around(run: _Run) -> List[str]:
     """The headers that the body of a run is below, from its own outwards."""
-    return [f"{node.kind} {_outline(node.header())}" for node in run.place.ancestors() if node.kind != "Block"]
+    return [
+        f"{node.kind} {_outline(node.header())}"
+        for node in run.place.ancestors()
+        if node.kind != "Block"
+    ]
 
 
 def _level(old: _Run, new: _Run) -> int:
     """The first level of their keys on which two runs are alike; 0 is the best one."""
-    return next((level for level, keys in enumerate(zip(old.keys, new.keys)) if keys[0] == keys[1]), _LEVELS)
+    return next(
+        (level for level, keys in enumerate(zip(old.keys, new.keys)) if keys[0] == keys[1]), _LEVELS
+    )
 
 
-def _by_key(hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+def _by_key(
+    hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]
+) -> List[Tuple[_Run, _Run]]:
     """Pair what is alike on one level: lists or bodies in their order, and in each of them the runs."""
     pairs: List[Tuple[_Run, _Run]] = []
-    for key in dict.fromkeys(run.keys[level] for run in news if level + 1 < _LEVELS or not _is_stub(run)):
+    for key in dict.fromkeys(
+        run.keys[level] for run in news if level + 1 < _LEVELS or not _is_stub(run)
+    ):
         places: List[List[List[_Run]]] = []
         for runs in (olds, news):
             groups: Dict[int, List[_Run]] = {}
@@ -180,20 +213,33 @@ def _keys(run: Node) -> Tuple[str, ...]:
     if place is None:
         return ("", "", "", run.kind)
     if place.kind != "Block":
-        kind = place.parent.kind if place.kind == "Parameters" and place.parent is not None else place.kind
+        kind = (
+            place.parent.kind
+            if place.kind == "Parameters" and place.parent is not None
+            else place.kind
+        )
         kind = f"{kind}.{run.field()}"
         func = _outline(place.fields.get("func") or place.fields.get("module"))
         neighbours = _outline([node for node in run.siblings() if node.role != "run"])
         path = [run.field()]
         for node in place.ancestors():
             path.append(f"{node.kind}.{node.field()}")
-        return (f"{kind} {func} {neighbours}", f"{kind} {func}" if func else f"{kind} {neighbours}", f"{kind} {path}", kind)
+        return (
+            f"{kind} {func} {neighbours}",
+            f"{kind} {func}" if func else f"{kind} {neighbours}",
+            f"{kind} {path}",
+            kind,
+        )
     owner = place.parent
     if owner is None:
         return ("", "", "", "statements")
     kind = "If" if owner.kind == "Elif" else owner.kind
     header = f"{kind} {_outline(owner.header())}"
-    around = f" of {_outline(owner.parent.header())}" if owner.is_clause and owner.parent is not None else ""
+    around = (
+        f" of {_outline(owner.parent.header())}"
+        if owner.is_clause and owner.parent is not None
+        else ""
+    )
     short = f"{kind} {_outline(owner.fields['name'])}" if owner.is_definition else header
     return (header + around, short, kind, "statements")
 
@@ -213,13 +259,21 @@ def _is_stub(run: _Run) -> bool:
     """Whether a `...` is code: the whole written body of an inserted `def` or `class`."""
     owner = run.place.parent if run.place.kind == "Block" else None
     defines = owner is not None and owner.is_definition
-    return defines and not run.node.name and run.node.siblings() == [run.node] and run.node.start not in run.side.bodies
+    return (
+        defines
+        and not run.node.name
+        and run.node.siblings() == [run.node]
+        and run.node.start not in run.side.bodies
+    )
 
 
 def _is_alone(run: _Run) -> bool:
     """Whether nothing else is on the line of a run, so that its `-` says that it goes."""
     row = run.side.lines.row(run.side.lines.number(run.node.start) - 1)
-    return row.split("#")[0].strip().rstrip(",").rstrip() == run.side.text[run.node.start : run.node.end]
+    return (
+        row.split("#")[0].strip().rstrip(",").rstrip()
+        == run.side.text[run.node.start : run.node.end]
+    )
 
 
 def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
@@ -230,7 +284,9 @@ def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
         )
         reject(hunk.origin, run.line[0], message)
     if run.is_implicit():
-        message = Message("the body that is not written would go with this header: write `-    ...` below it if it is to go")
+        message = Message(
+            "the body that is not written would go with this header: write `-    ...` below it if it is to go"
+        )
         reject(hunk.origin, run.line[0], message)
     if run.node.kind == "Decorator":
         stays = any(node.kind == run.place.kind for top in after.nodes for node in top.walk())
@@ -238,14 +294,27 @@ def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
     elif not _is_alone(run):
         if run.place.kind == "Block":
             _refuse(
-                hunk, run, Message("the code that this `...` stands for would be deleted: write it on a `-` line of its own")
+                hunk,
+                run,
+                Message(
+                    "the code that this `...` stands for would be deleted: write it on a `-` line of its own"
+                ),
             )
         nodes = [node for top in run.side.nodes for node in top.walk() if node is not run.place]
         run_names = {node.name for node in run.node.siblings() if node.role == "run"}
-        for place in (node for top in after.nodes for node in top.walk() if node.kind == run.place.kind):
+        for place in (
+            node for top in after.nodes for node in top.walk() if node.kind == run.place.kind
+        ):
             line = after.number(place)
-            stays = line == run.side.number(run.place) if line in after.context else _is_changed(run.place, place)
-            of_another = any(node.role == "run" and node.name not in run_names for node in place.items(run.node.field()))
+            stays = (
+                line == run.side.number(run.place)
+                if line in after.context
+                else _is_changed(run.place, place)
+            )
+            of_another = any(
+                node.role == "run" and node.name not in run_names
+                for node in place.items(run.node.field())
+            )
             if stays and not of_another and not any(same(place, node) for node in nodes):
                 _refuse_deleted(hunk, run, place, after, 1)
 
@@ -266,7 +335,9 @@ def _refuse_deleted(hunk: HunkText, run: _Run, place: Node, side: Side, count: i
     elements = place.items(run.node.field())
     at = elements[-1].outer_end if elements else find_outside(side.text, _opening(owner), "(") + 1
     dots = ", ".join(["..."] * count)
-    shown = side.written[owner.start : at] + (", " if elements else "") + dots + side.written[at:end]
+    shown = (
+        side.written[owner.start : at] + (", " if elements else "") + dots + side.written[at:end]
+    )
     message = Message(
         "the code that this `...` stands for would be deleted, and no line says so: write `+{name}` to keep it, or the `...` "
         "on a `-` line of its own to delete it",

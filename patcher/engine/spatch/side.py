@@ -38,7 +38,10 @@ class Side(NamedTuple):
 
     def kept_line(self, node: Node) -> int:
         """The .spatch line of a node that is on context lines only (a statement or clause: that begins on one), else 0."""
-        top, bottom = self.lines.number(node.start), self.lines.number(max(node.start, node.end - 1))
+        top, bottom = (
+            self.lines.number(node.start),
+            self.lines.number(max(node.start, node.end - 1)),
+        )
         bottom = top if node.has_lines else bottom
         lines = self.numbers[top - 1 : bottom]
         return lines[0] if self.context.issuperset(lines) else 0
@@ -49,7 +52,9 @@ class Side(NamedTuple):
         for part in node.walk() if node.has_lines and not node.role else ():
             if part.has_lines:
                 end = max((child.outer_end for child in part.header()), default=part.start + 1)
-                lines.update(self.numbers[self.lines.number(part.start) - 1 : self.lines.number(end - 1)])
+                lines.update(
+                    self.numbers[self.lines.number(part.start) - 1 : self.lines.number(end - 1)]
+                )
         return lines & self.context
 
     def identifiers(self) -> List[FrozenSet[str]]:
@@ -58,7 +63,11 @@ class Side(NamedTuple):
         for node in self.nodes:
             if node.role != "run":
                 names = (part for part in node.walk() if part.kind == "Name")
-                written = (name for name in names if not (name.role or (name.parent is not None and name.parent.role)))
+                written = (
+                    name
+                    for name in names
+                    if not (name.role or (name.parent is not None and name.parent.role))
+                )
                 groups.append(frozenset(str(name.fields["value"]) for name in written))
         return groups
 
@@ -68,7 +77,9 @@ class Side(NamedTuple):
             for node in top.walk():
                 if node.is_definition:
                     block = node.node("body")
-                    if block.fields.get("doc") or any(item.role != "run" for item in block.items("body")):
+                    if block.fields.get("doc") or any(
+                        item.role != "run" for item in block.items("body")
+                    ):
                         return True
         return False
 
@@ -76,12 +87,21 @@ class Side(NamedTuple):
         """The statements that this side alone has, those that stand together in one list; None where it has parts of some."""
         runs: List[List[Node]] = []
         side_rows: Set[int] = set()  # their rows, and those without code
-        side_rows.update(row for row, line in enumerate(self.text.split("\n"), 1) if line.strip()[:1] in ("", "#"))
-        bodies = [node.items("body") for top in self.nodes for node in top.walk() if node.kind == "Block"]
+        side_rows.update(
+            row
+            for row, line in enumerate(self.text.split("\n"), 1)
+            if line.strip()[:1] in ("", "#")
+        )
+        bodies = [
+            node.items("body") for top in self.nodes for node in top.walk() if node.kind == "Block"
+        ]
         for siblings in (self.nodes, *bodies):
             together = False
             for node in siblings:
-                rows = range(self.lines.number(node.begin), self.lines.number(max(node.begin, node.end - 1)) + 1)
+                rows = range(
+                    self.lines.number(node.begin),
+                    self.lines.number(max(node.begin, node.end - 1)) + 1,
+                )
                 if side_rows.issuperset(rows):
                     continue  # inside another one
                 alone = self.context.isdisjoint(self.numbers[rows[0] - 1 : rows[-1]])
@@ -89,14 +109,21 @@ class Side(NamedTuple):
                     runs[-1:] = [[*runs[-1], node]] if together else [*runs[-1:], [node]]
                     side_rows.update(rows)
                 together = alone
-        parts = (row for row, number in enumerate(self.numbers, 1) if number not in self.context and row not in side_rows)
+        parts = (
+            row
+            for row, number in enumerate(self.numbers, 1)
+            if number not in self.context and row not in side_rows
+        )
         return None if any(parts) else runs
 
     def blank_between(self, above: Node, below: Node) -> bool:
         """Whether a blank context line is between two neighbouring nodes."""
         top = self.lines.number(max(above.start, above.end - 1))
         bottom = self.lines.number(below.start) - 1
-        return any(not self.lines.row(row).strip() and self.numbers[row] in self.context for row in range(top, bottom))
+        return any(
+            not self.lines.row(row).strip() and self.numbers[row] in self.context
+            for row in range(top, bottom)
+        )
 
 
 class Hunk(NamedTuple):

@@ -13,7 +13,15 @@ from patcher.verbs.pages.html import Html, join, tag
 from patcher.verbs.styles import translated
 from patcher.verbs.view import DiffHunk, DiffLine, View
 
-_KINDS = {"comment": "c", "string": "s", "keyword": "k", "number": "n", "known": "n", "decorator": "d", "defined": "f"}
+_KINDS = {
+    "comment": "c",
+    "string": "s",
+    "keyword": "k",
+    "number": "n",
+    "known": "n",
+    "decorator": "d",
+    "defined": "f",
+}
 _LONG, _SHOWN = 40, 15  # lines of a run that is folded, and how many of them are shown
 _NUMBERS = Html("<i></i>")
 
@@ -45,7 +53,9 @@ def link(anchor: str, *children: str, **attributes: str) -> Html:
 
 def counts(added: int, removed: int) -> Html:
     """How many lines are inserted and deleted."""
-    return join(tag("span", f"+{added}", class_="plus"), " ", tag("span", f"−{removed}", class_="minus"))
+    return join(
+        tag("span", f"+{added}", class_="plus"), " ", tag("span", f"−{removed}", class_="minus")
+    )
 
 
 def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html]:
@@ -59,7 +69,10 @@ def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html
 
 def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> List[str]:
     """The names of a file and of its hunks, by function rather than line: they are the same in the next release."""
-    return [names.name(f"{before}{diff.path}"), *(names.name(f"{before}{diff.path}:{hunk.scope}") for hunk in view.hunks)]
+    return [
+        names.name(f"{before}{diff.path}"),
+        *(names.name(f"{before}{diff.path}:{hunk.scope}") for hunk in view.hunks),
+    ]
 
 
 def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
@@ -67,13 +80,20 @@ def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
     old, new, most = view.gap(number)
     below = min(most, layout.lines) if number else 0  # after the hunk above it
     above = min(most - below, layout.lines) if number < len(view.hunks) else 0
-    for skipped, size in ((0, below), (most - above, above)) if below + above < most else ((0, most),):
+    for skipped, size in (
+        ((0, below), (most - above, above)) if below + above < most else ((0, most),)
+    ):
         if size:
-            lines = (_line(line, layout) for line in view.context(old + skipped, new + skipped, size))
+            lines = (
+                _line(line, layout) for line in view.context(old + skipped, new + skipped, size)
+            )
             many = count(most, "unchanged line")
             yield tag(
                 "details",
-                tag("summary", many if size == most else Message("{size} of {many}", size=size, many=many)),
+                tag(
+                    "summary",
+                    many if size == most else Message("{size} of {many}", size=size, many=many),
+                ),
                 *lines,
                 class_="gap",
             )
@@ -84,7 +104,12 @@ def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
         if deleted is inserted:
             yield from (_line(line, layout) for line in deleted)
         else:
-            yield tag("div", *_side(deleted, "deleted", layout), *_side(inserted, "inserted", layout), class_="run")
+            yield tag(
+                "div",
+                *_side(deleted, "deleted", layout),
+                *_side(inserted, "inserted", layout),
+                class_="run",
+            )
     if any(line.tag == "\\" for line in hunk.lines):
         yield tag("div", _NUMBERS, _NUMBERS, tag("code", _ending(hunk), class_="end"), class_="l")
 
@@ -110,7 +135,11 @@ def _line(line: DiffLine, layout: HunkLayout) -> Html:
     code, hang = _code(line), _hang(line)
     shown = tag("code", code, class_=hang)
     if line.tag == " ":
-        again = tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true") if layout.sides else ""  # for the eye
+        again = (
+            tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true")
+            if layout.sides
+            else ""
+        )  # for the eye
         return tag("div", *numbers, shown, again, class_="l")
     return tag("del" if line.tag == "-" else "ins", *numbers, shown, class_="l")
 

@@ -34,10 +34,17 @@ def tag(name: str, *children: Child, **attributes: Union[str, bool]) -> Html:
     The name of an attribute is written with `_` for `-`, and `class_` for `class`; True is one without a value, and one whose
     value is "" or False is left out.
     """
-    attributes.update({key: translated(str(attributes[key])) for key in ("title", "aria_label") if key in attributes})
+    attributes.update(
+        {
+            key: translated(str(attributes[key]))
+            for key in ("title", "aria_label")
+            if key in attributes
+        }
+    )
     children = tuple(map(localized, children)) if name in _OURS else children
     shown = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
+        f" {key.rstrip('_').replace('_', '-')}"
+        + ("" if value is True else f'="{escape(printable(str(value)))}"')
         for key, value in attributes.items()
         if value
     )
@@ -46,18 +53,28 @@ def tag(name: str, *children: Child, **attributes: Union[str, bool]) -> Html:
 
 def localized(child: Child) -> Html:
     """A sentence or a word of ours in the language of the user."""
-    return child if isinstance(child, Html) else coded(translated(child) if " " in child.strip() else term(child))
+    return (
+        child
+        if isinstance(child, Html)
+        else coded(translated(child) if " " in child.strip() else term(child))
+    )
 
 
 def coded(content: str) -> Html:
     """Text in which what stands in backticks is code."""
     pieces = re.split(r"`([^`\n]+)`", content)
-    return join(*(tag("code", piece) if number % 2 else piece for number, piece in enumerate(pieces)))
+    return join(
+        *(tag("code", piece) if number % 2 else piece for number, piece in enumerate(pieces))
+    )
 
 
 def join(*children: Child, between: str = "") -> Html:
     """Several, one after the other."""
-    return Html(between.join(child if isinstance(child, Html) else escape(printable(child)) for child in children))
+    return Html(
+        between.join(
+            child if isinstance(child, Html) else escape(printable(child)) for child in children
+        )
+    )
 
 
 def lines(content: str) -> Html:
@@ -65,7 +82,9 @@ def lines(content: str) -> Html:
     return join(*content.split("\n"), between="\n")
 
 
-def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (), *, script: bool = False) -> bytes:
+def html_document(
+    title: str, body: Iterable[Child], styles: Sequence[str] = (), *, script: bool = False
+) -> bytes:
     """A whole page in UTF-8.
 
     Args:
@@ -76,7 +95,9 @@ def html_document(title: str, body: Iterable[Child], styles: Sequence[str] = (),
     """
     style = "".join(_asset(f"{name}.css") for name in ("style", *styles))
     code = _asset("keys.js") if script else ""
-    allowed = f"style-src '{_hash(style)}'; img-src data:" + (f"; script-src '{_hash(code)}'" if script else "")
+    allowed = f"style-src '{_hash(style)}'; img-src data:" + (
+        f"; script-src '{_hash(code)}'" if script else ""
+    )
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     head = [
         '<meta charset="utf-8">',

@@ -58,14 +58,31 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     for diff in outcome.planned:
         by = Message("would be changed by {patchsets}", patchsets=", ".join(diff.patchsets))
         files.append(_file(diff, _PLANNED, by, given))
-    files += [_file(edit.diff, _EDITED, edit.about, given, "edited:") for edit in outcome.edits if edit.diff]
-    layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True)
-    below = [(Message("reasons"), [*map(_why, reasons)]), (Message("remarks"), [*_remarks(outcome)])]
-    below = [(title, parts) for title, parts in (reversed(below) if outcome.failed else below) if parts]
+    files += [
+        _file(edit.diff, _EDITED, edit.about, given, "edited:")
+        for edit in outcome.edits
+        if edit.diff
+    ]
+    layout = HunkLayout(
+        min(_MOST, _UNFOLDED // max(1, sum(len(file.view.hunks) + 1 for file in files))), True
+    )
+    below = [
+        (Message("reasons"), [*map(_why, reasons)]),
+        (Message("remarks"), [*_remarks(outcome)]),
+    ]
+    below = [
+        (title, parts) for title, parts in (reversed(below) if outcome.failed else below) if parts
+    ]
     links = [link(places[title], localized(title)) for title, _ in below]
     body = [_summary(outcome, files), _where(outcome, files, links), *_contents(files)]
     body += [_SWITCH, tag("label", Message("one column"), for_="one")] if files else []
-    body += [tag("div", *_sections(files, layout), class_="files" if len(files) <= _LISTED else "files many")]
+    body += [
+        tag(
+            "div",
+            *_sections(files, layout),
+            class_="files" if len(files) <= _LISTED else "files many",
+        )
+    ]
     body += [tag("div", *parts, id=places[title]) for title, parts in below]
     return html_document(title, body, ("review", "code"), script=bool(files))
 
@@ -78,9 +95,21 @@ def _file(diff: FileDiff, heading: str, about: str, names: Anchors, before: str 
 # the top --------------------------------------------------------------------------------------------------------------
 def _summary(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     """How much differs."""
-    parts = [Message("{files} changed by patchsets", files=count(len(outcome.applied), "file"))] if outcome.applied else []
-    parts += [Message("{files} would be changed", files=count(len(outcome.planned), "file"))] if outcome.planned else []
-    parts += [Message("{files} edited by hand", files=count(len(outcome.edits), "file"))] if outcome.edits else []
+    parts = (
+        [Message("{files} changed by patchsets", files=count(len(outcome.applied), "file"))]
+        if outcome.applied
+        else []
+    )
+    parts += (
+        [Message("{files} would be changed", files=count(len(outcome.planned), "file"))]
+        if outcome.planned
+        else []
+    )
+    parts += (
+        [Message("{files} edited by hand", files=count(len(outcome.edits), "file"))]
+        if outcome.edits
+        else []
+    )
     diffs = [file.view.diff for file in files]
     size = counts(sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs))
     what = localized(joined(", ", parts)) if parts else localized(Message("nothing differs"))
@@ -97,24 +126,42 @@ def _where(outcome: DiffOutcome, files: Sequence[_File], links: Sequence[Html]) 
 
 
 def _list(rows: Sequence[Tuple[str, str]]) -> Html:
-    return tag("dl", *(join(tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts")
+    return tag(
+        "dl", *(join(tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts"
+    )
 
 
 def _why(reason: Reason) -> Html:
     patchset = reason.patchset
     state = "applied" if reason.applied else Message("not applied yet")
-    rows: List[Tuple[str, str]] = [(FIELDS.get(key, key), _linked(value)) for key, value in patchset.provenance.items()]
+    rows: List[Tuple[str, str]] = [
+        (FIELDS.get(key, key), _linked(value)) for key, value in patchset.provenance.items()
+    ]
     rows += [("for", release_ranges(patchset.variants))]
     for option in patchset.options:
         value = option_text(reason.options.get(option.name, option.default))
-        about = localized(Message("{help} (default {option_text})", help=option.help, option_text=option_text(option.default)))
+        about = localized(
+            Message(
+                "{help} (default {option_text})",
+                help=option.help,
+                option_text=option_text(option.default),
+            )
+        )
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
     rows += [("from", str(patchset.source)), ("digest", tag("code", patchset.digest))]
     proof, _, table = reason.checked.partition("\n")
     checked = (
-        tag("details", tag("summary", Message("proven on {first}", first=proof)), tag("pre", lines(table))) if proof else ""
+        tag(
+            "details",
+            tag("summary", Message("proven on {first}", first=proof)),
+            tag("pre", lines(table)),
+        )
+        if proof
+        else ""
     )
-    heading = tag("h2", f"{patchset.name} {patchset.version} ", tag("small", f"{patchset.kind}, {state}"))
+    heading = tag(
+        "h2", f"{patchset.name} {patchset.version} ", tag("small", f"{patchset.kind}, {state}")
+    )
     prose = tag("div", tag("p", patchset.summary, class_="summary"), *_prose(patchset.prose))
     return tag("section", heading, prose, tag("div", _list(rows), checked), class_="why")
 
@@ -138,7 +185,9 @@ def _paragraph(part: str) -> Iterator[Html]:
         yield tag("p", coded(head.rstrip("\n")))
     if items:
         kind = "ul" if part[len(head)] == "-" else "ol"
-        yield tag(kind, *(tag("li", coded(re.sub(r"\s*\n\s*", " ", item.strip()))) for item in items))
+        yield tag(
+            kind, *(tag("li", coded(re.sub(r"\s*\n\s*", " ", item.strip()))) for item in items)
+        )
 
 
 def _linked(value: str) -> Html:
@@ -154,15 +203,28 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
         for row in silent:
             rows.append(tag("dt", f"{term(row.word)} {' '.join(row.cells)}".rstrip()))
             rows += [tag("dd", line) for line in row.details]
-        yield tag("section", tag("h2", Message("Hunks that change nothing here")), tag("dl", *rows), class_="message")
+        yield tag(
+            "section",
+            tag("h2", Message("Hunks that change nothing here")),
+            tag("dl", *rows),
+            class_="message",
+        )
     remarks = list(outcome.notes)
     lost = [edit for edit in outcome.edits if not edit.diff]
     remarks += [
-        Message("{edit.path}: edited by hand ({edit.release}), and the original text is not on this machine", edit=edit)
+        Message(
+            "{edit.path}: edited by hand ({edit.release}), and the original text is not on this machine",
+            edit=edit,
+        )
         for edit in lost
     ]
     if remarks:
-        yield tag("section", tag("h2", "Remarks"), tag("ul", *(tag("li", remark) for remark in remarks)), class_="message")
+        yield tag(
+            "section",
+            tag("h2", "Remarks"),
+            tag("ul", *(tag("li", remark) for remark in remarks)),
+            class_="message",
+        )
 
 
 def _contents(files: Sequence[_File]) -> Iterator[Html]:
@@ -171,10 +233,18 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
     rows = []
     for file in files:
         diff, (anchor, *places) = file.view.diff, file.names
-        scopes = [tag("li", link(place, hunk.scope)) for place, hunk in zip(places, file.view.hunks) if hunk.scope]
+        scopes = [
+            tag("li", link(place, hunk.scope))
+            for place, hunk in zip(places, file.view.hunks)
+            if hunk.scope
+        ]
         mark = join(" ", localized(Message("edited by hand"))) if file.edited else ""
         size = counts(diff.added, diff.removed)
-        rows.append(tag("li", link(anchor, diff.path), " ", size, mark, tag("ul", *scopes) if scopes else ""))
+        rows.append(
+            tag(
+                "li", link(anchor, diff.path), " ", size, mark, tag("ul", *scopes) if scopes else ""
+            )
+        )
     contents = tag("details", tag("summary", count(len(files), "file")), tag("ol", *rows))
     keys = [tag("kbd", "n"), " ", Message("next change,"), " ", tag("kbd", "p"), " ", "previous"]
     yield tag("nav", contents, tag("p", *keys, class_="keys soft", hidden=True), aria_label="Files")
@@ -192,11 +262,25 @@ def _sections(files: Sequence[_File], layout: HunkLayout) -> Iterator[Html]:
 
 def _section(file: _File, layout: HunkLayout) -> Html:
     diff, (anchor, *places) = file.view.diff, file.names
-    hashes = [("before", tag("code", diff.before)), ("after", tag("code", diff.after)), ("directory", diff.site)]
-    about = Message("{release}, {name}", release=diff.release, name=file.about) if diff.release else file.about
+    hashes = [
+        ("before", tag("code", diff.before)),
+        ("after", tag("code", diff.after)),
+        ("directory", diff.site),
+    ]
+    about = (
+        Message("{release}, {name}", release=diff.release, name=file.about)
+        if diff.release
+        else file.about
+    )
     return tag(
         "section",
-        tag("h3", link(anchor, diff.path), " ", tag("span", counts(diff.added, diff.removed)), class_="path"),
+        tag(
+            "h3",
+            link(anchor, diff.path),
+            " ",
+            tag("span", counts(diff.added, diff.removed)),
+            class_="path",
+        ),
         tag("details", tag("summary", about), _list(hashes), class_="about"),
         *hunks(file.view, places, layout),
         class_="file edited" if file.edited else "file",

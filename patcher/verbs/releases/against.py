@@ -9,7 +9,19 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, TypeVar, Union
+from typing import (
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
 from patcher.engine.tree import SyntaxProblem, Tree
 from patcher.errors import SitepatchError, UsageError
@@ -18,7 +30,14 @@ from patcher.installed.environment import locate
 from patcher.installed.index import Listing, NoPip, NoWheel, Pip
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.releases import cached_release, fetch_release, fetching, was_yanked
-from patcher.installed.versions import accepts, is_range, is_version, matching_versions, newest, oldest_first
+from patcher.installed.versions import (
+    accepts,
+    is_range,
+    is_version,
+    matching_versions,
+    newest,
+    oldest_first,
+)
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
 from patcher.patchset.layers import is_series, layers_of, patch_name, patch_names
@@ -68,7 +87,9 @@ class _Pick(NamedTuple):
     inside: bool
 
 
-def check_against(against: Sequence[str], option: str = "--against", *, folders: bool = False) -> None:
+def check_against(
+    against: Sequence[str], option: str = "--against", *, folders: bool = False
+) -> None:
     """Refuse what `--against`, or another option of that kind, cannot take; everything wrong at once.
 
     With `folders` the directories of packages are taken, too.
@@ -76,10 +97,18 @@ def check_against(against: Sequence[str], option: str = "--against", *, folders:
     Raises:
         UsageError: a text that is neither `all` nor `newest` nor a version nor a specifier set.
     """
-    ranges = [word for word in against if word in (ALL, NEWEST) or is_version(word) or (word.strip() and is_range(word))]
+    ranges = [
+        word
+        for word in against
+        if word in (ALL, NEWEST) or is_version(word) or (word.strip() and is_range(word))
+    ]
     wrong = [word for word in against if word not in ranges and not (folders and _is_folder(word))]
-    template = '{option} "{text}": expected a version, a range such as ">=2.4,<3", {names} or {version}'
-    lines = [Message(template, option=option, text=word, names=ALL, version=NEWEST) for word in wrong]
+    template = (
+        '{option} "{text}": expected a version, a range such as ">=2.4,<3", {names} or {version}'
+    )
+    lines = [
+        Message(template, option=option, text=word, names=ALL, version=NEWEST) for word in wrong
+    ]
     if lines:
         raise UsageError(joined("\n", lines), "versions and ranges are those of PEP 440")
 
@@ -89,7 +118,10 @@ def _is_folder(word: str) -> bool:
 
 
 def check_releases(
-    requested: Sequence[Requested], against: Sequence[str], patchsets: Sequence[Patchset], events: Events = SILENT
+    requested: Sequence[Requested],
+    against: Sequence[str],
+    patchsets: Sequence[Patchset],
+    events: Events = SILENT,
 ) -> List[Checked]:
     """Plan patchsets against releases.
 
@@ -109,17 +141,23 @@ def check_releases(
     folders_given = [word for word in against if _is_folder(word)]
     against = [word for word in against if word not in folders_given]
     if not against:
-        return [Checked(item.patchset, tuple(_in_folders(item, folders_given))) for item in requested]
+        return [
+            Checked(item.patchset, tuple(_in_folders(item, folders_given))) for item in requested
+        ]
     names = dict.fromkeys(name for item in requested for _, name, _ in targets_of(item.patchset))
     with fetching() as pip:
         listings = list_releases(pip, list(names), events)
-        picks_of = {item.patchset.name: _choose(item.patchset, against, listings) for item in requested}
+        picks_of = {
+            item.patchset.name: _choose(item.patchset, against, listings) for item in requested
+        }
         paths: Dict[str, Set[str]] = {}
         for patchset in (*(item.patchset for item in requested), *patchsets):
             for _, name, variants in targets_of(patchset):
                 paths.setdefault(name, set()).update(paths_of(variants))
         picks = [(item, pick) for item in requested for pick in picks_of[item.patchset.name]]
-        needed = dict.fromkeys(pick.key for item, pick in picks if pick.inside or is_series(item.patchset))
+        needed = dict.fromkeys(
+            pick.key for item, pick in picks if pick.inside or is_series(item.patchset)
+        )
         folders = fetch_all(pip, list(needed), listings, paths, events)
     total, tried = sum(map(len, picks_of.values())), count(1)
     checked = []
@@ -133,7 +171,12 @@ def check_releases(
 
 
 def named_releases(
-    distribution: str, paths: Set[str], against: Sequence[str], events: Events, *, ends: bool = False
+    distribution: str,
+    paths: Set[str],
+    against: Sequence[str],
+    events: Events,
+    *,
+    ends: bool = False,
 ) -> Dict[str, Union[Path, SitepatchError]]:
     """The kept files `paths` of a distribution in each release that is asked for, by its version, or why not.
 
@@ -157,9 +200,14 @@ def named_releases(
         releases: Dict[str, Union[Path, SitepatchError]] = {}
         for word in against:
             taken = oldest_first(taken_by(word, versions, versions))
-            keys.update(((distribution, version), None) for version in ([*taken[:1], *taken[-1:]] if ends else taken))
+            keys.update(
+                ((distribution, version), None)
+                for version in ([*taken[:1], *taken[-1:]] if ends else taken)
+            )
             if not taken:
-                releases[word] = NoRelease(_no_such(versions)) if isinstance(listing, Listing) else listing
+                releases[word] = (
+                    NoRelease(_no_such(versions)) if isinstance(listing, Listing) else listing
+                )
         folders = fetch_all(pip, list(keys), listings, {distribution: paths}, events)
         return {**releases, **{version: folder for (_, version), folder in folders.items()}}
 
@@ -174,8 +222,14 @@ def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> L
         inside = [version for version in versions if choose_variant(variants, version)]
         yanked = listing.yanked if isinstance(listing, Listing) else ()
         current = [version for version in versions if version not in yanked]
-        taken = {version for word in against for version in taken_by(word, current if word == NEWEST else versions, inside)}
-        picked += [_Pick(package, (name, version), version in inside) for version in oldest_first(taken)]
+        taken = {
+            version
+            for word in against
+            for version in taken_by(word, current if word == NEWEST else versions, inside)
+        }
+        picked += [
+            _Pick(package, (name, version), version in inside) for version in oldest_first(taken)
+        ]
     return picked
 
 
@@ -185,13 +239,19 @@ def taken_by(word: str, versions: Sequence[str], inside: Sequence[str]) -> List[
         return newest(versions)
     if is_version(word):
         return matching_versions(word, versions)
-    return list(inside) if word == ALL else [version for version in versions if accepts(word, version)]
+    return (
+        list(inside) if word == ALL else [version for version in versions if accepts(word, version)]
+    )
 
 
 def _no_such(versions: Sequence[str]) -> Message:
     """That a release is not among those of the index, and which is the newest one."""
-    newest_version = Message("; the newest is {version}", version=oldest_first(versions)[-1]) if versions else ""
-    return Message("the index has no such release for macOS or Linux{newest}", newest=newest_version)
+    newest_version = (
+        Message("; the newest is {version}", version=oldest_first(versions)[-1]) if versions else ""
+    )
+    return Message(
+        "the index has no such release for macOS or Linux{newest}", newest=newest_version
+    )
 
 
 # fetching -------------------------------------------------------------------------------------------------------------
@@ -203,11 +263,19 @@ def list_releases(pip: Pip, names: Sequence[str], events: Events) -> Listings:
 
 def offered(listing: Union[Listing, SitepatchError], against: Sequence[str]) -> List[str]:
     """The releases there are, sorted; where nothing can be listed those that are named, which may be kept."""
-    return sorted(listing.versions) if isinstance(listing, Listing) else list(filter(is_version, against))
+    return (
+        sorted(listing.versions)
+        if isinstance(listing, Listing)
+        else list(filter(is_version, against))
+    )
 
 
 def fetch_all(
-    pip: Pip, needed: Sequence[Key], listings: Listings, paths: Mapping[str, Set[str]], events: Events
+    pip: Pip,
+    needed: Sequence[Key],
+    listings: Listings,
+    paths: Mapping[str, Set[str]],
+    events: Events,
 ) -> Dict[Key, Union[Path, SitepatchError]]:
     """The folder of every release, or why there is none.
 
@@ -239,7 +307,9 @@ def fetch_all(
     return releases
 
 
-def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], Union[_T, SitepatchError]]:
+def _caught(
+    function: Callable[..., _T], *arguments: object
+) -> Callable[[], Union[_T, SitepatchError]]:
     """The call, with a failure that concerns one release or distribution as its value."""
 
     def call() -> Union[_T, SitepatchError]:
@@ -253,7 +323,9 @@ def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], Uni
     return call
 
 
-def _parallel(pip: Pip, tasks: Sequence[Callable[[], _T]], report: Callable[[int], None]) -> List[_T]:
+def _parallel(
+    pip: Pip, tasks: Sequence[Callable[[], _T]], report: Callable[[int], None]
+) -> List[_T]:
     """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
 
     `report` takes how many of them are done.
@@ -272,7 +344,9 @@ def _parallel(pip: Pip, tasks: Sequence[Callable[[], _T]], report: Callable[[int
 
     results: List[_T] = []
     try:
-        for _ in range(min(_JOBS, len(tasks))):  # daemons, since nothing ends one that waits for an index
+        for _ in range(
+            min(_JOBS, len(tasks))
+        ):  # daemons, since nothing ends one that waits for an index
             threading.Thread(target=work, daemon=True).start()
         for future in futures:
             report(len(results))
@@ -298,18 +372,28 @@ def _outcomes(
     for package, (name, version), inside in picks:
         listing, folder = listings[name], folders.get((name, version))
         if not inside and not is_series(requested.patchset):
-            ranges = listed([variant.versions for variant in pick_variants(requested.patchset)[package]], "or")
-            asked_early = NEWEST in against and not can_go(requested.patchset, name, version)  # by CI, as `apply` would answer
+            ranges = listed(
+                [variant.versions for variant in pick_variants(requested.patchset)[package]], "or"
+            )
+            asked_early = NEWEST in against and not can_go(
+                requested.patchset, name, version
+            )  # by CI, as `apply` would answer
             word = State.NOT_FOUND.value if asked_early else OUT_OF_RANGE
-            problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
+            problem = Message(
+                "the patchset is for {package} {ranges}", package=package, ranges=ranges
+            )
             hint = update_hint(requested, name, version) if version == newest_outside[name] else ""
             outcome = ReleaseOutcome(name, version, word, problem=problem, hint=hint)
         elif isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
-            outcome = ReleaseOutcome(name, version, word, problem=one_line(folder.message), hint=folder.hint)
+            outcome = ReleaseOutcome(
+                name, version, word, problem=one_line(folder.message), hint=folder.hint
+            )
         else:
             outcome = _with_patch(requested, Located(package, str(folder), name, version, ""))
-            hint = update_hint(requested, name, version) if version == newest_outside.get(name) else ""
+            hint = (
+                update_hint(requested, name, version) if version == newest_outside.get(name) else ""
+            )
             outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
         yanked = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=yanked or was_yanked(name, version))
@@ -328,22 +412,32 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     """
     _, site, distribution, version, *_ = release
     variants = tuple(pick_variants(requested.patchset)[release.package])
-    if is_series(requested.patchset):  # what would become of it in a release that it is not for is asked early
+    if is_series(
+        requested.patchset
+    ):  # what would become of it in a release that it is not for is asked early
         variants = (choose_variant(variants, version) or variants[-1]._replace(versions=""),)
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
-    answers = tuple(answer._replace(problem=_of_wheel(answer.problem, site)) for answer in plan.answers)
+    answers = tuple(
+        answer._replace(problem=_of_wheel(answer.problem, site)) for answer in plan.answers
+    )
     plan = plan._replace(answers=answers)
     patches = _patch_states(only, release, plan) if is_series(only.patchset) else ()
     outcome = ReleaseOutcome(distribution, version, "", answers=answers, patches=patches)
     if plan.failed:
         failure, *other_failures = plan.failed
         where = failure.path if failure.scope or "/" in failure.path else ""
-        further = Message(" (and {number} more)", number=len(other_failures)) if other_failures else ""
+        further = (
+            Message(" (and {number} more)", number=len(other_failures)) if other_failures else ""
+        )
         problem = joined(": ", [where, failure.scope, one_line(failure.problem)]) + further
         return outcome._replace(word=failure.state.value, problem=problem, hint=failure.hint)
     state, name = state_of(plan), requested.patchset.name
-    diffs = tuple(_diff(file.path, file.before, file.after, name) for file in plan.files if file.before != file.after)
+    diffs = tuple(
+        _diff(file.path, file.before, file.after, name)
+        for file in plan.files
+        if file.before != file.after
+    )
     return outcome._replace(word=state.value, places=_places(plan, state), diffs=diffs)
 
 
@@ -352,7 +446,11 @@ def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
     outcome, (series, name) = try_release(requested, release), upstream_patch(requested.patchset)
     if not series:
         return outcome
-    words = [patch.word for patch in try_release(_for_upstream(series), release).patches if name in ("", patch.name)]
+    words = [
+        patch.word
+        for patch in try_release(_for_upstream(series), release).patches
+        if name in ("", patch.name)
+    ]
     return outcome._replace(has_patch=set(words) == {State.UPSTREAM.value})
 
 
@@ -393,16 +491,25 @@ def _nothing_found(
     for name in names:
         error = listings[name]
         if isinstance(error, SitepatchError) and name not in chosen_names:
-            yield ReleaseOutcome(name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint)
+            yield ReleaseOutcome(
+                name, "", NOT_FETCHED, problem=one_line(error.message), hint=error.hint
+            )
     indexes = [listing for listing in map(listings.get, names) if isinstance(listing, Listing)]
     if len(indexes) < len(names):
         return
-    ranges = listed([variant.versions or Message("any version") for variant in patchset.variants], "or")
-    versions, inside = [pick.key[1] for pick in picks], [pick.key[1] for pick in picks if pick.inside]
+    ranges = listed(
+        [variant.versions or Message("any version") for variant in patchset.variants], "or"
+    )
+    versions, inside = (
+        [pick.key[1] for pick in picks],
+        [pick.key[1] for pick in picks if pick.inside],
+    )
     for word in against:
         if not taken_by(word, versions, inside):
             offers = [version for listing in indexes for version in listing.versions]
-            none = Message("the index has none in {ranges}", ranges=ranges if word in (ALL, NEWEST) else word)
+            none = Message(
+                "the index has none in {ranges}", ranges=ranges if word in (ALL, NEWEST) else word
+            )
             problem = _no_such(offers) if is_version(word) else none
             if not offers:
                 problem = Message("pip found no release at all of that name")
@@ -413,7 +520,10 @@ def _of_wheel(message: str, site: str) -> str:
     """A message about a file of a release that was fetched, without the directory where that lies."""
     if not isinstance(message, Message):
         return message.replace(site, "the wheel")
-    fields = {name: _of_wheel(field, site) if isinstance(field, str) else field for name, field in message.fields.items()}
+    fields = {
+        name: _of_wheel(field, site) if isinstance(field, str) else field
+        for name, field in message.fields.items()
+    }
     return Message(message.template, **fields)
 
 
@@ -423,7 +533,9 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[P
     answers: Dict[str, List[Answer]] = {name: [] for name in patch_names(requested.patchset)}
     patches = [patch for variant in requested.patchset.variants for patch in variant.patches]
     for answer in plan.answers:
-        origins = {patch.hunks[0].origin for patch in patches if answer.path in patch.paths}  # of a whole file that is refused
+        origins = {
+            patch.hunks[0].origin for patch in patches if answer.path in patch.paths
+        }  # of a whole file that is refused
         for origin in {answer.written[0]} if answer.written[0] else origins:
             answers[patch_name(origin)].append(answer)
     explained = _explained(requested, release, plan)
@@ -435,7 +547,10 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[P
         problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""
         breaking = next(filter(None, (_breaking(requested, release, hunk) for hunk in hunks)), "")
         if breaking:
-            word, problem = State.CONFLICT.value, Message("{other} changes the same code", other=breaking)
+            word, problem = (
+                State.CONFLICT.value,
+                Message("{other} changes the same code", other=breaking),
+            )
         states.append(PatchState(name, word, problem, breaking, hunks))
     return tuple(states)
 
@@ -444,7 +559,9 @@ def _explained(requested: Requested, release: Located, plan: Plan) -> List[HunkE
     """The failed hunks, explained; only the files that have one are looked at."""
     failed = {answer.path for answer in plan.failed}
     variants = [
-        variant._replace(patches=tuple(patch for patch in variant.patches if failed & set(patch.paths)))
+        variant._replace(
+            patches=tuple(patch for patch in variant.patches if failed & set(patch.paths))
+        )
         for variant in requested.patchset.variants
     ]
     if not failed:

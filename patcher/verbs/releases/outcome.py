@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 ALL, NEWEST = "all", "newest"
 """What `--against` and `--to` take beside versions and ranges."""
 APPLICABLE, OUT_OF_RANGE = State.APPLICABLE.value, Message("out of range")
-NO_RELEASE, NO_WHEEL, NOT_FETCHED = Message("no release"), Message("no wheel"), Message("not fetched")
+NO_RELEASE, NO_WHEEL, NOT_FETCHED = (
+    Message("no release"),
+    Message("no wheel"),
+    Message("not fetched"),
+)
 HOLDS = (APPLICABLE, State.APPLIED.value, State.UPSTREAM.value)
 _GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 
@@ -63,7 +67,9 @@ class ReleaseOutcome(NamedTuple):
         return self.word not in _GOOD and not self.has_patch
 
 
-def compared(outcome: ReleaseOutcome, home: Iterable[FileDiff], sure: Collection[str] = ()) -> ReleaseOutcome:
+def compared(
+    outcome: ReleaseOutcome, home: Iterable[FileDiff], sure: Collection[str] = ()
+) -> ReleaseOutcome:
     """An outcome, compared with what the patchset makes of the home release.
 
     Args:
@@ -73,7 +79,9 @@ def compared(outcome: ReleaseOutcome, home: Iterable[FileDiff], sure: Collection
     """
     known = {diff.lines for diff in home}
     unlike = tuple(diff for diff in outcome.diffs if diff.lines not in known)
-    return outcome._replace(unlike=unlike, proven=outcome.word in HOLDS and all(diff.path in sure for diff in unlike))
+    return outcome._replace(
+        unlike=unlike, proven=outcome.word in HOLDS and all(diff.path in sure for diff in unlike)
+    )
 
 
 class Checked(NamedTuple):
@@ -85,7 +93,14 @@ class Checked(NamedTuple):
 
 def overall(states: Iterable[State]) -> State:
     """What hunks are as a whole: the first of these states that one of them has."""
-    ranked = (State.CONFLICT, State.AMBIGUOUS, State.NOT_FOUND, State.APPLICABLE, State.APPLIED, State.UPSTREAM)
+    ranked = (
+        State.CONFLICT,
+        State.AMBIGUOUS,
+        State.NOT_FOUND,
+        State.APPLICABLE,
+        State.APPLIED,
+        State.UPSTREAM,
+    )
     return min(states, key=(*ranked, State.NOT_NEEDED).index, default=State.NOT_NEEDED)
 
 
@@ -96,4 +111,9 @@ def state_of(plan: Plan) -> State:
 
 def is_absent(answer: Answer) -> bool:
     """Whether an answer is about a whole package: it is not there, or not one that can be patched here."""
-    return answer.state.failed and not answer.scope and "/" not in answer.path and not answer.path.endswith(".py")
+    return (
+        answer.state.failed
+        and not answer.scope
+        and "/" not in answer.path
+        and not answer.path.endswith(".py")
+    )

@@ -31,7 +31,9 @@ def checked_heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
     words = [outcome.word for outcome in checked.outcomes if outcome.word != NO_RELEASE]
     counts = [f"{term(word)} {words.count(word)}" for word in dict.fromkeys(words)]
-    number = sum(outcome.version != "" and outcome.word != NO_RELEASE for outcome in checked.outcomes)
+    number = sum(
+        outcome.version != "" and outcome.word != NO_RELEASE for outcome in checked.outcomes
+    )
     heading = Message("{checked.patchset.name} {checked.patchset.version}", checked=checked)
     releases = joined(": ", (count(number, "release") if number else "", ", ".join(counts)))
     return joined(", ", (heading, releases))
@@ -40,16 +42,27 @@ def checked_heading(checked: Checked) -> str:
 def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
     """One line for each run of releases with one answer; `in_full` one for each release."""
     rows = []
-    for releases in [(release,) for release in checked.outcomes] if in_full else folded(checked.outcomes):
+    for releases in (
+        [(release,) for release in checked.outcomes] if in_full else folded(checked.outcomes)
+    ):
         release, versions = releases[0], version(releases[0])
         places = [f"{path}:{','.join(map(str, lines))}" for path, lines in release.places]
         if len(releases) > 1:
             places = list(dict.fromkeys(path for outcome in releases for path, _ in outcome.places))
             yanked = sum(outcome.yanked for outcome in releases)
-            number = count(len(releases), "release") + (Message(", {yanked} yanked", yanked=yanked) if yanked else "")
+            number = count(len(releases), "release") + (
+                Message(", {yanked} yanked", yanked=yanked) if yanked else ""
+            )
             template = "{version} to {last.version} ({releases})"
-            versions = Message(template, version=release.version, last=releases[-1], releases=number)
-        rows.append(Row(release.word, (release.distribution, versions, joined("  ", [*places, release.problem]))))
+            versions = Message(
+                template, version=release.version, last=releases[-1], releases=number
+            )
+        rows.append(
+            Row(
+                release.word,
+                (release.distribution, versions, joined("  ", [*places, release.problem])),
+            )
+        )
     return rows
 
 
@@ -57,14 +70,23 @@ def folded(outcomes: Iterable[ReleaseOutcome]) -> List[_Releases]:
     """Neighbours with one answer together; each that failed by itself."""
 
     def answer(outcome: ReleaseOutcome) -> Tuple[str, ...]:
-        return outcome.distribution, outcome.word, outcome.problem, outcome.version if outcome.failed else ""
+        return (
+            outcome.distribution,
+            outcome.word,
+            outcome.problem,
+            outcome.version if outcome.failed else "",
+        )
 
     return [tuple(group) for _, group in groupby(outcomes, answer)]
 
 
 def version(outcome: ReleaseOutcome) -> str:
     """The version, and whether it was yanked."""
-    return Message("{version} (yanked)", version=outcome.version) if outcome.yanked else outcome.version
+    return (
+        Message("{version} (yanked)", version=outcome.version)
+        if outcome.yanked
+        else outcome.version
+    )
 
 
 def show_releases(console: Console, releases: Sequence[Checked]) -> None:
@@ -73,7 +95,10 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
         console.out(("\n" if number else "") + checked_heading(checked))
         console.rows(checked_rows(checked, in_full=console.verbose))
         console.rows(series_rows(checked, verbose=console.verbose))
-        since = {name: Message("since {release}: it can go", release=first) for name, first in upstream_since(checked).items()}
+        since = {
+            name: Message("since {release}: it can go", release=first)
+            for name, first in upstream_since(checked).items()
+        }
         console.info_rows([Row(State.UPSTREAM.value, cells) for cells in since.items()])
     console.hints(outcome.hint for checked in releases for outcome in checked.outcomes)
 
@@ -83,12 +108,21 @@ def series_columns(checked: Checked) -> List[_Releases]:
     """The releases of which the patches of a series are known; neighbours in which all are the same together."""
 
     def answers(outcome: ReleaseOutcome) -> Tuple[object, ...]:
-        return outcome.distribution, [(patch.name, patch.word, patch.problem) for patch in outcome.patches]
+        return outcome.distribution, [
+            (patch.name, patch.word, patch.problem) for patch in outcome.patches
+        ]
 
-    return [tuple(group) for _, group in groupby((outcome for outcome in checked.outcomes if outcome.patches), answers)]
+    return [
+        tuple(group)
+        for _, group in groupby(
+            (outcome for outcome in checked.outcomes if outcome.patches), answers
+        )
+    ]
 
 
-def patches_by_name(patchset: Patchset, columns: Sequence[_Releases]) -> Dict[str, List[Optional[PatchState]]]:
+def patches_by_name(
+    patchset: Patchset, columns: Sequence[_Releases]
+) -> Dict[str, List[Optional[PatchState]]]:
     """What each patch of a series is in each column, by its name; None where the variant for it has no such patch."""
     states = [{patch.name: patch for patch in column[0].patches} for column in columns]
     names = [name for name in patch_names(patchset) if any(name in column for column in states)]
@@ -108,16 +142,38 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
         return []
     rows = [Row("patch", tuple(map(column_name, columns)))]
     states = patches_by_name(checked.patchset, columns).items()
-    rows += [Row(name, tuple(patch.word if patch else "-" for patch in patches)) for name, patches in states]
+    rows += [
+        Row(name, tuple(patch.word if patch else "-" for patch in patches))
+        for name, patches in states
+    ]
     good = (*HOLDS, State.NOT_NEEDED.value)
-    fits = [(sum(patch.word in good for patch in column[0].patches), len(column[0].patches)) for column in columns]
-    rows += [Row("total", tuple(Message("{number} of {patches}", number=number, patches=most) for number, most in fits))]
+    fits = [
+        (sum(patch.word in good for patch in column[0].patches), len(column[0].patches))
+        for column in columns
+    ]
+    rows += [
+        Row(
+            "total",
+            tuple(
+                Message("{number} of {patches}", number=number, patches=most)
+                for number, most in fits
+            ),
+        )
+    ]
     for column in columns:
         for patch in column[0].patches:
             if patch.problem:
-                lines = [line for hunk in patch.hunks for line in explanation_row(hunk, 0).details[:-1]]
+                lines = [
+                    line for hunk in patch.hunks for line in explanation_row(hunk, 0).details[:-1]
+                ]
                 details = (one_line(patch.problem), *(lines if verbose else lines[:_FEW_LINES]))
-                rows.append(Row(patch.word, (patch.name, f"{column[0].distribution} {column_name(column)}"), details))
+                rows.append(
+                    Row(
+                        patch.word,
+                        (patch.name, f"{column[0].distribution} {column_name(column)}"),
+                        details,
+                    )
+                )
     return rows
 
 
@@ -129,14 +185,24 @@ def upstream_since(checked: Checked) -> Dict[str, str]:
     since: Dict[str, str] = {}
     for release in (outcome for outcome in checked.outcomes if outcome.answers):
         own = State.UPSTREAM.value if release.has_patch else release.word
-        for name, word in [(patch.name, patch.word) for patch in release.patches] or [(checked.patchset.name, own)]:
+        for name, word in [(patch.name, patch.word) for patch in release.patches] or [
+            (checked.patchset.name, own)
+        ]:
             if word != State.UPSTREAM.value:
                 since.pop(name, None)
             else:
                 since.setdefault(name, f"{release.distribution} {release.version}")
-    released = (release for release in checked.outcomes if can_go(checked.patchset, release.distribution, release.version))
+    released = (
+        release
+        for release in checked.outcomes
+        if can_go(checked.patchset, release.distribution, release.version)
+    )
     first_able = next((release for release in released if release.word != NO_RELEASE), None)
-    return {**since, checked.patchset.name: f"{first_able.distribution} {first_able.version}"} if first_able else since
+    return (
+        {**since, checked.patchset.name: f"{first_able.distribution} {first_able.version}"}
+        if first_able
+        else since
+    )
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
@@ -154,7 +220,14 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
             "files": [diff_json(diff) for diff in release.diffs],
             "patches": [_patch_json(patch) for patch in release.patches],
         }
-        inner = ("word", "diffs", "answers", "unlike", "proven", *(() if release.patches else ("patches",)))
+        inner = (
+            "word",
+            "diffs",
+            "answers",
+            "unlike",
+            "proven",
+            *(() if release.patches else ("patches",)),
+        )
         releases.append({name: field for name, field in fields.items() if name not in inner})
     head = {"name": checked.patchset.name, "version": checked.patchset.version}
     since = upstream_since(checked)
@@ -164,11 +237,19 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
 
 def _patch_json(patch: PatchState) -> Dict[str, Any]:
     hunks = [hunk_json(hunk) for hunk in patch.hunks]
-    return {"name": patch.name, "state": patch.word, "problem": patch.problem, "other": patch.other, "hunks": hunks}
+    return {
+        "name": patch.name,
+        "state": patch.word,
+        "problem": patch.problem,
+        "other": patch.other,
+        "hunks": hunks,
+    }
 
 
 # for CI ---------------------------------------------------------------------------------------------------------------
-def github(answers: Iterable[Answer], releases: Iterable[Checked], manifests: Mapping[str, str]) -> List[Styled]:
+def github(
+    answers: Iterable[Answer], releases: Iterable[Checked], manifests: Mapping[str, str]
+) -> List[Styled]:
     """Annotations: an error for what does not fit, a notice where upstream has the change; one for what is in order.
 
     Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
@@ -179,7 +260,14 @@ def github(answers: Iterable[Answer], releases: Iterable[Checked], manifests: Ma
         verdicts.append((answer.patchset, about, answer.state.value, answer, answer.written))
     for checked in releases:
         for outcome in checked.outcomes:
-            written = next((answer.written for answer in outcome.answers if answer.state.value == outcome.word), ("", 0))
+            written = next(
+                (
+                    answer.written
+                    for answer in outcome.answers
+                    if answer.state.value == outcome.word
+                ),
+                ("", 0),
+            )
             about = f"{outcome.distribution} {outcome.version}".rstrip()
             verdicts.append((checked.patchset.name, about, outcome.word, outcome, written))
     annotations: List[Styled] = []
@@ -193,9 +281,19 @@ def github(answers: Iterable[Answer], releases: Iterable[Checked], manifests: Ma
             annotations.append(annotation(ERROR, title, f"{word}: {why}", file, line))
         elif word == State.UPSTREAM.value:
             title = Message("{patchset} can go", patchset=patchset)
-            annotations.append(annotation(NOTICE, title, Message("{name} has its change already", name=about), file, line))
+            annotations.append(
+                annotation(
+                    NOTICE, title, Message("{name} has its change already", name=about), file, line
+                )
+            )
         else:
             good += 1
     if good:
-        annotations.append(annotation(NOTICE, "sitepatch check", Message("{answers} in order", answers=count(good, "answer"))))
+        annotations.append(
+            annotation(
+                NOTICE,
+                "sitepatch check",
+                Message("{answers} in order", answers=count(good, "answer")),
+            )
+        )
     return annotations

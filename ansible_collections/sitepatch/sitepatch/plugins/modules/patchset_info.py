@@ -55,7 +55,12 @@ answer:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.sitepatch.sitepatch.plugins.module_utils.command import PLACE, answer, place, problem
+from ansible_collections.sitepatch.sitepatch.plugins.module_utils.command import (
+    PLACE,
+    answer,
+    place,
+    problem,
+)
 
 
 def main():
