@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Iterable, Mapping, Sequence
 
 import click
 
@@ -49,7 +49,7 @@ def current(path: Path) -> str:
     return re.sub(r"^<!-- generated: (.*?) -->$.*?^<!-- end -->$", fill, text, flags=re.MULTILINE | re.DOTALL)
 
 
-def pages() -> List[Path]:
+def pages() -> list[Path]:
     """The pages that have something generated."""
     return [path for path in sorted(_HERE.rglob("*.md")) if "<!-- generated: " in path.read_text(encoding="utf-8")]
 
@@ -122,7 +122,7 @@ def _rows(table: Mapping[str, Any]) -> Iterable[Sequence[str]]:
 
 def _patchsets(_: str) -> str:
     """The built-in patchsets: for which releases, with which options, and what each does."""
-    parts: List[str] = []
+    parts: list[str] = []
     for each in _BUILT_IN:
         ranges = ", ".join(f"{one.package} `{one.versions}`" for one in each.variants)
         prose = re.sub(r"(?<=\n)(?<!\n\n)(- .*(?:\n[- ] .*)*)", r"\n\1\n", each.prose).replace("<", "&lt;")  # lists
@@ -140,7 +140,7 @@ def _patchsets(_: str) -> str:
 def _symptoms(locale: str) -> str:
     """What errors mean, each beginning with the error's own text."""
     word = Catalog(locale).word
-    known: List[Tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
+    known: list[tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
     known += [("", one) for one in general_symptoms(builtin_dir())]
     cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
     parts = []

@@ -13,7 +13,6 @@ import tempfile
 import venv
 from html import escape
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -42,7 +41,7 @@ text { fill: #e6edf3; white-space: pre }
 """
 
 
-def outputs() -> List[List[str]]:
+def outputs() -> list[list[str]]:
     """The lines of each scene, with their escape sequences, the command first."""
     with tempfile.TemporaryDirectory() as folder:
         root, told = Path(folder, "venv"), []
@@ -67,8 +66,8 @@ def outputs() -> List[List[str]]:
 
 def drawn(line: str) -> str:
     """A line with escape sequences as `tspan`s; what is longer than the terminal is cut."""
-    parts: List[str] = []
-    style: Dict[str, str] = {}
+    parts: list[str] = []
+    style: dict[str, str] = {}
     left = COLUMNS
     for codes, text in re.findall(r"(?:\x1b\[([\d;]*)m)?([^\x1b]*)", line):
         for code in codes.split(";") if codes else ():
@@ -80,12 +79,12 @@ def drawn(line: str) -> str:
     return "".join(parts)
 
 
-def picture(scenes: List[List[str]]) -> str:
+def picture(scenes: list[list[str]]) -> str:
     """The terminal with all scenes, which appear one after the other where motion is welcome."""
-    parts: List[str] = []
+    parts: list[str] = []
     row, begin = 0, 0.0
     for lines, (*_, seconds) in zip(scenes, SCENES):
-        texts: List[Tuple[int, str]] = [(MARGIN + LEADING * (row + at + 1), drawn(line)) for at, line in enumerate(lines)]
+        texts: list[tuple[int, str]] = [(MARGIN + LEADING * (row + at + 1), drawn(line)) for at, line in enumerate(lines)]
         body = "\n".join(f'<text x="{MARGIN}" y="{y}">{text}</text>' for y, text in texts if text)
         parts.append(f'<g style="animation-delay: {begin:g}s">\n{body}\n</g>')
         row, begin = row + len(lines), begin + seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, NamedTuple, Sequence, TypeVar
 
 from patcher.message import Message, joined, one_line
 
@@ -34,7 +34,7 @@ class SitepatchError(Exception):
     """
 
     def __init__(
-        self, message: str, hint: str = "", /, location: Optional[Location] = None, **fields: Any
+        self, message: str, hint: str = "", /, location: Location | None = None, **fields: Any
     ) -> None:
         self.message = self.problem = Message.of(message, fields)
         super().__init__(self.message)
@@ -43,7 +43,7 @@ class SitepatchError(Exception):
 
     @classmethod
     def at(
-        cls: Type[_Error],
+        cls: type[_Error],
         location: Location,
         problem: str,
         hint: str = "",
@@ -65,14 +65,14 @@ class SitepatchError(Exception):
         return error
 
     @classmethod
-    def joined(cls: Type[_Error], errors: Sequence[SitepatchError], hint: str = "") -> _Error:
+    def joined(cls: type[_Error], errors: Sequence[SitepatchError], hint: str = "") -> _Error:
         """Several problems as one error, at the place of the first."""
         joint = cls(joined("\n", (error.message for error in errors)), hint, errors[0].location)
         joint.problem = errors[0].problem
         return joint
 
     @property
-    def place(self) -> Dict[str, Union[str, int]]:
+    def place(self) -> dict[str, str | int]:
         """The location as JSON: `file`, `line` and `column` as far as they are known."""
         return (
             {key: value for key, value in self.location._asdict().items() if value}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, Tuple
+from typing import Any, Iterable, Mapping
 
 _COMMAND_OPTIONS = {"env": "", "dirs": "", "here": ""}
 """Fields that every template may name, behind a command of sitepatch that it tells to run: see `set_command_options`."""
@@ -26,7 +26,7 @@ class Message(str):
     """
 
     template: str
-    fields: Dict[str, Any]
+    fields: dict[str, Any]
 
     def __new__(cls, template: str, /, **fields: Any) -> Message:  # noqa: D102 - the docstring of the class documents it
         fields = {**_COMMAND_OPTIONS, **fields}
@@ -55,7 +55,7 @@ class Message(str):
     def __radd__(self, other: str) -> Message:
         return joined("", (other, self))
 
-    def __getnewargs_ex__(self) -> Tuple[Tuple[str], Dict[str, Any]]:
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
         return (self.template,), self.fields
 
 

@@ -18,12 +18,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Dict, List, Sequence
+from typing import Sequence
 
 ADDED = "var added_by_hand = true;\n"
 
 
-def run(line: Sequence[str], cwd: Path, environ: Dict[str, str]) -> float:
+def run(line: Sequence[str], cwd: Path, environ: dict[str, str]) -> float:
     """The seconds that a command took; ends the run where it fails."""
     began = time.perf_counter()
     done = subprocess.run(
@@ -49,7 +49,7 @@ def main() -> int:
         if not key.startswith("PYTHON") and key != "VIRTUAL_ENV"
     }
     environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
-    times: Dict[str, List[float]] = {"sitepatch capture": [], "patch-package": []}
+    times: dict[str, list[float]] = {"sitepatch capture": [], "patch-package": []}
     with tempfile.TemporaryDirectory(prefix="sitepatch-authoring-") as folder:
         work = Path(folder)
         environ["SITEPATCH_CACHE"] = str(work / "cache")

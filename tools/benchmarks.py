@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 from patcher.verbs.demo import lay_out
 from tests.records import with_record, write_files
@@ -136,7 +136,7 @@ def fetch(target: Path, offline: bool) -> str:
     return "the stand-in of mmengine 0.10.7, not the real one"
 
 
-def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
+def rows(work: Path, environ: dict[str, str], offline: bool) -> list[Row]:
     """Everything that can be measured here."""
     sites, patches = work / "sites", work / "patches"
     sites.mkdir()
@@ -150,7 +150,7 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
     ours = [sys.executable, "-c", "from patcher.__main__ import main; main()"]
     nothing: Callable[[], None] = lambda: None  # noqa: E731
 
-    def command(verb: str, site: str, *more: str) -> List[str]:
+    def command(verb: str, site: str, *more: str) -> list[str]:
         return [*ours, verb, *more, "--target", str(sites / site), "--patch-dir", str(patches)]
 
     def quiet(line: Sequence[str], cwd: Path = work) -> None:
@@ -163,7 +163,7 @@ def rows(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
             stderr=subprocess.DEVNULL,
         )
 
-    def unverified(name: str) -> List[str]:
+    def unverified(name: str) -> list[str]:
         return [*command("apply", "mmengine", name), "--verify", "none"]
 
     restore = [*ours, "restore", "--target", str(sites / "mmengine")]
@@ -324,14 +324,14 @@ def hundred(work: Path, ours: Sequence[str], quiet: Callable[..., None], many: i
     return project
 
 
-def peers(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
+def peers(work: Path, environ: dict[str, str], offline: bool) -> list[Row]:
     """GNU patch, git apply, patch-package and ast-grep making the one-hunk change on a copy of the same file."""
     change = work / "change.patch"
     pristine = work / "pristine.py"
     shutil.copyfile(
         str(work / "sites" / "mmengine" / "mmengine" / "runner" / "runner.py"), str(pristine)
     )
-    found: List[Row] = []
+    found: list[Row] = []
 
     def copied(name: str) -> Path:
         target = work / name / "mmengine" / "runner" / "runner.py"
@@ -395,7 +395,7 @@ def peers(work: Path, environ: Dict[str, str], offline: bool) -> List[Row]:
     return found
 
 
-def quilt(work: Path, change: Path, pristine: Path) -> List[Row]:
+def quilt(work: Path, change: Path, pristine: Path) -> list[Row]:
     """`quilt push` of a series of one."""
     if shutil.which("quilt") is None:
         print("left out: quilt (no `quilt` here)")
@@ -414,7 +414,7 @@ def quilt(work: Path, change: Path, pristine: Path) -> List[Row]:
     return [Row("quilt push", ["quilt", "push", "-q"], fresh, folder)]
 
 
-def npm_patch(work: Path, environ: Dict[str, str]) -> List[Row]:
+def npm_patch(work: Path, environ: dict[str, str]) -> list[Row]:
     """`npm ci` of npm 12, which installs a small package and applies its patch: it takes packages of the registry alone."""
     folder = work / "npm-patch"
     (folder / "npm").mkdir(parents=True)
@@ -453,7 +453,7 @@ def npm_patch(work: Path, environ: Dict[str, str]) -> List[Row]:
     ]
 
 
-def npm_tools(work: Path, environ: Dict[str, str]) -> Optional[Path]:
+def npm_tools(work: Path, environ: dict[str, str]) -> Path | None:
     """A directory with patch-package and ast-grep installed, or None."""
     if shutil.which("npm") is None:
         return None
@@ -518,7 +518,7 @@ def main() -> int:
         environ["SITEPATCH_CACHE"] = str(work / "cache")
         measured = rows(work, environ, asked.offline)
         bare = measured[0].name
-        times: Dict[str, List[float]] = {row.name: [] for row in measured}
+        times: dict[str, list[float]] = {row.name: [] for row in measured}
         for number in range(asked.rounds):
             print(f"\rround {number + 1} of {asked.rounds}", end="", file=sys.stderr, flush=True)
             for row in measured:
@@ -577,7 +577,7 @@ def write(page: Path, unit: float, ratios: Mapping[str, float]) -> None:
     page.write_text(f"{before}{mark}{said}\n\n{table}\n{end}{after}", "utf-8")
 
 
-def scale(work: Path, environ: Dict[str, str], rounds: int, offline: bool) -> str:
+def scale(work: Path, environ: dict[str, str], rounds: int, offline: bool) -> str:
     """The second table, as multiples of a bare interpreter start beside each command."""
     patches = work / "scaling-patches"
     cells = scaling.cells(work, patches, patchset, offline)
@@ -586,8 +586,8 @@ def scale(work: Path, environ: Dict[str, str], rounds: int, offline: bool) -> st
         "SITEPATCH_CACHE": os.devnull,
         "PYTHONPATH": os.pathsep.join([environ["PYTHONPATH"], str(work)]),
     }
-    times: List[List[float]] = [[] for _ in cells]
-    bare: List[float] = []
+    times: list[list[float]] = [[] for _ in cells]
+    bare: list[float] = []
     for number in range(rounds):
         for index, cell in enumerate(cells):
             print(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from random import Random
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 
 READS = [
     "{0}",
@@ -65,7 +65,7 @@ Function = Tuple[
 ]  # the qualified name, the indentation, the header and the statements
 
 
-def function(random: Random, name: str, first: str) -> List[str]:
+def function(random: Random, name: str, first: str) -> list[str]:
     """The header of a function and its statements."""
     names = ["a", "b", *OUTSIDE]
     statements = []
@@ -77,13 +77,13 @@ def function(random: Random, name: str, first: str) -> List[str]:
     return [f"def {name}({first}{random.choice(PARAMETERS)}):", *statements]
 
 
-def lines(function: List[str], indent: str = "") -> List[str]:
+def lines(function: list[str], indent: str = "") -> list[str]:
     """The lines of a function."""
     body = "\n".join(function[1:]).split("\n")
     return [f"{indent}{function[0]}", *(f"{indent}    {line}" for line in body)]
 
 
-def whole(top: List[str], functions: List[Function]) -> str:
+def whole(top: list[str], functions: list[Function]) -> str:
     """The text of a module."""
     rows = "\n".join(top).split("\n")
     for _, indent, parts in functions:
@@ -91,7 +91,7 @@ def whole(top: List[str], functions: List[Function]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def change(random: Random, statements: List[str], others: int) -> List[str]:
+def change(random: Random, statements: list[str], others: int) -> list[str]:
     """A function with a parameter gone or renamed, or a statement gone or inserted."""
     how, out = random.randrange(4), [*statements]
     if how == 0:
@@ -116,10 +116,10 @@ def change(random: Random, statements: List[str], others: int) -> List[str]:
     return out
 
 
-def module(random: Random) -> Tuple[str, str, str]:
+def module(random: Random) -> tuple[str, str, str]:
     """A module, a .spatch of one hunk, and the module afterwards."""
     top = random.sample(MODULE, len(MODULE))
-    functions: List[Function] = [
+    functions: list[Function] = [
         ("f", "", function(random, "f", "")),
         ("K.f", "    ", function(random, "f", "self, ")),
     ]
@@ -155,7 +155,7 @@ def broken(text: str) -> bool:
     Raises:
         SyntaxError: the module cannot be run at all.
     """
-    names: Dict[str, Any] = {"print": str, "__name__": "m"}
+    names: dict[str, Any] = {"print": str, "__name__": "m"}
     try:
         exec(compile(text, "program", "exec", dont_inherit=True), names)  # our own text
     except (ImportError, NameError) as error:

@@ -26,16 +26,11 @@ from pathlib import Path
 from random import Random
 from typing import (
     Callable,
-    Dict,
     Iterable,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
 )
 
 from patcher.author.draft import Draft, FileEdit
@@ -96,7 +91,7 @@ class Result(NamedTuple):
     edit: Edit
     home: str
     spatch: str
-    cells: Tuple[Cell, ...]
+    cells: tuple[Cell, ...]
     upstream: str
     verbatim: bool
     seconds: float
@@ -105,7 +100,7 @@ class Result(NamedTuple):
 
 # one edit -------------------------------------------------------------------------------------------------------------
 def measured(
-    edit: Edit, others: Sequence[Tuple[str, bytes]] = (), make: Maker = generalise
+    edit: Edit, others: Sequence[tuple[str, bytes]] = (), make: Maker = generalise
 ) -> Result:
     """Make hunks of an edit and hold them against the other releases; `others` are given to what makes them."""
     started = time.process_time()
@@ -138,7 +133,7 @@ def measured(
     return Result(edit, home, spatch, cells, *_upstream(edit, hunks), seconds, message)
 
 
-def applied(text: bytes, hunks: Sequence[HunkText]) -> Tuple[Optional[bytes], str]:
+def applied(text: bytes, hunks: Sequence[HunkText]) -> tuple[bytes | None, str]:
     """The new text, None where it is refused, and the answers in words."""
     if not hunks:
         return None, "no hunks"
@@ -156,7 +151,7 @@ def applied(text: bytes, hunks: Sequence[HunkText]) -> Tuple[Optional[bytes], st
     ), words
 
 
-def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, str]:
+def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> tuple[str, str]:
     made, words = applied(edit.before, hunks)
     if made is None:
         return "refused at home", words
@@ -169,7 +164,7 @@ def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, str]:
     ), words
 
 
-def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, bool]:
+def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> tuple[str, bool]:
     states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers} - {
         State.NOT_NEEDED
     }
@@ -178,7 +173,7 @@ def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> Tuple[str, bool]:
 
 
 def _cell(edit: Edit, version: str, text: bytes, hunks: Sequence[HunkText]) -> Cell:
-    made: Dict[str, Optional[bytes]] = {}
+    made: dict[str, bytes | None] = {}
     made["sitepatch"], message = applied(text, hunks)
     made["GNU patch"] = peers.gnu_patch(edit.before, edit.after, text)
     made["git merge-file"] = peers.merge_file(edit.before, edit.after, text)
@@ -205,7 +200,7 @@ def _cell(edit: Edit, version: str, text: bytes, hunks: Sequence[HunkText]) -> C
     )
 
 
-def _reference(edit: Edit, text: bytes, by_lines: Sequence[bytes]) -> Tuple[str, bytes]:
+def _reference(edit: Edit, text: bytes, by_lines: Sequence[bytes]) -> tuple[str, bytes]:
     """Who says what is right at another release, and what that is.
 
     The edited functions where they are as at home, else what those make of it that work by lines, where they agree.
@@ -219,7 +214,7 @@ def _reference(edit: Edit, text: bytes, by_lines: Sequence[bytes]) -> Tuple[str,
     return ("tokens", tokens) if tokens is not None else ("nobody", b"")
 
 
-def _judged(made: Optional[bytes], judge: str, expected: bytes) -> str:
+def _judged(made: bytes | None, judge: str, expected: bytes) -> str:
     if made is None:
         return "refused"
     if judge != "nobody" and _equal(made, expected):
@@ -241,7 +236,7 @@ def _equal(one: bytes, other: bytes) -> bool:
 
 
 # many edits -----------------------------------------------------------------------------------------------------------
-def chosen(cache: Path, packages: Sequence[str], number: int, seed: int, jobs: int) -> List[Edit]:
+def chosen(cache: Path, packages: Sequence[str], number: int, seed: int, jobs: int) -> list[Edit]:
     """So many edits, as many of each package as there are; the same ones for the same seed and releases."""
     with multiprocessing.Pool(jobs) as pool:
         words = [(cache, package, 2 * number // len(packages) + 1, seed) for package in packages]
@@ -250,14 +245,14 @@ def chosen(cache: Path, packages: Sequence[str], number: int, seed: int, jobs: i
     return sorted(in_turn[:number], key=lambda edit: packages.index(edit.package))
 
 
-def _of_package(cache: Path, package: str, number: int, seed: int) -> List[Edit]:
+def _of_package(cache: Path, package: str, number: int, seed: int) -> list[Edit]:
     found = changes.releases(cache, package, RELEASES)
     return list(
         itertools.islice(changes.edits(package, found, Random(f"{seed} {package}")), number)
     )
 
 
-_EDITS: List[Edit] = []  # what the forked processes take theirs from
+_EDITS: list[Edit] = []  # what the forked processes take theirs from
 _SECOND = False
 
 
@@ -328,7 +323,7 @@ def table(done: Sequence[Result]) -> str:
     )
 
 
-def _row(name: str, group: Sequence[Tuple[Result, Sequence[Cell]]]) -> Sequence[str]:
+def _row(name: str, group: Sequence[tuple[Result, Sequence[Cell]]]) -> Sequence[str]:
     results, every = [each for each, _ in group], [cell for _, cells in group for cell in cells]
     cells, lost = (
         [cell for cell in every if cell.judge != "nobody"],
@@ -366,7 +361,7 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "-"
 
 
-def words(result: Result) -> Set[str]:
+def words(result: Result) -> set[str]:
     """What `--show` finds a result by."""
     return {
         result.home,
@@ -457,7 +452,7 @@ def main() -> None:
             )
             return
         found = chosen(cache, asked.package or PACKAGES, asked.edits, asked.seed, asked.jobs)
-    done: List[Result] = []
+    done: list[Result] = []
     for result in results(found, asked.jobs, asked.second):
         done.append(result)
         if asked.show and asked.show in words(result):

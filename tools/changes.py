@@ -15,16 +15,9 @@ import zipfile
 from pathlib import Path
 from random import Random
 from typing import (
-    Dict,
-    FrozenSet,
     Iterator,
-    List,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
-    Union,
 )
 
 from packaging.version import Version
@@ -56,7 +49,7 @@ class Edit(NamedTuple):
     before: bytes
     after: bytes
     upstream: bytes
-    older: Tuple[Tuple[str, bytes], ...] = ()
+    older: tuple[tuple[str, bytes], ...] = ()
 
     @property
     def name(self) -> str:
@@ -71,7 +64,7 @@ class Release(NamedTuple):
     """A release, and the `.py` files of its wheel by path."""
 
     version: str
-    files: Dict[str, bytes]
+    files: dict[str, bytes]
 
 
 def unified(before: bytes, after: bytes, path: str, context: int = 3) -> str:
@@ -84,7 +77,7 @@ def unified(before: bytes, after: bytes, path: str, context: int = 3) -> str:
 
 
 # releases -------------------------------------------------------------------------------------------------------------
-def releases(cache: Path, package: str, number: int) -> List[Release]:
+def releases(cache: Path, package: str, number: int) -> list[Release]:
     """The last releases of a package that are no pre-releases and have a wheel, the oldest first."""
     with Pip() as pip:
         return list(_releases(pip, cache / package, package, number))
@@ -134,7 +127,7 @@ def edits(package: str, found: Sequence[Release], random: Random) -> Iterator[Ed
         yield from itertools.islice(edits_of(package, found, index, path, random), PER_FILE)
 
 
-def named(found: Sequence[Release], name: str) -> Optional[Edit]:
+def named(found: Sequence[Release], name: str) -> Edit | None:
     """The edit of that `Edit.name`."""
     release, _, place = name.partition("/")
     package, _, home = release.rpartition("-")
@@ -152,7 +145,7 @@ def edits_of(
     """The single edits of a file between a release and the next one; none where it was never another file before."""
     before = found[index].files[path]
     after = found[index + 1].files.get(path, before)
-    older: Dict[bytes, str] = {}
+    older: dict[bytes, str] = {}
     for release in reversed(found[:index] if after != before else ()):
         older.setdefault(release.files.get(path, before), release.version)
     older.pop(before, None)
@@ -176,7 +169,7 @@ def edits_of(
             )
 
 
-def taken_apart(before: bytes, after: bytes) -> List[Tuple[str, int, bytes]]:
+def taken_apart(before: bytes, after: bytes) -> list[tuple[str, int, bytes]]:
     """Each hunk and each function of a change, applied alone: its kind, its line and the text that it makes.
 
     Left out is what is long, and a change of the version.
@@ -188,7 +181,7 @@ def taken_apart(before: bytes, after: bytes) -> List[Tuple[str, int, bytes]]:
         mine, theirs = (definitions(tree) for tree in trees if tree)
         functions = [name for name in mine if name in theirs and isinstance(mine[name], FUNCTIONS)]
         ranges += [("definition", *rows(mine[name]), *rows(theirs[name])) for name in functions]
-    made: Dict[bytes, Tuple[str, int, bytes]] = {}
+    made: dict[bytes, tuple[str, int, bytes]] = {}
     for kind, start, end, first, last in ranges:
         removed, added = old[start:end], new[first:last]
         changed = sum(each[1] - each[0] + each[3] - each[2] for each in _changed(removed, added))
@@ -198,14 +191,14 @@ def taken_apart(before: bytes, after: bytes) -> List[Tuple[str, int, bytes]]:
     return list(made.values())
 
 
-def _changed(old: Sequence[bytes], new: Sequence[bytes]) -> List[Tuple[int, int, int, int]]:
+def _changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int, int, int]]:
     """The ranges of lines that differ."""
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [tuple(code[1:]) for code in matcher.get_opcodes() if code[0] != "equal"]
 
 
 # syntax ---------------------------------------------------------------------------------------------------------------
-def parsed(data: bytes) -> Optional[ast.Module]:
+def parsed(data: bytes) -> ast.Module | None:
     """The tree of a text, None where it is not Python of the running interpreter."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -260,20 +253,20 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
 
 def definitions(
     tree: ast.AST,
-) -> Dict[str, Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]:
+) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     """The definitions whose qualified name occurs once, in the order of the text; not those inside functions."""
     return {name: nodes[0] for name, nodes in _by_name(tree).items() if len(nodes) == 1}
 
 
-def doubled(tree: ast.AST) -> Set[str]:
+def doubled(tree: ast.AST) -> set[str]:
     """The qualified names of definitions that occur more than once: an edit that makes one is half of a change."""
     return {name for name, nodes in _by_name(tree).items() if len(nodes) > 1}
 
 
 def _by_name(
     tree: ast.AST,
-) -> Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]]:
-    found: Dict[str, List[Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]]] = {}
+) -> dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+    found: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = {}
 
     def collect(node: ast.AST, prefix: str) -> None:
         for child in ast.iter_child_nodes(node):
@@ -288,14 +281,14 @@ def _by_name(
     return found
 
 
-def rows(node: ast.stmt) -> Tuple[int, int]:
+def rows(node: ast.stmt) -> tuple[int, int]:
     """The first row of a statement with its decorators and the one after its last, 0-based."""
     return min(
         [node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))]
     ) - 1, node.end_lineno or node.lineno
 
 
-def unbound(data: bytes) -> FrozenSet[str]:
+def unbound(data: bytes) -> frozenset[str]:
     """The names that a text reads and binds nowhere where they could be read from, each with the scope that reads it."""
     top = symtable.symtable(data.decode("utf-8", "replace"), "text", "exec")
     bound, found = {*dir(builtins), "__file__", "__path__", "__name__"}, []

@@ -16,7 +16,7 @@ from collections import Counter
 from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, NamedTuple, Sequence, Tuple
 
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.generalise import generalise
@@ -40,10 +40,10 @@ class Place(NamedTuple):
     node: ast.FunctionDef
     random: Random
 
-    def span(self, node: ast.AST) -> Tuple[int, int]:
+    def span(self, node: ast.AST) -> tuple[int, int]:
         return corpus.span(self.function, node)
 
-    def own_lines(self, node: ast.stmt) -> Optional[Tuple[int, int, bytes]]:
+    def own_lines(self, node: ast.stmt) -> tuple[int, int, bytes] | None:
         """The bytes of the whole lines of a statement and its indentation; None where it shares them with other code."""
         starts = corpus.line_starts(self.data)
         begin, end = (
@@ -59,7 +59,7 @@ class Place(NamedTuple):
         )
         return (begin, end, margin) if alone and not getattr(node, "decorator_list", ()) else None
 
-    def statement(self, skip: int = 0) -> Optional[ast.stmt]:
+    def statement(self, skip: int = 0) -> ast.stmt | None:
         """Some statement on lines of its own; no docstring."""
         found = [
             each
@@ -68,7 +68,7 @@ class Place(NamedTuple):
         ]
         return self.random.choice(found) if found else None
 
-    def expression(self, *kinds: type) -> Optional[ast.AST]:
+    def expression(self, *kinds: type) -> ast.AST | None:
         inside = corpus.within_strings(self.node)
         found = [
             each
@@ -340,7 +340,7 @@ def operator(place: Place) -> Sequence[Part]:
 
 def several(place: Place) -> Sequence[Part]:
     """Two edits of other kinds in one function."""
-    parts: List[Part] = []
+    parts: list[Part] = []
     for kind in place.random.sample([literal, insert, delete, keyword, attribute, wrap_in_if], 3):
         new = kind(place)
         if not any(
@@ -352,7 +352,7 @@ def several(place: Place) -> Sequence[Part]:
     return parts if len(parts) > 1 else ()
 
 
-KINDS: Dict[str, Callable[[Place], Sequence[Part]]] = {
+KINDS: dict[str, Callable[[Place], Sequence[Part]]] = {
     each.__name__: each
     for each in (
         rename,
@@ -493,7 +493,7 @@ def main() -> None:
     seed = Random().randrange(1 << 32) if asked.seed is None else asked.seed
     kinds = asked.kind or list(KINDS)
     numbers = range(asked.edits) if asked.number is None else [asked.number]
-    counts: Dict[str, Counter[str]] = {kind: Counter() for kind in [*kinds, "all"]}
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in [*kinds, "all"]}
     _files()
     with multiprocessing.get_context("fork").Pool(asked.jobs) as pool:
         for each in pool.imap(partial(_one, seed, kinds), numbers, chunksize=4):

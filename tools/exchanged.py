@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from random import Random
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 KINDS = (
     ast.Call,
@@ -23,7 +23,7 @@ META = "META_"  # begins the name that stands for `$NAME`
 RUN = "..."  # what a `...` of arguments stands for, among the names
 
 
-def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]:
+def exchange(random: Random, tree: ast.Module) -> tuple[str, str, str] | None:
     """The two sides of a hunk for an expression of a tree, and the text of the tree after it; None where there is none.
 
     The tree is in the form in which expressions that are the same to the engine are the same (`tools.programs.normal`).
@@ -39,13 +39,13 @@ def exchange(random: Random, tree: ast.Module) -> Optional[Tuple[str, str, str]]
     pattern = copy.deepcopy(random.choice(found))
     names = _generalise(random, pattern)
     runs = _with_run(random, pattern) if random.random() < 0.4 else []
-    kept: List[ast.expr] = [ast.Name(name, ast.Load()) for name in names] + [
+    kept: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names] + [
         pattern,
         ast.Constant(1),
     ]
     parts = [random.choice(kept) for _ in range(2)]
     some = random.sample([*parts[:1], *runs], 1 + len(runs))
-    forms: List[ast.expr] = [
+    forms: list[ast.expr] = [
         ast.Call(ast.Name("max", ast.Load()), some if runs else parts, []),
         ast.BinOp(parts[0], random.choice([ast.Add(), ast.Mult(), ast.Pow()]), parts[1]),
         ast.BoolOp(random.choice([ast.And(), ast.Or()]), parts),
@@ -80,11 +80,11 @@ def _written(node: ast.expr) -> str:
     return ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))).replace(META, "$")
 
 
-def _generalise(random: Random, pattern: ast.expr) -> List[str]:
+def _generalise(random: Random, pattern: ast.expr) -> list[str]:
     """Put `$NAME` in place of some expressions inside a pattern; the names."""
-    names: List[str] = []
+    names: list[str] = []
     for _ in range(random.choice([0, 1, 1, 2])):
-        spots: List[Tuple[Any, Any]] = []
+        spots: list[tuple[Any, Any]] = []
         for node in ast.walk(pattern):
             if isinstance(
                 node,
@@ -114,7 +114,7 @@ def _generalise(random: Random, pattern: ast.expr) -> List[str]:
     return [name for name in names if name in present]
 
 
-def _with_run(random: Random, pattern: ast.expr) -> List[ast.expr]:
+def _with_run(random: Random, pattern: ast.expr) -> list[ast.expr]:
     """Put a `...` in place of some arguments of a call, of all of its keywords too; it, where it is there."""
     calls = [node for node in ast.walk(pattern) if isinstance(node, ast.Call)]
     if not calls:
@@ -136,7 +136,7 @@ def _replaceable(node: Any) -> bool:
     )
 
 
-def unified(pattern: Any, node: Any, names: Dict[str, ast.expr]) -> bool:
+def unified(pattern: Any, node: Any, names: dict[str, ast.expr]) -> bool:
     """Whether a pattern matches; binds its names."""
     if isinstance(pattern, ast.Name) and pattern.id.startswith(META):
         bound = names.setdefault(pattern.id, node)
@@ -181,7 +181,7 @@ class _Exchange(ast.NodeTransformer):
         self.anew = any(ast.dump(node) == ast.dump(pattern) for node in ast.walk(new))
 
     def visit(self, node: ast.AST) -> Any:
-        names: Dict[str, ast.expr] = {}
+        names: dict[str, ast.expr] = {}
         if isinstance(node, ast.expr) and unified(self.pattern, node, names):
             kept = (
                 names
@@ -196,7 +196,7 @@ class _Exchange(ast.NodeTransformer):
 
 
 class _Fill(ast.NodeTransformer):
-    def __init__(self, names: Dict[str, ast.expr]) -> None:
+    def __init__(self, names: dict[str, ast.expr]) -> None:
         self.names = names
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

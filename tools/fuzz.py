@@ -25,7 +25,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Callable, Iterator, Mapping, NamedTuple
 
 import tests.engine
 from patcher.engine.engine import rewrite
@@ -87,7 +87,7 @@ class Finding(NamedTuple):
 
 
 # where cases come from ------------------------------------------------------------------------------------------------
-def seeds() -> List[Case]:
+def seeds() -> list[Case]:
     """All cases before they are changed, in a fixed order; about one in five is of a built-in patchset."""
     tables, built_in = list(_tables()), list(_built_in())
     return [*tables, *built_in * (1 + len(tables) // (4 * len(built_in)))]
@@ -129,7 +129,7 @@ def _built_in() -> Iterator[Case]:
                     yield Case(target.read_bytes(), text[start:], options)
 
 
-def quoted(random: Random, data: bytes) -> Optional[str]:
+def quoted(random: Random, data: bytes) -> str | None:
     """A .spatch that quotes some lines of a target, or a piece of it with holes."""
     lines = data.decode("utf-8", "replace").splitlines()
     names = re.findall(r"^ *(?:def|class) (\w+)", "\n".join(lines), re.M)
@@ -259,7 +259,7 @@ def changed_bytes(random: Random, data: bytes) -> bytes:
     return data[:at]
 
 
-def make(random: Random, cases: List[Case]) -> Case:
+def make(random: Random, cases: list[Case]) -> Case:
     """One of the cases, changed a few times."""
     case, other = random.choice(cases), random.choice(cases)
     if random.random() < 0.35 and not case.manifest:
@@ -286,7 +286,7 @@ def make(random: Random, cases: List[Case]) -> Case:
 
 
 # what is a fault ------------------------------------------------------------------------------------------------------
-def classified(case: Case, counts: Optional[Counter[str]] = None) -> Optional[Finding]:
+def classified(case: Case, counts: Counter[str] | None = None) -> Finding | None:
     """What is wrong with the answer to a case."""
     counts = Counter() if counts is None else counts
     try:
@@ -305,7 +305,7 @@ def classified(case: Case, counts: Optional[Counter[str]] = None) -> Optional[Fi
         return Finding(key, traceback.format_exc()[-3000:])
 
 
-def _hunks(case: Case, counts: Counter[str]) -> Optional[Finding]:
+def _hunks(case: Case, counts: Counter[str]) -> Finding | None:
     for patch in parse_spatch(case.spatch, "case.spatch")[1]:
         result = rewrite(case.data, patch.hunks, case.options)
         counts.update(answer.state.value for answer in result.answers)
@@ -369,7 +369,7 @@ class limit:
         self.seconds = seconds
 
     def __enter__(self) -> None:
-        def stop(number: int, frame: Optional[FrameType]) -> None:
+        def stop(number: int, frame: FrameType | None) -> None:
             raise Hang
 
         self.before = signal.signal(signal.SIGPROF, stop)
@@ -413,11 +413,11 @@ def smaller(case: Case, finding: Finding) -> Case:
 
 def fuzz(
     seed: int, numbers: Iterator[int], goes_on: Callable[[], bool], say: Callable[[str], None]
-) -> Tuple[Counter[str], Dict[str, Case]]:
+) -> tuple[Counter[str], dict[str, Case]]:
     """Classify the cases of the given numbers; returns the states met, and for each fault its smallest case."""
     cases = seeds()
     counts: Counter[str] = Counter()
-    found: Dict[str, Case] = {}
+    found: dict[str, Case] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in numbers:

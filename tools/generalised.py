@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from random import Random
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, NamedTuple, Tuple
 
 Line = Tuple[str, str]
 CLAUSE = re.compile(r"(else|elif|except|finally|case)\b")
@@ -21,7 +21,7 @@ class Text(NamedTuple):
 
     scope: str
     flags: str
-    lines: List[Line]
+    lines: list[Line]
 
 
 def depth(line: Line) -> int:
@@ -33,14 +33,14 @@ def depth(line: Line) -> int:
     )
 
 
-def hunks(random: Random, scope: str, lines: List[Line]) -> List[Text]:
+def hunks(random: Random, scope: str, lines: list[Line]) -> list[Text]:
     """The hunks for a change."""
     groups = list(_changes(lines))
     parts = [(groups[0][0], groups[-1][1])] if groups else []
     if len(groups) > 1 and random.random() < 0.5:
         cut = random.randrange(1, len(groups))
         parts = [(groups[0][0], groups[cut - 1][1]), (groups[cut][0], groups[-1][1])]
-    made: List[Text] = []
+    made: list[Text] = []
     for at, (first, last) in enumerate(parts):
         least = parts[at - 1][1] if at else 0
         most = parts[at + 1][0] if at + 1 < len(parts) else len(lines)
@@ -49,7 +49,7 @@ def hunks(random: Random, scope: str, lines: List[Line]) -> List[Text]:
     return made if made and len(made) == len(parts) else [Text(scope, "", lines)]
 
 
-def forms(random: Random, scope: str, lines: List[Line], hunk: Text) -> List[Text]:
+def forms(random: Random, scope: str, lines: list[Line], hunk: Text) -> list[Text]:
     """Forms of which one at least is a hunk for the whole change; those of another sort are for code that is not there."""
     several = [hunk]
     for _ in range(random.choice([1, 1, 2])):
@@ -70,8 +70,8 @@ def forms(random: Random, scope: str, lines: List[Line], hunk: Text) -> List[Tex
     ]
 
 
-def _changes(lines: List[Line]) -> Iterator[Tuple[int, int]]:
-    start: Optional[int] = None
+def _changes(lines: list[Line]) -> Iterator[tuple[int, int]]:
+    start: int | None = None
     for at, line in enumerate([*lines, (" ", "")]):
         if line[0] != " " and start is None:
             start = at
@@ -81,8 +81,8 @@ def _changes(lines: List[Line]) -> Iterator[Tuple[int, int]]:
 
 
 def _one(
-    random: Random, scope: str, lines: List[Line], first: int, last: int, least: int, most: int
-) -> Optional[Text]:
+    random: Random, scope: str, lines: list[Line], first: int, last: int, least: int, most: int
+) -> Text | None:
     """A hunk for the changes from `first` to `last`, with lines from `least` to `most`; None where no whole lines are there."""
     flags = ""
     choices = []
@@ -134,9 +134,9 @@ def _one(
     return Text(scope, flags, part)
 
 
-def inside(above: List[Line], first: Line) -> Optional[str]:
+def inside(above: list[Line], first: Line) -> str | None:
     """The keywords around a line, as the flag `inside` has them; None where they cannot be read off the lines."""
-    found: List[str] = []
+    found: list[str] = []
     level, seeks = depth(first), False
     if CLAUSE.match(first[1].strip()):
         return None
@@ -164,7 +164,7 @@ def inside(above: List[Line], first: Line) -> Optional[str]:
     return None if seeks or level else "/".join(reversed(found))
 
 
-def _run(random: Random, lines: List[Line]) -> List[Line]:
+def _run(random: Random, lines: list[Line]) -> list[Line]:
     """Some whole statements of the context as ` ...`."""
     spots = []
     for begin, line in enumerate(lines):
@@ -190,12 +190,12 @@ def _run(random: Random, lines: List[Line]) -> List[Line]:
     return [*lines[:begin], (" ", " " * depth(lines[begin]) + "..."), *lines[end:]]
 
 
-def _has_code(lines: List[Line]) -> bool:
+def _has_code(lines: list[Line]) -> bool:
     """Whether the before side has code on some lines."""
     return any(tag != "+" and not text.lstrip().startswith("#") for tag, text in lines)
 
 
-def _body(random: Random, lines: List[Line]) -> List[Line]:
+def _body(random: Random, lines: list[Line]) -> list[Line]:
     """A header on a context line without its body."""
     spots = []
     for at, line in enumerate(lines):
@@ -215,7 +215,7 @@ def _body(random: Random, lines: List[Line]) -> List[Line]:
     return [*lines[:begin], *lines[end:]]
 
 
-def _clause(random: Random, lines: List[Line]) -> List[Line]:
+def _clause(random: Random, lines: list[Line]) -> list[Line]:
     """A statement without a clause of the context."""
     spots = []
     for at, line in enumerate(lines):
@@ -236,7 +236,7 @@ def _clause(random: Random, lines: List[Line]) -> List[Line]:
     return [*lines[:begin], *lines[end:]]
 
 
-def _statement(random: Random, lines: List[Line]) -> List[Line]:
+def _statement(random: Random, lines: list[Line]) -> list[Line]:
     """Whole statements of the context as `$NAME` or `$_`, or some that move as `$NAME` or `...`."""
     wholes = [(tag, [_wholes(lines, at, tag) for at in range(len(lines))]) for tag in " -+"]
     kept, old, new = ([part for parts in found for part in parts] for _, found in wholes)
@@ -260,7 +260,7 @@ def _statement(random: Random, lines: List[Line]) -> List[Line]:
     return lines
 
 
-def _moved(lines: List[Line], part: Tuple[int, int, int]) -> List[str]:
+def _moved(lines: list[Line], part: tuple[int, int, int]) -> list[str]:
     begin, end, _ = part
     return [
         text if text.startswith("\x01") else text[depth(lines[begin]) :]
@@ -268,9 +268,9 @@ def _moved(lines: List[Line], part: Tuple[int, int, int]) -> List[str]:
     ]
 
 
-def _wholes(lines: List[Line], begin: int, tag: str) -> List[Tuple[int, int, int]]:
+def _wholes(lines: list[Line], begin: int, tag: str) -> list[tuple[int, int, int]]:
     """The runs of whole statements of one tag that begin in a line: (first, past the last, how many)."""
-    found: List[Tuple[int, int, int]] = []
+    found: list[tuple[int, int, int]] = []
     end, base = begin, depth(lines[begin])
     while end < len(lines) and lines[end][0] == tag and depth(lines[end]) == base < 99:
         code = lines[end][1].strip()
@@ -299,7 +299,7 @@ def is_text(line: Line) -> bool:
     return line[1].lstrip().startswith(("'", '"'))
 
 
-def nodes(line: Line, kinds: Tuple[type, ...] = (ast.expr,)) -> List[Tuple[int, int, ast.AST]]:
+def nodes(line: Line, kinds: tuple[type, ...] = (ast.expr,)) -> list[tuple[int, int, ast.AST]]:
     """The expressions of a line that is a statement or a header alone, with their columns."""
     text = line[1]
     shift = len(text) - len(text.lstrip(" "))
@@ -333,7 +333,7 @@ def nodes(line: Line, kinds: Tuple[type, ...] = (ast.expr,)) -> List[Tuple[int, 
     return []
 
 
-def _metavariable(random: Random, lines: List[Line]) -> List[Line]:
+def _metavariable(random: Random, lines: list[Line]) -> list[Line]:
     """An expression of a context line as `$NAME` or `$_`."""
     spots = [
         (at, begin, end)
@@ -350,7 +350,7 @@ def _metavariable(random: Random, lines: List[Line]) -> List[Line]:
     return [*lines[:at], (" ", text[:begin] + name + text[end:]), *lines[at + 1 :]]
 
 
-def _bound(random: Random, lines: List[Line]) -> List[Line]:
+def _bound(random: Random, lines: list[Line]) -> list[Line]:
     """An expression of a `-` line as `$NAME`, there and on the `+` lines."""
     spots = [
         (at, node) for at, line in enumerate(lines) if line[0] == "-" for _, _, node in nodes(line)
@@ -380,7 +380,7 @@ def _loaded(node: ast.AST) -> str:
     return ast.dump(node).replace("Store()", "Load()").replace("Del()", "Load()")
 
 
-def _arguments(random: Random, lines: List[Line]) -> List[Line]:
+def _arguments(random: Random, lines: list[Line]) -> list[Line]:
     """The arguments of a call of a context line as `...`."""
     spots = [
         (at, node)
@@ -401,7 +401,7 @@ def _arguments(random: Random, lines: List[Line]) -> List[Line]:
     return [*lines[:at], (" ", text), *lines[at + 1 :]]
 
 
-def _shared_arguments(random: Random, lines: List[Line]) -> List[Line]:
+def _shared_arguments(random: Random, lines: list[Line]) -> list[Line]:
     """The first arguments that a call has on a `-` and on a `+` line, as `...` on both."""
     del random
     for at, line in enumerate(lines):

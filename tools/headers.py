@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from random import Random
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence
 
 OWNERS = ["if {0}:", "while {0}:", "for v in {0}:", "with {0}:", "try:"]
 MORE = {
@@ -59,7 +59,7 @@ class Headers:
         self.bodies += 1
         return Clause(self.header(form), self.bodies)
 
-    def statement(self) -> List[Clause]:
+    def statement(self) -> list[Clause]:
         """A compound statement."""
         form = self.random.choice([*OWNERS, "if {0}:", "if {0}:"])
         more = (
@@ -114,9 +114,9 @@ class Headers:
         return out
 
 
-def lines(tree: Tree, shown: Sequence[str], indent: str = "") -> List[str]:
+def lines(tree: Tree, shown: Sequence[str], indent: str = "") -> list[str]:
     """The lines of statements, with what is shown of each body."""
-    out: List[str] = []
+    out: list[str] = []
     for statement in tree:
         for clause in statement:
             out.append(indent + clause.header)
@@ -127,7 +127,7 @@ def lines(tree: Tree, shown: Sequence[str], indent: str = "") -> List[str]:
     return out
 
 
-def hunk(random: Random) -> Tuple[List[str], List[Tuple[str, str]], List[str]]:
+def hunk(random: Random) -> tuple[list[str], list[tuple[str, str]], list[str]]:
     """The lines of a body, of a hunk for it, and of the body afterwards."""
     made, named = Headers(random), random.random() < 0.2
     tree = [made.statement() for _ in range(random.choice([1, 1, 2]))]
@@ -162,7 +162,7 @@ def hunk(random: Random) -> Tuple[List[str], List[Tuple[str, str]], List[str]]:
     ]
     if _keeps_another_body(opcodes, lines(tree, marked), lines(after, marked)):
         return hunk(random)
-    out: List[Tuple[str, str]] = []
+    out: list[tuple[str, str]] = []
     for tag, i, j, k, m in opcodes:
         out += [(" " if tag == "equal" else "-", line) for line in old[i:j]]
         out += [] if tag == "equal" else [("+", line) for line in new[k:m]]
@@ -170,7 +170,7 @@ def hunk(random: Random) -> Tuple[List[str], List[Tuple[str, str]], List[str]]:
 
 
 def _keeps_another_body(
-    opcodes: Sequence[Tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
+    opcodes: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
 ) -> bool:
     """Whether a line diff writes a body below the header that replaces its own, where the change has another body there.
 

@@ -13,13 +13,13 @@ import statistics
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, Iterator, List, Set, Tuple
+from typing import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_PARAMETERS = 6
 
 
-def modules(folder: Path) -> Dict[str, Tuple[str, ast.Module]]:
+def modules(folder: Path) -> dict[str, tuple[str, ast.Module]]:
     """Dotted name -> source text and tree of every module below a package's folder."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
@@ -31,7 +31,7 @@ def modules(folder: Path) -> Dict[str, Tuple[str, ast.Module]]:
     return found
 
 
-def imported(tree: ast.Module, known: Dict[str, Tuple[str, ast.Module]]) -> Set[str]:
+def imported(tree: ast.Module, known: dict[str, tuple[str, ast.Module]]) -> set[str]:
     """The modules of ours that a module names in an import."""
     found = set()
     for node in ast.walk(tree):
@@ -80,15 +80,15 @@ def wide(tree: ast.Module) -> Iterator[str]:
                 yield f"{node.name} ({number})"
 
 
-def longest(edges: Dict[str, Set[str]]) -> Tuple[List[str], List[Tuple[str, str]]]:
+def longest(edges: dict[str, set[str]]) -> tuple[list[str], list[tuple[str, str]]]:
     """The longest chain of imports, and the imports that close a circle (which are left out of it)."""
-    circles: List[Tuple[str, str]] = []
-    open_now: List[str] = []
+    circles: list[tuple[str, str]] = []
+    open_now: list[str] = []
 
     @lru_cache(maxsize=None)
-    def below(name: str) -> Tuple[str, ...]:
+    def below(name: str) -> tuple[str, ...]:
         open_now.append(name)
-        best: Tuple[str, ...] = ()
+        best: tuple[str, ...] = ()
         for other in sorted(edges[name] - {name}):
             if other in open_now:
                 circles.append((name, other))

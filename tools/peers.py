@@ -9,12 +9,12 @@ import tempfile
 import token
 import tokenize
 from pathlib import Path
-from typing import List, Optional, Sequence, Set, Tuple
+from typing import Sequence
 
 from tools.changes import DEFINITIONS, FUNCTIONS, Edit, definitions, parsed, rows, same, unified
 
 
-def gnu_patch(before: bytes, after: bytes, target: bytes, *words: str) -> Optional[bytes]:
+def gnu_patch(before: bytes, after: bytes, target: bytes, *words: str) -> bytes | None:
     """What `patch` with its usual fuzz makes of the target, None where a hunk is rejected."""
     with tempfile.TemporaryDirectory(prefix="sitepatch-") as folder:
         place = Path(folder)
@@ -44,7 +44,7 @@ def gnu_patch(before: bytes, after: bytes, target: bytes, *words: str) -> Option
         return (place / "target.py").read_bytes() if ended.returncode == 0 else None
 
 
-def merge_file(before: bytes, after: bytes, target: bytes) -> Optional[bytes]:
+def merge_file(before: bytes, after: bytes, target: bytes) -> bytes | None:
     """The three-way merge by lines, None where there are conflicts."""
     with tempfile.TemporaryDirectory(prefix="sitepatch-") as folder:
         for name, text in (("target", target), ("before", before), ("after", after)):
@@ -58,7 +58,7 @@ def merge_file(before: bytes, after: bytes, target: bytes) -> Optional[bytes]:
         return ended.stdout if ended.returncode == 0 else None
 
 
-def same_definition(before: bytes, after: bytes, target: bytes) -> Optional[bytes]:
+def same_definition(before: bytes, after: bytes, target: bytes) -> bytes | None:
     """The target with the edited functions put in, where it has each of them as it was before the edit; else None."""
     trees = [parsed(text) for text in (before, after, target)]
     if any(tree is None for tree in trees):
@@ -82,7 +82,7 @@ def same_definition(before: bytes, after: bytes, target: bytes) -> Optional[byte
     return b"".join(lines) if b"".join(old_lines) == after else None
 
 
-def merged_by_tokens(before: bytes, after: bytes, target: bytes) -> Optional[bytes]:
+def merged_by_tokens(before: bytes, after: bytes, target: bytes) -> bytes | None:
     """The three-way merge with a token for a line and no comments: finer than lines, and sometimes wrong."""
     try:
         merged = merge_file(*(_tokens(text) for text in (before, after, target)))
@@ -103,7 +103,7 @@ def _tokens(text: bytes) -> bytes:
 
 
 def _untokenized(lines: Sequence[str]) -> str:
-    text: List[str] = []
+    text: list[str] = []
     depth = 0
     for line in lines:
         number, _, written = line.partition(" ")
@@ -126,7 +126,7 @@ def verbatim(edit: Edit) -> bool:
     return after - before <= upstream and not (before - after) & upstream
 
 
-def _pieces(text: bytes) -> Set[Tuple[str, bytes]]:
+def _pieces(text: bytes) -> set[tuple[str, bytes]]:
     tree, lines, found = parsed(text), text.splitlines(), set()
 
     def collect(block: Sequence[ast.stmt], scope: str) -> None:

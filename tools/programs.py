@@ -24,7 +24,7 @@ import warnings
 from collections import Counter
 from random import Random
 from textwrap import dedent
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, NamedTuple, Sequence
 
 from patcher.engine.engine import explain, rewrite
 from patcher.engine.spatch.hunk import parse_spatch
@@ -66,7 +66,7 @@ class Program(NamedTuple):
     before: str
     spatch: str
     after: str
-    kept: Tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     runs: bool = False
 
 
@@ -96,7 +96,7 @@ def simple(random: Random) -> str:
 def statement(random: Random, depth: int = 0) -> Any:
     """A text, or of a compound statement its clauses: [[header, body], ...]."""
 
-    def clause(header: str) -> List[Any]:
+    def clause(header: str) -> list[Any]:
         return [filled(random, header, 0), block(random, depth + 1)]
 
     if depth > 1 or random.random() < 0.6:
@@ -133,12 +133,12 @@ def statement(random: Random, depth: int = 0) -> Any:
     return [header, clause("else:")] if looped else [header]
 
 
-def block(random: Random, depth: int = 0) -> List[Any]:
+def block(random: Random, depth: int = 0) -> list[Any]:
     """The statements of a body."""
     return [statement(random, depth) for _ in range(random.choice([1, 1, 2, 3]))]
 
 
-def bodies(body: List[Any]) -> Iterator[List[Any]]:
+def bodies(body: list[Any]) -> Iterator[list[Any]]:
     """A body and those inside it."""
     yield body
     for clauses in body:
@@ -161,7 +161,7 @@ def inner_change(random: Random, text: str) -> str:
     )
 
 
-def changed(random: Random, body: List[Any]) -> List[Any]:
+def changed(random: Random, body: list[Any]) -> list[Any]:
     """A copy with a statement or two inserted, deleted, replaced, wrapped, unwrapped, moved, or changed in a part."""
     whole = copy.deepcopy(body)
     for _ in range(random.choice([1, 1, 1, 2, 3])):
@@ -227,16 +227,16 @@ class Layout:
             "comment": 0.1,
             "end": 0.05,
         }
-        self.chosen: Dict[Tuple[str, str], bool] = {}
+        self.chosen: dict[tuple[str, str], bool] = {}
 
     def says(self, how: str, text: str) -> bool:
         """Whether this text is written in this way."""
         chosen = self.chosen.setdefault((how, text), self.random.random() < self.shares[how])
         return chosen != (self.random.random() < self.flips)
 
-    def placed(self, text: str, indent: str) -> List[str]:
+    def placed(self, text: str, indent: str) -> list[str]:
         """The lines of a statement or header, with what is in the file alone above and behind them."""
-        found: List[str] = []
+        found: list[str] = []
         inside, opened = "", 0
         for at, line in enumerate(text.split("\n")):
             found.append(IN_STRING + line if inside else indent + line + CONTINUED * (opened > 0))
@@ -254,9 +254,9 @@ class Layout:
             found[-1] += f"{LOOSE}  # loose {self.number}"
         return found
 
-    def lines(self, body: List[Any], indent: str = "") -> List[str]:
+    def lines(self, body: list[Any], indent: str = "") -> list[str]:
         """The lines of a body."""
-        out: List[str] = []
+        out: list[str] = []
         for at, each in enumerate(body):
             if isinstance(each, str):
                 joined = (
@@ -302,7 +302,7 @@ def program(seed: int) -> Program:
     name = random.choice(["f", "f", "f", "K.f", "<module>"])
     start = random.choice(["", "async "])
 
-    def framed(inner: List[Any]) -> List[Any]:
+    def framed(inner: list[Any]) -> list[Any]:
         if name == "<module>":
             return [[[f"{start}def f(a, b, c):", inner]]]
         return inner
@@ -331,7 +331,7 @@ def program(seed: int) -> Program:
         return "".join(f"{line}\n" for line in [*head, *body])
 
     plain = [line.split(LOOSE)[0] for line in before if not line.startswith(LOOSE)]
-    hunk: List[Tuple[str, str]] = []
+    hunk: list[tuple[str, str]] = []
     for tag, i, j, k, m in difflib.SequenceMatcher(
         None, plain, after, autojunk=False
     ).get_opcodes():
@@ -417,7 +417,7 @@ def below_headers(random: Random) -> Program:
     )
 
 
-def exchange(random: Random, text: str) -> Optional[Program]:
+def exchange(random: Random, text: str) -> Program | None:
     """The program with one of its expressions exchanged everywhere, None where that is not possible."""
     try:
         tree = normal(text)
@@ -440,10 +440,10 @@ def indented(line: str, unit: str, depth: int = 0) -> str:
     return unit * (depth + level) + line[4 * level :] if line else ""
 
 
-def kept_comments(before: Sequence[str], hunk: Sequence[Tuple[str, str]]) -> Tuple[str, ...]:
+def kept_comments(before: Sequence[str], hunk: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """The comments in the file alone that are between two kept lines of a hunk, or behind one."""
     signs = [tag for tag, _ in hunk if tag != "+"]
-    found: List[str] = []
+    found: list[str] = []
     row = 0
     for line in before:
         if line.startswith(LOOSE):
@@ -461,7 +461,7 @@ class _Normal(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
-        values: List[ast.expr] = []
+        values: list[ast.expr] = []
         for value in node.values:
             values += (
                 value.values
@@ -494,7 +494,7 @@ def meaning(text: str) -> str:
     return ast.dump(normal(text))
 
 
-def answer(made: Program) -> Tuple[str, str]:
+def answer(made: Program) -> tuple[str, str]:
     """What the engine says of a program's hunks, and why; `WRONG` where what it does is not right."""
     data = made.before.encode()
     try:
@@ -520,7 +520,7 @@ def answer(made: Program) -> Tuple[str, str]:
 
 
 def wrong(
-    made: Program, expected: str, data: bytes, hunks: Tuple[HunkText, ...], result: Rewrite
+    made: Program, expected: str, data: bytes, hunks: tuple[HunkText, ...], result: Rewrite
 ) -> str:
     """What is wrong with the result, "" for nothing."""
     states = [each.state for each in result.answers]
@@ -596,7 +596,7 @@ def main() -> int:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     counts: Counter[str] = Counter()
-    reasons: Dict[str, Tuple[int, int]] = {}
+    reasons: dict[str, tuple[int, int]] = {}
     begun, seed = (
         time.monotonic(),
         asked.only if asked.only is not None else asked.seed * 10_000_000,

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 SIZES = {"1 KB": 1_000, "10 KB": 10_000, "100 KB": 100_000, "1.3 MB": 1_300_000}
 HUNKS = (1, 5, 10, 50)
@@ -73,9 +73,9 @@ def source(size: int, scopes: int) -> bytes:
 
 def cells(
     work: Path, patches: Path, write: Callable[[Path, str, str, str], None], offline: bool
-) -> List[Cell]:
+) -> list[Cell]:
     """Every tool on every file. `write(patches, name, package, text)` writes a patchset."""
-    found: List[Cell] = []
+    found: list[Cell] = []
     tool = None if offline else ast_grep(work)
     if tool is None:
         print("left out: ast-grep beside file sizes and hunks (not installed by pip)")
@@ -117,8 +117,8 @@ def restorer(folder: Path, target: Path, data: bytes) -> Callable[[], None]:
 
 
 def commands(
-    work: Path, patches: Path, package: str, scopes: int, tool: Optional[Path]
-) -> Dict[str, List[str]]:
+    work: Path, patches: Path, package: str, scopes: int, tool: Path | None
+) -> dict[str, list[str]]:
     """The command of each tool; `{folder}` and `{target}` stand for the site directory and the file."""
     ours = [
         sys.executable,
@@ -158,7 +158,7 @@ def commands(
     return found
 
 
-def ast_grep(work: Path) -> Optional[Path]:
+def ast_grep(work: Path) -> Path | None:
     """The ast-grep that pip installs into a directory of its own, or None."""
     place = work / "ast-grep-cli"
     line = [

@@ -16,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Sequence
 
 _SOURCES = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian {} main\n"
 
@@ -53,7 +53,7 @@ def fetch_patches(package: str, suite: str, folder: Path) -> Path:
     return folder / "debian/patches"
 
 
-def sitepatch(*words: str, cwd: Path) -> Dict[str, Any]:
+def sitepatch(*words: str, cwd: Path) -> dict[str, Any]:
     """The JSON answer of a command."""
     command = [sys.executable, "-m", "patcher", *words, "--json"]
     root = str(Path(__file__).parents[1])
@@ -64,11 +64,11 @@ def sitepatch(*words: str, cwd: Path) -> Dict[str, Any]:
         stdout=subprocess.PIPE,
         check=False,
     )
-    answer: Dict[str, Any] = json.loads(ended.stdout)
+    answer: dict[str, Any] = json.loads(ended.stdout)
     return answer
 
 
-def table(imported: Dict[str, Any], checked: Dict[str, Any]) -> List[str]:
+def table(imported: dict[str, Any], checked: dict[str, Any]) -> list[str]:
     """The answers of `import` and `check` as rows of Markdown."""
     releases = checked["releases"][0]["releases"] if checked.get("releases") else []
     states = {

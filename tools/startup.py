@@ -20,7 +20,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Dict, List, Sequence
+from typing import Sequence
 
 from tests.hooks import packed
 from tests.index import wheel
@@ -31,9 +31,9 @@ FILES = (2, 50)
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def interpreters() -> List[str]:
+def interpreters() -> list[str]:
     """One interpreter for each Python version from 3.8 on that is here, the oldest first."""
-    found: Dict[str, str] = {}
+    found: dict[str, str] = {}
     for minor in range(8, 16):
         pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python"))
         for python in [*map(str, pyenv), shutil.which(f"python3.{minor}")]:
@@ -49,7 +49,7 @@ def told(python: str) -> str:
     return done.stdout.decode().strip()
 
 
-def quiet(command: Sequence[str], folder: Path, environ: Dict[str, str]) -> None:
+def quiet(command: Sequence[str], folder: Path, environ: dict[str, str]) -> None:
     """Run a command; what it prints is shown only if it fails."""
     done = subprocess.run(
         command, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -80,7 +80,7 @@ def environment(folder: Path, python: str, wheels: Sequence[Path]) -> Path:
     return folder / "bin" / "python"
 
 
-def hook(work: Path, count: int) -> List[Path]:
+def hook(work: Path, count: int) -> list[Path]:
     """The wheels of a package with so many modules and of a hook that patches them all."""
     name = f"many{count}"
     project = work / name
@@ -101,8 +101,8 @@ def hook(work: Path, count: int) -> List[Path]:
 
 
 def environments(
-    work: Path, python: str, wheels: Dict[int, List[Path]], environ: Dict[str, str]
-) -> Dict[str, Path]:
+    work: Path, python: str, wheels: dict[int, list[Path]], environ: dict[str, str]
+) -> dict[str, Path]:
     """What is measured with one interpreter, by name; every hook has done its work and is found to have done it."""
     here = work / f"python{told(python)}"
     made = {
@@ -157,10 +157,10 @@ def table(rounds: int, pythons: Sequence[str]) -> None:
 
 
 def measure(
-    work: Path, made: Dict[str, Path], environ: Dict[str, str], rounds: int
-) -> Dict[str, List[float]]:
+    work: Path, made: dict[str, Path], environ: dict[str, str], rounds: int
+) -> dict[str, list[float]]:
     """CPU seconds of each start, by name."""
-    times: Dict[str, List[float]] = {name: [] for name in made}
+    times: dict[str, list[float]] = {name: [] for name in made}
     chance = random.Random(1)
     for _ in range(rounds):
         for name in chance.sample(sorted(made), len(made)):
@@ -168,7 +168,7 @@ def measure(
     return times
 
 
-def line(python: str, times: Dict[str, List[float]]) -> str:
+def line(python: str, times: dict[str, list[float]]) -> str:
     """What was measured with one interpreter."""
     bare = statistics.median(times["none"])
     found = [f"Python {told(python):<5} bare {bare * 1000:5.1f} ms"]

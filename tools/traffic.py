@@ -18,7 +18,7 @@ import tempfile
 import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Iterator, Sequence
 from urllib.parse import urlsplit
 
 TEN = "2.13.0,2.12.0,2.11.0,2.10.0,2.9.0,2.8.0,2.7.0,2.6.0,2.5.0,2.4.0"
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def measured(words: Sequence[str], environ: Dict[str, str]) -> Tuple[Counter[str], Counter[str]]:
+def measured(words: Sequence[str], environ: dict[str, str]) -> tuple[Counter[str], Counter[str]]:
     """The connections and the bytes received by host, of a run of sitepatch."""
     with CountingProxy() as proxy:
         through = dict.fromkeys(
@@ -113,7 +113,7 @@ def measured(words: Sequence[str], environ: Dict[str, str]) -> Tuple[Counter[str
         return proxy.connections, proxy.received
 
 
-def rows(patchset: str, releases: List[str]) -> Iterator[Tuple[str, int, int, str]]:
+def rows(patchset: str, releases: list[str]) -> Iterator[tuple[str, int, int, str]]:
     """What was done, the bytes and the connections, and the bytes by host."""
     for chosen in dict.fromkeys([tuple(releases[:1]), tuple(releases)]):
         words = [

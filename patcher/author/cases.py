@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.installed.versions import is_version
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
     origin: Path
     expected: str
-    head: Tuple[str, ...]
+    head: tuple[str, ...]
     text: bytes
     result: bytes = b""
 
@@ -63,7 +63,7 @@ class CaseResult(NamedTuple):
     diff: bytes = b""
 
 
-def find_cases(folder: Path) -> List[Path]:
+def find_cases(folder: Path) -> list[Path]:
     """The files of the cases in a patchset's folder, sorted.
 
     Raises:
@@ -102,7 +102,7 @@ def read_case(path: Path) -> Case:
     )
 
 
-def _split(data: bytes) -> Tuple[Tuple[str, ...], bytes]:
+def _split(data: bytes) -> tuple[tuple[str, ...], bytes]:
     """The words of the `# case:` line, () without one, and the text below it."""
     if not data.startswith(_HEAD):
         return (), data
@@ -113,7 +113,7 @@ def _split(data: bytes) -> Tuple[Tuple[str, ...], bytes]:
         return (), text
 
 
-def run_cases(patchset: Patchset, folder: Path) -> Tuple[CaseResult, ...]:
+def run_cases(patchset: Patchset, folder: Path) -> tuple[CaseResult, ...]:
     """Try the cases in a patchset's folder; raises what `find_cases` and `read_case` do."""
     return tuple(run_case(patchset, read_case(path)) for path in find_cases(folder))
 
@@ -154,7 +154,7 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
     ]
     found = matching_variants(named, releases[0]) if releases else named
     if len(found) != 1:
-        known: Dict[str, None] = {
+        known: dict[str, None] = {
             path: None
             for each in patchset.variants
             for patch in each.patches
@@ -173,7 +173,7 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
 
 def _problem(case: Case, answers: Sequence[Answer]) -> str:
     """How the answers differ from what is expected, "" where they do not."""
-    failed: Optional[Answer] = next((answer for answer in answers if answer.state.failed), None)
+    failed: Answer | None = next((answer for answer in answers if answer.state.failed), None)
     states = joined(", ", dict.fromkeys(Message(answer.state.value) for answer in answers))
     if case.expected == REFUSED:
         return (

@@ -11,12 +11,9 @@ from typing import (
     Dict,
     Iterable,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Tuple,
 )
 
 from patcher.author.draft import package_of
@@ -73,9 +70,9 @@ class InstalledFile(NamedTuple):
 
     located: Located
     path: str
-    recorded: Tuple[RecordRow, ...] = ()
+    recorded: tuple[RecordRow, ...] = ()
     data: bytes = b""
-    status: Optional[FileStatus] = None
+    status: FileStatus | None = None
 
     @property
     def site(self) -> str:
@@ -95,10 +92,10 @@ class InstalledFile(NamedTuple):
 class Search(NamedTuple):
     """The files that differ or have no RECORD, the number of files that were compared, remarks, and files that are `new`."""
 
-    files: Tuple[InstalledFile, ...]
+    files: tuple[InstalledFile, ...]
     looked: int
-    notes: Tuple[str, ...]
-    new: Tuple[str, ...]
+    notes: tuple[str, ...]
+    new: tuple[str, ...]
 
 
 _Site = Dict[str, InstalledFile]
@@ -119,7 +116,7 @@ def find_changed(
     Raises:
         SitepatchError: there is no such package or file, or it cannot be compared; for all such words.
     """
-    notes: List[str] = []
+    notes: list[str] = []
     named = filter(None, (Path(word).suffix for word in words if "/" in word))
     suffixes = (".py", *(_TEXTS if words else ()), *named)
     every = {
@@ -134,8 +131,8 @@ def find_changed(
                 home = Located(receipt.package, site, receipt.distribution, receipt.version, "")
                 files.setdefault(receipt.path, InstalledFile(home, receipt.path))
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
-    found: List[InstalledFile] = []
-    remarks: Dict[str, List[str]] = {}  # a remark -> the files that it is about
+    found: list[InstalledFile] = []
+    remarks: dict[str, list[str]] = {}  # a remark -> the files that it is about
     looked, total = 0, sum(map(len, chosen.values()))
     with ThreadPoolExecutor(_THREADS) as pool:
         for site, candidates in chosen.items():
@@ -171,7 +168,7 @@ def find_changed(
     )
 
 
-def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
+def _listed(site: Path, notes: list[str], suffixes: tuple[str, ...]) -> _Site:
     """The files with these suffixes in the RECORD files of a site directory; adds a remark about distributions without one."""
     found: _Site = {}
     editable, bare = [], []
@@ -198,11 +195,11 @@ def _listed(site: Path, notes: List[str], suffixes: Tuple[str, ...]) -> _Site:
 
 
 def _chosen(
-    env: Environment, words: Sequence[str], every: Dict[str, _Site], *, unproven: bool
-) -> Dict[str, _Site]:
+    env: Environment, words: Sequence[str], every: dict[str, _Site], *, unproven: bool
+) -> dict[str, _Site]:
     """The files that `words` name: those of `every`, and with `unproven` others."""
-    chosen: Dict[str, _Site] = {site: {} for site in every}
-    problems: List[SitepatchError] = []
+    chosen: dict[str, _Site] = {site: {} for site in every}
+    problems: list[SitepatchError] = []
     for word in dict.fromkeys(words):
         try:
             site, paths = named_file(word, every) if _is_file(word) else _package(env, word, every)
@@ -234,7 +231,7 @@ def _is_file(word: str) -> bool:
     return word.endswith(".py") or "/" in word
 
 
-def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, List[str]]:
+def named_file(word: str, every: Mapping[str, Container[str]]) -> tuple[str, list[str]]:
     """The site directory and the path in it of a file, named from here, absolute, or as the site directory has it.
 
     Args:
@@ -257,7 +254,7 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> Tuple[str, Lis
     raise UsageError.at(Location(word), "found no such file in {sites}", hint, sites=sites)
 
 
-def _package(env: Environment, word: str, every: Dict[str, _Site]) -> Tuple[str, List[str]]:
+def _package(env: Environment, word: str, every: dict[str, _Site]) -> tuple[str, list[str]]:
     """The site directory, and the Python files of an import package (a namespace: of all parts) and of a distribution."""
     named = {
         site: [path for path, one in candidates.items() if _is_of(word, one)]
@@ -297,7 +294,7 @@ def home_of(env: Environment, path: str) -> Located:
     return locate(env, package_of(path), [path])._replace(notes=(), recorded=True)
 
 
-def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[InstalledFile], str]:
+def _look(one: InstalledFile, receipt: Receipt | None) -> tuple[InstalledFile | None, str]:
     """The file, if it differs or has no RECORD; and a remark, "" for none."""
     try:
         item = one._replace(data=read_file(Path(one.site) / one.path))
@@ -324,10 +321,10 @@ def _look(one: InstalledFile, receipt: Optional[Receipt]) -> Tuple[Optional[Inst
 
 
 def _new_files(
-    packages: Iterable[Tuple[str, str]],
-    every: Dict[str, _Site],
+    packages: Iterable[tuple[str, str]],
+    every: dict[str, _Site],
     receipts: Mapping[str, Mapping[str, Receipt]],
-) -> Iterator[List[str]]:
+) -> Iterator[list[str]]:
     """The Python files of each edited package that were not installed, where there are any."""
     for site, package in sorted(packages):
         new = [
@@ -339,7 +336,7 @@ def _new_files(
             yield new
 
 
-def python_files(site: str, package: str) -> List[str]:
+def python_files(site: str, package: str) -> list[str]:
     """The Python files of an import package that are there, in RECORD or not."""
     found = sorted(
         path.relative_to(site).as_posix() for path in (Path(site) / package).rglob("*.py")

@@ -6,7 +6,7 @@ import json
 import tempfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence
 
 from patcher.author.changed import InstalledFile, find_changed, home_of, named_file, python_files
 from patcher.author.pristine import Original
@@ -29,7 +29,7 @@ class Copies(NamedTuple):
 
     folder: Path
     located: Located
-    paths: Tuple[str, ...]
+    paths: tuple[str, ...]
 
 
 def copy_out(env: Environment, package: str, file: str = "") -> Copies:
@@ -95,7 +95,7 @@ def laid_out(
 
 def copied(
     env: Environment, folder: Path, added: Sequence[str] = (), own: Sequence[str] = ()
-) -> List[Tuple[InstalledFile, Original]]:
+) -> list[tuple[InstalledFile, Original]]:
     """The files in a directory of copies that were edited, each with the installed one.
 
     `own` are the files that a patchset changes and `added` those that it adds. Where the copies are of these alone, they were
@@ -112,8 +112,8 @@ def copied(
             folder=folder,
         )
     hashes = _hashes(folder)
-    found: List[Tuple[InstalledFile, Original]] = []
-    problems: List[SitepatchError] = []
+    found: list[tuple[InstalledFile, Original]] = []
+    problems: list[SitepatchError] = []
     there = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
     there |= {path for path in (*hashes, *added) if (folder / path).is_file()}
     changed = own if there <= {*own, *added} else ()
@@ -159,7 +159,7 @@ def copied(
     return found
 
 
-def _hashes(folder: Path) -> Dict[str, str]:
+def _hashes(folder: Path) -> dict[str, str]:
     """The sha256 (hex) of each copy before it was edited, by path; {} where there is no such record."""
     data = read_installed(str(folder), _STATE)
     if data is None:
@@ -170,7 +170,7 @@ def _hashes(folder: Path) -> Dict[str, str]:
     )
     reader = Reader(where)
     try:
-        found: Dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
+        found: dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
     except ValueError as error:
         raise SitepatchError.at(
             Location(str(where)),

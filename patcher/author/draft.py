@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Tuple
+from typing import NamedTuple
 
 from patcher.message import Message
 
@@ -41,7 +41,7 @@ class DraftHunk(NamedTuple):
     text: str
     line: int
     form: str
-    rejected: Tuple[Rejected, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
 
 
 class LeftOut(NamedTuple):
@@ -69,9 +69,9 @@ class DraftFile(NamedTuple):
     `difference` is "" where the hunks make the edited file byte for byte, else it says how the layout differs.
     """
 
-    paths: Tuple[str, ...]
-    hunks: Tuple[DraftHunk, ...]
-    left_out: Tuple[LeftOut, ...] = ()
+    paths: tuple[str, ...]
+    hunks: tuple[DraftHunk, ...]
+    left_out: tuple[LeftOut, ...] = ()
     difference: str = ""
 
     @property
@@ -101,10 +101,10 @@ def added_file(path: str, text: bytes) -> DraftFile:
 class Draft(NamedTuple):
     """The hunks for all edited files of one patchset."""
 
-    files: Tuple[DraftFile, ...]
+    files: tuple[DraftFile, ...]
 
     @property
-    def left_out(self) -> Tuple[LeftOut, ...]:
+    def left_out(self) -> tuple[LeftOut, ...]:
         """The parts of the edit that are in no hunk."""
         return tuple(each for file in self.files for each in file.left_out)
 
@@ -114,7 +114,7 @@ class Draft(NamedTuple):
         return not self.left_out
 
     @property
-    def unlike(self) -> List[DraftFile]:
+    def unlike(self) -> list[DraftFile]:
         """The files that the hunks do not make byte for byte."""
         return [file for file in self.files if file.difference]
 

@@ -12,7 +12,7 @@ from email.header import Header
 from email.utils import format_datetime, parseaddr
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, NamedTuple, Sequence
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.errors import SitepatchError
@@ -41,8 +41,8 @@ class PatchedFile(NamedTuple):
     path: str
     distribution: str
     version: str
-    before: Optional[bytes]
-    steps: Tuple[Step, ...]
+    before: bytes | None
+    steps: tuple[Step, ...]
 
     @property
     def after(self) -> bytes:
@@ -134,7 +134,7 @@ class OpenWheel(NamedTuple):
     name: str
     archive: zipfile.ZipFile
     info: str
-    members: Dict[str, zipfile.ZipInfo]
+    members: dict[str, zipfile.ZipInfo]
 
     def read(self, name: str) -> bytes:
         """A file of the metadata."""
@@ -180,7 +180,7 @@ def open_wheel(path: Path) -> OpenWheel:
     return OpenWheel(path.name, archive, infos[0], members)
 
 
-def recorded(record: bytes) -> Dict[str, str]:
+def recorded(record: bytes) -> dict[str, str]:
     """The hash that a RECORD has for each file, as it is written there."""
     rows = csv.reader(io.StringIO(record.decode("utf-8"), newline=""))
     return {row[0]: row[1] for row in rows if len(row) > 1}
@@ -214,7 +214,7 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
         f"{parts[0]}{parts[1]}__pycache__/{parts[2][:-3]}."
         for parts in (name.rpartition("/") for name in changed)
     }
-    rows: List[Tuple[str, str, str]] = []
+    rows: list[tuple[str, str, str]] = []
     hint = Message("fetch the wheel again")
     with archive_errors(wheel.name, hint), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(
@@ -303,7 +303,7 @@ def _member_info(name: str, *, runs: bool = False) -> zipfile.ZipInfo:
 
 def _copied(
     archive: zipfile.ZipFile, name: str, was: zipfile.ZipInfo, source: IO[bytes]
-) -> Tuple[str, str]:
+) -> tuple[str, str]:
     """Copy a member; returns its hash and size as RECORD has them."""
     info = _member_info(name, runs=bool((was.external_attr >> 16) & 0o111))
     info.file_size = was.file_size  # so that zipfile knows beforehand whether 32 bits are enough

@@ -7,7 +7,7 @@ import re
 import tempfile
 from functools import reduce
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.draft import Draft, package_of
@@ -55,7 +55,7 @@ class PackageRange(NamedTuple):
 
 
 def output_folder(
-    name: str, output: Optional[AnyPath] = None, note: Callable[[str], None] = lambda text: None
+    name: str, output: AnyPath | None = None, note: Callable[[str], None] = lambda text: None
 ) -> Path:
     """The folder of a new patchset: in the directory `output` (default `./patchsets`), or that itself if it is called `name`.
 
@@ -78,7 +78,7 @@ def output_folder(
     return folder
 
 
-def named_folder(name: str, output: Optional[AnyPath] = None) -> Path:
+def named_folder(name: str, output: AnyPath | None = None) -> Path:
     """The folder of a patchset in a directory (default `./patchsets`), or that itself if it is called so."""
     folder = Path(output if output is not None else PATCHSETS)
     return folder if folder.absolute().name == name else folder / name
@@ -89,18 +89,18 @@ class SeriesFolder(NamedTuple):
 
     folder: Path
     patchset: Patchset
-    numbers: Tuple[int, ...]
+    numbers: tuple[int, ...]
 
     @property
-    def lists(self) -> Dict[int, List[str]]:
+    def lists(self) -> dict[int, list[str]]:
         """The `.spatch` files of each variant that is meant, as the manifest names them."""
         lists = patch_files(self.patchset.files[MANIFEST])
         return {number: lists[number] for number in self.numbers}
 
     @property
-    def patches(self) -> Dict[str, List[FilePatch]]:
+    def patches(self) -> dict[str, list[FilePatch]]:
         """What is in these variants of each of their `.spatch` files, in the order of the series."""
-        patches: Dict[str, List[FilePatch]] = {}
+        patches: dict[str, list[FilePatch]] = {}
         lists = self.lists
         for number, names in lists.items():
             for patch in self.patchset.variants[number].patches:
@@ -114,9 +114,9 @@ class SeriesFolder(NamedTuple):
         Raises:
             SitepatchError: none is for it.
         """
-        numbers: List[int] = []
+        numbers: list[int] = []
         for package, variants in pick_variants(self.patchset).items():
-            variant: Optional[Variant] = variants[0]
+            variant: Variant | None = variants[0]
             if len(variants) > 1:
                 version = locate(env, package, paths_of(variants)).version
                 variant = choose_variant(variants, version)
@@ -136,7 +136,7 @@ class SeriesFolder(NamedTuple):
         return self._replace(numbers=tuple(numbers))
 
 
-def in_order(there: Sequence[str], names: Sequence[str]) -> List[str]:
+def in_order(there: Sequence[str], names: Sequence[str]) -> list[str]:
     """The patches of a series that are there and those that come, each of these where it is in its own order."""
     order = list(there)
     for number, name in enumerate(names):
@@ -150,7 +150,7 @@ def in_order(there: Sequence[str], names: Sequence[str]) -> List[str]:
     return order
 
 
-def find_series(name: str, output: Optional[AnyPath] = None) -> Optional[SeriesFolder]:
+def find_series(name: str, output: AnyPath | None = None) -> SeriesFolder | None:
     """The series in the folder of that name, to which patches can be added; None where there is none.
 
     Raises:
@@ -182,10 +182,10 @@ def _check_free(folder: Path) -> None:
         )
 
 
-def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) -> Dict[str, str]:
+def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) -> dict[str, str]:
     """The texts of a patchset's folder by file name: a `.spatch` for each import package, with the prose in the first."""
-    texts: Dict[str, str] = {}
-    variants: List[str] = []
+    texts: dict[str, str] = {}
+    variants: list[str] = []
     for target in targets:
         files = tuple(
             file
@@ -208,7 +208,7 @@ def spatch_text(head: Patch, draft: Draft) -> str:
 
 def series_files(
     head: Head, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
-) -> Dict[str, str]:
+) -> dict[str, str]:
     """The texts of a series' folder: `patches` are the `.spatch` files by name, in order; they change the files `paths`."""
     variants = [variant_text(target, patches, series=True) for target in targets]
     return {MANIFEST: _manifest(head, variants, paths), **patches}
@@ -219,7 +219,7 @@ def more_series_files(
     patches: Mapping[str, str],
     paths: Sequence[str],
     targets: Mapping[int, PackageRange],
-) -> Dict[str, str]:
+) -> dict[str, str]:
     """The texts of a series' folder with other patches and ranges, its manifest changed in those lines alone.
 
     Args:
@@ -248,7 +248,7 @@ def with_modules(manifest: str, patchset: Patchset, paths: Iterable[str]) -> str
     return with_imports(manifest, list(modules)) if patchset.verify.imports else manifest
 
 
-def own_folder(name: str, patch_dirs: Sequence[str]) -> Tuple[Path, Patchset]:
+def own_folder(name: str, patch_dirs: Sequence[str]) -> tuple[Path, Patchset]:
     """The folder of a patchset, and the patchset.
 
     Raises:
@@ -282,7 +282,7 @@ def keep_beside(folder: Path, texts: Mapping[str, str]) -> None:
             write_output(folder / f"{name}~", text)
 
 
-def _committed(folder: Path, name: str) -> Optional[bytes]:
+def _committed(folder: Path, name: str) -> bytes | None:
     """What the last commit has of a file, None for nothing."""
     import subprocess  # for a revision alone
 

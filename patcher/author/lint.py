@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.author.cases import AFTER, FOLDER, find_cases, read_case
 from patcher.engine.engine import advise, rewrite
@@ -29,7 +29,7 @@ class LintFinding(NamedTuple):
     hint: str = ""
 
 
-def lint(patchset: Patchset, folder: Path) -> List[LintFinding]:
+def lint(patchset: Patchset, folder: Path) -> list[LintFinding]:
     """Check a patchset in its folder; the findings are sorted by file and line."""
     options = {option.name: option.default for option in patchset.options}
     patches = {
@@ -103,12 +103,12 @@ def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[LintF
             )
 
 
-def _holes(form: HunkText) -> List[str]:
+def _holes(form: HunkText) -> list[str]:
     sides = ("\n".join(line for tag, line, _ in form.lines if tag in (" ", side)) for side in "-+")
     return [name for text in sides for name, _, _ in holes(text)]
 
 
-def _cases(folder: Path) -> List[Tuple[str, bytes]]:
+def _cases(folder: Path) -> list[tuple[str, bytes]]:
     """The paths and texts that the cases of a patchset change; none where they cannot be read: `sitepatch check` says why."""
     try:
         cases = [read_case(path) for path in find_cases(folder)]
@@ -118,7 +118,7 @@ def _cases(folder: Path) -> List[Tuple[str, bytes]]:
 
 
 def _patch(
-    patch: FilePatch, options: Dict[str, OptionValue], file: str, line: int, cases: Sequence[bytes]
+    patch: FilePatch, options: dict[str, OptionValue], file: str, line: int, cases: Sequence[bytes]
 ) -> Iterator[LintFinding]:
     """The findings about the hunks for one file; `cases` are texts that they change."""
     for path in sorted({path for path in patch.paths if patch.paths.count(path) > 1}):

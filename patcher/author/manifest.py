@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+from typing import Any, Sequence
 
 
-def patch_files(manifest: str) -> List[List[str]]:
+def patch_files(manifest: str) -> list[list[str]]:
     """The `.spatch` files of each variant of a manifest."""
     return [list(variant["patches"]) for variant in _parsed(manifest).unwrap()["variant"]]
 
@@ -53,10 +53,10 @@ def with_variant(manifest: str, variant: str) -> str:
     return str(document.as_string())
 
 
-def _cut_end(table: Any) -> List[Any]:
+def _cut_end(table: Any) -> list[Any]:
     """Take the comments and blank lines off the end of a table: TOML has them there, a reader above the next table."""
     body = table.value.body
-    items: List[Any] = []
+    items: list[Any] = []
     while body and body[-1][0] is None:
         items.insert(0, body.pop()[1])
     inner = body[-1][1] if body else None

@@ -10,7 +10,7 @@ import urllib.request
 from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
-from typing import IO, Any, Iterator, List, NamedTuple, Optional, Sequence, Set
+from typing import IO, Any, Iterator, NamedTuple, Sequence
 from urllib.parse import urljoin, urlsplit
 
 from patcher.author.diffs.patchfile import Patch, read_patches, read_series
@@ -33,12 +33,12 @@ class GivenPatch(NamedTuple):
 
     name: str
     patch: Patch
-    error: Optional[UsageError] = None
+    error: UsageError | None = None
 
 
 def given_patches(
-    words: Sequence[str], data: Optional[bytes] = None, digest: str = ""
-) -> List[GivenPatch]:
+    words: Sequence[str], data: bytes | None = None, digest: str = ""
+) -> list[GivenPatch]:
     """The patches in files, in quilt series, in directories and at URLs; with `data` those in it, which the words name.
 
     `digest` is the sha256 (`sha256:HEX`) of the file at the one URL, "" for any.
@@ -53,8 +53,8 @@ def given_patches(
         raise UsageError(
             "--hash {digest}: expected one URL and its sha256:HEX, 64 digits", digest=digest
         )
-    given: List[GivenPatch] = []
-    names: Set[str] = set()
+    given: list[GivenPatch] = []
+    names: set[str] = set()
     sources = (
         _of_word(word, digest[len("sha256:") :]) if data is None else _of_text(word, word, data)
         for word in words

@@ -9,7 +9,7 @@ import zipfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, NamedTuple, Sequence, Tuple
 
 from patcher.author.changed import InstalledFile
 from patcher.author.draft import FileEdit
@@ -50,7 +50,7 @@ class EditedFile(NamedTuple):
     made: bytes = b""
 
     @property
-    def key(self) -> Tuple[str, str]:
+    def key(self) -> tuple[str, str]:
         """Its site directory, and its path below that."""
         return self.file.site, self.file.path
 
@@ -64,7 +64,7 @@ class NotFound(NamedTuple):
     """A file whose original was not found, and each place where it was searched for, in words."""
 
     file: InstalledFile
-    tried: List[str]
+    tried: list[str]
 
 
 Originals = Dict[Tuple[str, str], Original]
@@ -73,7 +73,7 @@ Originals = Dict[Tuple[str, str], Original]
 
 def find_originals(
     files: Sequence[InstalledFile], given: str, report: Callable[[str], None]
-) -> List[Original]:
+) -> list[Original]:
     """Find what files were before they were edited.
 
     Args:
@@ -107,7 +107,7 @@ def search_pristine(
     given: str = "",
     *,
     fetch: bool = True,
-) -> Tuple[Originals, List[NotFound]]:
+) -> tuple[Originals, list[NotFound]]:
     """Find what files were before they were edited, as far as possible.
 
     Args:
@@ -122,8 +122,8 @@ def search_pristine(
     found: Originals = {}
 
     def search(
-        missing: List[NotFound], place: Callable[[InstalledFile], Union[Original, str]]
-    ) -> List[NotFound]:
+        missing: list[NotFound], place: Callable[[InstalledFile], Original | str]
+    ) -> list[NotFound]:
         """Search for files in one place; returns those that are not there, with the reason added."""
         for one in missing:
             text = place(one.file)
@@ -136,7 +136,7 @@ def search_pristine(
     missing = [NotFound(file, []) for file in files]
     for place in (partial(_given, given, len(files)), _stored, _beside, _where_installed_from):
         missing = search(missing, place)
-    releases: Dict[Tuple[str, str], List[NotFound]] = {}
+    releases: dict[tuple[str, str], list[NotFound]] = {}
     for one in missing:
         key = (
             one.file.located.dist_info if fetch else one.file.path
@@ -153,7 +153,7 @@ def search_pristine(
     return found, lost
 
 
-def _given(given: str, count: int, file: InstalledFile) -> Union[Original, str]:
+def _given(given: str, count: int, file: InstalledFile) -> Original | str:
     """The original in what `--pristine` names, "" where it names nothing, or the file has what patchsets made.
 
     Raises:
@@ -188,12 +188,12 @@ def _given(given: str, count: int, file: InstalledFile) -> Union[Original, str]:
     return Original(data, given, data, file.is_pristine(data))
 
 
-def _member(wheel: Path, path: str) -> Optional[bytes]:
+def _member(wheel: Path, path: str) -> bytes | None:
     with archive_errors(str(wheel)), zipfile.ZipFile(wheel) as archive:
         return member(archive, path) if path in archive.namelist() else None
 
 
-def _stored(file: InstalledFile) -> Union[Original, str]:
+def _stored(file: InstalledFile) -> Original | str:
     """The text that our patchsets made, where some are applied in the file; else a pristine copy in the store."""
     store = Store(file.site)
     if file.status:
@@ -215,7 +215,7 @@ def _stored(file: InstalledFile) -> Union[Original, str]:
     return Message("the store, {site}/.sitepatch: has no copy of it", site=file.site)
 
 
-def _beside(file: InstalledFile) -> Union[Original, str]:
+def _beside(file: InstalledFile) -> Original | str:
     """A file of the same folder, of any name, that has the sha256 in RECORD."""
     folder = (Path(file.site) / file.path).parent
     sizes = {row.size for row in file.recorded}
@@ -230,7 +230,7 @@ def _beside(file: InstalledFile) -> Union[Original, str]:
     )
 
 
-def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
+def _where_installed_from(file: InstalledFile) -> Original | str:
     """The original in the wheel that the distribution was installed from, if that is still on this machine."""
     wheel = origin(Path(file.located.dist_info)).path
     if wheel is None or wheel.suffix != ".whl":
@@ -243,7 +243,7 @@ def _where_installed_from(file: InstalledFile) -> Union[Original, str]:
     )
 
 
-def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original, str]:
+def _of_release(folder: Path | str, file: InstalledFile) -> Original | str:
     """The original in the cached files of the installed release; `folder` may say why there are none."""
     if isinstance(folder, str):
         return folder
@@ -259,9 +259,7 @@ def _of_release(folder: Union[Path, str], file: InstalledFile) -> Union[Original
     return Message("{release} in the index: {problem}", release=file.release, problem=what)
 
 
-def _release(
-    files: Sequence[InstalledFile], report: Optional[Callable[[str], None]]
-) -> Union[Path, str]:
+def _release(files: Sequence[InstalledFile], report: Callable[[str], None] | None) -> Path | str:
     """The folder with these files of their release, from the cache or, with `report`, fetched by pip; else why not."""
     located, paths = files[0].located, [file.path for file in files]
     name, version = located.distribution, located.version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.trial import same_code
@@ -24,13 +24,13 @@ class Release(NamedTuple):
     texts: Mapping[str, bytes]
 
 
-def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
+def by_package(files: Iterable[tuple[Located, str]]) -> dict[Located, set[str]]:
     """The packages of files, and which files of each.
 
     Raises:
         SitepatchError: the files of a package belong to several distributions, each with versions of its own.
     """
-    packages: Dict[Located, Set[str]] = {}
+    packages: dict[Located, set[str]] = {}
     for located, path in files:
         packages.setdefault(located, set()).add(path)
     for package in {located.package for located in packages}:
@@ -45,7 +45,7 @@ def by_package(files: Iterable[Tuple[Located, str]]) -> Dict[Located, Set[str]]:
     return packages
 
 
-def with_patches(path: str, text: bytes, patches: Sequence[FilePatch]) -> Tuple[bytes, str]:
+def with_patches(path: str, text: bytes, patches: Sequence[FilePatch]) -> tuple[bytes, str]:
     """A text with the hunks for its path, and why some cannot be applied, "" for none."""
     hunks = [hunk for patch in patches if path in patch.paths for hunk in patch.hunks]
     result = rewrite_layers(text, hunks, lambda data, layer: rewrite(data, layer, {}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, List, Sequence, Tuple
+from typing import Iterable, Sequence
 
 from patcher.installed.versions import accepts, oldest_first, overlap, says_nothing
 from patcher.model import Variant
@@ -72,7 +72,7 @@ def ended(versions: str, version: str, known: str = "") -> str:
     return ",".join(filter(None, [lower, upper, *others]))
 
 
-def _bounds(versions: str) -> Tuple[str, str, List[str]]:
+def _bounds(versions: str) -> tuple[str, str, list[str]]:
     """The lower and the upper bound of a range, "" for none, and its other clauses."""
     lower, upper, others = "", "", []
     for sign, version in re.findall(_CLAUSE, versions.replace(",", " ")):
@@ -94,7 +94,7 @@ def _bounds(versions: str) -> Tuple[str, str, List[str]]:
     return lower, upper, others
 
 
-def overlapping(variants: Sequence[Variant], number: int, versions: str) -> List[Variant]:
+def overlapping(variants: Sequence[Variant], number: int, versions: str) -> list[Variant]:
     """The other variants of a package whose range overlaps with this range for variant `number`."""
     others = [
         variant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.changed import InstalledFile
 from patcher.author.draft import Draft, DraftFile, FileEdit, added_file
@@ -47,7 +47,7 @@ class Revision(NamedTuple):
 
     draft: Draft
     gone: int
-    texts: Dict[str, str]
+    texts: dict[str, str]
 
 
 class WrittenPatchset(NamedTuple):
@@ -63,15 +63,15 @@ class WrittenPatchset(NamedTuple):
     folder: Path
     requested: Requested
     assignments: Mapping[_FileKey, Assignment]
-    without: Mapping[_FileKey, Tuple[bytes, bytes]]
+    without: Mapping[_FileKey, tuple[bytes, bytes]]
 
     @property
-    def paths(self) -> List[str]:
+    def paths(self) -> list[str]:
         """The installed files that it changes."""
         return [path for site, path in self.assignments if Path(site, path).is_file()]
 
     @property
-    def added(self) -> List[str]:
+    def added(self) -> list[str]:
         """The files that it adds."""
         return [assignment.path for assignment in self.assignments.values() if assignment.adds]
 
@@ -80,7 +80,7 @@ class WrittenPatchset(NamedTuple):
         """Its texts by file name."""
         return self.requested.patchset.files
 
-    def with_patched(self, files: Sequence[EditedFile], copies: str) -> Tuple[EditedFile, ...]:
+    def with_patched(self, files: Sequence[EditedFile], copies: str) -> tuple[EditedFile, ...]:
         """The edited files, and the others that the patchset is for: each as it is without the patchset, and as it is now.
 
         What is now is taken from the directory of `copies` where that has it, "" for none.
@@ -122,8 +122,8 @@ class WrittenPatchset(NamedTuple):
         )
         if not (revision.gone or any(file.hunks for file in revision.draft.files)):
             return revision
-        gone: Dict[str, Set[int]] = {}  # by `.spatch`, as is what comes
-        added: Dict[str, Dict[str, str]] = {}
+        gone: dict[str, set[int]] = {}  # by `.spatch`, as is what comes
+        added: dict[str, dict[str, str]] = {}
         for edited, result in results:
             home, path, hunks = (
                 self._home(edited.file),
@@ -180,9 +180,7 @@ class WrittenPatchset(NamedTuple):
         return self._name(home.hunks[-1])
 
 
-def written_patchset(
-    env: Environment, name: str, folder: Optional[Path]
-) -> Optional[WrittenPatchset]:
+def written_patchset(env: Environment, name: str, folder: Path | None) -> WrittenPatchset | None:
     """The patchset in a folder, with what it is and does here; None where there is none.
 
     Raises:
@@ -220,7 +218,7 @@ def written_patchset(
         (file.site, file.path): file.after
         for file in make_plan(env, Wanted((), (name,), force=True)).files
     }
-    texts: Dict[_FileKey, Tuple[bytes, bytes]] = {}
+    texts: dict[_FileKey, tuple[bytes, bytes]] = {}
     for item, _ in applied:
         key = item.site, item.receipt.path
         if key in after:
@@ -231,12 +229,12 @@ def written_patchset(
 class RevisedFile(NamedTuple):
     """The hunks of a patchset for one file that do not hold any more (`gone`), and those that are new."""
 
-    gone: Tuple[HunkText, ...]
+    gone: tuple[HunkText, ...]
     draft: DraftFile
 
 
 def revise(
-    edit: FileEdit, assignment: Optional[Assignment], others: Sequence[Mapping[str, bytes]] = ()
+    edit: FileEdit, assignment: Assignment | None, others: Sequence[Mapping[str, bytes]] = ()
 ) -> RevisedFile:
     """The hunks for a file after an edit.
 
@@ -298,7 +296,7 @@ def _distance(before: bytes, after: bytes) -> int:
     return diff.added + diff.removed
 
 
-def revised_spatch(text: str, origin: str, gone: Set[int], added: Mapping[str, str]) -> str:
+def revised_spatch(text: str, origin: str, gone: set[int], added: Mapping[str, str]) -> str:
     """The text of a `.spatch` without the hunks that begin on some lines (1-based), and with further ones.
 
     Args:
@@ -314,7 +312,7 @@ def revised_spatch(text: str, origin: str, gone: Set[int], added: Mapping[str, s
     _, patches = parse_spatch(text, origin)
     ends = [*(patch.line - 1 for patch in patches[1:]), len(lines)]
     last = {path: number for number, patch in enumerate(patches) for path in patch.paths}
-    sections: List[str] = []
+    sections: list[str] = []
     for number, (patch, end) in enumerate(zip(patches, ends)):
         more = [hunks for path, hunks in added.items() if last.get(path) == number]
         if not more and not gone & {hunk.line for hunk in patch.hunks}:
@@ -384,12 +382,12 @@ def without_marks(data: bytes) -> bytes:
     return b"\n".join(line for line in data.split(b"\n") if not line.lstrip().startswith(_MARK))
 
 
-def _mark_place(explanation: Explanation) -> Tuple[int, HunkText]:
+def _mark_place(explanation: Explanation) -> tuple[int, HunkText]:
     """The 1-based line above which a hunk is marked: the closest code, else its scope, else the first of the file."""
     if explanation.closest:
         return explanation.closest.line, explanation.hunk
     return (explanation.scopes[0].first if explanation.scopes else 1), explanation.hunk
 
 
-def _written(hunk: HunkText) -> List[str]:
+def _written(hunk: HunkText) -> list[str]:
     return [_HEAD, f"@@ {hunk.scope} @@", *(f"{tag}{line}".rstrip() for tag, line, _ in hunk.lines)]

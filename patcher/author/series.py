@@ -7,12 +7,9 @@ from typing import (
     Dict,
     Iterable,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
     Tuple,
 )
 
@@ -64,9 +61,9 @@ class PatchResult(NamedTuple):
     subject: str
     state: str
     draft: Draft = Draft(())
-    problems: Tuple[FileMatch, ...] = ()
-    left_out: Tuple[LeftOut, ...] = ()
-    missing: Tuple[LeftOut, ...] = ()
+    problems: tuple[FileMatch, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    missing: tuple[LeftOut, ...] = ()
     problem: str = ""
     hint: str = ""
 
@@ -76,7 +73,7 @@ class PatchResult(NamedTuple):
         return self.state == NOT_IMPORTED
 
 
-def _left_of(matches: Iterable[FileMatch]) -> List[LeftOut]:
+def _left_of(matches: Iterable[FileMatch]) -> list[LeftOut]:
     """The sections that are no change of an installed Python file, and why."""
     reasons = (
         (match, match.left_out or match.section.refused) for match in matches if not match.adds
@@ -88,7 +85,7 @@ def _left_of(matches: Iterable[FileMatch]) -> List[LeftOut]:
     ]
 
 
-def packages_of(matches: Iterable[FileMatch]) -> Dict[Located, Set[str]]:
+def packages_of(matches: Iterable[FileMatch]) -> dict[Located, set[str]]:
     """The packages of the files that were found, and which files of each."""
     return by_package((match.located, match.path) for match in matches if match.located)
 
@@ -108,9 +105,9 @@ def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
             )
 
 
-def _edits_of(matches: Iterable[FileMatch]) -> List[FileEdit]:
+def _edits_of(matches: Iterable[FileMatch]) -> list[FileEdit]:
     """Each file before the first section for it, and after the last."""
-    edits: Dict[str, FileEdit] = {}
+    edits: dict[str, FileEdit] = {}
     for match in matches:
         before = edits[match.path].before if match.path in edits else match.before
         edits[match.path] = FileEdit(match.path, before, match.after)
@@ -135,7 +132,8 @@ class _Release:
 
     def __init__(self, release: Release, *, held: bool = False) -> None:
         self.release, self.held = release, held
-        self.texts, self.expected = dict(release.texts), {}  # type: Tuple[Dict[str, bytes], Dict[str, bytes]]
+        self.texts = dict(release.texts)
+        self.expected: dict[str, bytes] = {}
 
     def tried(self, patches: Sequence[FilePatch]) -> _Trial:
         """The files as patches make them, and why some cannot be applied, "" for none."""
@@ -145,7 +143,7 @@ class _Release:
         }
         results = {path: with_patches(path, text, patches) for path, text in texts.items()}
         missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
-        problems: List[Tuple[str, str]] = [
+        problems: list[tuple[str, str]] = [
             (path, Message("there is no such file")) for path in missing
         ]
         problems += [(path, problem) for path, (_, problem) in results.items() if problem]
@@ -187,18 +185,18 @@ class Importer:
     def __init__(
         self,
         sources: InstalledSources,
-        series: Optional[SeriesFolder],
+        series: SeriesFolder | None,
         leave_out: Sequence[str],
         releases: Sequence[Release],
     ) -> None:
         self.sources, self.series, self.leave_out, self.single = sources, series, leave_out, False
-        self.pristine: Dict[str, Tuple[Located, bytes]] = {}
-        self.texts: Dict[str, bytes] = {}
-        self.partial: Set[str] = set()  # files of which a part was left out
-        self.patches: Dict[str, str] = {}
-        self.releases: List[_Release] = []
-        self.others: Dict[
-            int, List[_Release]
+        self.pristine: dict[str, tuple[Located, bytes]] = {}
+        self.texts: dict[str, bytes] = {}
+        self.partial: set[str] = set()  # files of which a part was left out
+        self.patches: dict[str, str] = {}
+        self.releases: list[_Release] = []
+        self.others: dict[
+            int, list[_Release]
         ] = {}  # by the index of a variant that is not for what is installed
         variants = series.patchset.variants if series else ()
         for release in releases:
@@ -210,18 +208,18 @@ class Importer:
             further = series is not None and variant is not None and number not in series.numbers
             home = self.others.setdefault(number, []) if further else self.releases
             home.append(_Release(release, held=variant is not None))
-        self.notes: Dict[str, None] = {}
-        self.failed: Dict[
-            str, List[str]
+        self.notes: dict[str, None] = {}
+        self.failed: dict[
+            str, list[str]
         ] = {}  # the patches that are not imported, by the paths that they name
 
-    def results(self, given: Sequence[GivenPatch], progress: Progress) -> Tuple[PatchResult, ...]:
+    def results(self, given: Sequence[GivenPatch], progress: Progress) -> tuple[PatchResult, ...]:
         """Import patches, in their order; nothing is written."""
         self.single = len(given) == 1 and self.series is None
         there = list(map(patch_name, self.series.patches)) if self.series else []
         by_name = {self._name_there(patch.name, there, given): patch for patch in given}
         order = in_order(there, list(by_name))
-        results: List[PatchResult] = []
+        results: list[PatchResult] = []
         for number, name in enumerate(order, 1):
             results.append(
                 self._kept(name, by_name.get(name))
@@ -232,11 +230,11 @@ class Importer:
         return tuple(results)
 
     @property
-    def changed(self) -> List[str]:
+    def changed(self) -> list[str]:
         """The files that the hunks change."""
         return [path for path, (_, before) in self.pristine.items() if self.texts[path] != before]
 
-    def diffs(self, name: str) -> Tuple[FileDiff, ...]:
+    def diffs(self, name: str) -> tuple[FileDiff, ...]:
         """What a patchset of that name makes of the files."""
         return tuple(
             diff_texts("", path, self.pristine[path][1], self.texts[path], [name])
@@ -244,12 +242,12 @@ class Importer:
         )
 
     @property
-    def homes(self) -> List[Located]:
+    def homes(self) -> list[Located]:
         """The packages that are changed."""
         return list(by_package((self.pristine[path][0], path) for path in self.changed))
 
     @property
-    def expected(self) -> List[Tuple[Release, Dict[str, bytes]]]:
+    def expected(self) -> list[tuple[Release, dict[str, bytes]]]:
         """Each further release, and what the patches must make of it, as far as that is known."""
         pairs = ((item.release, item.expected) for item in self.releases)
         return [
@@ -257,7 +255,7 @@ class Importer:
             for release, texts in pairs
         ]
 
-    def other_variants(self, series: SeriesFolder) -> Dict[int, List[str]]:
+    def other_variants(self, series: SeriesFolder) -> dict[int, list[str]]:
         """The `.spatch` files of each variant that is not for what is installed, with those of the new patches that fit there.
 
         A patch that does not fit each release that was given for the variant is noted, and so is one that they all have.
@@ -322,7 +320,7 @@ class Importer:
         names = chain((name, release), (f"{release}-{number}" for number in count(2)))
         return next(other for other in names if files.get(other + _SUFFIX, text) == text)
 
-    def _kept(self, name: str, given: Optional[GivenPatch]) -> PatchResult:
+    def _kept(self, name: str, given: GivenPatch | None) -> PatchResult:
         """A patch that the folder has already: it stays as it is."""
         assert self.series
         file = name + _SUFFIX
@@ -458,11 +456,11 @@ class Importer:
             missing=missing, left_out=tuple(part for part in parts if part not in missing)
         )
 
-    def _found(self, given: GivenPatch) -> List[FileMatch]:
+    def _found(self, given: GivenPatch) -> list[FileMatch]:
         """The sections of a patch, applied to the files as the diffs before have made them."""
         before = dict(self.sources.patched)
 
-        def look() -> List[FileMatch]:
+        def look() -> list[FileMatch]:
             self.sources.patched = dict(before)
             return [self.sources.find(section) for section in given.patch.sections]
 
@@ -470,7 +468,7 @@ class Importer:
 
     def _hunks_applied(self, patches: Sequence[FilePatch]) -> str:
         """Apply hunks to the files as the hunks before have made them; gives why they cannot be applied, "" where they can."""
-        texts: Dict[str, bytes] = {}
+        texts: dict[str, bytes] = {}
         for patch in patches:
             for path in patch.paths:
                 source = None if path in self.pristine else self._shipped(path, adds=patch.adds)
@@ -492,7 +490,7 @@ class Importer:
         template = "the series is for this release, too, and would not be any more: {problem}"
         return next((Message(template, problem=problem) for problem in problems if problem), "")
 
-    def _shipped(self, path: str, *, adds: bool) -> Optional[Tuple[Located, bytes]]:
+    def _shipped(self, path: str, *, adds: bool) -> tuple[Located, bytes] | None:
         """The package of a file, and its text without the patches of the series: none of one that a patch adds."""
         if adds:
             there = self.sources.patched.get(path)

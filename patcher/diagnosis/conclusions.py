@@ -14,9 +14,7 @@ from __future__ import annotations
 from typing import (
     Callable,
     Collection,
-    Dict,
     Iterable,
-    List,
     NamedTuple,
     Optional,
     Sequence,
@@ -73,12 +71,12 @@ _Group = TypeVar("_Group")
 Finding = Tuple[str, str]  # what is wrong, and what to do
 
 
-def device_names(devices: Sequence[Tuple[str, int]]) -> List[str]:
+def device_names(devices: Sequence[tuple[str, int]]) -> list[str]:
     """The devices that hold a tensor."""
     return [device for device, count in devices if count]
 
 
-def _devices_of_ids(row: Report) -> List[str]:
+def _devices_of_ids(row: Report) -> list[str]:
     """The devices that device_ids name; a bare number is a device of the kind that the parameters or the rank are on."""
     kinds = [
         device.partition(":")[0]
@@ -90,7 +88,7 @@ def _devices_of_ids(row: Report) -> List[str]:
     return [name if ":" in name else f"{kind}:{name}" for name in row.device_ids or ()]
 
 
-def accelerators(row: Report) -> List[str]:
+def accelerators(row: Report) -> list[str]:
     """The accelerators of a rank. torch.cuda is there in every torch, so it counts only where it is initialised."""
     seen = [kind for kind, index in row.current if index is not None or kind not in _IN_EVERY_TORCH]
     return list(
@@ -112,18 +110,18 @@ def _ids_match(row: Report) -> bool:
     )
 
 
-def place(devices: Sequence[Tuple[str, int]]) -> str:
+def place(devices: Sequence[tuple[str, int]]) -> str:
     """The kinds of the devices that hold a tensor, as a text."""
     return listed(_kinds_of(devices)) or Message("no device")
 
 
-def _kinds_of(devices: Sequence[Tuple[str, int]]) -> List[str]:
+def _kinds_of(devices: Sequence[tuple[str, int]]) -> list[str]:
     """The kinds of the devices that hold a tensor, sorted."""
     return sorted({device.partition(":")[0] for device in device_names(devices)})
 
 
 # what can be wrong ----------------------------------------------------------------------------------------------------
-def _moved_back(row: Report) -> Optional[Finding]:
+def _moved_back(row: Report) -> Finding | None:
     was = listed(
         [kind for kind in _kinds_of(row.before) if kind not in NO_DEVICE]
     )  # by kind: one sentence for all ranks
@@ -137,7 +135,7 @@ def _moved_back(row: Report) -> Optional[Finding]:
     return refused, _to_the_device(row, was)
 
 
-def _never_moved(row: Report) -> Optional[Finding]:
+def _never_moved(row: Report) -> Finding | None:
     if not on_cpu(row) or _moved_back(row):
         return None
     idle = accelerators(row)
@@ -211,12 +209,12 @@ def _get_device(row: Report, kind: str) -> str:
     return Message(text, said=row.get_device or "cpu", kind=kind, known=known)
 
 
-def version_numbers(version: str) -> Tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
     """The numbers of a version, to be compared."""
     return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 
 
-def _on_several_devices(row: Report) -> Optional[Finding]:
+def _on_several_devices(row: Report) -> Finding | None:
     if len(device_names(row.parameters)) < 2:
         return None
     kinds = _kinds_of(row.parameters)
@@ -256,7 +254,7 @@ def _fewest(row: Report, text: Message) -> Message:
     )
 
 
-def _ids_elsewhere(row: Report) -> Optional[Finding]:
+def _ids_elsewhere(row: Report) -> Finding | None:
     if (
         not row.device_ids
         or len(device_names(row.parameters)) != 1
@@ -274,7 +272,7 @@ def _ids_elsewhere(row: Report) -> Optional[Finding]:
     return text, own if DEVICE in row.patchsets else Message(more, own=own, DEVICE=DEVICE)
 
 
-def _buffers_elsewhere(row: Report) -> Optional[Finding]:
+def _buffers_elsewhere(row: Report) -> Finding | None:
     if not device_names(row.parameters) or set(device_names(row.buffers)) <= set(
         device_names(row.parameters)
     ):
@@ -295,7 +293,7 @@ def family(row: Report) -> str:
     return (named or [NONE if row.wrapper == NONE else DDP if row.is_ddp else OTHER])[0]
 
 
-def _ids_for_cuda(row: Report) -> Optional[Finding]:
+def _ids_for_cuda(row: Report) -> Finding | None:
     old = () < version_numbers(row.torch) < _ANY_DEVICE
     kinds = _kinds_of(row.parameters)
     if (
@@ -309,14 +307,14 @@ def _ids_for_cuda(row: Report) -> Optional[Finding]:
     return Message(text, row=row, kind=kinds[0]), _without_ids(row)
 
 
-def _several_ids(row: Report) -> Optional[Finding]:
+def _several_ids(row: Report) -> Finding | None:
     if len(row.device_ids or ()) < 2 or () < version_numbers(row.torch) < _ONE_ID:
         return None
     text = Message("device_ids name several devices, and DDP takes one, from torch 1.9 on")
     return text, Message("one process for each device")
 
 
-def _not_distributed(row: Report) -> Optional[Finding]:
+def _not_distributed(row: Report) -> Finding | None:
     if family(row) != NONE or (row.world_size or 1) < 2:
         return None
     text = Message(
@@ -328,7 +326,7 @@ def _not_distributed(row: Report) -> Optional[Finding]:
     )
 
 
-def _no_accelerator(row: Report) -> Optional[Finding]:
+def _no_accelerator(row: Report) -> Finding | None:
     if (
         family(row) != "fsdp"
         or not set(_kinds_of(row.parameters)) <= set(NO_DEVICE)
@@ -343,7 +341,7 @@ def _no_accelerator(row: Report) -> Optional[Finding]:
     return text, Message("{imported}; on the CPU take DDPStrategy", imported=_IMPORT)
 
 
-def _accelerator_unused(row: Report) -> Optional[Finding]:
+def _accelerator_unused(row: Report) -> Finding | None:
     there, kind = accelerators(row), family(row)
     if not there or kind == "fsdp":
         return None
@@ -419,7 +417,7 @@ _UNREADABLE = (
 _Check = Tuple[
     str, Optional[str], Callable[[Report], Optional[Finding]]
 ]  # a code, the wrapper that it is about, what holds
-_GRAVER: Tuple[_Check, ...] = (
+_GRAVER: tuple[_Check, ...] = (
     ("moved-back", None, _moved_back),
     ("cpu-with-device-ids", DDP, lambda row: _never_moved(row) if row.device_ids else None),
     ("several-devices", DDP, _on_several_devices),
@@ -432,7 +430,7 @@ _GRAVER: Tuple[_Check, ...] = (
     ("accelerator-unused", None, _accelerator_unused),
     ("buffers-elsewhere", None, _buffers_elsewhere),
 )
-_LESSER: Tuple[_Check, ...] = (
+_LESSER: tuple[_Check, ...] = (
     (
         "not-materialised",
         DDP,
@@ -453,7 +451,7 @@ class Conclusion(NamedTuple):
     """Something that holds for some ranks: `code` is a word of the reports or of ours, `hint` what can be done."""
 
     code: str
-    ranks: Tuple[int, ...]
+    ranks: tuple[int, ...]
     text: str
     hint: str
 
@@ -462,7 +460,7 @@ Refused = Collection[Optional[int]]
 """The ranks that DDP refused; with None one that the log does not name."""
 
 
-def conclude(rows: Sequence[Report], refused: Refused) -> Tuple[Conclusion, ...]:
+def conclude(rows: Sequence[Report], refused: Refused) -> tuple[Conclusion, ...]:
     """What is wrong about one wrapping, the most important first; empty where nothing is."""
     between = (*_same_device(rows), *_differ(rows), *_missing(rows))
     return (*_checked(_GRAVER, rows, refused), *between, *_checked(_LESSER, rows))
@@ -482,7 +480,7 @@ def verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
 
 def _checked(
     checks: Iterable[_Check], rows: Sequence[Report], refused: Refused = ()
-) -> List[Conclusion]:
+) -> list[Conclusion]:
     """What holds for each of some ranks by itself: a conclusion for each message, with the ranks that it is about."""
     conclusions = []
     for code, wrapper, examine in checks:
@@ -505,7 +503,7 @@ def is_wrong(conclusions: Iterable[Conclusion]) -> bool:
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------
-def _card(row: Report) -> Optional[Tuple[object, ...]]:
+def _card(row: Report) -> tuple[object, ...] | None:
     """The one card that a rank's parameters are on, as all ranks of its machine would call it.
 
     A machine has a name and, as far as that is known, a first rank.
@@ -532,7 +530,7 @@ def _card(row: Report) -> Optional[Tuple[object, ...]]:
     return row.host, first, kind, index
 
 
-def _same_device(rows: Sequence[Report]) -> List[Conclusion]:
+def _same_device(rows: Sequence[Report]) -> list[Conclusion]:
     shared = [group for card, group in groups_by(rows, _card).items() if card and len(group) > 1]
     hint = Message(
         "each process must choose its own device by LOCAL_RANK before the model is moved"
@@ -549,7 +547,7 @@ def _same_device(rows: Sequence[Report]) -> List[Conclusion]:
     ]
 
 
-_FACTS: Tuple[Tuple[str, Callable[[Report], str]], ...] = (  # that must be the same for all ranks
+_FACTS: tuple[tuple[str, Callable[[Report], str]], ...] = (  # that must be the same for all ranks
     (Message("the kind of device"), lambda row: place(row.parameters)),
     (
         Message("the number of parameters"),
@@ -567,7 +565,7 @@ _FACTS: Tuple[Tuple[str, Callable[[Report], str]], ...] = (  # that must be the 
 )
 
 
-def _differ(rows: Sequence[Report]) -> List[Conclusion]:
+def _differ(rows: Sequence[Report]) -> list[Conclusion]:
     """Where ranks differ in what must be the same for all; the conclusion names those that are not like the most."""
     conclusions = []
     hint = Message(
@@ -588,7 +586,7 @@ def _differ(rows: Sequence[Report]) -> List[Conclusion]:
     return conclusions
 
 
-def _missing(rows: Sequence[Report]) -> List[Conclusion]:
+def _missing(rows: Sequence[Report]) -> list[Conclusion]:
     size = max((row.world_size or 0 for row in rows), default=0)
     missing = sorted(set(range(min(size, 1 << 20))) - {row.rank for row in rows})
     unnamed = sum(row.rank is None for row in rows)
@@ -612,15 +610,15 @@ def _called(rows: Sequence[Report]) -> str:
     return ranks(numbers) if numbers else Message("a rank without number")
 
 
-def groups_by(items: Iterable[_Item], key: Callable[[_Item], _Group]) -> Dict[_Group, List[_Item]]:
+def groups_by(items: Iterable[_Item], key: Callable[[_Item], _Group]) -> dict[_Group, list[_Item]]:
     """Items that have the same key, in the order of the first ones."""
-    groups: Dict[_Group, List[_Item]] = {}
+    groups: dict[_Group, list[_Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
 
 
-def _ranks(rows: Iterable[Report]) -> Tuple[int, ...]:
+def _ranks(rows: Iterable[Report]) -> tuple[int, ...]:
     return tuple(row.rank for row in rows if row.rank is not None)
 
 

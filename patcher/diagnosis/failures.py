@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
-from typing import Callable, Dict, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Mapping, Match, NamedTuple, Optional, Sequence
 
 from patcher.diagnosis.words import rank_of_line
 from patcher.text.terminal import clip, printable_bytes
@@ -88,7 +88,7 @@ class Failure(NamedTuple):
     rank: int
     host: str
     time: str
-    exitcode: Optional[int]
+    exitcode: int | None
     signal: str
     error_file: str
     log: str
@@ -97,14 +97,14 @@ class Failure(NamedTuple):
     at: str = ""
     named: bool = True
     waited: bool = False
-    late: Tuple[int, ...] = ()
-    victim: Optional[int] = None
+    late: tuple[int, ...] = ()
+    victim: int | None = None
 
 
 class _Open:
     """A traceback that is being read: its best frame so far, and the column of its lines once a frame has shown it."""
 
-    def __init__(self, entry: Optional[Tuple[List[Failure], int]] = None) -> None:
+    def __init__(self, entry: tuple[list[Failure], int] | None = None) -> None:
         self.entry, self._column = (
             entry,
             -1,
@@ -138,19 +138,19 @@ class FailureReader:
         rank: the rank whose log it is, if it is that of one.
     """
 
-    def __init__(self, name: str, rank: Optional[int]) -> None:
+    def __init__(self, name: str, rank: int | None) -> None:
         self._name, self._rank = name, rank
-        self.summaries: List[
-            List[Failure]
+        self.summaries: list[
+            list[Failure]
         ] = []  # of each the last is the one that torchrun saw first
-        self.tracebacks: Dict[Optional[int], Traceback] = {}
+        self.tracebacks: dict[int | None, Traceback] = {}
         self._line = 1
-        self._open: Dict[Optional[int], _Open] = {}
+        self._open: dict[int | None, _Open] = {}
         self._until = 0  # the line after which no open traceback is read on
-        self._summary: Optional[List[Failure]] = None  # that which is being read
-        self._fields: Dict[str, str] = {}  # those of the entry that is being read
+        self._summary: list[Failure] | None = None  # that which is being read
+        self._fields: dict[str, str] = {}  # those of the entry that is being read
         self._entry_until, self._is_first = 0, False
-        self._ended: List[Failure] = []  # the last summary that has its first failure
+        self._ended: list[Failure] = []  # the last summary that has its first failure
 
     @property
     def reads_on(self) -> bool:
@@ -158,11 +158,11 @@ class FailureReader:
         return bool(self._open) or self._summary is not None
 
     @property
-    def places(self) -> Dict[Optional[int], str]:
+    def places(self) -> dict[int | None, str]:
         """Where the code of each rank is whose traceback has begun and not ended."""
         return {rank: traceback.at for rank, traceback in self._open.items()}
 
-    def read(self, number: int, line: bytes) -> Optional[Traceback]:
+    def read(self, number: int, line: bytes) -> Traceback | None:
         """Read the next line that may matter, the `number`th of the log: what of MARKS has begun, and what goes on.
 
         Returns:
@@ -176,7 +176,7 @@ class FailureReader:
             else None
         )
 
-    def _read(self, line: bytes, mark: bytes) -> Optional[Traceback]:
+    def _read(self, line: bytes, mark: bytes) -> Traceback | None:
         named = rank_of_line(line)
         rank = self._rank if named is None else named
         if self._line > self._until:
@@ -210,7 +210,7 @@ class FailureReader:
             return self._end(rank, error, self._open.pop(rank)) if error else None
         return None
 
-    def _end(self, rank: Optional[int], error: bytes, traceback: _Open) -> Traceback:
+    def _end(self, rank: int | None, error: bytes, traceback: _Open) -> Traceback:
         ended = Traceback(self._name, self._line, shown(error), traceback.at)
         known = self.tracebacks.get(rank)
         if traceback.entry:
@@ -232,9 +232,7 @@ class FailureReader:
             self._line + _ENTRY,
         )
 
-    def _add_field(
-        self, line: bytes, summary: List[Failure]
-    ) -> Optional[Tuple[List[Failure], int]]:
+    def _add_field(self, line: bytes, summary: list[Failure]) -> tuple[list[Failure], int] | None:
         """Take a line of a summary; with the last one of an entry its place, as the rank's traceback may begin there."""
         field = _FIELD.search(line)
         if not field:
@@ -266,7 +264,7 @@ class FailureReader:
             self._end_summary(summary)
         return summary, at
 
-    def _end_summary(self, summary: List[Failure]) -> None:
+    def _end_summary(self, summary: list[Failure]) -> None:
         summary[:] = with_tracebacks(summary, [self.tracebacks])
         for rank in (
             None,
@@ -278,7 +276,7 @@ class FailureReader:
         self._summary, self._ended = None, summary
 
 
-def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]) -> List[Failure]:
+def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]) -> list[Failure]:
     """The failures of a summary, each with the traceback of its rank; the first one also with that of a rank without name.
 
     Without one where there are several. A traceback that is not in the log of the summary is looked for in the others:
@@ -295,7 +293,7 @@ def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]
 
 
 def _with_traceback(
-    failure: Failure, ranks: Sequence[Optional[int]], tracebacks: Sequence[Tracebacks]
+    failure: Failure, ranks: Sequence[int | None], tracebacks: Sequence[Tracebacks]
 ) -> Failure:
     """The failure with the traceback of the first of these ranks that has one, unless logs contradict each other about it."""
     if failure.error or min(failure.exitcode or 0, 0) not in _AFTER_RAISING:
@@ -318,7 +316,7 @@ def first_failures(
     summaries: Sequence[Sequence[Failure]],
     tracebacks: Sequence[Tracebacks],
     meaning: Callable[[str], Meaning],
-) -> Tuple[Failure, ...]:
+) -> tuple[Failure, ...]:
     """The failures that began what the summaries tell: the earliest first, then ranks that waited for one that is not known.
 
     torchrun names the rank whose end it saw first. Of a run that hangs that is one that waited until its time-out; the one
@@ -336,7 +334,7 @@ def first_failures(
     elsewhere = [
         _with_traceback(unseen._replace(rank=rank), (rank,), tracebacks) for rank in sorted(silent)
     ]
-    causes: List[Failure] = []
+    causes: list[Failure] = []
     for summary in summaries:
         *others, first = with_tracebacks(summary, tracebacks)
         causes += _causes(first, [*others, *elsewhere], meaning)
@@ -353,7 +351,7 @@ def first_failures(
 
 def _causes(
     first: Failure, others: Sequence[Failure], meaning: Callable[[str], Meaning]
-) -> List[Failure]:
+) -> list[Failure]:
     """Those of the others for which the first one waited; else the first one itself.
 
     Where several have raised the same, one of them stands for all.
@@ -405,7 +403,7 @@ def _was_killed_late(failure: Failure, first: Failure) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _shown_groups(groups: Tuple[Optional[bytes], ...]) -> Tuple[str, ...]:
+def _shown_groups(groups: tuple[bytes | None, ...]) -> tuple[str, ...]:
     return tuple(shown(group or b"") for group in groups)
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import zlib
 from pathlib import Path
-from typing import BinaryIO, Callable, List, Sequence, cast
+from typing import BinaryIO, Callable, Sequence, cast
 
 from patcher.diagnosis.log import Log, LogReader
 from patcher.errors import UsageError
@@ -29,14 +29,14 @@ _DAMAGE = (
 )  # what reading a log raises that is damaged, or on a disk that fails
 
 
-def log_files(words: Sequence[str]) -> List[str]:
+def log_files(words: Sequence[str]) -> list[str]:
     """The files that are meant, `-` for standard input; of a directory all files below it (no pipes: they may never end).
 
     Raises:
         UsageError: with every file and directory that is not there or may not be read.
     """
-    files: List[str] = []
-    wrong: List[str] = []
+    files: list[str] = []
+    wrong: list[str] = []
 
     def refused(error: OSError) -> None:
         wrong.append(Message("{path}: it may not be read", path=error.filename))

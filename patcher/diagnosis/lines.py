@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Iterator, NamedTuple, Sequence, Tuple
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.diagnosis.words import shape
 
@@ -42,7 +42,7 @@ class Blocks:
         """How many lines there were, once the last piece is read."""
         return self.number - 1 + (self._is_begun or bool(self._held))
 
-    def feed(self, piece: bytes, *, last: bool = False) -> Iterator[Tuple[int, bytes]]:
+    def feed(self, piece: bytes, *, last: bool = False) -> Iterator[tuple[int, bytes]]:
         """The blocks that have ended with this piece, each with the number of its first line."""
         text = self._held + piece
         ended = len(text) if last else text.rfind(b"\n") + 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from copy import deepcopy
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Iterator, NamedTuple, Sequence, Tuple, TypeVar
 
 from patcher.diagnosis.failures import (
     CHAINED,
@@ -71,7 +71,7 @@ class Refusal(NamedTuple):
     """A line in which DDP refuses device_ids: its line number, its rank if known, and how many reports precede it."""
 
     line: int
-    rank: Optional[int]
+    rank: int | None
     preceding: int
 
 
@@ -89,8 +89,8 @@ class Sighting(NamedTuple):
     log: str
     line: int
     number: int = 0
-    ranks: Tuple[int, ...] = ()
-    patterns: Tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    patterns: tuple[str, ...] = ()
 
     @property
     def about(self) -> str:
@@ -110,16 +110,16 @@ class Log(NamedTuple):
     """
 
     name: str
-    reports: Tuple[Report, ...]
-    refusals: Tuple[Refusal, ...]
-    sightings: Tuple[Sighting, ...]
-    summaries: Tuple[Tuple[Failure, ...], ...]
+    reports: tuple[Report, ...]
+    refusals: tuple[Refusal, ...]
+    sightings: tuple[Sighting, ...]
+    summaries: tuple[tuple[Failure, ...], ...]
     tracebacks: Tracebacks
-    errors: Tuple[Sighting, ...]
-    mentions: Tuple[Sighting, ...]
-    devices: Tuple[str, ...]
+    errors: tuple[Sighting, ...]
+    mentions: tuple[Sighting, ...]
+    devices: tuple[str, ...]
     lines: int
-    cut: Tuple[int, ...]
+    cut: tuple[int, ...]
     cut_count: int
     problem: str
 
@@ -144,24 +144,24 @@ class LogReader:
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
         self.name, self.problem = name, ""
         self._signs, self._blocks = SignReader(patterns), Blocks()
-        self._settled: Dict[
-            bytes, Tuple[_Key, ...]
+        self._settled: dict[
+            bytes, tuple[_Key, ...]
         ] = {}  # what is to be counted of lines that are paragraphs, by their shape
-        self._known: Dict[bytes, Sequence[Sign]] = {}  # what paragraphs show, by their shape
+        self._known: dict[bytes, Sequence[Sign]] = {}  # what paragraphs show, by their shape
         self._held: Sequence[Line] = ()  # the last paragraph, which may go on
         self._rank = rank_of_file(name)
         self._failures = FailureReader(name, self._rank)
         self._is_own = False  # whether the line is of what diagnose has written
-        self._reports: List[Report] = []
-        self._refusals: List[Refusal] = []
-        self._seen: Dict[_Key, Sighting] = {}
-        self._ranks: Dict[_Key, Counter[Optional[int]]] = {}  # in how many lines of each rank
+        self._reports: list[Report] = []
+        self._refusals: list[Refusal] = []
+        self._seen: dict[_Key, Sighting] = {}
+        self._ranks: dict[_Key, Counter[int | None]] = {}  # in how many lines of each rank
         self._newest = -_AGAIN  # the last line in which anything was seen first
         self._told = 0  # the last line of what may be an example
         self._is_chained = False  # whether the next error was raised in place of the last one
-        self._mentions: Dict[_Key, Sighting] = {}
-        self._devices: Set[str] = set()
-        self._cut: List[int] = []
+        self._mentions: dict[_Key, Sighting] = {}
+        self._devices: set[str] = set()
+        self._cut: list[int] = []
         self._cut_count = 0
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
@@ -226,9 +226,7 @@ class LogReader:
         self._is_own = line.text.startswith(_OWN_BEGINS) or (self._is_own and line.text[:1] == b" ")
         return not self._is_own
 
-    def _recount(
-        self, texts: Sequence[bytes], settled: Sequence[Optional[Tuple[_Key, ...]]]
-    ) -> None:
+    def _recount(self, texts: Sequence[bytes], settled: Sequence[tuple[_Key, ...] | None]) -> None:
         """Count once more what is in lines of which all is known."""
         for text, keys in zip(texts, settled):
             if keys:
@@ -276,7 +274,7 @@ class LogReader:
                 if sign.row == row and (sign.kind == KNOWN or not ended):
                     self._see(sign, lines, patterns)
 
-    def _see(self, sign: Sign, lines: Sequence[Line], patterns: Tuple[str, ...]) -> None:
+    def _see(self, sign: Sign, lines: Sequence[Line], patterns: tuple[str, ...]) -> None:
         """Note a pattern, or an error that no traceback ends in."""
         number, line, _ = lines[sign.row]
         sighting = Sighting(
@@ -298,7 +296,7 @@ class LogReader:
         ):
             self._note(sighting._replace(patterns=patterns), self._rank_of(line))
 
-    def _note(self, sighting: Sighting, rank: Optional[int]) -> None:
+    def _note(self, sighting: Sighting, rank: int | None) -> None:
         """Count what is seen first, or once more."""
         key = sighting[:2]
         if self._is_chained and sighting.kind != KNOWN:  # it was raised in place of the last one
@@ -311,7 +309,7 @@ class LogReader:
         if key in self._seen:
             self._count(key, rank)
 
-    def _count(self, key: _Key, rank: Optional[int]) -> None:
+    def _count(self, key: _Key, rank: int | None) -> None:
         ranks = self._ranks[key]
         ranks[rank if rank in ranks or len(ranks) < _KEPT else None] += 1
 
@@ -328,7 +326,7 @@ class LogReader:
             rank: ended for rank, ended in tracebacks.items() if ended.line < line
         }
 
-    def _rank_of(self, line: bytes) -> Optional[int]:
+    def _rank_of(self, line: bytes) -> int | None:
         rank = rank_of_line(line)
         return self._rank if rank is None else rank
 
@@ -374,7 +372,7 @@ class LogReader:
         )
 
 
-def _keep(table: Dict[bytes, _Kept], alike: bytes, value: _Kept) -> None:
+def _keep(table: dict[bytes, _Kept], alike: bytes, value: _Kept) -> None:
     if len(table) >= _SHAPES:
         table.clear()
     if len(alike) <= _LONGEST:

@@ -10,7 +10,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from patcher.message import Message
 from patcher.model import Progress
@@ -55,7 +55,7 @@ class EndedRank(NamedTuple):
     """
 
     number: int
-    steps: Sequence[Tuple[str, float]] = ()
+    steps: Sequence[tuple[str, float]] = ()
     inside: str = ""
     device: str = ""
     backend: str = ""
@@ -63,7 +63,7 @@ class EndedRank(NamedTuple):
     notes: Sequence[Sequence[Any]] = ()
     problem: str = ""
     time: float = 0.0
-    code: Optional[int] = None
+    code: int | None = None
     output: bytes = b""
 
     @property
@@ -88,7 +88,7 @@ class EndedRank(NamedTuple):
         return relevant_lines(self.output.decode("utf-8", "replace"), _OWN)
 
     @property
-    def remarks(self) -> List[str]:
+    def remarks(self) -> list[str]:
         """What it remarks on the device and the backend, of which `child.py` gives a word and its fields."""
         return [_remark(*note) for note in self.notes]
 
@@ -168,7 +168,7 @@ class _Child:
 
 def try_ranks(
     python: str, size: int, request: Mapping[str, Any], limit: float, progress: Progress
-) -> Tuple[EndedRank, ...]:
+) -> tuple[EndedRank, ...]:
     """Start ranks, and end when all have ended, when the time is up, or soon after one of them has failed.
 
     Args:
@@ -226,7 +226,7 @@ class Verdict(NamedTuple):
     ok: bool
     text: str
     hint: str
-    states: Tuple[str, ...]
+    states: tuple[str, ...]
 
 
 def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
@@ -278,7 +278,7 @@ def verdict_on(ranks: Sequence[EndedRank], limit: float) -> Verdict:
 
 def _delay(
     late: Sequence[EndedRank], furthest: EndedRank, size: int, limit: float
-) -> Tuple[str, str]:
+) -> tuple[str, str]:
     """Nobody failed, and the time is up: where the ranks stand that are late, and what to do."""
     said = {
         "ranks": _called(late),
@@ -309,7 +309,7 @@ def _called(ranks: Sequence[EndedRank]) -> str:
 
 
 # as JSON --------------------------------------------------------------------------------------------------------------
-def trial_json(ranks: Sequence[EndedRank], verdict: Verdict, limit: float) -> Dict[str, Any]:
+def trial_json(ranks: Sequence[EndedRank], verdict: Verdict, limit: float) -> dict[str, Any]:
     """The field `trial`; `limit` is how many seconds the ranks had."""
     states = [_rank_json(*pair) for pair in zip(ranks, verdict.states)]
     return {
@@ -321,7 +321,7 @@ def trial_json(ranks: Sequence[EndedRank], verdict: Verdict, limit: float) -> Di
     }
 
 
-def _rank_json(rank: EndedRank, state: str) -> Dict[str, Any]:
+def _rank_json(rank: EndedRank, state: str) -> dict[str, Any]:
     steps = [{"name": name, "seconds": round(seconds, 3)} for name, seconds in rank.steps]
     known = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
     told = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Tuple
 
 from patcher.text.terminal import printable
 
@@ -26,13 +26,13 @@ class Report(NamedTuple):
 
     log: str
     line: int
-    rank: Optional[int]
-    local_rank: Optional[int]
-    world_size: Optional[int]
+    rank: int | None
+    local_rank: int | None
+    world_size: int | None
     host: str
-    pid: Optional[int]
-    time: Optional[float]
-    sequence: Optional[int]
+    pid: int | None
+    time: float | None
+    sequence: int | None
     run: str
     site: str
     wrapper: str
@@ -41,22 +41,22 @@ class Report(NamedTuple):
     parameters: Devices
     buffers: Devices
     before: Devices
-    places: Tuple[Tuple[str, Tuple[str, ...]], ...]
-    trainable: Optional[int]
+    places: tuple[tuple[str, tuple[str, ...]], ...]
+    trainable: int | None
     is_complete: bool
-    device_ids: Optional[Tuple[str, ...]]
+    device_ids: tuple[str, ...] | None
     knows_ids: bool
     ids_from: str
-    patchsets: Tuple[str, ...]
-    current: Tuple[Tuple[str, Optional[int]], ...]
-    visible: Tuple[Tuple[str, str], ...]
+    patchsets: tuple[str, ...]
+    current: tuple[tuple[str, int | None], ...]
+    visible: tuple[tuple[str, str], ...]
     mmengine: str
     torch: str
     deepspeed: str
     get_device: str
 
 
-def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
+def decode_line(text: bytes) -> dict[str, Any] | None:
     """The facts of the line of ours that `text` begins with: {} where it is cut, None where `text` is other text."""
     body = text[len(OURS) :].lstrip(b" ")
     if not text.startswith(OURS + b" ") or not body.startswith(b"{"):
@@ -77,7 +77,7 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
     if not body.startswith(_BEGIN) and not _BEGIN.startswith(body.rstrip()):
         return None
     try:
-        facts: Dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[
+        facts: dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[
             0
         ]  # what we print is ASCII
     except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ def decode_line(text: bytes) -> Optional[Dict[str, Any]]:
     return facts
 
 
-def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Report]:
+def read_report(line: int, facts: dict[str, Any], log: str = "") -> Report | None:
     """The record of the facts of a line of a log; None if they are not such as we can have printed."""
     env = dict(_pairs(facts.get("env")))
     trains = (
@@ -108,7 +108,7 @@ def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Rep
         return None
     time, wrapper = facts.get("time"), _text(facts.get("wrapper"))
     texts = ("host", "site", "model", "ids_from", "mmengine", "torch", "deepspeed", "get_device")
-    same: Dict[str, Any] = {name: _text(facts.get(name)) for name in texts}
+    same: dict[str, Any] = {name: _text(facts.get(name)) for name in texts}
     same.update((name, _number(facts.get(name))) for name in ("pid", "sequence", "trainable"))
     ranks = {name: _number(facts.get(name)) for name in ("rank", "world_size")}
     same.update(
@@ -149,7 +149,7 @@ def read_report(line: int, facts: Dict[str, Any], log: str = "") -> Optional[Rep
     )
 
 
-def _devices(counts: object) -> Optional[Devices]:
+def _devices(counts: object) -> Devices | None:
     """How many tensors are on which device: nothing where they could not be listed, None where it is no such table."""
     counts = {} if counts is None else counts
     devices = (
@@ -165,7 +165,7 @@ def _devices(counts: object) -> Optional[Devices]:
     return tuple(numbers) if len(numbers) == len(devices) else None
 
 
-def _pairs(mapping: object) -> Tuple[Tuple[str, Any], ...]:
+def _pairs(mapping: object) -> tuple[tuple[str, Any], ...]:
     return (
         tuple((_text(name), value) for name, value in mapping.items())
         if isinstance(mapping, dict)
@@ -173,7 +173,7 @@ def _pairs(mapping: object) -> Tuple[Tuple[str, Any], ...]:
     )
 
 
-def _texts(values: object) -> Tuple[str, ...]:
+def _texts(values: object) -> tuple[str, ...]:
     return tuple(map(_text, values)) if isinstance(values, list) else ()
 
 
@@ -182,7 +182,7 @@ def _text(value: object) -> str:
     return "" if value is None else printable(str(value)).replace("\t", "␉")
 
 
-def _number(value: object) -> Optional[int]:
+def _number(value: object) -> int | None:
     """A whole number that is not negative, also one that is written as text; else None."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -7,7 +7,7 @@ rank's own log, and that of all ranks): it counts once.
 from __future__ import annotations
 
 from time import gmtime, strftime
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, NamedTuple, Sequence
 
 from patcher.diagnosis.conclusions import Conclusion, Refused, conclude, groups_by, verdict
 from patcher.diagnosis.log import Log
@@ -21,18 +21,18 @@ class Wrap(NamedTuple):
     """
 
     number: int
-    rows: Tuple[Report, ...]
-    conclusions: Tuple[Conclusion, ...]
-    verdicts: Tuple[str, ...]
+    rows: tuple[Report, ...]
+    conclusions: tuple[Conclusion, ...]
+    verdicts: tuple[str, ...]
 
 
 class Run(NamedTuple):
     """One run: its logs, and its wrappings in their order."""
 
     number: int
-    logs: Tuple[str, ...]
-    time: Optional[float]
-    wraps: Tuple[Wrap, ...]
+    logs: tuple[str, ...]
+    time: float | None
+    wraps: tuple[Wrap, ...]
 
     @property
     def when(self) -> str:
@@ -40,7 +40,7 @@ class Run(NamedTuple):
         return "" if self.time is None else strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(self.time))
 
 
-def find_runs(logs: Sequence[Log]) -> Tuple[Run, ...]:
+def find_runs(logs: Sequence[Log]) -> tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1."""
     reports = [report for log in logs for report in log.reports]
     whole = {(report.rank, report.pid) for report in reports if report.sequence is not None}
@@ -80,7 +80,7 @@ def _wrap(number: int, reports: Iterable[Report], refused: Refused) -> Wrap:
     return Wrap(number, rows, conclusions, tuple(verdict(row, conclusions) for row in rows))
 
 
-def _by_process(reports: Iterable[Report]) -> List[List[Report]]:
+def _by_process(reports: Iterable[Report]) -> list[list[Report]]:
     """The runs among reports that share a port and a run id: no rank is two processes in one run.
 
     Where a rank comes back as another process, the new run begins after the longest silence since its first one: a rank
@@ -89,8 +89,8 @@ def _by_process(reports: Iterable[Report]) -> List[List[Report]]:
     ready = sorted(_processes(reports), key=lambda process: process[0].time or 0)
     times = [process[0].time or 0 for process in ready]
     begins = [0]
-    seen: Dict[
-        Optional[int], int
+    seen: dict[
+        int | None, int
     ] = {}  # where in `ready` the process of a rank is, in the run that begins last
     for at, process in enumerate(ready):
         rank = process[0].rank
@@ -110,10 +110,10 @@ def _by_process(reports: Iterable[Report]) -> List[List[Report]]:
     ]
 
 
-def _processes(reports: Iterable[Report]) -> List[List[Report]]:
+def _processes(reports: Iterable[Report]) -> list[list[Report]]:
     """The reports of each process in order; a process number that was given anew begins again with sequence 0."""
-    processes: List[List[Report]] = []
-    current: Dict[object, List[Report]] = {}
+    processes: list[list[Report]] = []
+    current: dict[object, list[Report]] = {}
     for report in sorted(reports, key=lambda report: (report.time or 0, report.sequence or 0)):
         key = (report.rank, report.host, report.pid)
         process = current.get(key)
@@ -126,10 +126,10 @@ def _processes(reports: Iterable[Report]) -> List[List[Report]]:
     return processes
 
 
-def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Report]]) -> List[List[Optional[int]]]:
+def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Report]]) -> list[list[int | None]]:
     """The ranks that were refused, for each run: that of the report before the refusal in its log, else the newest."""
     run_of = {(report.log, report.line): at for at, group in enumerate(groups) for report in group}
-    refused: List[List[Optional[int]]] = [[] for _ in groups]
+    refused: list[list[int | None]] = [[] for _ in groups]
     for log in logs:
         for refusal in log.refusals if groups else ():
             before = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
+from typing import Iterable, NamedTuple, Pattern, Sequence
 
 from patcher.diagnosis.failures import MARKS, shown
 from patcher.diagnosis.report import OURS, REFUSAL
@@ -99,7 +99,7 @@ class SymptomPattern:
             begin = first.search(text, max(begin.end(), begin.start() + _AGAIN))
         return -1
 
-    def sign_in(self, text: bytes) -> Optional[Sign]:
+    def sign_in(self, text: bytes) -> Sign | None:
         """The sign of it in a text."""
         at = self.place(text)
         if at < 0:
@@ -118,7 +118,7 @@ _compiled = lru_cache(maxsize=None)(
 
 
 @lru_cache(maxsize=None)
-def _expressions(pattern: str) -> Tuple[Pattern[bytes], ...]:
+def _expressions(pattern: str) -> tuple[Pattern[bytes], ...]:
     """The parts of a pattern, with a gap between any two letters; the beginning and the end of a single one."""
     parts = [_GAP.join(_letters(part)) for part in pattern.split("*") if part]
     parts = parts * 2 if len(parts) == 1 else parts
@@ -267,7 +267,7 @@ ABOUT = (  # what an error is about by its words, the surest first
 )
 
 
-def _error_in(line: bytes, row: int) -> Optional[Sign]:
+def _error_in(line: bytes, row: int) -> Sign | None:
     """The error that a line shows, whatever it is; None where there is none, or a logger calls it less than an error."""
     for kind, expression in FORMS:
         found = expression.search(line)
@@ -307,7 +307,7 @@ _CARDS = (
 )
 
 
-def devices_in(text: bytes) -> Set[str]:
+def devices_in(text: bytes) -> set[str]:
     """The kinds of accelerators that a text speaks of."""
     named = {kind.lower().decode() for kinds in _DEVICE.findall(text) for kind in kinds if kind}
     return named.union(kind for card, kind in _CARDS if card.search(text))
@@ -332,12 +332,12 @@ class SignReader:
         shortest = sorted(
             word for word in words if not any(other in word for other in words if other != word)
         )
-        self._patterns: Dict[bytes, List[SymptomPattern]] = {word: [] for word in shortest}
+        self._patterns: dict[bytes, list[SymptomPattern]] = {word: [] for word in shortest}
         for pattern in compiled:
             self._patterns[next(word for word in shortest if word in pattern.stem)].append(pattern)
         self._numbered = [pattern for pattern in compiled if re.search(r"\d", pattern.text)]
 
-    def words_in(self, text: bytes) -> List[bytes]:
+    def words_in(self, text: bytes) -> list[bytes]:
         """The words in a text without one of which it shows nothing."""
         return list(filter(wording(text).__contains__, self._patterns))
 

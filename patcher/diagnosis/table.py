@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from patcher.diagnosis.conclusions import NONE, NOTES, family, place
 from patcher.diagnosis.report import Devices, Report
@@ -85,13 +85,13 @@ def _given(row: Report) -> str:
     return "None" if row.device_ids is None else "[" + ", ".join(row.device_ids) + "]"
 
 
-def _cells(row: Report) -> Tuple[str, ...]:
+def _cells(row: Report) -> tuple[str, ...]:
     """The cells of a row: rank, host, device, device_ids, parameters, buffers."""
     rank = "?" if row.rank is None else str(row.rank)
     return rank, row.host, _device(row), _given(row), _spread(row.parameters), _spread(row.buffers)
 
 
-def table(wrap: Wrap) -> List[Tuple[str, str]]:
+def table(wrap: Wrap) -> list[tuple[str, str]]:
     """The lines of the table, no wider than WIDTH: the cells up to the verdict as one aligned text, and the verdict.
 
     The column of hosts is there only where a host is known.
@@ -112,7 +112,7 @@ def table(wrap: Wrap) -> List[Tuple[str, str]]:
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def run_json(run: Run) -> Dict[str, Any]:
+def run_json(run: Run) -> dict[str, Any]:
     """A run, for JSON."""
     return {
         "run": run.number,
@@ -122,7 +122,7 @@ def run_json(run: Run) -> Dict[str, Any]:
     }
 
 
-def _wrap_json(wrap: Wrap) -> Dict[str, Any]:
+def _wrap_json(wrap: Wrap) -> dict[str, Any]:
     ranks = [_row_json(*pair) for pair in zip(wrap.rows, wrap.verdicts)]
     return {
         "wrap": wrap.number,
@@ -131,7 +131,7 @@ def _wrap_json(wrap: Wrap) -> Dict[str, Any]:
     }
 
 
-def _row_json(row: Report, verdict: str) -> Dict[str, Any]:
+def _row_json(row: Report, verdict: str) -> dict[str, Any]:
     same = row._asdict()
     names = (
         "rank",

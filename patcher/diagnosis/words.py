@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, Optional, Set, Tuple
+from typing import Iterable
 
 _NO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _WORDS = bytes(range(256)).lower().translate(_NO_DIGITS)
@@ -42,14 +42,14 @@ _RANK_OF_FILE = re.compile(
 _ATTEMPT = re.compile(r"(.*)attempt_(\d+)/\d+/std(?:out|err)\.log")
 
 
-def rank_of_line(line: bytes) -> Optional[int]:
+def rank_of_line(line: bytes) -> int | None:
     """The rank that the beginning of a line names."""
     place = _place_of_rank(shape(line[:_BEGIN]))
     return int(line[slice(*place)]) if place else None
 
 
 @lru_cache(maxsize=4096)
-def _place_of_rank(begin: bytes) -> Optional[Tuple[int, int]]:
+def _place_of_rank(begin: bytes) -> tuple[int, int] | None:
     """From where to where the rank stands in lines of a shape."""
     collected = _COLLECTED.match(begin)
     at = collected.end() if collected else 0
@@ -62,20 +62,20 @@ def _place_of_rank(begin: bytes) -> Optional[Tuple[int, int]]:
     return (at + ranks[0].start(1), at + ranks[0].end(1)) if ranks else None
 
 
-def rank_of_file(name: str) -> Optional[int]:
+def rank_of_file(name: str) -> int | None:
     """The rank whose log a file is, by its path."""
     rank = _RANK_OF_FILE.search(name)
     return int(rank.group(1) or rank.group(2)) if rank else None
 
 
-def earlier_attempts(names: Iterable[str]) -> Set[str]:
+def earlier_attempts(names: Iterable[str]) -> set[str]:
     """Of these logs those of ranks that torchrun has started again, of which the later logs are here, too."""
     attempts = [
         (attempt[0], attempt[1], int(attempt[2]))
         for attempt in map(_ATTEMPT.fullmatch, names)
         if attempt
     ]
-    last: Dict[str, int] = {}
+    last: dict[str, int] = {}
     for _, run, number in attempts:
         last[run] = max(number, last.get(run, 0))
     return {name for name, run, number in attempts if number < last[run]}

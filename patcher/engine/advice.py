@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.engine.find import surroundings
 from patcher.engine.match import Matcher
@@ -194,7 +194,7 @@ def _unguarded(hunk: Hunk, cases: Sequence[Source]) -> _Reasons:
             )
 
 
-def _calls(nodes: Sequence[Node]) -> List[Node]:
+def _calls(nodes: Sequence[Node]) -> list[Node]:
     return [part for top in nodes for part in top.walk() if part.kind == "Call" and not part.role]
 
 

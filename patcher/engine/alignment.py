@@ -8,7 +8,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from itertools import product
 from math import inf
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from patcher.engine.match import Matcher, TooManySteps
 from patcher.engine.node import STATEMENTS, Node
@@ -33,10 +33,10 @@ class AlignedPart(NamedTuple):
     an element that only one list has, `holders` are the nodes with the lists, `above` and `below` the pairs next to it.
     """
 
-    pattern: Optional[Node]
-    code: Optional[Node]
+    pattern: Node | None
+    code: Node | None
     field: str = ""
-    inside: Optional[Node] = None
+    inside: Node | None = None
     holders: AlignedPair = _NEITHER
     above: AlignedPair = _NEITHER
     below: AlignedPair = _NEITHER
@@ -72,10 +72,10 @@ class Aligner(Matcher):
     def __init__(self) -> None:
         super().__init__()
         self._limit = MAX_COMPARED
-        self._known: Dict[Tuple[int, int], Aligned] = {}
-        self._weights: Dict[int, float] = {}
-        self._words: Dict[int, FrozenSet[str]] = {}
-        self._stack: List[
+        self._known: dict[tuple[int, int], Aligned] = {}
+        self._weights: dict[int, float] = {}
+        self._words: dict[int, frozenset[str]] = {}
+        self._stack: list[
             Aligned
         ] = []  # the nodes whose fields are being looked at, the innermost last
 
@@ -127,7 +127,7 @@ class Aligner(Matcher):
                 return Aligned(pattern, code, min(alignment.cost, weight - score), part)
         return alignment
 
-    def _fields_of(self, pattern: Node, code: Node, fields: List[str]) -> Aligned:
+    def _fields_of(self, pattern: Node, code: Node, fields: list[str]) -> Aligned:
         self._stack.append(Aligned(pattern, code))
         for _ in self._fields(pattern, code, fields):
             pass
@@ -148,14 +148,14 @@ class Aligner(Matcher):
             shared, _WORDS * self.weight(pattern) * len(ours & theirs) / max(1, len(ours | theirs))
         )
 
-    def _words_of(self, node: Node) -> FrozenSet[str]:
+    def _words_of(self, node: Node) -> frozenset[str]:
         if id(node) not in self._words:
             inner = (self._words_of(child) for child in node.children())
             words = {str(node.fields["value"])} if node.kind in LEAVES and not node.role else set()
             self._words[id(node)] = frozenset(words.union(*inner))
         return self._words[id(node)]
 
-    def _inside(self, pattern: Node, code: Node) -> Optional[Node]:
+    def _inside(self, pattern: Node, code: Node) -> Node | None:
         """The part of an expression that is most similar to the pattern: `f(a)` in `await f(a)`."""
         inner = [child for child in code.children() if child.kind == pattern.kind]
         inner += [part.node("value") for part in code.children() if part.kind == "Keyword"]
@@ -176,7 +176,7 @@ class Aligner(Matcher):
         self._add(cost, self.parts(pairs, self._stack[-1].holders))
         yield len(nodes)
 
-    def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
+    def _arguments(self, patterns: list[Node], nodes: list[Node]) -> Iterator[None]:
         parts = self._stack[-1].parts
         start = len(parts)
         for _ in super()._arguments(patterns, nodes):
@@ -186,7 +186,7 @@ class Aligner(Matcher):
             )
             yield
 
-    def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
+    def _keywords(self, patterns: list[Node], nodes: list[Node]) -> Iterator[list[Node]]:
         return ([] for _ in self.sequence(patterns, nodes))
 
     def _mismatch(self, pattern: Node, node: Node, key: str) -> Iterator[None]:
@@ -211,16 +211,16 @@ class Aligner(Matcher):
     # lists ------------------------------------------------------------------------------------------------------------
     def pairs(
         self, patterns: Sequence[Node], codes: Sequence[Node]
-    ) -> Tuple[float, List[AlignedPair]]:
+    ) -> tuple[float, list[AlignedPair]]:
         """The pairs, in order, that cost least, and their cost (dynamic programming, as for an edit distance)."""
         m, n = len(patterns), len(codes)
         weights = [*map(self.weight, patterns)]
         runs = [*(pattern.role == "run" for pattern in patterns), False]
-        best: Dict[
-            Tuple[int, int], Tuple[float, int, int]
+        best: dict[
+            tuple[int, int], tuple[float, int, int]
         ] = {}  # minus the cost from a place on, and the next place
         for i, j in product(range(m, -1, -1), range(n, -1, -1)):
-            moves: List[Tuple[float, int, int]] = []
+            moves: list[tuple[float, int, int]] = []
             if j < n:
                 moves.append((best[i, j + 1][0] - (0.0 if runs[i] else _EXTRA), i, j + 1))
             if i < m:
@@ -232,7 +232,7 @@ class Aligner(Matcher):
             best[i, j] = max(
                 moves, default=(0.0, m, n)
             )  # of equal costs: changed, rather than deleted and inserted
-        pairs: List[AlignedPair] = []
+        pairs: list[AlignedPair] = []
         i = j = 0
         while (i, j) != (m, n):
             _, i_next, j_next = best[i, j]
@@ -243,9 +243,9 @@ class Aligner(Matcher):
             i, j = i_next, j_next
         return -best[0, 0][0], pairs
 
-    def parts(self, pairs: Sequence[AlignedPair], holders: AlignedPair) -> List[AlignedPart]:
+    def parts(self, pairs: Sequence[AlignedPair], holders: AlignedPair) -> list[AlignedPart]:
         """The parts of two aligned lists, which belong to the nodes `holders`."""
-        parts: List[AlignedPart] = []
+        parts: list[AlignedPart] = []
         above = _NEITHER
         for index, (ours, theirs) in enumerate(pairs):
             if ours is not None and theirs is not None:

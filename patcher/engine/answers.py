@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence
 
 from patcher.engine.check import Matched, MatchEdits, check_result
 from patcher.engine.find import FoundPlaces, already_deleted, find_form, find_hunk
@@ -117,7 +117,7 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 
     Anchors that only coincide in the file are found by `_merge`, as a conflict.
     """
-    seen: Dict[Tuple[str, str, str], int] = {}
+    seen: dict[tuple[str, str, str], int] = {}
     for hunk in hunks if len(hunks) > 1 else ():
         if hunk.form != "expression":
             anchors = set(insertion_anchors(hunk))
@@ -154,7 +154,7 @@ def _answered(source: Source, hunk: Hunk) -> Matched:
     return Matched(hunk, hunk, HunkAnswer(hunk.text, State.CONFLICT, problem=message))
 
 
-def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> Optional[HunkAnswer]:
+def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | None:
     """The answer where nothing is to change, or not as many places as expected; None where it is to be applied."""
     total = len(places.todo) + len(places.done)
     count = hunk.text.expected
@@ -187,15 +187,15 @@ def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> Optional[HunkAn
     )
 
 
-def _lines(source: Source, places: Sequence[MatchRange]) -> Tuple[int, ...]:
+def _lines(source: Source, places: Sequence[MatchRange]) -> tuple[int, ...]:
     return tuple(source.lines.number(place.start) for place in places)
 
 
 def _changed(
     source: Source, hunk: Hunk, places: Sequence[MatchRange]
-) -> Tuple[HunkAnswer, List[MatchEdits]]:
+) -> tuple[HunkAnswer, list[MatchEdits]]:
     """The answer of one form, with the edits of all places, or of none where one is ambiguous or in conflict."""
-    changes: List[MatchEdits] = []
+    changes: list[MatchEdits] = []
     for place in places:
         if hunk.text.expected == 0 and any(_reaches_into(place, outer) for outer in changes):
             continue
@@ -222,9 +222,9 @@ def _changed(
     return HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, starts))), changes
 
 
-def _choices(source: Source, hunk: Hunk, place: MatchRange) -> List[List[Edit]]:
+def _choices(source: Source, hunk: Hunk, place: MatchRange) -> list[list[Edit]]:
     """The different edits that the matches of a place would make."""
-    choices: List[List[Edit]] = []
+    choices: list[list[Edit]] = []
     for match in place.matches[: MAX_MATCHES - 1]:
         edits = rewritten(source, hunk, place, match)
         if edits not in choices:
@@ -239,7 +239,7 @@ def _reaches_into(place: MatchRange, outer: MatchEdits) -> bool:
 
 
 # merging --------------------------------------------------------------------------------------------------------------
-def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer], List[Splice]]:
+def _merge(source: Source, matched: Sequence[Matched]) -> tuple[list[HunkAnswer], list[Splice]]:
     """All edits of all hunks as splices; hunks that overlap or insert at one place are in conflict (rule 14).
 
     Lines for an inner block and lines for the block around it have one order at one place: the inner block's are first.
@@ -275,8 +275,8 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
                 for index, answer in enumerate(answers)
             ]
             return answers, []
-    splices: List[Splice] = []
-    by_hunk: Dict[int, List[Splice]] = {}
+    splices: list[Splice] = []
+    by_hunk: dict[int, list[Splice]] = {}
     try:
         for edit, index in ordered:
             edit = _trimmed(source.text, edit)
@@ -297,7 +297,7 @@ def _merge(source: Source, matched: Sequence[Matched]) -> Tuple[List[HunkAnswer]
     ], splices
 
 
-def _depth(edit: Edit) -> Tuple[int, bool]:
+def _depth(edit: Edit) -> tuple[int, bool]:
     """The indentation of the whole lines that an edit inserts, -1 for none, and whether they are a clause."""
     is_lines = edit.text.endswith(("\n", "\r")) or edit.text.startswith(
         ("\n", "\r")
@@ -309,9 +309,9 @@ def _depth(edit: Edit) -> Tuple[int, bool]:
     )
 
 
-def _without_empty_blocks(edits: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
+def _without_empty_blocks(edits: list[tuple[Edit, int]]) -> list[tuple[Edit, int]]:
     """Where all statements of a block are deleted, by whichever hunks, the last becomes `pass` (rule 15)."""
-    deleted: Dict[Tuple[int, int], List[Removed]] = {}
+    deleted: dict[tuple[int, int], list[Removed]] = {}
     for edit, _ in edits:
         if edit.removed is not None and edit.removed.block is not None:
             deleted.setdefault(edit.removed.block, []).append(edit.removed)
@@ -322,11 +322,11 @@ def _without_empty_blocks(edits: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int
     ]
 
 
-def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> List[Tuple[Edit, int]]:
+def _without_blank_lines(source: Source, ordered: list[tuple[Edit, int]]) -> list[tuple[Edit, int]]:
     """Of the blank lines above, between and below deleted lines, by whichever hunks, the longest run stays (rule 19)."""
     code, lines = source.text, source.lines
-    blank: List[Tuple[Edit, int]] = []
-    runs: List[Tuple[int, int]] = []
+    blank: list[tuple[Edit, int]] = []
+    runs: list[tuple[int, int]] = []
     for (edit, index), (following, _) in zip(
         ordered, [*ordered[1:], (Edit(len(code), len(code), ""), 0)]
     ):
@@ -347,7 +347,7 @@ def _without_blank_lines(source: Source, ordered: List[Tuple[Edit, int]]) -> Lis
     return sorted([*ordered, *blank], key=_range)
 
 
-def _range(item: Tuple[Edit, int]) -> Tuple[int, int]:
+def _range(item: tuple[Edit, int]) -> tuple[int, int]:
     return item[0].start, item[0].end
 
 

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from copy import copy
 from itertools import accumulate
-from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterator, NamedTuple, Sequence
 
 from patcher.engine.find import find_form, scope_blocks, scope_ranges, side_places
 from patcher.engine.in_string import text_places
@@ -50,7 +50,7 @@ def check_result(
     splices: Sequence[Splice],
     injected: Sequence[str],
     rewritten: Rewritten,
-) -> List[HunkAnswer]:
+) -> list[HunkAnswer]:
     """Check the finished text by rule 17.
 
     Args:
@@ -98,7 +98,7 @@ def check_result(
         problem = problem or _equal_branches(result, matched, inserted)
     if problem:
         return _refused(answers, problem)
-    checked: List[HunkAnswer] = []
+    checked: list[HunkAnswer] = []
     all_edits = [
         (edit, change) for match in matched for change in match.changes for edit in change.edits
     ]
@@ -168,7 +168,7 @@ def source_problem(data: bytes) -> str:
     return Message("the result does not compile: {error}", error=problem) if problem else ""
 
 
-def _refused(answers: Sequence[HunkAnswer], problem: str, hint: str = "") -> List[HunkAnswer]:
+def _refused(answers: Sequence[HunkAnswer], problem: str, hint: str = "") -> list[HunkAnswer]:
     """The answers, with a conflict for each hunk that changes the text."""
     return [
         answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
@@ -215,7 +215,7 @@ def _second_change(result: Source, hunk: Hunk, rewritten: Rewritten) -> str:
 def _check_hunk(
     result: Source,
     matched: Matched,
-    all_edits: Sequence[Tuple[Edit, MatchEdits]],
+    all_edits: Sequence[tuple[Edit, MatchEdits]],
     offsets: _OffsetMap,
 ) -> str:
     """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
@@ -260,7 +260,7 @@ def _check_hunk(
     return ""
 
 
-def _after_side_places(result: Source, hunk: Hunk) -> List[MatchRange]:
+def _after_side_places(result: Source, hunk: Hunk) -> list[MatchRange]:
     """Where the after side matches, whatever optional parts are there too."""
     if hunk.text.in_string:
         return text_places(result.text, scope_ranges(result, hunk.after_scope), hunk.after)
@@ -270,7 +270,7 @@ def _after_side_places(result: Source, hunk: Hunk) -> List[MatchRange]:
 
 
 def _same_names(
-    change: MatchEdits, after: Match, all_edits: Sequence[Tuple[Edit, MatchEdits]]
+    change: MatchEdits, after: Match, all_edits: Sequence[tuple[Edit, MatchEdits]]
 ) -> bool:
     """Whether the metavariables are bound to the same code in the result, leaving out code that another change edits."""
     for name, node in after.names.items():
@@ -283,7 +283,7 @@ def _same_names(
     return True
 
 
-def _compile_problem(source: Source, result: Source, inserted: Sequence[Tuple[int, int]]) -> str:
+def _compile_problem(source: Source, result: Source, inserted: Sequence[tuple[int, int]]) -> str:
     """The compiler's error on code that the parser accepts: a `return` outside of a function, a parameter given twice."""
     if result.tree is None:
         return ""
@@ -311,7 +311,7 @@ def _defined_twice(result: Source, before: Counter[str]) -> str:
 
 
 def _equal_branches(
-    result: Source, matched: Sequence[Matched], inserted: Sequence[Tuple[int, int]]
+    result: Source, matched: Sequence[Matched], inserted: Sequence[tuple[int, int]]
 ) -> str:
     """The problem where all branches of an `if` come out equal that are written otherwise: upstream has one of them."""
     after = [top for match in matched if match.changes for top in match.form.after.nodes]
@@ -341,7 +341,7 @@ def _equal_branches(
     return ""
 
 
-def _branches(node: Node) -> List[Node]:
+def _branches(node: Node) -> list[Node]:
     """The bodies of an `if` with an `else`; none without one."""
     clauses = node.items("clauses")
     return (
@@ -351,7 +351,7 @@ def _branches(node: Node) -> List[Node]:
     )
 
 
-def _bodies(node: ast.If) -> List[List[ast.stmt]]:
+def _bodies(node: ast.If) -> list[list[ast.stmt]]:
     """`_branches`, in the tree of the interpreter."""
     bodies, orelse = [node.body], node.orelse
     while len(orelse) == 1 and isinstance(orelse[0], ast.If):
@@ -359,18 +359,18 @@ def _bodies(node: ast.If) -> List[List[ast.stmt]]:
     return [*bodies, orelse] if orelse else []
 
 
-def _redefinitions(source: Source) -> Iterator[Tuple[str, int]]:
+def _redefinitions(source: Source) -> Iterator[tuple[str, int]]:
     """The qualified name and line of each undecorated `def` or `class` that replaces an earlier one in the same body.
 
     Not counted where a statement or a base class between the two reads the name: the earlier one is still used then.
     """
-    waiting: List[Tuple[str, List[ast.stmt]]] = [
+    waiting: list[tuple[str, list[ast.stmt]]] = [
         ("", source.tree.body if source.tree is not None else [])
     ]
     while waiting:
         prefix, body = waiting.pop()
-        others: List[ast.AST] = []
-        seen: Dict[
+        others: list[ast.AST] = []
+        seen: dict[
             str, int
         ] = {}  # the number of other statements and base classes above the last one
         for node in body:
@@ -394,9 +394,9 @@ def _names(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
-def _statements_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]) -> List[ast.stmt]:
+def _statements_near(body: Sequence[ast.stmt], lines: Sequence[tuple[int, int]]) -> list[ast.stmt]:
     """The statements at or beside the given lines, and `__future__` imports: to compile a whole file or class costs much."""
-    statements: List[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for node in body:
         start, end = lines_of(node)
         future = (
@@ -411,7 +411,7 @@ def _statements_near(body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]])
     return statements
 
 
-def _compile_error(body: List[ast.stmt]) -> str:
+def _compile_error(body: list[ast.stmt]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher, get_close_matches
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.engine.alignment import SIMILAR, AlignedPair, Aligner, similarity
 from patcher.engine.difference import Describer, Mismatch, TextRange
@@ -56,10 +56,10 @@ class _Candidate(NamedTuple):
     cost: float
     start: int
     node: Node
-    pairs: List[AlignedPair]
+    pairs: list[AlignedPair]
 
 
-def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -> Optional[Closest]:
+def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -> Closest | None:
     """The code of a scope that is closest to the before side of a hunk.
 
     Args:
@@ -73,7 +73,7 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
     """
     side, aligner = hunk.before, Aligner()
     total = sum(map(aligner.weight, side.nodes))
-    nearby: List[_Candidate] = []
+    nearby: list[_Candidate] = []
     try:
         for candidate in _candidates(source, hunk, scope, aligner):
             if candidate.start not in taken and candidate.cost <= (1 - LEAST) * total:
@@ -116,11 +116,11 @@ def _candidates(source: Source, hunk: Hunk, scope: str, aligner: Aligner) -> Ite
                 yield _Candidate(cost, start, codes[0].parent, pairs)
 
 
-def _expressions(source: Source, side: Side, block: Node, *, module: bool) -> List[Node]:
+def _expressions(source: Source, side: Side, block: Node, *, module: bool) -> list[Node]:
     """The expressions of a block that share most words with a pattern, the shorter of two first."""
     words = set(re.findall(r"\w+", side.written))
 
-    def rank(node: Node) -> Tuple[int, int]:
+    def rank(node: Node) -> tuple[int, int]:
         shared = words.intersection(re.findall(r"\w+", source.text[node.start : node.end]))
         return -len(shared), node.end - node.start
 
@@ -129,7 +129,7 @@ def _expressions(source: Source, side: Side, block: Node, *, module: bool) -> Li
     ]
 
 
-def _alike(source: Source, side: Side) -> Set[str]:
+def _alike(source: Source, side: Side) -> set[str]:
     """Words of top-level lines that are the same as, or similar to, words of a pattern: those statements are parsed."""
     lines = re.findall(r"^[^\s#].*", source.text, re.MULTILINE)
     words = sorted({word for line in lines for word in re.findall(r"\w+", line)})[:_MOST_WORDS]
@@ -144,7 +144,7 @@ def _text(source: Source, candidate: _Candidate) -> str:
 
 def _described(
     source: Source, side: Side, candidate: _Candidate, aligner: Aligner, total: float
-) -> Optional[Closest]:
+) -> Closest | None:
     """A candidate as a `Closest`; None for one that matches, in a block that is not meant."""
     differences = Describer(source, side, aligner).differences(
         aligner.parts(candidate.pairs, (None, candidate.node))
@@ -192,7 +192,7 @@ def _mark(code: str, span: TextRange, numbers: Sequence[int] = ()) -> Mark:
     return Mark(number, shown, start - offset, min(end - offset, len(shown)))
 
 
-def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
+def near_scopes(source: Source, scope: str) -> tuple[str, ...]:
     """Definitions that an undefined scope may have become: those of the same last name, else of a similar name."""
     names = list(dict.fromkeys(definition.name for definition in source.definitions()))
     last_name = scope.split(".")[-1]
@@ -212,7 +212,7 @@ def near_scopes(source: Source, scope: str) -> Tuple[str, ...]:
 
 
 # the answer -----------------------------------------------------------------------------------------------------------
-def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> Tuple[str, str]:
+def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> tuple[str, str]:
     """The problem and the hint for a hunk that matches nowhere, or too few times: what is closest, the first difference."""
     scope = hunk.text.scope
     if not matches.scopes:
@@ -260,7 +260,7 @@ def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> Tuple[str, st
     return Message("{problem}\nlooked for: {looked}", problem=problem, looked=looked), hint
 
 
-def _brief(best: Closest) -> List[str]:
+def _brief(best: Closest) -> list[str]:
     width = len(str(max(best.code.line, best.pattern.line)))
     head = Message("closest, line {line}: ", line=f"{best.code.line:>{width}}")
     return [
@@ -275,7 +275,7 @@ def _brief(best: Closest) -> List[str]:
     ]
 
 
-def _no_text(source: Source, hunk: Hunk) -> Tuple[str, str]:
+def _no_text(source: Source, hunk: Hunk) -> tuple[str, str]:
     """`not_found` for a part of a string: the line of a string of the scope that is most similar to the before side."""
     line_of_hunk = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
     best, shown = _LIKE_TEXT, Message("looked for: {text}", text=hunk.before.written.strip())

@@ -10,7 +10,7 @@ import ast
 import re
 from contextlib import suppress
 from textwrap import dedent
-from typing import Any, Callable, List, Mapping, Optional, Tuple, cast
+from typing import Any, Callable, List, Mapping, Tuple, cast
 
 from patcher.engine.lex import find_outside, without_layout
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem, Value
@@ -93,7 +93,7 @@ class Converter:
     def one(self, node: Any) -> Node:
         """The `Node` for one libcst node."""
         name = type(node).__name__
-        special: Optional[Callable[[Any], Node]] = getattr(self, f"on_{name}", None)
+        special: Callable[[Any], Node] | None = getattr(self, f"on_{name}", None)
         if special is not None:
             return special(node)
         if name in UNWRAPPED:
@@ -201,7 +201,7 @@ class Converter:
         return self.make("Subscript", node, value=self.one(node.value), slice=index)
 
     def on_Parameters(self, node: Any) -> Node:
-        parts: List[Any] = [*node.params]
+        parts: list[Any] = [*node.params]
         if node.posonly_params:
             parts = [*node.posonly_params, node.posonly_ind, *node.params]
         if type(node.star_arg).__name__ in ("Param", "ParamStar"):
@@ -218,7 +218,7 @@ class Converter:
 
     def on_BooleanOperation(self, node: Any) -> Node:
         """A chain; `groups` are the parentheses around its operands, each of which is a dot: `(..)` in `(a or b) or c`."""
-        values: List[Node] = []
+        values: list[Node] = []
         groups, kind = "", type(node.operator).__name__
         for side in (self.one(node.left), self.one(node.right)):
             is_chain = side.kind == kind
@@ -274,7 +274,7 @@ class Converter:
     # statements -------------------------------------------------------------------------------------------------------
     def statements(self, body: Any) -> Node:
         """A `Block` of the given libcst statements; several on one line become several."""
-        statements: List[Node] = []
+        statements: list[Node] = []
         for line in body:
             small = type(line).__name__ in ("SimpleStatementLine", "SimpleStatementSuite")
             statements += [self.one(part) for part in (line.body if small else [line])]
@@ -317,7 +317,7 @@ class Converter:
     def on_If(self, node: Any) -> Node:
         """`if`, and every `elif` and `else` below it as one flat list of clauses."""
         test, body = self.one(node.test), self.one(node.body)
-        clauses: List[Node] = []
+        clauses: list[Node] = []
         if node.orelse is not None:
             clause = self.one(node.orelse)
             clause.kind = "Elif" if clause.kind == "If" else clause.kind
@@ -351,9 +351,9 @@ def _f_string_text(content: str, prefix: str) -> str:
     return plain
 
 
-def _merge_texts(parts: List[Node]) -> List[Node]:
+def _merge_texts(parts: list[Node]) -> list[Node]:
     """The parts of an f-string, with neighbouring texts merged into one."""
-    merged: List[Node] = []
+    merged: list[Node] = []
     for part in parts:
         if part.kind == "FExpr":
             merged.append(part)

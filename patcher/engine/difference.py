@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from itertools import chain, count
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Sequence, Tuple
 
 from patcher.engine.alignment import AlignedPart, Aligner, fits
 from patcher.engine.match import TooManySteps
@@ -46,8 +46,8 @@ _NOUNS = {  # by the kind of a node; any other is its kind in lower case
     "BareStar": Message("a bare `*`"),
     "Slash": Message("a bare `/`"),
 }
-_ROLES: Dict[
-    Tuple[str, str], str
+_ROLES: dict[
+    tuple[str, str], str
 ] = {  # by (kind, field) of the node that something is a part of; "" stands for any kind
     ("Call", "func"): Message("the function"),
     ("Attribute", "attr"): Message("the attribute"),
@@ -97,17 +97,17 @@ class Describer:
 
     def __init__(self, source: Source, side: Side, aligner: Aligner) -> None:
         self.source, self.side, self.aligner = source, side, aligner
-        self.names: Dict[str, Node] = {}
+        self.names: dict[str, Node] = {}
         used = {node.name for top in side.nodes for node in top.walk()}
         self.fresh = "$" + next(
             name for name in chain("XYZ", (f"X{number}" for number in count())) if name not in used
         )
 
-    def differences(self, parts: Sequence[AlignedPart]) -> List[Mismatch]:
+    def differences(self, parts: Sequence[AlignedPart]) -> list[Mismatch]:
         """The differences of an alignment, in its order."""
         return [mismatch for mismatch in map(self._difference, parts) if mismatch is not None]
 
-    def _difference(self, part: AlignedPart) -> Optional[Mismatch]:
+    def _difference(self, part: AlignedPart) -> Mismatch | None:
         pattern, code = part.pattern, part.code
         if pattern is None:
             return self._added(part, part.code) if part.code is not None else None
@@ -132,7 +132,7 @@ class Describer:
         return self.source.lines.number(node.begin)
 
     # one node ---------------------------------------------------------------------------------------------------------
-    def _changed(self, pattern: Node, code: Node, inside: Optional[Node]) -> Mismatch:
+    def _changed(self, pattern: Node, code: Node, inside: Node | None) -> Mismatch:
         """Two different nodes in the same place."""
         spans = (_span(pattern), _span(code))
         ours, theirs = f"`{self._written(pattern)}`", f"`{self._code(code)}`"
@@ -193,7 +193,7 @@ class Describer:
             )
         return _role(holder, key) or (self._place(holder) if key == "value" else "")
 
-    def _placeholder(self, pattern: Node, code: Node) -> Optional[Mismatch]:
+    def _placeholder(self, pattern: Node, code: Node) -> Mismatch | None:
         spans, bound = (_span(pattern), _span(code)), self.names.get(pattern.name)
         if not fits(pattern, code):
             meaning = Message(
@@ -294,7 +294,7 @@ class Describer:
             number=self.source.lines.number(node.start),
         )
 
-    def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Optional[Node]:
+    def _elsewhere(self, ours: Node, code: Node, beside: Node, *, after: bool) -> Node | None:
         """Where a missing statement is now: of several the nearest, with `after` those past its neighbour first."""
         around = [code, *code.ancestors()]
         top = next((node for node in around if node.is_definition), around[-1])
@@ -346,7 +346,7 @@ def _noun(node: Node) -> str:
     )
 
 
-def _parting(a: str, of_a: TextRange, b: str, of_b: TextRange) -> Tuple[TextRange, TextRange]:
+def _parting(a: str, of_a: TextRange, b: str, of_b: TextRange) -> tuple[TextRange, TextRange]:
     """The ranges of the first words in which two texts differ; how a string is split into pieces does not count."""
     left, right = re.findall(r"\w+|\W", a[slice(*of_a)]), re.findall(r"\w+|\W", b[slice(*of_b)])
     steps = [
@@ -363,7 +363,7 @@ def _parting(a: str, of_a: TextRange, b: str, of_b: TextRange) -> Tuple[TextRang
     return _tokens(left, of_a[0], i, i_end), _tokens(right, of_b[0], j, j_end)
 
 
-def _tokens(tokens: List[str], start: int, index: int, end: int) -> TextRange:
+def _tokens(tokens: list[str], start: int, index: int, end: int) -> TextRange:
     begin = start + len("".join(tokens[:index]))
     return begin, begin + len("".join(tokens[index:end]))
 
@@ -386,7 +386,7 @@ def _shown(node: Node) -> Node:
     return node.node("arg") if node.kind == "Keyword" else node
 
 
-def _headers(node: Node) -> List[Node]:
+def _headers(node: Node) -> list[Node]:
     """The compound statements and clauses around a statement, the innermost first."""
     return [up for up in node.ancestors() if up.has_body]
 

@@ -6,7 +6,7 @@ file. Everything else in this package is its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
 
 from patcher.engine.text import rewrite_text
 from patcher.model import HunkText, OptionValue, Rewrite
@@ -45,7 +45,7 @@ def rewrite(
 
 def explain(
     data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()
-) -> Tuple[Explanation, ...]:
+) -> tuple[Explanation, ...]:
     """Why each hunk does or does not match a text; arguments and states are those of `rewrite`.
 
     Raises:
@@ -80,7 +80,7 @@ def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
 
 def advise(
     hunks: Sequence[HunkText], options: Options, cases: Iterable[bytes]
-) -> Tuple[Advice, ...]:
+) -> tuple[Advice, ...]:
     """What would make the hunks for one file hold in more releases; `cases` are texts that they change.
 
     Raises:
@@ -91,7 +91,7 @@ def advise(
     return tuple(advice(hunks, options, cases))
 
 
-def definitions(data: bytes, scope: str) -> Tuple[int, ...]:
+def definitions(data: bytes, scope: str) -> tuple[int, ...]:
     """The 1-based first lines of the definitions of a file that a scope names (`*` is a glob); none of what is no Python."""
     from patcher.engine.node import SyntaxProblem
     from patcher.engine.source import Source, in_scope

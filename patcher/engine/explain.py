@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from patcher.engine.answers import answer_alone
 from patcher.engine.closest import Closest, closest, near_scopes
@@ -37,7 +37,7 @@ class MatchedPlace(NamedTuple):
     line: int
     text: str
     scope: str
-    names: Tuple[Tuple[str, str], ...]
+    names: tuple[tuple[str, str], ...]
 
 
 class Explanation(NamedTuple):
@@ -52,13 +52,13 @@ class Explanation(NamedTuple):
     state: State
     problem: str
     hint: str
-    scopes: Tuple[Scope, ...] = ()
-    near: Tuple[str, ...] = ()
-    matches: Tuple[MatchedPlace, ...] = ()
-    elsewhere: Tuple[MatchedPlace, ...] = ()
-    closest: Optional[Closest] = None
-    splices: Tuple[Splice, ...] = ()
-    forms: Tuple[Explanation, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    near: tuple[str, ...] = ()
+    matches: tuple[MatchedPlace, ...] = ()
+    elsewhere: tuple[MatchedPlace, ...] = ()
+    closest: Closest | None = None
+    splices: tuple[Splice, ...] = ()
+    forms: tuple[Explanation, ...] = ()
 
 
 def explain_hunks(
@@ -66,7 +66,7 @@ def explain_hunks(
     hunks: Sequence[HunkText],
     options: Mapping[str, OptionValue],
     answers: Sequence[HunkAnswer],
-) -> Tuple[Explanation, ...]:
+) -> tuple[Explanation, ...]:
     """`patcher.engine.engine.explain`, for the answers of `rewrite`."""
     bare = tuple(map(_bare, answers))
     if any(hunk.plain for hunk in hunks):
@@ -219,7 +219,7 @@ def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     return report._replace(closest=best if best is not None and best.likeness >= least else None)
 
 
-def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> List[MatchRange]:
+def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> list[MatchRange]:
     """The places outside of the hunk's scope at which its before side matches."""
     anywhere = hunk._replace(text=hunk.text._replace(scope="*", inside=None))
     if all(node.role == "run" for node in hunk.before.nodes):
@@ -254,7 +254,7 @@ def _telling_apart(source: Source, places: Sequence[MatchRange]) -> str:
     )
 
 
-def _distinctions(source: Source, places: Sequence[MatchRange]) -> Iterator[Tuple[str, List[str]]]:
+def _distinctions(source: Source, places: Sequence[MatchRange]) -> Iterator[tuple[str, list[str]]]:
     """What may tell places apart, and what it is at each of them: a metavariable, the header around, the statement above."""
     bindings = [
         place.matches[0].names for place in places

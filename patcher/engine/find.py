@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, NamedTuple, Set, Tuple
+from typing import Iterator, NamedTuple
 
 from patcher.engine.in_string import text_places
 from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange
@@ -21,15 +21,15 @@ class FoundPlaces(NamedTuple):
     `scopes` is the number of definitions that were searched, `steps` the number of steps the matcher took.
     """
 
-    todo: List[MatchRange]
-    done: List[MatchRange]
+    todo: list[MatchRange]
+    done: list[MatchRange]
     scopes: int
     steps: int
 
 
-def find_form(source: Source, hunk: Hunk) -> Tuple[Hunk, FoundPlaces]:
+def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
     """The first form of a hunk of which a side is found, and where; the first one where none is (rule 30)."""
-    tried: List[Tuple[Hunk, FoundPlaces]] = []
+    tried: list[tuple[Hunk, FoundPlaces]] = []
     for form in hunk.forms:
         places = find_hunk(source, form)
         if places.todo or places.done:
@@ -69,7 +69,7 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     )
 
 
-def _imported(hunk: Hunk) -> Set[str]:
+def _imported(hunk: Hunk) -> set[str]:
     """The names that a hunk imports at the top or the end of a module; none of one that does more."""
     added = [node for node in hunk.after.nodes if node.role != "run"]
     is_all = all(node.role == "run" for node in hunk.before.nodes) and {
@@ -81,7 +81,7 @@ def _imported(hunk: Hunk) -> Set[str]:
     return imported([alias for node in added for alias in node.items("names")]) if is_all else set()
 
 
-def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> FoundPlaces:
+def _found(hunk: Hunk, before: list[MatchRange], after: list[MatchRange]) -> FoundPlaces:
     """Sort the places of the two sides into `todo` and `done`."""
     if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
@@ -95,7 +95,7 @@ def _found(hunk: Hunk, before: List[MatchRange], after: List[MatchRange]) -> Fou
     return FoundPlaces(todo, _outermost(after, [*todo, *after]), 0, 0)
 
 
-def _outermost(places: List[MatchRange], outer: List[MatchRange]) -> List[MatchRange]:
+def _outermost(places: list[MatchRange], outer: list[MatchRange]) -> list[MatchRange]:
     """The places that lie in none of the others."""
     return [
         part
@@ -127,7 +127,7 @@ def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
     module, matcher = hunk_text.scope == "<module>", Matcher(most=1)
     blocks = scope_blocks(source, hunk_text.scope, hunk.before, hunk.after)
 
-    def places(run: List[Node]) -> List[MatchRange]:
+    def places(run: list[Node]) -> list[MatchRange]:
         hits = [
             place
             for block in blocks
@@ -188,7 +188,7 @@ def _covers(hunk: Hunk, after: MatchRange, before: MatchRange) -> bool:
     return not any(code.begin <= before.start and before.end <= code.end for code in bound)
 
 
-def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
+def scope_ranges(source: Source, scope: str) -> list[tuple[int, int]]:
     """The character ranges of a scope: its definitions, or for `<module>` all text outside of their bodies (rule 2)."""
     if scope != "<module>":
         return [
@@ -204,13 +204,13 @@ def scope_ranges(source: Source, scope: str) -> List[Tuple[int, int]]:
     return [*ranges, (start, len(source.text))]
 
 
-def scope_blocks(source: Source, scope: str, *sides: Side) -> List[Node]:
+def scope_blocks(source: Source, scope: str, *sides: Side) -> list[Node]:
     """The blocks of a scope in which one of these sides may match (see `Source.scopes`)."""
     identifiers = [names for side in sides for names in side.identifiers()]
     return source.scopes(scope, identifiers, bodies=any(side.writes_body() for side in sides))
 
 
-def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[MatchRange]:
+def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> list[MatchRange]:
     """Where one side of a hunk matches in a block, inside the statements that the hunk names (rule 29)."""
     module, places = hunk.text.scope == "<module>", []
     if hunk.form == "expression":
@@ -225,7 +225,7 @@ def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> List[M
     return places
 
 
-def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[MatchRange, Tuple[str, ...]]]:
+def surroundings(source: Source, hunk: Hunk) -> Iterator[tuple[MatchRange, tuple[str, ...]]]:
     """Where the before side matches in its scope, whatever `inside` says, each with its `inside`; none for `in-string`."""
     anywhere = hunk._replace(text=hunk.text._replace(inside=None))
     scope = hunk.text.scope
@@ -235,10 +235,10 @@ def surroundings(source: Source, hunk: Hunk) -> Iterator[Tuple[MatchRange, Tuple
                 yield place, _enclosing_keywords(place, block, module=scope == "<module>")
 
 
-def _enclosing_keywords(place: MatchRange, block: Node, *, module: bool) -> Tuple[str, ...]:
+def _enclosing_keywords(place: MatchRange, block: Node, *, module: bool) -> tuple[str, ...]:
     """The keywords of the statements whose bodies or clauses hold a place, the outermost first, the scope's own left out."""
     scope = None if module else block.items("body")[0]
-    keywords: List[str] = []
+    keywords: list[str] = []
     node = place.siblings[0]
     while node is not scope and node.parent is not None:
         owner = node.parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.engine.lex import Lines, Token, expressions, fields, tokens
 from patcher.engine.match import Match, MatchRange
@@ -19,13 +19,13 @@ class StringPart(NamedTuple):
     """A piece of a string literal outside of `{…}`: where it begins in the file, the literal's character range, its text."""
 
     start: int
-    literal: Tuple[int, int]
+    literal: tuple[int, int]
     text: str
 
 
-def string_parts(code: str, ranges: Sequence[Tuple[int, int]]) -> List[StringPart]:
+def string_parts(code: str, ranges: Sequence[tuple[int, int]]) -> list[StringPart]:
     """The text of every string literal in some ranges, without the `{…}` of f-strings."""
-    parts: List[StringPart] = []
+    parts: list[StringPart] = []
     for start, end in ranges:
         for token in tokens(code[start:end]):
             opened = _OPENED.match(token.text)
@@ -39,10 +39,10 @@ def string_parts(code: str, ranges: Sequence[Tuple[int, int]]) -> List[StringPar
     return parts
 
 
-def text_places(code: str, ranges: Sequence[Tuple[int, int]], side: Side) -> List[MatchRange]:
+def text_places(code: str, ranges: Sequence[tuple[int, int]], side: Side) -> list[MatchRange]:
     """Where the text of a side occurs in the string literals of some ranges; any line break matches any other."""
     pattern = re.compile(r"(?:\r\n|\r|\n)".join(map(re.escape, side.written.split("\n"))))
-    places: List[MatchRange] = []
+    places: list[MatchRange] = []
     for part in string_parts(code, ranges) if side.written else ():
         for match in pattern.finditer(part.text):
             start, end = part.start + match.start(), part.start + match.end()
@@ -80,7 +80,7 @@ def text_edit(lines: Lines, hunk: Hunk, place: MatchRange) -> Edit:
     return Edit(place.start, place.end, new)
 
 
-def _fixed_parts(token: Token) -> Tuple[object, ...]:
+def _fixed_parts(token: Token) -> tuple[object, ...]:
     """What must not change in a literal: its prefix and quotes, and the fields of an f-string."""
     opened = _OPENED.match(token.text)
     in_braces = [token.text[start:end] for start, end in fields(token)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import List, Optional, Sequence, Tuple
+from typing import Sequence
 
 from patcher.engine.lex import Lines, find_outside, lines_in_strings, tokens
 from patcher.engine.node import Node
@@ -71,10 +71,10 @@ def code_end(node: Node, code: str) -> int:
 
 def reindented(
     lines: Lines,
-    deleted: Sequence[Tuple[int, int]],
+    deleted: Sequence[tuple[int, int]],
     codes: Sequence[Node],
     indent: str,
-    comments: Sequence[Optional[str]] = (),
+    comments: Sequence[str | None] = (),
 ) -> str:
     """The lines of consecutive statements at another indentation, without the last line break.
 
@@ -123,7 +123,7 @@ def reindented(
     return out
 
 
-def cut_comment(code: str) -> Tuple[str, str]:
+def cut_comment(code: str) -> tuple[str, str]:
     """A rendered line without its trailing comment, and that comment with two blanks before it."""
     comment = next(
         (token for token in tokens(code) if token.kind == "comment" and token.end == len(code)),
@@ -138,7 +138,7 @@ def neighbours(above: Node, below: Node) -> bool:
     return siblings[siblings.index(above) + 1 :][:1] == [below]
 
 
-def _siblings(node: Node) -> List[Node]:
+def _siblings(node: Node) -> list[Node]:
     """`Node.siblings`, with the docstring of a block."""
     return (
         node.parent.statements()
@@ -147,9 +147,9 @@ def _siblings(node: Node) -> List[Node]:
     )
 
 
-def stretches(rows: Sequence[int]) -> List[Tuple[int, int]]:
+def stretches(rows: Sequence[int]) -> list[tuple[int, int]]:
     """The first and the last of each run of consecutive rows."""
-    runs: List[Tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for row in rows:
         start = runs.pop()[0] if runs and runs[-1][1] == row - 1 else row
         runs.append((start, row))

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from copy import copy
 from functools import lru_cache
-from typing import Iterator, List, Match, NamedTuple, Sequence, Tuple
+from typing import Iterator, Match, NamedTuple, Sequence
 
 _TOKEN = re.compile(
     r"""
@@ -53,7 +53,7 @@ class LogicalLine(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def tokens(code: str) -> Tuple[Token, ...]:
+def tokens(code: str) -> tuple[Token, ...]:
     """Every token of `code`; the tokens cover it without gaps. Cached, since a side of a hunk is read several times."""
     return tuple(scan(code, 0))
 
@@ -76,25 +76,25 @@ def _token(code: str, start: int) -> Token:
     return Token(str(match.lastgroup), match.group(), start, match.end())
 
 
-def without_layout(code: str) -> Tuple[str, int]:
+def without_layout(code: str) -> tuple[str, int]:
     """A text with one blank for what is no code between its parts, none around them, and the offset past the last part."""
     parts = [*scan(f"{code}\n", 0)]
     words = "".join(" " if token.kind in LAYOUT else token.text for token in parts).split()
     return " ".join(words), max(token.end for token in parts if token.kind not in LAYOUT)
 
 
-def expressions(token: Token) -> List[Token]:
+def expressions(token: Token) -> list[Token]:
     """The tokens of the expressions in the braces of an f-string, also of f-strings nested in them; [] for other tokens."""
     return [part for part in _inside(token) if part.kind != "field"]
 
 
-def fields(token: Token) -> List[Tuple[int, int]]:
+def fields(token: Token) -> list[tuple[int, int]]:
     """The character range of each outermost `{…}` of an f-string; [] for other tokens."""
     return [(part.start, part.end) for part in _inside(token) if part.kind == "field"]
 
 
-def _inside(token: Token) -> List[Token]:
-    parts: List[Token] = []
+def _inside(token: Token) -> list[Token]:
+    parts: list[Token] = []
     opened = _F_STRING.match(token.text) if token.kind == "string" else None
     if opened and _f_string(token.text, opened, parts, 0):
         return [
@@ -104,7 +104,7 @@ def _inside(token: Token) -> List[Token]:
     return []
 
 
-def _f_string(code: str, opened: Match[str], parts: List[Token], depth: int) -> int:
+def _f_string(code: str, opened: Match[str], parts: list[Token], depth: int) -> int:
     """The offset past an f-string, 0 where it is not closed. The tokens of its expressions are added to `parts`."""
     quote, at = opened.group(2), opened.end()
     while 0 < at < len(code) and depth < _MAX_NESTED:
@@ -123,7 +123,7 @@ def _f_string(code: str, opened: Match[str], parts: List[Token], depth: int) -> 
     return 0
 
 
-def _field(code: str, at: int, parts: List[Token], depth: int) -> int:
+def _field(code: str, at: int, parts: list[Token], depth: int) -> int:
     """The offset past the `}` of a replacement field (with the fields in its format spec), 0 where it is not closed."""
     brackets = 0
     while at < len(code):
@@ -215,7 +215,7 @@ class Lines:
         return self.starts[number] if number < len(self.starts) else len(self.text)
 
 
-def meets(ranges: Sequence[Tuple[int, int]], low: int, high: int) -> bool:
+def meets(ranges: Sequence[tuple[int, int]], low: int, high: int) -> bool:
     """Whether one of some ranges (of numbers, both ends included) has a number from `low` to `high`.
 
     The ranges have to be sorted and must not overlap: they are searched by bisection.
@@ -224,9 +224,9 @@ def meets(ranges: Sequence[Tuple[int, int]], low: int, high: int) -> bool:
     return index > 0 and ranges[index - 1][1] >= low
 
 
-def lines_in_strings(code: str) -> List[int]:
+def lines_in_strings(code: str) -> list[int]:
     """The offsets of line starts that lie inside a multi-line string of `code`."""
-    inside: List[int] = []
+    inside: list[int] = []
     for token in tokens(code):
         if token.kind == "string":
             inside += [
@@ -236,9 +236,9 @@ def lines_in_strings(code: str) -> List[int]:
     return inside
 
 
-def logical_lines(code: str) -> List[LogicalLine]:
+def logical_lines(code: str) -> list[LogicalLine]:
     """The logical lines of `code`, without blank and comment-only ones."""
-    lines: List[LogicalLine] = []
+    lines: list[LogicalLine] = []
     depth, head, tail, line_start = 0, None, None, 0
     for token in [*tokens(code), Token("newline", "", len(code), len(code))]:
         if token.kind == "newline" and (depth == 0 or token.start == len(code)):

@@ -10,14 +10,11 @@ from functools import partial
 from itertools import islice
 from typing import (
     Callable,
-    Dict,
-    FrozenSet,
     Iterable,
     Iterator,
     List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
     Tuple,
     Union,
@@ -54,8 +51,8 @@ class Match(NamedTuple):
 
     start: int
     end: int
-    names: Dict[str, Node]
-    nodes: Dict[int, Bound]
+    names: dict[str, Node]
+    nodes: dict[int, Bound]
 
 
 class MatchRange(NamedTuple):
@@ -63,8 +60,8 @@ class MatchRange(NamedTuple):
 
     start: int
     end: int
-    siblings: List[Node]
-    matches: Tuple[Match, ...]
+    siblings: list[Node]
+    matches: tuple[Match, ...]
 
 
 class TooManySteps(Exception):
@@ -91,17 +88,17 @@ class Matcher:
         self.strict = strict
         self.anywhere = anywhere
         self.most = most
-        self.names: Dict[str, Node] = {}
-        self.nodes: Dict[int, Bound] = {}
+        self.names: dict[str, Node] = {}
+        self.nodes: dict[int, Bound] = {}
         self.steps = 0
         self._limit = MAX_STEPS
-        self._with_run: Dict[int, List[Node]] = {}  # lists of a pattern with implicit runs, by id
+        self._with_run: dict[int, list[Node]] = {}  # lists of a pattern with implicit runs, by id
         self._failures = FailureMemo(self.names)
 
     # searching --------------------------------------------------------------------------------------------------------
-    def expressions(self, pattern: Node, block: Node, *, module: bool) -> List[MatchRange]:
+    def expressions(self, pattern: Node, block: Node, *, module: bool) -> list[MatchRange]:
         """Every expression of a scope that `pattern` matches."""
-        places: List[MatchRange] = []
+        places: list[MatchRange] = []
         for node in block.reachable(module):
             if node.is_expression:
                 self._limit += _STEPS_A_START
@@ -113,10 +110,10 @@ class Matcher:
         return places
 
     def runs(
-        self, patterns: List[Node], block: Node, *, module: bool, clauses: bool
-    ) -> List[MatchRange]:
+        self, patterns: list[Node], block: Node, *, module: bool, clauses: bool
+    ) -> list[MatchRange]:
         """Every run of consecutive statements (or clauses) of one block that the list of patterns matches."""
-        places: List[MatchRange] = []
+        places: list[MatchRange] = []
         for siblings in blocks(patterns, block, module=module, clauses=clauses):
             for start in range(1 if patterns[0].role == "run" else len(siblings)):
                 self._limit += _STEPS_A_START
@@ -135,13 +132,13 @@ class Matcher:
                     )
         return places
 
-    def _matches(self, matches: Iterable[Match]) -> Tuple[Match, ...]:
+    def _matches(self, matches: Iterable[Match]) -> tuple[Match, ...]:
         kept = tuple(islice(matches, self.most))
         self.names.clear()  # the bindings of the last match, where the search was stopped there
         self.nodes.clear()
         return kept
 
-    def _match(self, span: List[Node]) -> Match:
+    def _match(self, span: list[Node]) -> Match:
         start, end = (span[0].begin, span[-1].end) if span else (0, 0)
         return Match(start, end, dict(self.names), dict(self.nodes))
 
@@ -185,7 +182,7 @@ class Matcher:
         if bound is None:
             self.names.pop(pattern.name, None)
 
-    def _fields(self, pattern: Node, node: Node, keys: List[str]) -> Iterator[None]:
+    def _fields(self, pattern: Node, node: Node, keys: list[str]) -> Iterator[None]:
         if not keys:
             yield
             return
@@ -240,7 +237,7 @@ class Matcher:
 
     def _next(
         self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int
-    ) -> Iterator[Tuple[int, int]]:
+    ) -> Iterator[tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and the next node."""
         pattern = patterns[i]
         if pattern.role == "run":
@@ -257,10 +254,10 @@ class Matcher:
             for _ in self.node(pattern, nodes[j]):
                 yield i + 1, j + 1
 
-    def _with_runs(self, patterns: List[Node]) -> List[Node]:
+    def _with_runs(self, patterns: list[Node]) -> list[Node]:
         """The patterns with an implicit run wherever the code may have more."""
         if id(patterns) not in self._with_run:
-            with_runs: List[Node] = []
+            with_runs: list[Node] = []
             for pattern in patterns:
                 if "run" not in (pattern.role, with_runs[-1].role if with_runs else ""):
                     with_runs.append(implicit_run())
@@ -270,7 +267,7 @@ class Matcher:
             )
         return self._with_run[id(patterns)]
 
-    def _arguments(self, patterns: List[Node], nodes: List[Node]) -> Iterator[None]:
+    def _arguments(self, patterns: list[Node], nodes: list[Node]) -> Iterator[None]:
         """Arguments: the positional ones in order, keywords by name in any order; a `...` also covers unnamed keywords."""
         plain = [node for node in patterns if node.kind not in _NAMED or node.role == "run"]
         named = [node for node in patterns if node.kind in _NAMED and node.role != "run"]
@@ -294,7 +291,7 @@ class Matcher:
                 ):
                     yield from self._also(run, covered)
 
-    def _parameters(self, patterns: List[Node], nodes: List[Node]) -> Iterator[object]:
+    def _parameters(self, patterns: list[Node], nodes: list[Node]) -> Iterator[object]:
         """Parameters in order; `**kw`, which can only be last, may lie in any `...` of the pattern (rule 16)."""
         run = next((node for node in patterns if node.role == "run"), None)
         hides = (
@@ -308,7 +305,7 @@ class Matcher:
         for _ in self.sequence(patterns, nodes[:-1]):
             yield from self._also(run, nodes[-1:])
 
-    def _also(self, run: Optional[Node], extra: List[Node]) -> Iterator[None]:
+    def _also(self, run: Node | None, extra: list[Node]) -> Iterator[None]:
         """Let a `...`, if there is one, cover more nodes than those in its place."""
         covered = self.nodes.get(id(run))
         if isinstance(covered, list):
@@ -318,7 +315,7 @@ class Matcher:
         else:
             yield
 
-    def _keywords(self, patterns: List[Node], nodes: List[Node]) -> Iterator[List[Node]]:
+    def _keywords(self, patterns: list[Node], nodes: list[Node]) -> Iterator[list[Node]]:
         """Match patterns that may match any keyword, a run last; yields the nodes that are left over."""
         if not patterns or patterns[0].role == "run":
             yield nodes
@@ -354,7 +351,7 @@ def implicit_run() -> Node:
 
 def blocks(
     patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool
-) -> Iterator[List[Node]]:
+) -> Iterator[list[Node]]:
     """The lists of statements, or of clauses, in which a run of patterns may match."""
     docstrings = any(pattern.is_text() for pattern in patterns)
     for node in block.reachable(module):
@@ -385,8 +382,8 @@ class FailureMemo:
 
     def __init__(self, names: Mapping[str, Node]) -> None:
         self._names = names
-        self._found: Dict[Tuple[object, ...], int] = {}  # how many nodes were left
-        self._reads: Dict[Tuple[Node, int], FrozenSet[str]] = {}
+        self._found: dict[tuple[object, ...], int] = {}  # how many nodes were left
+        self._reads: dict[tuple[Node, int], frozenset[str]] = {}
 
     def ends(
         self,
@@ -408,7 +405,7 @@ class FailureMemo:
             to_end: whether no node may be left over at the end.
         """
         ends = 0
-        stack: List[Tuple[Iterator[Tuple[int, int]], int, Tuple[object, ...], int]] = [
+        stack: list[tuple[Iterator[tuple[int, int]], int, tuple[object, ...], int]] = [
             (iter([(0, start)]), 0, (), 0)
         ]
         while stack:
@@ -429,11 +426,11 @@ class FailureMemo:
 
     def _state(
         self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int
-    ) -> Tuple[object, ...]:
+    ) -> tuple[object, ...]:
         """What the further search depends on: the rest of the pattern, that of the code, the bindings that are read again."""
         remainder = patterns[i], len(patterns) - i
         if remainder not in self._reads:
-            read: FrozenSet[str] = frozenset()
+            read: frozenset[str] = frozenset()
             for length, pattern in enumerate(reversed(patterns), 1):
                 read |= {node.name for node in pattern.walk() if node.role == "meta"}
                 self._reads[pattern, length] = read

@@ -8,15 +8,10 @@ import re
 from typing import (
     TYPE_CHECKING,
     AbstractSet,
-    Dict,
     Iterator,
-    List,
     NamedTuple,
-    Optional,
     Sequence,
     Set,
-    Tuple,
-    Type,
     Union,
 )
 
@@ -54,11 +49,11 @@ class NameUse(NamedTuple):
     reads before it binds them, `deleted` those that it, or the module (""), reads below their `del`.
     """
 
-    module: Set[str]
-    lost: Set[str]
-    outer: Set[Tuple[str, str]]
-    early: Set[Tuple[str, str]]
-    deleted: Set[Tuple[str, str]]
+    module: set[str]
+    lost: set[str]
+    outer: set[tuple[str, str]]
+    early: set[tuple[str, str]]
+    deleted: set[tuple[str, str]]
 
 
 class Broken(NamedTuple):
@@ -69,7 +64,7 @@ class Broken(NamedTuple):
     function: str
 
 
-def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameUse]:
+def name_use(source: Source, lines: Sequence[tuple[int, int]]) -> NameUse | None:
     """How the statements at some lines (first, last; sorted) use names; None where nobody can know."""
     if source.tree is None or _is_dynamic(source):
         return None
@@ -95,11 +90,11 @@ def name_use(source: Source, lines: Sequence[Tuple[int, int]]) -> Optional[NameU
 
 
 def broken(
-    before: Optional[NameUse],
+    before: NameUse | None,
     after: Source,
-    lines: Sequence[Tuple[int, int]],
+    lines: Sequence[tuple[int, int]],
     injected: Sequence[str],
-) -> List[Broken]:
+) -> list[Broken]:
     """The names that are read still, and bound nowhere now, or only later in their function.
 
     Args:
@@ -156,7 +151,7 @@ def _is_dynamic(source: Source) -> bool:
     )
 
 
-def _known(source: Source, module: Set[str]) -> Set[str]:
+def _known(source: Source, module: set[str]) -> set[str]:
     """The names that any function of a file can read: of its module, of builtins, and what functions make global."""
     names = {*_ALWAYS, *module}
     for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", source.text, re.MULTILINE):
@@ -165,8 +160,8 @@ def _known(source: Source, module: Set[str]) -> Set[str]:
 
 
 def _near(
-    body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]
-) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
+    body: Sequence[ast.stmt], lines: Sequence[tuple[int, int]]
+) -> Iterator[tuple[ast.Name, list[set[str]], str]]:
     """The reads in the top-level statements that have one of these lines, or are beside it.
 
     In a class without the bodies of its other functions: what they read depends on no line but theirs and those of the module.
@@ -176,14 +171,14 @@ def _near(
             yield from _reads(node, [], "", near=lines)
 
 
-def _is_near(node: ast.stmt, lines: Sequence[Tuple[int, int]]) -> bool:
+def _is_near(node: ast.stmt, lines: Sequence[tuple[int, int]]) -> bool:
     start, end = lines_of(node)
     return meets(lines, start - 1, end + 1)
 
 
 def _functions_near(
-    body: Sequence[ast.stmt], lines: Sequence[Tuple[int, int]]
-) -> Iterator[Tuple[str, _Function]]:
+    body: Sequence[ast.stmt], lines: Sequence[tuple[int, int]]
+) -> Iterator[tuple[str, _Function]]:
     """The functions in the same statements, each with its qualified name."""
     todo = [("", node) for node in _statements([node for node in body if _is_near(node, lines)])]
     while todo:
@@ -200,12 +195,12 @@ def _functions_near(
             ]
 
 
-def _own(function: _Function) -> Set[str]:
+def _own(function: _Function) -> set[str]:
     """The names that are local to a function: its parameters and what its body binds, unless it says otherwise."""
     return (_parameters(function.args) | _bound(function.body)) - _said(function)
 
 
-def _said(function: _Function) -> Set[str]:
+def _said(function: _Function) -> set[str]:
     """The names that a function says are global, or those of a function around it."""
     nodes = _statements(function.body)
     return {
@@ -216,10 +211,10 @@ def _said(function: _Function) -> Set[str]:
     }
 
 
-def _early(function: _Function) -> List[ast.Name]:
+def _early(function: _Function) -> list[ast.Name]:
     """The names of its own that a function reads, or changes by `+=` and the like, above every statement that binds them."""
     elsewhere = _parameters(function.args) | _said(function)
-    bindings: Dict[str, Tuple[int, int]] = {}
+    bindings: dict[str, tuple[int, int]] = {}
     for node in function.body:
         for name in _bound([node], (ast.AugAssign,)) - elsewhere:
             bindings.setdefault(name, (node.lineno, node.col_offset))
@@ -244,7 +239,7 @@ def _deleted(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
     """The names that a scope reads below a `del` of them in one block, where no statement between may bind them."""
     if not any(isinstance(node, ast.Delete) for node in _statements(body)):
         return
-    gone: Set[str] = set()
+    gone: set[str] = set()
     for node in body:
         bound = _bound([node])
         simple = not hasattr(node, "body")
@@ -280,7 +275,7 @@ def _is_bound_above(function: _Function, name: ast.Name) -> bool:
     )
 
 
-def _bound_at_once(node: ast.stmt) -> Set[str]:
+def _bound_at_once(node: ast.stmt) -> set[str]:
     return (
         set()
         if isinstance(node, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete))
@@ -288,9 +283,9 @@ def _bound_at_once(node: ast.stmt) -> Set[str]:
     )
 
 
-def imported(aliases: Sequence[Node]) -> Set[str]:
+def imported(aliases: Sequence[Node]) -> set[str]:
     """The names that the items of imports (`a.b`, `c as d`) bind."""
-    names: Set[str] = set()
+    names: set[str] = set()
     for alias in aliases:
         name = alias.fields.get("asname") or alias.fields.get("name")
         while isinstance(name, Node) and name.kind == "Attribute":
@@ -306,8 +301,8 @@ def binds(source: Source, names: AbstractSet[str]) -> bool:
 
 
 def unbound(
-    before: Source, after: Source, inserted: Sequence[Tuple[int, int]], injected: Sequence[str]
-) -> List[Unbound]:
+    before: Source, after: Source, inserted: Sequence[tuple[int, int]], injected: Sequence[str]
+) -> list[Unbound]:
     """The names read inside `inserted` that neither their function, nor an enclosing one, the module or builtins binds.
 
     Args:
@@ -325,8 +320,8 @@ def unbound(
         return []
     bound_names = _known(after, _bound(after.tree.body)) | set(injected)
     lines = [(after.lines.number(start), after.lines.number(end)) for start, end in spans]
-    missing: List[Unbound] = []
-    read_before: Dict[str, Set[str]] = {}
+    missing: list[Unbound] = []
+    read_before: dict[str, set[str]] = {}
     for node in after.tree.body:
         for name, scopes, path in _reads(node, [], "", lines):
             offset = after._offset(name.lineno, name.col_offset)
@@ -340,8 +335,8 @@ def unbound(
 
 
 def _unseen(
-    after: Source, spans: Sequence[Tuple[int, int]], injected: Sequence[str]
-) -> List[Unbound]:
+    after: Source, spans: Sequence[tuple[int, int]], injected: Sequence[str]
+) -> list[Unbound]:
     """`unbound` where the running interpreter is too old for the file's syntax: names that occur nowhere else in it."""
     bound_names, missing = {*_ALWAYS, *injected}, set()
     for node in after.whole().walk():
@@ -386,10 +381,10 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(part.body)
 
 
-def _bound(body: Sequence[ast.stmt], without: Tuple[Type[ast.stmt], ...] = ()) -> Set[str]:
+def _bound(body: Sequence[ast.stmt], without: tuple[type[ast.stmt], ...] = ()) -> set[str]:
     """The names that the statements of one scope bind at run time, those of some kinds left out."""
-    names: Set[str] = set()
-    hidden: Set[int] = set()
+    names: set[str] = set()
+    hidden: set[int] = set()
     for node in _statements(body):
         if _for_type_checkers(node):
             hidden.update(id(child) for child in _statements(node.body))
@@ -412,10 +407,10 @@ def _for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     )
 
 
-def _bound_by(tree: ast.AST) -> Set[str]:
+def _bound_by(tree: ast.AST) -> set[str]:
     """The names that a statement, without the statements inside it, or an expression binds."""
-    names: Set[str] = set()
-    todo: List[ast.AST] = [tree]
+    names: set[str] = set()
+    todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -436,12 +431,12 @@ def _bound_by(tree: ast.AST) -> Set[str]:
 
 def _reads(
     node: ast.AST,
-    scopes: List[Set[str]],
+    scopes: list[set[str]],
     path: str,
-    lines: Optional[Sequence[Tuple[int, int]]] = None,
+    lines: Sequence[tuple[int, int]] | None = None,
     *,
-    near: Optional[Sequence[Tuple[int, int]]] = None,
-) -> Iterator[Tuple[ast.Name, List[Set[str]], str]]:
+    near: Sequence[tuple[int, int]] | None = None,
+) -> Iterator[tuple[ast.Name, list[set[str]], str]]:
     """Every name that is read below `node`, with the scopes it is looked up in and the qualified name of its function.
 
     With `lines` (first, last; sorted), only in statements that have one of them; with `near`, only in bodies of functions of
@@ -457,13 +452,13 @@ def _reads(
         return
     if isinstance(node, _FUNCTIONS):
         arguments = node.args
-        outer: List[ast.AST] = [*getattr(node, "decorator_list", []), *arguments.defaults]
+        outer: list[ast.AST] = [*getattr(node, "decorator_list", []), *arguments.defaults]
         outer += [default for default in arguments.kw_defaults if default is not None]
         for child in outer:
             yield from _reads(child, scopes, path, lines)
         if near is not None and isinstance(node, ast.stmt) and not _is_near(node, near):
             return
-        body: List[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+        body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         scope = _parameters(arguments)
         scope |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
@@ -492,17 +487,17 @@ def _reads(
             yield from _reads(child, scopes, path, lines, near=near)
 
 
-def _parameters(arguments: ast.arguments) -> Set[str]:
+def _parameters(arguments: ast.arguments) -> set[str]:
     parts = [*getattr(arguments, "posonlyargs", []), *arguments.args, *arguments.kwonlyargs]
     return {part.arg for part in [*parts, arguments.vararg, arguments.kwarg] if part is not None}
 
 
-def _from_functions(scopes: Sequence[Set[str]]) -> List[Set[str]]:
+def _from_functions(scopes: Sequence[set[str]]) -> list[set[str]]:
     """The scopes that code in a function sees: not those of classes."""
     return [scope for scope in scopes if not isinstance(scope, _ClassNames)]
 
 
-def _read_before(source: Source, path: str) -> Set[str]:
+def _read_before(source: Source, path: str) -> set[str]:
     """The names that the scope with this qualified name reads in `source`."""
     body = source.tree.body if source.tree is not None else []
     return {name.id for node in body for name, _, where in _reads(node, [], "") if where == path}

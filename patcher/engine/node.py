@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Tuple, Union
+from typing import Iterator, List, Tuple, Union
 
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
@@ -75,11 +75,11 @@ class Node:
     def __init__(self, kind: str, span: Span, **fields: Value) -> None:
         self.kind = kind
         self.outer_start, self.start, self.end, self.outer_end = span
-        self.fields: Dict[str, Value] = fields
+        self.fields: dict[str, Value] = fields
         self.role = ""
         self.name = ""
-        self.absent: Tuple[str, ...] = ()
-        self.parent: Optional[Node] = None
+        self.absent: tuple[str, ...] = ()
+        self.parent: Node | None = None
 
     def __repr__(self) -> str:
         inner = ", ".join(
@@ -183,12 +183,12 @@ class Node:
         assert isinstance(value, Node)
         return value
 
-    def items(self, field: str) -> List[Node]:
+    def items(self, field: str) -> list[Node]:
         """The nodes of a list field; empty where the field is absent."""
         value = self.fields.get(field)
         return value if isinstance(value, list) else []
 
-    def statements(self) -> List[Node]:
+    def statements(self) -> list[Node]:
         """The statements of a block, its docstring among them."""
         doc = self.fields.get("doc")
         return [*([doc] if isinstance(doc, Node) else []), *self.items("body")]
@@ -212,14 +212,14 @@ class Node:
             "",
         )
 
-    def siblings(self) -> List[Node]:
+    def siblings(self) -> list[Node]:
         """The list of the parent that holds this node; a list of this node alone where none does."""
         values = self.parent.fields.values() if self.parent is not None else ()
         return next(
             (value for value in values if isinstance(value, list) and self in value), [self]
         )
 
-    def header(self) -> List[Node]:
+    def header(self) -> list[Node]:
         """The parts of a compound statement or clause before its `:`, without decorators."""
         return [
             child
@@ -264,7 +264,7 @@ def same(a: object, b: object) -> bool:
     return (a or None) == (b or None)
 
 
-def _ordered(nodes: List[Node]) -> List[Node]:
+def _ordered(nodes: list[Node]) -> list[Node]:
     """Arguments with the keyword arguments sorted by name, since their order does not matter; any other list unchanged."""
     return sorted(
         nodes,

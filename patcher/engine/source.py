@@ -11,7 +11,7 @@ import fnmatch
 import io
 import tokenize
 import warnings
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import Iterator, NamedTuple, Sequence, cast
 
 from patcher.engine.lex import Lines
 from patcher.engine.node import Node, SyntaxProblem
@@ -28,7 +28,7 @@ class Removed(NamedTuple):
 
     start: int
     end: int
-    block: Optional[Tuple[int, int]]
+    block: tuple[int, int] | None
 
 
 class Edit(NamedTuple):
@@ -37,7 +37,7 @@ class Edit(NamedTuple):
     start: int
     end: int
     text: str
-    removed: Optional[Removed] = None
+    removed: Removed | None = None
 
 
 class Conflict(Exception):
@@ -83,13 +83,13 @@ class Source:
         )  # one byte a character: byte offsets need no encoding
         self.lines = Lines(self.text)
         self.indent = "    "
-        self._slices: Dict[Tuple[int, int], Node] = {}
-        self._statements: Dict[Tuple[int, bool], List[Node]] = {}
-        self._blocks: Dict[int, Optional[Tuple[int, int]]] = {}
-        self._whole: Optional[Node] = None
+        self._slices: dict[tuple[int, int], Node] = {}
+        self._statements: dict[tuple[int, bool], list[Node]] = {}
+        self._blocks: dict[int, tuple[int, int] | None] = {}
+        self._whole: Node | None = None
         self._wrong_line = 0
         self._tree = self._ast()
-        self._named: List[Tuple[str, ast.stmt]] = []
+        self._named: list[tuple[str, ast.stmt]] = []
         self.has_ast = self._tree is not None
         if self._tree is None:
             try:
@@ -101,7 +101,7 @@ class Source:
             self.indent = self._unit(self._tree)
 
     @property
-    def tree(self) -> Optional[ast.Module]:
+    def tree(self) -> ast.Module | None:
         """The file as `ast` parses it, None where the running interpreter cannot (`has_ast` is false)."""
         if self.has_ast and self._tree is None:
             self._tree = self._ast()
@@ -121,7 +121,7 @@ class Source:
                     return blank
         return self.indent
 
-    def _ast(self) -> Optional[ast.Module]:
+    def _ast(self) -> ast.Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the target are not ours to report
             try:
@@ -181,7 +181,7 @@ class Source:
         return self._whole
 
     # scopes -----------------------------------------------------------------------------------------------------------
-    def definitions(self) -> List[Definition]:
+    def definitions(self) -> list[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
         if not self.has_ast:
             return [
@@ -189,11 +189,11 @@ class Source:
             ]
         return [Definition(name, self._start(node), self._end(node)) for name, node in self._all()]
 
-    def _all(self) -> List[Tuple[str, ast.stmt]]:
+    def _all(self) -> list[tuple[str, ast.stmt]]:
         self._named = self._named or list(_ast_definitions(self.tree))
         return self._named
 
-    def block(self, start: int) -> Optional[Tuple[int, int]]:
+    def block(self, start: int) -> tuple[int, int] | None:
         """The start and the number of statements of the block that holds the definition at `start`; None for the module.
 
         It is asked where that block was not parsed. Without `ast` the whole file is, so that only the module's has none.
@@ -209,7 +209,7 @@ class Source:
                     self._blocks.setdefault(self._start(child), extent)
         return self._blocks.get(start)
 
-    def bodies(self) -> List[Tuple[int, int]]:
+    def bodies(self) -> list[tuple[int, int]]:
         """The character ranges of the bodies of all definitions, in the order of the text."""
         if not self.has_ast:
             return [(node.node("body").start, node.end) for _, node in _nodes(self.whole(), "")]
@@ -226,8 +226,8 @@ class Source:
         )
 
     def scopes(
-        self, scope: str, identifiers: Sequence[FrozenSet[str]], *, bodies: bool
-    ) -> List[Node]:
+        self, scope: str, identifiers: Sequence[frozenset[str]], *, bodies: bool
+    ) -> list[Node]:
         """The blocks to search for a hunk.
 
         Args:
@@ -276,10 +276,10 @@ class Source:
         content = self.text[start : self.lines.end(start)]
         return start + len(content.encode("utf-8")[:column].decode("utf-8", "ignore"))
 
-    def _module(self, identifiers: Sequence[FrozenSet[str]], bodies: bool) -> Node:
+    def _module(self, identifiers: Sequence[frozenset[str]], bodies: bool) -> Node:
         if self.tree is None:
             return self.whole()
-        statements: List[Node] = []
+        statements: list[Node] = []
         for group in _groups(self.tree.body):
             start, end = self._start(group[0]), self._end(group[-1])
             code = self.text[start:end]
@@ -304,7 +304,7 @@ class Source:
             opaque.name = "text"
         return opaque
 
-    def _top_level(self, group: List[ast.stmt], start: int, end: int, bodies: bool) -> List[Node]:
+    def _top_level(self, group: list[ast.stmt], start: int, end: int, bodies: bool) -> list[Node]:
         node = group[0]
         defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         if defines and not bodies:
@@ -324,7 +324,7 @@ class Source:
         ).items("body")
 
 
-def lines_of(node: ast.stmt) -> Tuple[int, int]:
+def lines_of(node: ast.stmt) -> tuple[int, int]:
     """The first and the last line of a statement, its decorators included."""
     start = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
     return start, cast(int, node.end_lineno)
@@ -336,9 +336,9 @@ def in_scope(name: str, scope: str) -> bool:
     return len(have) == len(want) and all(fnmatch.fnmatchcase(a, b) for a, b in zip(have, want))
 
 
-def _groups(body: List[ast.stmt]) -> Iterator[List[ast.stmt]]:
+def _groups(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
     """The top-level statements, those that share a line (`a; b`) in one group."""
-    group: List[ast.stmt] = []
+    group: list[ast.stmt] = []
     for node in body:
         if group and node.lineno > cast(int, group[-1].end_lineno):
             yield group
@@ -348,9 +348,9 @@ def _groups(body: List[ast.stmt]) -> Iterator[List[ast.stmt]]:
         yield group
 
 
-def _ast_definitions(tree: Optional[ast.Module]) -> Iterator[Tuple[str, ast.stmt]]:
+def _ast_definitions(tree: ast.Module | None) -> Iterator[tuple[str, ast.stmt]]:
     """Every definition with its qualified name, in the order of the text; without recursion, as an `elif` chain nests deep."""
-    waiting: List[Tuple[Optional[ast.AST], str]] = [(tree, "")]
+    waiting: list[tuple[ast.AST | None, str]] = [(tree, "")]
     while waiting:
         node, prefix = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -360,7 +360,7 @@ def _ast_definitions(tree: Optional[ast.Module]) -> Iterator[Tuple[str, ast.stmt
         waiting += [(child, prefix) for child in reversed(children)]
 
 
-def _nodes(node: Node, prefix: str) -> Iterator[Tuple[str, Node]]:
+def _nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
     for child in node.children():
         name = prefix
         if child.is_definition:

@@ -6,7 +6,7 @@ import gc
 import re
 import sys
 from importlib import import_module
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from patcher.engine.convert import Converter
 from patcher.engine.lex import Token, expressions
@@ -54,9 +54,9 @@ class _Recorder(CodegenState):
     def __init__(self, newline: str, indent: str) -> None:
         super().__init__(default_indent=indent, default_newline=newline)
         self.offset = 0
-        self.outer: Dict[int, Tuple[int, int]] = {}
-        self.inner: Dict[int, Tuple[int, int]] = {}
-        self.begun: Dict[int, int] = {}
+        self.outer: dict[int, tuple[int, int]] = {}
+        self.inner: dict[int, tuple[int, int]] = {}
+        self.begun: dict[int, int] = {}
 
     def add_token(self, value: str) -> None:
         self.tokens.append(value)
@@ -170,9 +170,9 @@ def check_depth(code: str) -> None:
     """
     if len(code) <= _MAX_BRACKETS and "case" not in code:
         return
-    around: List[int] = []  # how deep the code around each open bracket is
+    around: list[int] = []  # how deep the code around each open bracket is
     base = chain = 0  # how deep the innermost bracket is, and what is chained in it
-    elifs: Dict[str, int] = {}
+    elifs: dict[str, int] = {}
     indent, starts, in_case = "", True, False
     for match in _PART.finditer(code):
         part = match.group()

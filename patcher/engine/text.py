@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from itertools import accumulate, groupby
 from operator import eq
-from typing import Iterator, List, Sequence, Set, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from patcher.message import Message
 from patcher.model import ADDED, HunkAnswer, HunkText, Rewrite, Splice, State, apply_splices
@@ -101,16 +101,16 @@ def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
 _MOST = 10  # places that are looked for
 
 
-def _tags(hunk: HunkText) -> Set[str]:
+def _tags(hunk: HunkText) -> set[str]:
     """What the lines of a hunk do, but for those that stay."""
     return {tag for tag, _, _ in hunk.lines} - {" "}
 
 
-def _side(hunk: HunkText, tag: str) -> List[str]:
+def _side(hunk: HunkText, tag: str) -> list[str]:
     return [line for kind, line, _ in hunk.lines if kind in (" ", tag)]
 
 
-def _places(file: _Text, form: HunkText) -> Tuple[List[_Laying], List[_Laying]]:
+def _places(file: _Text, form: HunkText) -> tuple[list[_Laying], list[_Laying]]:
     """Where a form of a hunk is to be applied: layings of its before side; and where that is done: of its after side."""
     todo, done = _layings(file, _side(form, "-")), _layings(file, _side(form, "+"))
     if _tags(form) == {"+"}:  # what is inserted may stand beside the place already
@@ -124,12 +124,12 @@ def _places(file: _Text, form: HunkText) -> Tuple[List[_Laying], List[_Laying]]:
     return todo, done
 
 
-def _layings(file: _Text, side: Sequence[str]) -> List[_Laying]:
+def _layings(file: _Text, side: Sequence[str]) -> list[_Laying]:
     """Where a side lies, at most `_MOST` ways: the pieces between its runs, one below the other."""
     lines = [None if line.strip() == _RUN else file.encoded(line).rstrip() for line in side]
     pieces = [list(piece) for _, piece in groupby(lines, key=lambda line: line is None)]
-    places: List[
-        List[int]
+    places: list[
+        list[int]
     ] = []  # of each piece those that leave room for the ones below it: so no way ends in nothing
     last = len(file.bare)
     for piece in reversed(pieces):
@@ -145,7 +145,7 @@ def _layings(file: _Text, side: Sequence[str]) -> List[_Laying]:
             last = max(places[0], default=-1)
         else:
             places.insert(0, [])
-    layings: List[_Laying] = [()] if any(lines) else []
+    layings: list[_Laying] = [()] if any(lines) else []
     for piece, starts in zip(pieces, places):
         ends = [
             laying[-1] + (lines[len(laying) - 1] is not None) if laying else 0 for laying in layings

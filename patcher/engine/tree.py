@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import AbstractSet, FrozenSet, List, Mapping, Sequence, Tuple
+from typing import AbstractSet, Mapping, Sequence
 
 from patcher.engine import layout, lex
 from patcher.engine.answers import answer_alone
@@ -50,12 +50,12 @@ class Tree:
         return self._source.whole()
 
     @cached_property
-    def in_strings(self) -> FrozenSet[int]:
+    def in_strings(self) -> frozenset[int]:
         """The offsets of the lines that begin inside a string."""
         return frozenset(lex.lines_in_strings(self.text))
 
     @cached_property
-    def _code(self) -> Tuple[List[int], List[int]]:
+    def _code(self) -> tuple[list[int], list[int]]:
         code = [token for token in lex.tokens(self.text) if token.kind not in lex.LAYOUT]
         return [token.start for token in code], [token.end for token in code]
 
@@ -87,7 +87,7 @@ class Tree:
         """
         return answer_alone(self._source, hunk, options)
 
-    def unbound(self, before: Tree, inserted: Sequence[Tuple[int, int]]) -> List[Unbound]:
+    def unbound(self, before: Tree, inserted: Sequence[tuple[int, int]]) -> list[Unbound]:
         """The names that inserted code (character ranges) reads and nothing binds, unless its scope reads them `before`."""
         return unbound(before._source, self._source, inserted, [])
 

@@ -25,7 +25,7 @@ class Wheel(NamedTuple):
     """A wheel but for its RECORD: its file name, its files by name."""
 
     name: str
-    files: Dict[str, bytes]
+    files: dict[str, bytes]
 
     @property
     def stem(self) -> str:
@@ -57,7 +57,7 @@ class Wheel(NamedTuple):
         return out.getvalue()
 
 
-def version_of(fields: Dict[str, Any], files: Dict[str, bytes]) -> str:
+def version_of(fields: dict[str, Any], files: dict[str, bytes]) -> str:
     """The version of a hook: the release of sitepatch that made it, and a digest of all that the hook is made from."""
     digest = sha256(json.dumps({**fields, "version": ""}, sort_keys=True).encode())
     for path, data in sorted(files.items()):
@@ -114,7 +114,7 @@ def hook_wheel(folder: Path) -> Wheel:
 
 
 def build_wheel(
-    wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
     """Write the wheel of the current directory and return its name; what is wrong ends the build with one line."""
     try:

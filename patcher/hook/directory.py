@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 from patcher import __version__
 from patcher.errors import UsageError
@@ -45,7 +45,7 @@ def is_name(name: str) -> bool:
     return bool(re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name))
 
 
-def read_directory(folder: Path) -> Optional[Dict[str, Any]]:
+def read_directory(folder: Path) -> dict[str, Any] | None:
     """What the hook.json of a hook's directory says (see `read_hook_fields`); None where there is nothing yet.
 
     Raises:
@@ -71,7 +71,7 @@ def read_directory(folder: Path) -> Optional[Dict[str, Any]]:
 
 def write_directory(
     folder: Path, name: str, mode: str, requested: Sequence[Requested]
-) -> Tuple[str, List[str]]:
+) -> tuple[str, list[str]]:
     """Write or update the directory of a hook; returns its version and the names of its files, `/`-separated."""
     data = {
         f"{PATCHSETS}/{item.patchset.name}/{path}": content.encode("utf-8")

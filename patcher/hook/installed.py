@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook.boot import MODES
@@ -31,7 +31,7 @@ class Hook(NamedTuple):
     name: str
     version: str
     mode: str
-    requested: Tuple[Requested, ...]
+    requested: tuple[Requested, ...]
     folder: str
 
     @property
@@ -40,12 +40,12 @@ class Hook(NamedTuple):
         return os.path.dirname(self.folder)
 
     @property
-    def names(self) -> Tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The names of the patchsets."""
         return tuple(item.patchset.name for item in self.requested)
 
 
-def hook_folders(env: Environment) -> List[str]:
+def hook_folders(env: Environment) -> list[str]:
     """The folder of every hook in the site directories of an environment."""
     sites = [site for site in env.sites if os.path.isdir(site)]
     return [
@@ -71,7 +71,7 @@ def hook_name(folder: str) -> str:
     return os.path.basename(folder)[1:].replace("_", "-")
 
 
-def hooks_for(env: Environment, names: Sequence[str]) -> List[str]:
+def hooks_for(env: Environment, names: Sequence[str]) -> list[str]:
     """The names of the hooks that keep one of these patchsets applied."""
     folders = hook_folders(env)
     return [
@@ -81,7 +81,7 @@ def hooks_for(env: Environment, names: Sequence[str]) -> List[str]:
     ]
 
 
-def hooks_against(env: Environment, requested: Sequence[Requested]) -> List[str]:
+def hooks_against(env: Environment, requested: Sequence[Requested]) -> list[str]:
     """The names of the hooks that apply one of these patchsets again in another version or with other options."""
     with suppress(FormatError):  # a newer release wrote it
         hooks, _ = loaded_hooks(env._replace(sites=env.own))
@@ -93,7 +93,7 @@ def hooks_against(env: Environment, requested: Sequence[Requested]) -> List[str]
 
 def disagreeing(
     hooks: Sequence[Hook], requested: Sequence[Requested]
-) -> Iterator[Tuple[Hook, str]]:
+) -> Iterator[tuple[Hook, str]]:
     """Each hook that keeps one of these patchsets applied in another version or with other options, with its name."""
     wanted = {item.patchset.name: item.identity for item in requested}
     for hook in hooks:
@@ -102,7 +102,7 @@ def disagreeing(
                 yield hook, item.patchset.name
 
 
-def read_hook_fields(path: str) -> Dict[str, Any]:
+def read_hook_fields(path: str) -> dict[str, Any]:
     """What a hook.json says: `name`, `version`, `mode`, and the options of each of `patchsets` as texts.
 
     Raises:
@@ -139,7 +139,7 @@ def _requested(folder: str, name: str, texts: Mapping[str, str]) -> Requested:
     return Requested(patchset, resolve_options(patchset, texts))
 
 
-def loaded_hooks(env: Environment) -> Tuple[List[Hook], Dict[str, StoreError]]:
+def loaded_hooks(env: Environment) -> tuple[list[Hook], dict[str, StoreError]]:
     """The hooks in the site directories of an environment, and what is wrong with each damaged one, by its folder.
 
     Raises:

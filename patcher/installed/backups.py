@@ -6,7 +6,7 @@ import os
 import re
 from contextlib import suppress
 from hashlib import sha256
-from typing import Container, Dict, Iterable, List, NamedTuple, Tuple
+from typing import Container, Iterable, NamedTuple
 
 from patcher.errors import SitepatchError
 from patcher.message import Message
@@ -47,7 +47,7 @@ def is_backup(name: str, of: str) -> bool:
     )
 
 
-def proven_backups(sites: Iterable[str], patched: Container[Tuple[str, str]]) -> List[Backup]:
+def proven_backups(sites: Iterable[str], patched: Container[tuple[str, str]]) -> list[Backup]:
     """The Python files of site directories that were edited and have a backup beside them with RECORD's sha256.
 
     Args:
@@ -59,7 +59,7 @@ def proven_backups(sites: Iterable[str], patched: Container[Tuple[str, str]]) ->
     ]
 
 
-def _proven(site: str) -> List[Backup]:
+def _proven(site: str) -> list[Backup]:
     named = _named(site)
     if not named:
         return []
@@ -68,7 +68,7 @@ def _proven(site: str) -> List[Backup]:
     from patcher.installed.record import hashes_recorded  # not for `status` of what is in order
 
     recorded = hashes_recorded(site, named)
-    backups: List[Backup] = []
+    backups: list[Backup] = []
     for path, names in sorted(named.items()):
         file, digests = Path(site, path), recorded.get(path, ())
         with suppress(OSError, SitepatchError):  # it cannot be read
@@ -95,14 +95,14 @@ def _proven(site: str) -> List[Backup]:
     return backups
 
 
-def _named(site: str) -> Dict[str, List[str]]:
+def _named(site: str) -> dict[str, list[str]]:
     """The Python files with the names of backups beside them, by path."""
-    names_of: Dict[str, List[str]] = {}
+    names_of: dict[str, list[str]] = {}
     folders = [""]
     while folders:
         folder = folders.pop()
-        sources: List[str] = []
-        further: List[str] = []
+        sources: list[str] = []
+        further: list[str] = []
         with suppress(OSError), os.scandir(os.path.join(site, folder)) as entries:  # noqa: PTH118  (pathlib is slow to import)
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Iterator, NamedTuple, Sequence
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
@@ -121,7 +121,7 @@ def reinstall_command(site: str, name: str, version: str) -> str:
     return f"pip install --force-reinstall --no-deps {name}=={version}"
 
 
-def edited_message(located: Located, path: str) -> Tuple[str, str]:
+def edited_message(located: Located, path: str) -> tuple[str, str]:
     """The message and the hint for a file that differs from what its distribution installed."""
     name = located.distribution or located.package
     template = "the file is not what {name} {version} installed: somebody edited it (its sha256 differs from RECORD)"
@@ -142,7 +142,7 @@ class Origin(NamedTuple):
     editable: bool
 
     @property
-    def path(self) -> Optional[Path]:
+    def path(self) -> Path | None:
         """The file or directory, None where it is elsewhere."""
         return Path(unquote(urlsplit(self.url).path)) if self.url.startswith("file:") else None
 
@@ -180,11 +180,11 @@ def installed_distributions(site: Path) -> Iterator[Owner]:
         yield Owner(name or folder.stem, version, str(folder), (folder / "RECORD").is_file(), note)
 
 
-def _text(path: Union[str, Path]) -> str:
+def _text(path: str | Path) -> str:
     return read_metadata(os.fspath(path)).decode("utf-8", "replace")
 
 
-def read_headers(path: Union[str, Path]) -> Tuple[str, str]:
+def read_headers(path: str | Path) -> tuple[str, str]:
     """(Name, Version) of a METADATA or PKG-INFO file, "" for what is not there."""
     headers = _text(path)
     matches = [
@@ -213,7 +213,7 @@ def _unrecorded(site: Path, package: str, dist_infos: Sequence[str]) -> Owner:
     return Owner(package, "", "", note=Message("{note}; nothing tells its version", note=note))
 
 
-def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tuple[str, str, str]]:
+def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """(name, version, metadata folder) from files of a checkout or an egg, then from metadata folders."""
     roots = [site, site.parent] if site.name == "src" else [site]
     for root in roots:
@@ -230,7 +230,7 @@ def _sources(site: Path, package: str, dist_infos: Sequence[str]) -> Iterator[Tu
     for root in roots:
         yield (*read_headers(root / "PKG-INFO"), "")
         yield (*read_headers(root / "EGG-INFO/PKG-INFO"), "")
-    eggs: List[str] = sorted(egg.name for egg in site.iterdir() if egg.name.endswith(".egg-info"))
+    eggs: list[str] = sorted(egg.name for egg in site.iterdir() if egg.name.endswith(".egg-info"))
     for entry in (*dist_infos, *eggs):
         folder = site / entry
         tops = _text(folder / "top_level.txt").split()

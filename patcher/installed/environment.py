@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Iterator, Sequence
 
 from patcher.errors import AbsentError, Location, SitepatchError
 from patcher.installed.distribution import origin, owner
@@ -85,7 +85,7 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
     )
 
 
-def find_file(located: Located, paths: Sequence[str]) -> Tuple[str, ...]:
+def find_file(located: Located, paths: Sequence[str]) -> tuple[str, ...]:
     """Which of the alternative places of a file exist, as given (`/`, relative to the site directory).
 
     Raises:
@@ -164,7 +164,7 @@ def check_not_shared(located: Located, path: str, env: Environment) -> None:
         raise SitepatchError(problem, hint, path=path, what=release, site=located.site)
 
 
-def compiled_modules(directory: str) -> List[str]:
+def compiled_modules(directory: str) -> list[str]:
     """The names of the compiled modules in a directory."""
     return sorted(name for name in os.listdir(directory) if name.endswith((".so", ".pyd")))
 
@@ -174,7 +174,7 @@ def blocker(
     path: str,
     env: Environment,
     compiled: Callable[[str], Sequence[str]] = compiled_modules,
-) -> Optional[str]:
+) -> str | None:
     """Why a change of this file would have no effect on what is imported; None where it would have one.
 
     A compiled module beside the source is imported first (black and charset_normalizer ship such pairs), and so is a
@@ -274,7 +274,7 @@ def _pointers(site: Path, package: str) -> Iterator[Path]:
             yield from filter(None, [came.path if came.editable else None])
 
 
-def _lines(path: Path) -> List[str]:
+def _lines(path: Path) -> list[str]:
     try:
         return read_file(path).decode("utf-8", "replace").splitlines()
     except OSError:

@@ -24,15 +24,10 @@ from typing import (
     AbstractSet,
     Any,
     Callable,
-    Dict,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Tuple,
-    Type,
 )
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
@@ -60,7 +55,7 @@ class _Log(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines: Dict[Optional[int], List[str]] = {}
+        self._lines: dict[int | None, list[str]] = {}
         self._logger = logging.getLogger("pip")
         self._before = self._logger.level, self._logger.propagate
         self._logger.setLevel(logging.DEBUG)
@@ -77,7 +72,7 @@ class _Log(logging.Handler):
             self._lines[record.thread].append(record.getMessage())
 
     @contextmanager
-    def said(self) -> Iterator[List[str]]:
+    def said(self) -> Iterator[list[str]]:
         """What this thread has pip say from now on."""
         lines = self._lines[threading.get_ident()] = []
         try:
@@ -91,7 +86,7 @@ class _Session(NamedTuple):
 
     finder: Callable[[], Any]
     requests: Any
-    errors: Tuple[Type[BaseException], ...]
+    errors: tuple[type[BaseException], ...]
     log: _Log
 
 
@@ -185,7 +180,7 @@ class WheelLink(NamedTuple):
 
     url: str
     name: str
-    digest: Tuple[str, str] = ("", "")
+    digest: tuple[str, str] = ("", "")
     metadata: str = ""
 
     @property
@@ -223,7 +218,7 @@ class Pip:
     def __init__(self) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="sitepatch-")
         self._lock = threading.Lock()
-        self._session: Optional[_Session] = None
+        self._session: _Session | None = None
         self.stopped = False
         self.writing = threading.Lock()
         """Locked while fetched files are written to the cache: `stop` waits for that."""
@@ -375,7 +370,7 @@ def _candidate(ordinary: Callable[[Any, Any], Any], evaluator: Any, link: Any) -
 
 
 def _listing(candidates: Sequence[Any]) -> Listing:
-    wheels: Dict[str, List[WheelLink]] = {}
+    wheels: dict[str, list[WheelLink]] = {}
     for candidate in sorted(
         candidates, key=lambda candidate: (candidate.rank, candidate.link.filename)
     ):

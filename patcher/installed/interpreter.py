@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from patcher.errors import UsageError
 from patcher.message import Message
@@ -75,10 +75,10 @@ class Environment(NamedTuple):
     """
 
     python: str
-    sites: Tuple[str, ...]
-    search: Tuple[str, ...]
-    version: Tuple[int, int]
-    outer: Tuple[str, ...] = ()
+    sites: tuple[str, ...]
+    search: tuple[str, ...]
+    version: tuple[int, int]
+    outer: tuple[str, ...] = ()
     root: str = ""
 
     @classmethod
@@ -92,19 +92,19 @@ class Environment(NamedTuple):
         return f"{self.root or self.python}, Python {'.'.join(map(str, self.version))}"
 
     @property
-    def own(self) -> Tuple[str, ...]:
+    def own(self) -> tuple[str, ...]:
         """The site directories but for `outer`."""
         return tuple(site for site in self.sites if site not in self.outer)
 
     @property
-    def stores(self) -> Tuple[str, ...]:
+    def stores(self) -> tuple[str, ...]:
         """Every directory but for `outer` that may have a store, each once: a .pth file adds some that are no sites."""
         return tuple(
             site for site in dict.fromkeys([*self.sites, *self.search]) if site not in self.outer
         )
 
 
-def discover(python: Optional[str], target: Optional[str]) -> Environment:
+def discover(python: str | None, target: str | None) -> Environment:
     """The environment that a command is about.
 
     Args:
@@ -208,18 +208,18 @@ def _check_reachable(option: str, python: str, path: str) -> None:
 
 
 def _here() -> Environment:
-    scope: Dict[str, Any] = {}
+    scope: dict[str, Any] = {}
     exec(_DESCRIBE, scope)
     return _environment(scope["found"])
 
 
-def _environment(described: Dict[str, Any]) -> Environment:
+def _environment(described: dict[str, Any]) -> Environment:
     major, minor = described["version"]
     sites, search, outer = (tuple(described[key]) for key in ("sites", "search", "outer"))
     return Environment(described["python"], sites, search, (major, minor), outer)
 
 
-def _ask(option: str, python: str, path: str) -> Dict[str, Any]:
+def _ask(option: str, python: str, path: str) -> dict[str, Any]:
     """Run `_DESCRIBE` in another interpreter; the output of a start-up hook before it is skipped."""
     import json
     import subprocess

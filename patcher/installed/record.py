@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Collection, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Collection, Iterator, NamedTuple, Sequence
 
 from patcher.model import Located
 from patcher.system.reading import read_file
@@ -21,7 +21,7 @@ class RecordRow(NamedTuple):
     size: int
 
 
-def recorded_hash(located: Located, path: str) -> Optional[str]:
+def recorded_hash(located: Located, path: str) -> str | None:
     """The sha256 (hex) that RECORD has for a file; None if there is no RECORD, no row or no sha256.
 
     Args:
@@ -34,13 +34,13 @@ def recorded_hash(located: Located, path: str) -> Optional[str]:
     return recorded_in(_record(folder), path)
 
 
-def recorded_in(record: bytes, path: str) -> Optional[str]:
+def recorded_in(record: bytes, path: str) -> str | None:
     """The sha256 (hex) that a RECORD has for a file; csv takes 15 ms for torch's 14,600 rows, this less than one."""
     value = _after(record, path, b",sha256=")
     return None if value is None else _sha256(record[value : value + 80])
 
 
-def _sha256(encoded: bytes) -> Optional[str]:
+def _sha256(encoded: bytes) -> str | None:
     """The sha256 (hex) that a text begins with, in the base64 of RECORD; None where it is none."""
     from base64 import urlsafe_b64decode
 
@@ -52,7 +52,7 @@ def _sha256(encoded: bytes) -> Optional[str]:
     return digest.hex() if len(digest) == 32 else None
 
 
-def recorded_sources(dist_info: Path, suffixes: Tuple[str, ...] = (".py",)) -> Iterator[RecordRow]:
+def recorded_sources(dist_info: Path, suffixes: tuple[str, ...] = (".py",)) -> Iterator[RecordRow]:
     """The files of a RECORD with one of these suffixes that have a sha256 there."""
     for row in _rows(dist_info):
         proven = len(row) == 3 and row[0].endswith(suffixes) and row[1].startswith("sha256=")
@@ -73,9 +73,9 @@ def files_recorded(site: str, digest: str) -> Iterator[str]:
         )
 
 
-def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
+def hashes_recorded(site: str, paths: Collection[str]) -> dict[str, set[str]]:
     """The sha256 (hex) that the RECORDs of a site directory give for files, by path, without files that none of them lists."""
-    hashes: Dict[str, Set[str]] = {}
+    hashes: dict[str, set[str]] = {}
     for folder in _dist_infos(site):  # each is read once
         record = _record(folder)
         for path, digest in ((path, recorded_in(record, path)) for path in paths):
@@ -84,11 +84,11 @@ def hashes_recorded(site: str, paths: Collection[str]) -> Dict[str, Set[str]]:
     return hashes
 
 
-def _dist_infos(site: str) -> List[Path]:
+def _dist_infos(site: str) -> list[Path]:
     return [Path(site, name) for name in sorted(os.listdir(site)) if name.endswith(".dist-info")]
 
 
-def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
+def _after(record: bytes, path: str, end: bytes) -> int | None:
     """The offset past `path` + `end` at the start of a row, None for no such row; csv quotes a path with a comma or quote."""
     plain = path.encode("utf-8", "surrogateescape")
     for spelling in (plain, b'"' + plain.replace(b'"', b'""') + b'"'):
@@ -100,7 +100,7 @@ def _after(record: bytes, path: str, end: bytes) -> Optional[int]:
     return None
 
 
-def _rows(dist_info: Path) -> Iterator[List[str]]:
+def _rows(dist_info: Path) -> Iterator[list[str]]:
     import csv  # few commands read whole rows
 
     yield from csv.reader(_record(dist_info).decode("utf-8", "surrogateescape").splitlines())

@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import IO, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from patcher.errors import SitepatchError
@@ -50,7 +50,7 @@ def fetching() -> Iterator[Pip]:
         yield pip
 
 
-def cached_release(distribution: str, version: str, paths: Iterable[str]) -> Optional[Path]:
+def cached_release(distribution: str, version: str, paths: Iterable[str]) -> Path | None:
     """The folder with the cached files of a release, laid out as a site directory; None where not all `paths` are cached.
 
     A path that its RECORD does not list counts as cached: the release does not have it. A damaged folder is deleted.
@@ -118,7 +118,7 @@ def _wheels(listing: Listing, version: str) -> Sequence[WheelLink]:
     return listing.wheels[version]
 
 
-def _read(wheel: WheelLink, file: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
+def _read(wheel: WheelLink, file: IO[bytes], paths: Sequence[str]) -> dict[str, bytes]:
     """The members of a wheel that matter.
 
     Raises:
@@ -204,7 +204,7 @@ def _home(distribution: str, version: str) -> Path:
     return cache_dir() / normalized(distribution) / version
 
 
-def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, bytes]:
+def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> dict[str, bytes]:
     """The metadata of a wheel and those of `paths` that it has; `NAME/` without bytes is a package that it has."""
     with archive_errors(wheel), zipfile.ZipFile(file) as archive:
         names = set(archive.namelist())
@@ -238,7 +238,7 @@ def _members(wheel: str, file: IO[bytes], paths: Sequence[str]) -> Dict[str, byt
     return {**folders, **members}
 
 
-def _files(folder: Path) -> List[Path]:
+def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 

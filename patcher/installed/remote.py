@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from bisect import bisect_right
-from typing import IO, Any, Callable, Iterator, List, Tuple, cast
+from typing import IO, Any, Callable, Iterator, cast
 
 from patcher.errors import SitepatchError
 
@@ -41,7 +41,7 @@ def widen(file: IO[bytes]) -> bool:
 class _Parts(io.RawIOBase):
     def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
         self._fetch, self._left, self._at = fetch, _MOST, 0
-        self._held: List[Tuple[int, bytes]] = []
+        self._held: list[tuple[int, bytes]] = []
         offset = max(size - _PIECE, 0)
         tail = self._part(offset, size)
         end = tail.rfind(_END)
@@ -123,7 +123,7 @@ class _Parts(io.RawIOBase):
         return self._fetch(start, stop)
 
 
-def _entries(directory: bytes) -> Iterator[Tuple[int, int]]:
+def _entries(directory: bytes) -> Iterator[tuple[int, int]]:
     """The bounds of each entry that a directory begins with."""
     stop = 0
     while directory.startswith(_ENTRY, stop) and stop + 46 <= len(directory):
@@ -132,7 +132,7 @@ def _entries(directory: bytes) -> Iterator[Tuple[int, int]]:
             yield start, stop
 
 
-def _members(directory: bytes) -> Iterator[Tuple[int, int]]:
+def _members(directory: bytes) -> Iterator[tuple[int, int]]:
     """The bounds of each member that a directory lists: header, name and data."""
     for at, _ in _entries(directory):
         size, _, name, extra = struct.unpack("<LLHH", directory[at + 20 : at + 32])

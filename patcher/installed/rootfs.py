@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, NamedTuple
 
 from patcher.errors import UsageError
 from patcher.installed.interpreter import image_root
@@ -38,11 +38,11 @@ class Image(NamedTuple):
     """
 
     root: str
-    sites: Tuple[str, ...]
-    version: Optional[Tuple[int, int]]
+    sites: tuple[str, ...]
+    version: tuple[int, int] | None
 
 
-def image(target: str) -> Optional[Image]:
+def image(target: str) -> Image | None:
     """The image that `--target` names, or lies in; None where it is another directory.
 
     The root of an image is a directory that has `usr` and `etc`. Below that, a directory of packages stands for itself.
@@ -124,7 +124,7 @@ def _resolved(root: str, path: str) -> str:
 
 def _pythons(root: str, directory: str) -> Iterator[Image]:
     """Every Python below a directory of an image, with the site directories that are there."""
-    sites_of: Dict[Tuple[str, Optional[Tuple[int, int]]], List[str]] = {}
+    sites_of: dict[tuple[str, tuple[int, int] | None], list[str]] = {}
     for library in _libraries(root, directory):
         prefix, version = os.path.dirname(os.path.dirname(library)), _version(root, library)
         if prefix == os.path.join(root, "usr/local") and not os.path.exists(f"{library}/os.py"):
@@ -169,7 +169,7 @@ def _may_hold(root: str, entry: os.DirEntry[str]) -> bool:
     )
 
 
-def _listed(folder: str) -> List[os.DirEntry[str]]:
+def _listed(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -177,13 +177,13 @@ def _listed(folder: str) -> List[os.DirEntry[str]]:
         return []  # another user's home
 
 
-def _version(root: str, path: str) -> Optional[Tuple[int, int]]:
+def _version(root: str, path: str) -> tuple[int, int] | None:
     """The version that an interpreter of the image or its library is named after, the nearest to the end of a path."""
     names = list(filter(None, map(_LIBRARY.fullmatch, os.path.relpath(path, root).split("/"))))
     return (3, int(names[-1].group(1))) if names and names[-1].group(1) else None
 
 
-def _default(root: str, prefix: str) -> Optional[Tuple[int, int]]:
+def _default(root: str, prefix: str) -> tuple[int, int] | None:
     """The version of `bin/python3`, by the name of the file that it leads to."""
     return _version(root, _resolved(root, os.path.relpath(f"{prefix}/bin/python3", root)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from patcher.text.listed import untagged
 
@@ -59,7 +59,7 @@ def is_range(versions: str) -> bool:
     return False
 
 
-def _bounds(versions: str) -> Optional[List[Tuple[str, Tuple[int, ...]]]]:
+def _bounds(versions: str) -> list[tuple[str, tuple[int, ...]]] | None:
     """The (operator, release) pairs of a range of plain bounds, None for any other."""
     matches = (
         [re.fullmatch(_BOUND, part) for part in versions.split(",")] if versions.strip() else []
@@ -71,7 +71,7 @@ def _bounds(versions: str) -> Optional[List[Tuple[str, Tuple[int, ...]]]]:
     )
 
 
-def _release(version: str) -> Tuple[int, ...]:
+def _release(version: str) -> tuple[int, ...]:
     """The numbers of a plain version without the zeros at its end, which do not count."""
     numbers = [int(part) for part in version.split(".")]
     while numbers and numbers[-1] == 0:
@@ -119,12 +119,12 @@ def _bound(specifier: Specifier) -> Version:
     )
 
 
-def oldest_first(versions: Iterable[str]) -> List[str]:
+def oldest_first(versions: Iterable[str]) -> list[str]:
     """Versions in the order of PEP 440. Raises ValueError for an invalid one."""
     return sorted(versions, key=_version)
 
 
-def matching_versions(requested: str, versions: Iterable[str]) -> List[str]:
+def matching_versions(requested: str, versions: Iterable[str]) -> list[str]:
     """The versions that `requested` refers to: that version itself, else the vendor builds of it (`2.7.1+cu128`).
 
     Raises:
@@ -139,7 +139,7 @@ def matching_versions(requested: str, versions: Iterable[str]) -> List[str]:
     ]
 
 
-def newest(versions: Iterable[str]) -> List[str]:
+def newest(versions: Iterable[str]) -> list[str]:
     """All builds of the newest release (`2.7.1+cpu`, `2.7.1+cu128`); of pre-releases only where there is nothing else."""
     parsed = {spelling: _version(spelling) for spelling in versions}
     newest_version = max(
@@ -149,7 +149,7 @@ def newest(versions: Iterable[str]) -> List[str]:
     return [spelling for spelling, version in parsed.items() if version.public == public]
 
 
-def overlap(versions: str, other_versions: str) -> Optional[str]:
+def overlap(versions: str, other_versions: str) -> str | None:
     """A version that two specifier sets both accept, or None.
 
     What both accept is a union of intervals in PEP 440's order, each of which begins at a version of a specifier, right after
@@ -164,7 +164,7 @@ def overlap(versions: str, other_versions: str) -> Optional[str]:
 
 def _beginnings(versions: str) -> Iterator[str]:
     """Where an interval of versions can begin, with and without `.dev0`: pre-releases have rules of their own."""
-    named: List[Version] = []
+    named: list[Version] = []
     for specifier in sorted(_range(versions), key=str):
         try:
             named.append(_bound(specifier))

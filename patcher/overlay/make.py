@@ -17,7 +17,7 @@ import shutil
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from patcher.errors import OutdatedError, StoreError, UsageError
 from patcher.message import Message
@@ -33,7 +33,7 @@ _PYTHONPATH = "PYTHONPATH"
 _PRIVATE = Message("code is run from there: {hint}", hint=HINT)
 
 
-def overlay_files(plan: Plan) -> List[FilePlan]:
+def overlay_files(plan: Plan) -> list[FilePlan]:
     """The files of a plan that an overlay needs: those that are not on the disk as they are to be, but for type stubs.
 
     Raises:
@@ -91,11 +91,11 @@ def write_overlay(files: Sequence[FilePlan]) -> Path:
             return folder
 
 
-def _texts(files: Sequence[FilePlan]) -> Dict[str, bytes]:
+def _texts(files: Sequence[FilePlan]) -> dict[str, bytes]:
     """Every file of an overlay by its path in there."""
     texts = {f"{BOOT}/sitecustomize.py": Path(boot.__file__).read_bytes()}
     sites = list(dict.fromkeys(file.site for file in files))
-    rows: List[bytes] = [boot.HEAD]
+    rows: list[bytes] = [boot.HEAD]
     for file in files:
         path = Path(file.site, file.path)
         original = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, NamedTuple, Sequence
 
 from patcher.errors import SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
@@ -31,10 +31,10 @@ class FoundPatchset(NamedTuple):
     """A patchset found by name; `shadows` are remarks about those of the same name in later places, which it hides."""
 
     patchset: Patchset
-    shadows: Tuple[str, ...]
+    shadows: tuple[str, ...]
 
     @property
-    def notes(self) -> List[str]:
+    def notes(self) -> list[str]:
         """All remarks: `shadows`, and about what its code hides."""
         from patcher.text.confusable import remarks  # what looks at names alone has no use for it
 
@@ -59,8 +59,8 @@ class Catalogue:
     """
 
     def __init__(self, patch_dirs: Sequence[str]) -> None:
-        self.places: List[Tuple[str, PatchsetSource]] = []
-        self.broken: Dict[str, SitepatchError] = {}
+        self.places: list[tuple[str, PatchsetSource]] = []
+        self.broken: dict[str, SitepatchError] = {}
         for patch_dir in patch_dirs:
             if not os.path.isdir(patch_dir):
                 template = "--patch-dir {each}: found no such directory"
@@ -103,7 +103,7 @@ class Catalogue:
         ]
         return FoundPatchset(patchset, tuple(shadows))
 
-    def load(self) -> Tuple[List[FoundPatchset], Dict[str, SitepatchError]]:
+    def load(self) -> tuple[list[FoundPatchset], dict[str, SitepatchError]]:
         """Every patchset by name, and what is wrong with those, and the entry points, that cannot be read."""
         patchsets, broken = [], dict(self.broken)
         for name in sorted(self.folders):
@@ -120,7 +120,7 @@ class Catalogue:
             for _, source in self.folders.get(name, ())[:1]
         )
 
-    def others_change(self, names: Iterable[str]) -> List[str]:
+    def others_change(self, names: Iterable[str]) -> list[str]:
         """How other users could change patchsets, which are code; nothing for those that are installed, beside other code."""
         folders = (os.path.abspath(self.folders[name][0][0]) for name in names if self.named(name))
         return others_may_write(*folders, inside=True)
@@ -151,7 +151,7 @@ class Catalogue:
             )
         raise_all(errors)
 
-    def unknown(self, name: str, available: Optional[Iterable[str]] = None) -> UsageError:
+    def unknown(self, name: str, available: Iterable[str] | None = None) -> UsageError:
         """The error for a name that no place has: what it is, or the nearest name; else all names, and where was searched.
 
         Args:
@@ -205,7 +205,7 @@ class Catalogue:
             template, joined("\n", hints), name=name, suggestion=near, problem=problem
         )
 
-    def _meant(self, name: str) -> Tuple[str, str]:
+    def _meant(self, name: str) -> tuple[str, str]:
         """What a name is that is no patchset's (a file, a directory, a package), and what to write; "" for neither."""
         import shlex
         from pathlib import Path
@@ -288,10 +288,10 @@ class Catalogue:
 
 
 def _by_name(
-    places: Sequence[Tuple[str, PatchsetSource]],
-) -> Dict[str, List[Tuple[str, PatchsetSource]]]:
+    places: Sequence[tuple[str, PatchsetSource]],
+) -> dict[str, list[tuple[str, PatchsetSource]]]:
     """The folders of patchsets in places, by name."""
-    folders: Dict[str, List[Tuple[str, PatchsetSource]]] = {}
+    folders: dict[str, list[tuple[str, PatchsetSource]]] = {}
     for place, source in places:
         names = sorted(os.listdir(place)) if os.path.isdir(place) else []
         inside = (

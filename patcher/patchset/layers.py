@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from posixpath import basename, splitext
-from typing import Callable, Iterator, List, Sequence, Tuple
+from typing import Callable, Iterator, Sequence, Tuple
 
 from patcher.model import HunkText, Patchset, Rewrite, Splice
 
@@ -14,14 +14,14 @@ _Piece = Tuple[int, int, bytes]
 
 def compose(
     size: int, first_splices: Sequence[Splice], second_splices: Sequence[Splice]
-) -> Tuple[Splice, ...]:
+) -> tuple[Splice, ...]:
     """The splices that lead from a text of `size` bytes through `first_splices` and then `second_splices`."""
     between = list(_pieces(size, first_splices))
-    pieces: List[_Piece] = []
+    pieces: list[_Piece] = []
     length = sum(end - start + len(new) for start, end, new in between)
     for start, end, new in _pieces(length, second_splices):
         pieces += [(start, start, new)] if new else _cut(between, start, end)
-    splices: List[Splice] = []
+    splices: list[Splice] = []
     position, inserted = 0, b""
     for start, end, new in [*pieces, (size, size + 1, b"")]:
         if new:
@@ -51,7 +51,7 @@ def _cut(pieces: Sequence[_Piece], start: int, end: int) -> Iterator[_Piece]:
         at += length
 
 
-def layers_of(hunks: Sequence[HunkText]) -> List[Tuple[HunkText, ...]]:
+def layers_of(hunks: Sequence[HunkText]) -> list[tuple[HunkText, ...]]:
     """The hunks for a file, layer by layer."""
     return [tuple(layer) for _, layer in groupby(hunks, key=lambda hunk: hunk.layer)]
 
@@ -59,7 +59,7 @@ def layers_of(hunks: Sequence[HunkText]) -> List[Tuple[HunkText, ...]]:
 def rewrite_layers(
     data: bytes,
     hunks: Sequence[HunkText],
-    rewrite: Callable[[bytes, Tuple[HunkText, ...]], Rewrite],
+    rewrite: Callable[[bytes, tuple[HunkText, ...]], Rewrite],
 ) -> Rewrite:
     """Rewrite a text layer by layer: each hunk is matched against what the layers before have made; all or none of them.
 
@@ -70,7 +70,7 @@ def rewrite_layers(
     if len(layers) < 2:
         return rewrite(data, tuple(hunks))
     source, results = data, []
-    splices: Tuple[Splice, ...] = ()
+    splices: tuple[Splice, ...] = ()
     for layer in layers:
         result = rewrite(source, layer)
         source, splices = result.data, compose(len(data), splices, result.splices)
@@ -90,7 +90,7 @@ def patch_name(origin: str) -> str:
     return splitext(basename(origin.replace("\\", "/")))[0]
 
 
-def patch_names(patchset: Patchset) -> List[str]:
+def patch_names(patchset: Patchset) -> list[str]:
     """The patches of a series in their order."""
     hunks = (
         hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks

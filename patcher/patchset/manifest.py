@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Mapping, Sequence
 
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, PatchError, SitepatchError
@@ -40,7 +40,7 @@ NAME, NAME_FORM = (
 """The name of a patchset, a word of command lines, as a regular expression and in words."""
 OPTION_TYPES: Mapping[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 PROVENANCE = ("origin", "bug", "forwarded", "author", "last_update", "remove_when")
-TABLES: Dict[str, Table] = {
+TABLES: dict[str, Table] = {
     "provenance": Table(dict.fromkeys(PROVENANCE, string), optional=PROVENANCE),
     "options": Table(
         {"type": one_of(*OPTION_TYPES), "default": anything, "help": string, "choices": anything},
@@ -81,12 +81,12 @@ TABLES[""] = Table(
 class _Reader(Reader):
     """The reader of a patchset's folder: `files` are the texts that it has read, `prose` what stands above their patches."""
 
-    def __init__(self, folder: Path, texts: Optional[Mapping[str, str]] = None) -> None:
+    def __init__(self, folder: Path, texts: Mapping[str, str] | None = None) -> None:
         super().__init__(folder / MANIFEST)
         self.folder, self._texts = folder, texts or {}
-        self.files: Dict[str, str] = {}
-        self.prose: List[str] = []
-        self._patches: Dict[str, Tuple[FilePatch, ...]] = {}
+        self.files: dict[str, str] = {}
+        self.prose: list[str] = []
+        self._patches: dict[str, tuple[FilePatch, ...]] = {}
 
     def text(self, name: str) -> str:
         """The text of a file of the folder, "" where it cannot be read."""
@@ -106,7 +106,7 @@ class _Reader(Reader):
             )
         return self.files[name]
 
-    def patches(self, name: str) -> Tuple[FilePatch, ...]:
+    def patches(self, name: str) -> tuple[FilePatch, ...]:
         """The patches of a .spatch, which is read once however many variants name it."""
         if name not in self._patches:
             before, source = len(self.problems), self.text(name)
@@ -121,7 +121,7 @@ class _Reader(Reader):
 
 
 def load_patchset(
-    folder: AnyPath, source: PatchsetSource, texts: Optional[Mapping[str, str]] = None
+    folder: AnyPath, source: PatchsetSource, texts: Mapping[str, str] | None = None
 ) -> Patchset:
     """Read a patchset folder.
 
@@ -201,7 +201,7 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
     )
 
 
-def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Optional[Option]:
+def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Option | None:
     """One `[options.NAME]`, None where something of it is wrong."""
     where, before = f"options.{name}", len(reader.problems)
     good = re.fullmatch("[a-z][a-z0-9_]*", name)
@@ -267,7 +267,7 @@ def _variant(
         reader.check(
             f"{where}.distributions[{index}]", name, good, Message("a name that pip installs")
         )
-    patches: List[FilePatch] = []
+    patches: list[FilePatch] = []
     listed, series = table.get("patches", ["x"]), table.get("series", False)
     if not listed:
         reader.wrong(

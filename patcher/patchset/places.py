@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Iterator, Mapping, Tuple, Union
+from typing import Iterator, Mapping
 
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
@@ -56,7 +56,7 @@ def has_texts(folder: str, files: Mapping[str, str]) -> bool:
 
 
 # installed distributions that bring patchsets -------------------------------------------------------------------------
-def entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
+def entry_points() -> Iterator[tuple[str, str | SitepatchError]]:
     """(name, directory or what is wrong) of each entry point of our group.
 
     importlib.metadata would cost 2.6 bare starts.
@@ -82,7 +82,7 @@ def entry_points() -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
                 yield from _parsed(path, data)
 
 
-def _parsed(path: str, data: bytes) -> Iterator[Tuple[str, Union[str, SitepatchError]]]:
+def _parsed(path: str, data: bytes) -> Iterator[tuple[str, str | SitepatchError]]:
     import configparser
 
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Tuple
 
 from patcher.installed.versions import accepts, is_range, is_version
 from patcher.model import Patchset
@@ -18,7 +17,7 @@ def when_upstream(patchset: Patchset) -> bool:
     return re.match(r"upstream\b", text) is not None and not re.fullmatch(_PATCH, text)
 
 
-def upstream_patch(patchset: Patchset) -> Tuple[str, str]:
+def upstream_patch(patchset: Patchset) -> tuple[str, str]:
     """The series of `fixtures/upstream` and its patch, "" for all, with which a patchset can go; ("", "") where there is none.
 
     For a patchset that inserts helpers of its own: no release will have those, so its hunks never answer *upstream*.

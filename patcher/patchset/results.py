@@ -26,14 +26,9 @@ from pathlib import Path
 from typing import (
     Any,
     Callable,
-    Dict,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
     TypeVar,
 )
 
@@ -76,14 +71,14 @@ class Request(NamedTuple):
     """
 
     patchset: str
-    hunks: Tuple[HunkText, ...]
+    hunks: tuple[HunkText, ...]
     options: Mapping[str, OptionValue]
-    names: Tuple[str, ...]
-    every: Tuple[HunkText, ...]
+    names: tuple[str, ...]
+    every: tuple[HunkText, ...]
 
 
 def request_of(
-    requested: Requested, hunks: Tuple[HunkText, ...], names: Tuple[str, ...]
+    requested: Requested, hunks: tuple[HunkText, ...], names: tuple[str, ...]
 ) -> Request:
     """The request to apply a patchset's hunks for one file; `names` are those of the variant that they belong to."""
     patchset, options, _ = requested
@@ -95,7 +90,7 @@ def _once(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
 
     It tells objects by what they are, not by what they hold: a hash of a thousand hunks costs as much as what is saved.
     """
-    memory: Dict[int, Tuple[object, Made]] = {}
+    memory: dict[int, tuple[object, Made]] = {}
 
     def remembered(argument: object) -> Made:
         if id(argument) not in memory:
@@ -111,13 +106,13 @@ def _once(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
 
 
 @_once
-def _every(variants: Sequence[Variant]) -> Tuple[HunkText, ...]:
+def _every(variants: Sequence[Variant]) -> tuple[HunkText, ...]:
     return tuple(hunk for variant in variants for patch in variant.patches for hunk in patch.hunks)
 
 
 @_once
-def _by_layer(hunks: Sequence[HunkText]) -> Dict[int, Tuple[HunkText, ...]]:
-    layers: Dict[int, List[HunkText]] = {}
+def _by_layer(hunks: Sequence[HunkText]) -> dict[int, tuple[HunkText, ...]]:
+    layers: dict[int, list[HunkText]] = {}
     for hunk in hunks:
         layers.setdefault(hunk.layer, []).append(hunk)
     return {layer: tuple(its_hunks) for layer, its_hunks in layers.items()}
@@ -159,7 +154,7 @@ def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
 def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], Rewrite]) -> Rewrite:
     """The result layer by layer; that of a layer depends on its own hunks alone, so that it is known when others change."""
 
-    def of_layer(source: bytes, hunks: Tuple[HunkText, ...]) -> Rewrite:
+    def of_layer(source: bytes, hunks: tuple[HunkText, ...]) -> Rewrite:
         if hunks[0].plain:
             return rewrite(source, hunks, {})
         return make(
@@ -170,7 +165,7 @@ def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], R
 
 
 @_once
-def _right_with(hunks: Sequence[HunkText]) -> Set[Tuple[Tuple[str, OptionValue], ...]]:
+def _right_with(hunks: Sequence[HunkText]) -> set[tuple[tuple[str, OptionValue], ...]]:
     """The values of options with which these hunks have been checked: not for each file again, they may be a thousand."""
     return set()
 
@@ -183,7 +178,7 @@ def _computed(data: bytes, request: Request) -> Rewrite:
     return rewrite(data, request.hunks, request.options, request.names)
 
 
-def shipped_result(data: bytes, request: Request) -> Optional[Rewrite]:
+def shipped_result(data: bytes, request: Request) -> Rewrite | None:
     """The result that ships with the built-in patchset of that name; None where it is another request, or another text."""
     return _shipped(request.patchset).find(key_of(data, request), data, request)
 
@@ -215,7 +210,7 @@ def _as_json(hunks: Sequence[HunkText]) -> str:
     return json.dumps([_written(hunk) for hunk in hunks])
 
 
-def _written(hunk: HunkText) -> Tuple[object, ...]:
+def _written(hunk: HunkText) -> tuple[object, ...]:
     lines = [(tag, line) for tag, line, _ in hunk.lines]
     guard = [] if hunk.inside is None else [hunk.inside]
     forms = [_written(form) for form in hunk.others]
@@ -236,7 +231,7 @@ def is_cacheable(result: Rewrite) -> bool:
     return not failed and [splice for splice, _ in _owned(result)] == list(result.splices)
 
 
-def _owned(result: Rewrite) -> List[Tuple[Splice, int]]:
+def _owned(result: Rewrite) -> list[tuple[Splice, int]]:
     """The splices in the order of the text, each with the index of its hunk."""
     owned = [
         (splice, index) for index, answer in enumerate(result.answers) for splice in answer.splices
@@ -246,7 +241,7 @@ def _owned(result: Rewrite) -> List[Tuple[Splice, int]]:
 
 def write_table(results: Mapping[str, Rewrite]) -> bytes:
     """The table of results by key, without those that are not `is_cacheable`."""
-    texts: Dict[str, int] = {}
+    texts: dict[str, int] = {}
     rows = []
     for key, result in sorted(results.items()):
         if is_cacheable(result):
@@ -276,11 +271,11 @@ class KnownTable:
             top: Any = json.loads(data.decode("ascii"))
         except (ValueError, RecursionError):
             top = {}
-        self._top: Dict[str, Any] = (
+        self._top: dict[str, Any] = (
             top if isinstance(top, dict) and top.get("format") == KNOWN_FORMAT else {}
         )
 
-    def find(self, key: str, data: bytes, request: Request) -> Optional[Rewrite]:
+    def find(self, key: str, data: bytes, request: Request) -> Rewrite | None:
         """The result with this key (of `key_of`), None where there is none or its seal is wrong."""
         try:
             result = self._made(self._top["results"][key], data, request)
@@ -364,7 +359,7 @@ def write_result(key: str, data: bytes) -> None:
 
 def _trim(folder: Path) -> None:
     """Remove what was not used for longest until the rest is within the limits."""
-    files: List[Tuple[float, int, Path]] = []
+    files: list[tuple[float, int, Path]] = []
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # removed by another process
             info = path.lstat()

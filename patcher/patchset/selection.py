@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message
@@ -23,9 +23,9 @@ class ProjectEntry(NamedTuple):
     """
 
     name: str
-    settings: Tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     optional: bool = False
-    location: Optional[Location] = None
+    location: Location | None = None
     field: str = ""
 
     @property
@@ -36,7 +36,7 @@ class ProjectEntry(NamedTuple):
 
 def choose(
     names: Texts, settings: Texts, patch_dirs: Sequence[str], *, trusted: bool = False
-) -> Tuple[List[Requested], List[str]]:
+) -> tuple[list[Requested], list[str]]:
     """The patchsets of a command line with their options, and remarks.
 
     Args:
@@ -54,7 +54,7 @@ def choose(
 
 def chosen(
     entries: Iterable[ProjectEntry], patch_dirs: Sequence[str], *, trusted: bool = False
-) -> Tuple[List[Requested], List[str]]:
+) -> tuple[list[Requested], list[str]]:
     """The patchsets that are requested, each once, with their options, and remarks.
 
     One that is requested more than once is optional where each of its entries says so. With `trusted` they are to be applied:
@@ -63,15 +63,15 @@ def chosen(
     Raises:
         SitepatchError: names that no place has, options that do not fit, an option with two values; all of that.
     """
-    by_name: Dict[str, List[ProjectEntry]] = {}
+    by_name: dict[str, list[ProjectEntry]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
     catalogue = Catalogue(patch_dirs)
     if trusted:
         catalogue.check_trusted(by_name)
-    requested: List[Requested] = []
-    notes: List[str] = []
-    errors: List[SitepatchError] = []
+    requested: list[Requested] = []
+    notes: list[str] = []
+    errors: list[SitepatchError] = []
     for name, its_entries in by_name.items():
         values, clashes = _values(its_entries)
         errors += clashes
@@ -92,10 +92,10 @@ def chosen(
     return requested, notes
 
 
-def _values(entries: Sequence[ProjectEntry]) -> Tuple[Dict[str, str], List[SitepatchError]]:
+def _values(entries: Sequence[ProjectEntry]) -> tuple[dict[str, str], list[SitepatchError]]:
     """The values of the options of one patchset, and an error for each that has two."""
-    values: Dict[str, str] = {}
-    errors: List[SitepatchError] = []
+    values: dict[str, str] = {}
+    errors: list[SitepatchError] = []
     for number, entry in enumerate(entries):
         for option, _, value in (setting.partition("=") for setting in entry.settings):
             if values.setdefault(option, value) != value:
@@ -116,15 +116,15 @@ def _values(entries: Sequence[ProjectEntry]) -> Tuple[Dict[str, str], List[Sitep
     return values, errors
 
 
-def with_settings(entries: Sequence[ProjectEntry], texts: Sequence[str]) -> List[ProjectEntry]:
+def with_settings(entries: Sequence[ProjectEntry], texts: Sequence[str]) -> list[ProjectEntry]:
     """Entries with the values of `--set`: `NAME.option=VALUE`, or `option=VALUE` where one patchset is named.
 
     Raises:
         UsageError: texts that are of another form or name another patchset, all of them.
     """
     names = list(dict.fromkeys(entry.name for entry in entries))
-    settings: Dict[str, Dict[str, str]] = {name: {} for name in names}
-    errors: List[SitepatchError] = []
+    settings: dict[str, dict[str, str]] = {name: {} for name in names}
+    errors: list[SitepatchError] = []
     named = names[0] if len(names) == 1 else "NAME"
     form = Message(
         "expected NAME.option=VALUE; its options: sitepatch show {name}{dirs}", name=named
@@ -156,7 +156,7 @@ def with_settings(entries: Sequence[ProjectEntry], texts: Sequence[str]) -> List
     ]
 
 
-def _replaced(texts: Sequence[str], settings: Mapping[str, str]) -> Tuple[str, ...]:
+def _replaced(texts: Sequence[str], settings: Mapping[str, str]) -> tuple[str, ...]:
     values = {**dict(text.split("=", 1) for text in texts), **settings}
     return tuple(map("=".join, values.items()))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, Mapping, Sequence
 
 from patcher.errors import PatchError
 from patcher.message import Message
@@ -49,7 +49,7 @@ _LEAST, _MOST, _STARS = (
 )  # bytes of the longest literal part, characters of a whole pattern, `*` in it
 
 
-def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
+def general_symptoms(folder: str) -> tuple[Symptom, ...]:
     """The symptoms that no patchset cures: the file `symptoms.toml` of a directory of patchsets, none where it has none.
 
     Raises:
@@ -74,7 +74,7 @@ def general_symptoms(folder: str) -> Tuple[Symptom, ...]:
 
 def decode_symptoms(
     reader: Reader, tables: Sequence[Mapping[str, Any]], options: Sequence[Option]
-) -> Tuple[Symptom, ...]:
+) -> tuple[Symptom, ...]:
     """The symptoms of a file; what is wrong with them becomes problems of `reader`.
 
     Args:
@@ -82,7 +82,7 @@ def decode_symptoms(
         tables: those that it has read, of the kind `SYMPTOM`.
         options: those of the patchset.
     """
-    symptoms: List[Symptom] = []
+    symptoms: list[Symptom] = []
     for index, table in enumerate(tables):
         where = f"symptom[{index}]"
         name, lines = (

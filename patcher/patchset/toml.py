@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple, Union
+from typing import TYPE_CHECKING, Any, Mapping
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
@@ -24,7 +24,7 @@ _TOO_DEEP = Message(
 _TOO_LONG = Message("found an integer of more than 64 bits, expected a smaller one")
 
 
-def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
+def read_toml(path: Path, limit: int = LIMIT) -> dict[str, Any]:
     """Read a TOML file of at most `limit` bytes.
 
     Raises:
@@ -35,7 +35,7 @@ def read_toml(path: Path, limit: int = LIMIT) -> Dict[str, Any]:
     return decode_toml(decode_text(read_file(path, limit), path), path)
 
 
-def read_text(path: Union[str, Path]) -> str:
+def read_text(path: str | Path) -> str:
     """The text of a file of a patchset (UTF-8; CRLF read as LF, so that a checkout's setting changes no digest).
 
     Raises:
@@ -53,7 +53,7 @@ def lookup(table: object, *keys: str) -> Any:
     return table
 
 
-def decode_text(data: bytes, origin: Union[Path, str]) -> str:
+def decode_text(data: bytes, origin: Path | str) -> str:
     """UTF-8 -> text, without a byte order mark; PatchError with the line of a byte that is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
@@ -66,7 +66,7 @@ def decode_text(data: bytes, origin: Union[Path, str]) -> str:
         raise PatchError.at(Location(str(origin), line), problem) from None
 
 
-def decode_toml(source: str, origin: Path) -> Dict[str, Any]:
+def decode_toml(source: str, origin: Path) -> dict[str, Any]:
     """TOML text -> plain values.
 
     Raises:
@@ -114,8 +114,8 @@ def decode_toml(source: str, origin: Path) -> Dict[str, Any]:
     return top
 
 
-def _check_size(top: Dict[str, Any], origin: Path) -> None:
-    left: List[Tuple[str, object, int]] = [("", top, 0)]
+def _check_size(top: dict[str, Any], origin: Path) -> None:
+    left: list[tuple[str, object, int]] = [("", top, 0)]
     while left:
         where, value, depth = left.pop()
         if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Mapping, Sequence
 
 from patcher.errors import UsageError
 from patcher.installed.versions import accepts, says_nothing
@@ -25,15 +25,15 @@ _TRUTH = {
 }
 
 
-def pick_variants(patchset: Patchset) -> Dict[str, List[Variant]]:
+def pick_variants(patchset: Patchset) -> dict[str, list[Variant]]:
     """The variants of each package, both in the order of `patchset.toml`."""
-    picked: Dict[str, List[Variant]] = {}
+    picked: dict[str, list[Variant]] = {}
     for variant in patchset.variants:
         picked.setdefault(variant.package, []).append(variant)
     return picked
 
 
-def paths_of(variants: Sequence[Variant]) -> List[str]:
+def paths_of(variants: Sequence[Variant]) -> list[str]:
     """The files of variants, with their alternative places."""
     return list(
         dict.fromkeys(
@@ -42,7 +42,7 @@ def paths_of(variants: Sequence[Variant]) -> List[str]:
     )
 
 
-def targets_of(patchset: Patchset) -> List[Tuple[str, str, List[Variant]]]:
+def targets_of(patchset: Patchset) -> list[tuple[str, str, list[Variant]]]:
     """All that a patchset is for: each import package with each distribution that provides it, and the package's variants."""
     return [
         (package, name, variants)
@@ -53,7 +53,7 @@ def targets_of(patchset: Patchset) -> List[Tuple[str, str, List[Variant]]]:
     ]
 
 
-def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant]:
+def matching_variants(variants: Sequence[Variant], version: str) -> list[Variant]:
     """The first variant whose range holds `version`, if there is one; all where the version is none (`says_nothing`).
 
     Local labels, pre-releases and vendor builds of a release in the range count (`patcher.installed.versions.accepts`).
@@ -63,13 +63,13 @@ def matching_variants(variants: Sequence[Variant], version: str) -> List[Variant
     return [variant for variant in variants if accepts(variant.versions, version)][:1]
 
 
-def choose_variant(variants: Sequence[Variant], version: str) -> Optional[Variant]:
+def choose_variant(variants: Sequence[Variant], version: str) -> Variant | None:
     """The one variant of `matching_variants`, None where there is none, or no version to choose by."""
     matching = matching_variants(variants, version)
     return matching[0] if len(matching) == 1 else None
 
 
-def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str, OptionValue]:
+def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> dict[str, OptionValue]:
     """The value of every option: the text of `--set NAME.option=VALUE` read by the option's type, else the default.
 
     Args:
@@ -80,9 +80,9 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
         UsageError: with all problems, one line each: an option that does not exist, a value that is not of its type
             or not one of its choices.
     """
-    values: Dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
+    values: dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
     options = {option.name: option for option in patchset.options}
-    problems: List[str] = []
+    problems: list[str] = []
     for name, setting in settings.items():
         key = f"{patchset.name}.{name}"
         if name not in options:
@@ -128,7 +128,7 @@ def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> Dict[str
     return values
 
 
-def _parse(option: Option, setting: str) -> Optional[OptionValue]:
+def _parse(option: Option, setting: str) -> OptionValue | None:
     """The value that `setting` stands for, None when it is not of the option's type."""
     if option.type == "str":
         return setting

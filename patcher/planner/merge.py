@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.message import Message
 from patcher.model import Splice, Step, apply_splices
@@ -68,9 +68,9 @@ def replace_steps(
     return edited
 
 
-def inverse(before: bytes, splices: Sequence[Splice]) -> Tuple[Splice, ...]:
+def inverse(before: bytes, splices: Sequence[Splice]) -> tuple[Splice, ...]:
     """The splices that lead back to `before` from what `splices` made of it."""
-    back: List[Splice] = []
+    back: list[Splice] = []
     shift = 0
     for start, end, new in splices:
         back.append(Splice(start + shift, start + shift + len(new), before[start:end]))
@@ -87,7 +87,7 @@ def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> byte
     lines, theirs = base.splitlines(keepends=True), edited.splitlines(keepends=True)
     ours = _by_lines(base, lines, splices)
     edits = line_edits(lines, theirs)
-    kept: List[_Edit] = []
+    kept: list[_Edit] = []
     for start, end, their_start, their_end in edits:
         edit = _Edit(start, end, b"".join(theirs[their_start:their_end]))
         if edit in ours:
@@ -100,7 +100,7 @@ def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> byte
                 shown = theirs[their_start] if their_start < their_end else lines[start]
                 raise Overlap(their_start + 1, shown.decode("utf-8", "replace").strip())
         kept.append(edit)
-    out: List[bytes] = []
+    out: list[bytes] = []
     position = 0
     for start, end, new in sorted([*ours, *kept], key=lambda our_edit: our_edit[:2]):
         out += [*lines[position:start], new]
@@ -124,12 +124,12 @@ def parses(data: bytes) -> bool:
     return True
 
 
-def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) -> List[_Edit]:
+def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) -> list[_Edit]:
     """Splices, widened to whole lines; those in the same line are merged."""
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
-    groups: List[Tuple[int, int, List[Splice]]] = []
+    groups: list[tuple[int, int, list[Splice]]] = []
     for splice in splices:
         start, end = _lines_of(starts, not base or base.endswith(_ENDS), splice)
         if groups and start < groups[-1][1]:
@@ -145,7 +145,7 @@ def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) ->
     return edits
 
 
-def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> Tuple[int, int]:
+def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> tuple[int, int]:
     """The lines `[start, end)` that a splice touches; none where it inserts whole lines between two.
 
     Args:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from typing import (
     Callable,
-    Dict,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Protocol,
     Sequence,
-    Tuple,
 )
 
 from patcher.errors import SitepatchError, StoreError
@@ -92,8 +88,8 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
 
 
 def _change(
-    path: str, file: TargetFile, steps: Tuple[Step, ...], current: str, after: bytes
-) -> Optional[Change]:
+    path: str, file: TargetFile, steps: tuple[Step, ...], current: str, after: bytes
+) -> Change | None:
     """The change that makes a file `after`, which `steps` and edits by hand lead to; `current` is its sha256 without these."""
     if after == file.now and steps == (file.receipt.steps if file.receipt else ()):
         return None
@@ -115,9 +111,7 @@ def _change(
     )
 
 
-def _locked(
-    file: TargetFile, assignments: Sequence[Assignment], after: str
-) -> Optional[LockedFile]:
+def _locked(file: TargetFile, assignments: Sequence[Assignment], after: str) -> LockedFile | None:
     for located, path in ((assignment.located, assignment.path) for assignment in assignments):
         return LockedFile(
             located.package,
@@ -180,7 +174,7 @@ def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
 
 
 # answers --------------------------------------------------------------------------------------------------------------
-def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) -> List[Answer]:
+def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) -> list[Answer]:
     """A conflict, with the reason, for every scope of assignments that cannot be carried out."""
     return [
         answer._replace(scope=scope)
@@ -190,11 +184,11 @@ def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) ->
     ]
 
 
-def _refused(names: Sequence[str], path: str, error: SitepatchError) -> List[Answer]:
+def _refused(names: Sequence[str], path: str, error: SitepatchError) -> list[Answer]:
     return [Answer(name, path, "", State.CONFLICT, (), error.message, error.hint) for name in names]
 
 
-def reconciled(answers: Sequence[Answer]) -> List[Answer]:
+def reconciled(answers: Sequence[Answer]) -> list[Answer]:
     """The answers after comparing the hunks of each patchset, or patch of a series, across files (format rules 24 and 25).
 
     A patchset of which only a part is upstream is a conflict; what is `when-present` is no such part. A deletion of code that
@@ -231,12 +225,12 @@ def _halved(answer: Answer) -> Answer:
     return answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
 
 
-def _owner(answer: Answer) -> Tuple[str, int]:
+def _owner(answer: Answer) -> tuple[str, int]:
     """The patchset, and the patch of a series."""
     return answer.patchset, answer.layer
 
 
-def _deleted(answers: Sequence[Answer]) -> List[Answer]:
+def _deleted(answers: Sequence[Answer]) -> list[Answer]:
     """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
     owners = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
     settled = (State.UPSTREAM, State.NOT_NEEDED)
@@ -275,7 +269,7 @@ class _Layer(NamedTuple):
     before: bytes
 
 
-def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) -> List[str]:
+def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) -> list[str]:
     """The names of the patchsets of a file, applied or requested, in the order of application: by kind, then by name."""
     kinds = {step.patchset: step.kind for step in steps}
     kinds.update(
@@ -292,7 +286,7 @@ def resolve(
     order: Sequence[str],
     assignments: Mapping[str, Assignment],
     rewriter: Rewriter,
-) -> Tuple[bytes, Tuple[Step, ...], List[Answer]]:
+) -> tuple[bytes, tuple[Step, ...], list[Answer]]:
     """Apply patchsets to the pristine bytes of a file.
 
     A recorded step is used again where its text is the same as then, so that what is applied already needs no syntax tree.
@@ -314,8 +308,8 @@ def resolve(
     """
     recorded = _recorded_layers(site, path, file)
     data = file.pristine
-    layers: List[_Layer] = []
-    answers: List[Answer] = []
+    layers: list[_Layer] = []
+    answers: list[Answer] = []
 
     def assignment_of(step: Step) -> Assignment:
         return assignments.get(step.patchset) or rewriter.recorded(site, path, step)
@@ -339,7 +333,7 @@ def resolve(
     return data, tuple(layer.step for layer in layers), answers
 
 
-def _recorded_layers(site: str, path: str, file: TargetFile) -> Dict[str, _Layer]:
+def _recorded_layers(site: str, path: str, file: TargetFile) -> dict[str, _Layer]:
     layers, data = {}, file.pristine
     for step in file.steps:
         layers[step.patchset] = _Layer(step, data)
@@ -392,7 +386,7 @@ def _only_imports(hunk: HunkText) -> bool:
     return True
 
 
-def _applied_answers(step: Step, assignment: Assignment) -> List[Answer]:
+def _applied_answers(step: Step, assignment: Assignment) -> list[Answer]:
     """An answer for each hunk of a patchset that is applied: `applied` for what was `applicable` then."""
     name, answers = assignment.requested.patchset.name, []
     for hunk, state in zip(
@@ -412,7 +406,7 @@ def _with_conflicts(
     layers: Sequence[_Layer],
     rewriter: Rewriter,
     assignment_of: Callable[[Step], Assignment],
-) -> List[HunkAnswer]:
+) -> list[HunkAnswer]:
     """The answers of an assignment's hunks; one that fits but for a patchset of `layers` is a conflict with that patchset."""
     told = list(answers)
     for layer in reversed(layers):
@@ -436,7 +430,7 @@ def _with_conflicts(
     return told
 
 
-def _conflict(answer: HunkAnswer, patchset: str, their_answer: Optional[HunkAnswer]) -> HunkAnswer:
+def _conflict(answer: HunkAnswer, patchset: str, their_answer: HunkAnswer | None) -> HunkAnswer:
     problem = Message("{patchset} changes the same code", patchset=patchset)
     if their_answer is not None:
         place = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Sequence
 
 from patcher.engine.engine import fit_score
 from patcher.engine.text import STANDS_THERE
@@ -102,15 +102,13 @@ PLAIN = Wanted()
 """What is wanted of a file that is only looked at."""
 
 
-def make_plan(
-    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None
-) -> Plan:
+def make_plan(env: Environment, wanted: Wanted, items: Sequence[FileStatus] | None = None) -> Plan:
     """Read an environment, and plan what is wanted of it; the arguments and errors are those of `read_facts` and `plan`."""
     return plan(read_facts(env, wanted, items), wanted, REWRITER)
 
 
 def read_facts(
-    env: Environment, wanted: Wanted, items: Optional[Sequence[FileStatus]] = None
+    env: Environment, wanted: Wanted, items: Sequence[FileStatus] | None = None
 ) -> Facts:
     """What the planner needs.
 
@@ -124,13 +122,13 @@ def read_facts(
         StoreError: a receipt or a pristine copy is invalid.
     """
     survey = _Survey(env, of_project=wanted.reverted is None)
-    assignments: Dict[Tuple[str, str], Tuple[Assignment, ...]] = {}
+    assignments: dict[tuple[str, str], tuple[Assignment, ...]] = {}
     for requested in wanted.requested:
         for assignment in survey.assignments(requested):
             key = (assignment.located.site, assignment.path)
             assignments[key] = (*assignments.get(key, ()), assignment)
     seen = {(item.site, item.receipt.path): item for item in items or ()}
-    receipts: Dict[str, Dict[str, Receipt]] = {}
+    receipts: dict[str, dict[str, Receipt]] = {}
     for site in {site for site, _ in assignments}:
         known = {path: item.receipt for (place, path), item in seen.items() if place == site}
         receipts[site] = Store(site).receipts() if items is None else known
@@ -163,9 +161,9 @@ def read_facts(
 def read_target(
     located: Located,
     path: str,
-    receipt: Optional[Receipt],
+    receipt: Receipt | None,
     wanted: Wanted = PLAIN,
-    item: Optional[FileStatus] = None,
+    item: FileStatus | None = None,
 ) -> TargetFile:
     """A file that patchsets are for.
 
@@ -180,7 +178,7 @@ def read_target(
             without it.
         item: what was seen of the file a moment ago; None to look.
     """
-    notes: List[str] = []
+    notes: list[str] = []
     try:
         file = _read(located, path, receipt, notes, wanted, item)
     except SitepatchError as error:
@@ -192,9 +190,7 @@ def read_target(
     return file._replace(receipt=receipt, blank=blank, notes=tuple(notes))
 
 
-def read_added(
-    located: Located, path: str, receipt: Optional[Receipt], wanted: Wanted
-) -> TargetFile:
+def read_added(located: Located, path: str, receipt: Receipt | None, wanted: Wanted) -> TargetFile:
     """A file that a patchset adds: as `read_target`, with no pristine bytes, or those of a file that stands there."""
     data = read_installed(located.site, path)
     ours = receipt if receipt and receipt.origin == ADDED_FILE else None
@@ -235,10 +231,10 @@ _KEPT = (
 def _read(
     located: Located,
     path: str,
-    receipt: Optional[Receipt],
-    notes: List[str],
+    receipt: Receipt | None,
+    notes: list[str],
     wanted: Wanted,
-    item: Optional[FileStatus],
+    item: FileStatus | None,
 ) -> TargetFile:
     site = located.site
     edit = wanted.edits.get((site, path)) if wanted.edits else None
@@ -329,7 +325,7 @@ def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
     return file._replace(pristine=item.data, aside=aside, notes=(note,), forget=True)
 
 
-def _edit_before_patch(site: str, receipt: Optional[Receipt], data: bytes) -> bytes:
+def _edit_before_patch(site: str, receipt: Receipt | None, data: bytes) -> bytes:
     """The bytes of a file that was edited by hand before it was patched, where only the store has them; else b""."""
     if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(data):
         return b""
@@ -360,17 +356,17 @@ class _Survey:
     def __init__(self, env: Environment, *, of_project: bool) -> None:
         self._env, self._of_project = env, of_project
         self._compiled = lru_cache(maxsize=None)(compiled_modules)
-        self.answers: List[Answer] = []
-        self.notes: List[str] = []
+        self.answers: list[Answer] = []
+        self.notes: list[str] = []
 
-    def assignments(self, requested: Requested) -> List[Assignment]:
+    def assignments(self, requested: Requested) -> list[Assignment]:
         """The assignments of one patchset.
 
         Raises:
             PatchError: a hunk is wrong in itself.
             StoreError: a receipt or a pristine copy is invalid.
         """
-        assignments: List[Assignment] = []
+        assignments: list[Assignment] = []
         name = requested.patchset.name
         for package, variants in pick_variants(requested.patchset).items():
             try:
@@ -405,8 +401,8 @@ class _Survey:
                 self.notes.append(
                     Message(template, package=package, name=name, versions=variant.versions)
                 )
-            hunks: Dict[
-                str, Tuple[HunkText, ...]
+            hunks: dict[
+                str, tuple[HunkText, ...]
             ] = {}  # a file may be named by several sections or .spatch files
             added = {patch.paths[0] for patch in variant.patches if patch.adds}
             for patch in variant.patches:
@@ -525,7 +521,7 @@ def update_hint(requested: Requested, distribution: str, version: str) -> str:
 
 def _variant_score(
     requested: Requested, variant: Variant, located: Located
-) -> Tuple[int, int, int]:
+) -> tuple[int, int, int]:
     scores = []
     for patch in variant.patches:
         paths = () if patch.adds else find_file(located, patch.paths)
@@ -541,7 +537,7 @@ def _variant_score(
 
 def _score(
     requested: Requested, located: Located, path: str, patch: FilePatch
-) -> Tuple[int, int, int]:
+) -> tuple[int, int, int]:
     """How well a patch fits the pristine bytes of a file (`patcher.engine.answers.FitScore`)."""
     store, data = Store(located.site), read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)

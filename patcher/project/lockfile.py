@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.message import Message
@@ -83,11 +83,11 @@ Target = Tuple[LockedFile, ...]
 class Lock(NamedTuple):
     """A lock, both parts in a fixed order; it may have several builds of one release (a vendor's, the stock one)."""
 
-    patchsets: Tuple[Pinned, ...]
-    targets: Tuple[Target, ...]
+    patchsets: tuple[Pinned, ...]
+    targets: tuple[Target, ...]
 
     @property
-    def files(self) -> Tuple[LockedFile, ...]:
+    def files(self) -> tuple[LockedFile, ...]:
         """The files of all targets."""
         return tuple(file for target in self.targets for file in target)
 
@@ -104,7 +104,7 @@ def make_lock(requested: Iterable[Requested], locked: Iterable[LockedFile]) -> L
     return Lock(tuple(sorted(pinned, key=lambda entry: entry.name)), targets)
 
 
-def build(target: Target) -> Tuple[Tuple[str, str, str], Tuple[Tuple[str, str], ...]]:
+def build(target: Target) -> tuple[tuple[str, str, str], tuple[tuple[str, str], ...]]:
     """What identifies a build: its release, and each path with the sha256 of the pristine file."""
     return target[0].release, tuple((file.path, file.before) for file in target)
 
@@ -125,7 +125,7 @@ def merged(old: Lock, new: Lock) -> Lock:
     )
 
 
-def _texts(lock: Lock) -> List[str]:
+def _texts(lock: Lock) -> list[str]:
     return [_patchset(pinned._replace(optional=False)) for pinned in lock.patchsets]
 
 
@@ -154,7 +154,7 @@ def _patchset(pinned: Pinned) -> str:
     return f"{head}options = {{ {options} }}\n" if options else f"{head}options = {{}}\n"
 
 
-def _table(name: str, items: Iterable[Tuple[str, str]]) -> str:
+def _table(name: str, items: Iterable[tuple[str, str]]) -> str:
     return f"[[{name}]]\n" + "".join(f"{key} = {written_toml(value)}\n" for key, value in items)
 
 
@@ -195,7 +195,7 @@ def load_lock(path: Path) -> Lock:
         for index, fields in enumerate(table.get("target", ()))
     ]
     _once(reader, "patchset", [patchset.name for patchset in pinned])
-    builds: Set[object] = set()
+    builds: set[object] = set()
     for index, files in enumerate(targets):
         if files and build(files) in builds:
             twice = Message(
@@ -218,7 +218,7 @@ def _target(reader: Reader, table: Mapping[str, Any], where: str) -> Target:
 
 
 def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
-    seen: Set[str] = set()
+    seen: set[str] = set()
     for index, name in enumerate(names):
         if name in seen:
             twice = Message("{name} a second time", name=shown_value(name))
@@ -227,7 +227,7 @@ def _once(reader: Reader, where: str, names: Sequence[str]) -> None:
 
 
 # how a project and an environment differ from a lock ----------------------------------------------------------------------
-def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> List[str]:
+def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> list[str]:
     """How a project and its environment differ from the lock, one line each.
 
     Args:
@@ -235,7 +235,7 @@ def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> Lis
         current: what the project requests, and the files of the environment; other releases in the lock are not compared.
         complete: whether `current` has all of its files; not so where a patchset does not fit.
     """
-    differences: List[str] = []
+    differences: list[str] = []
     pinned, requested = (_by_name(source.patchsets) for source in (lock, current))
     for name in sorted({*pinned, *requested}):
         if name not in pinned or name not in requested:
@@ -271,8 +271,8 @@ def lock_differences(lock: Lock, current: Lock, *, complete: bool = True) -> Lis
 
 
 def host_differences(
-    lock: Lock, applied: Iterable[Pinned], installed: Iterable[Tuple[str, str, str]]
-) -> List[str]:
+    lock: Lock, applied: Iterable[Pinned], installed: Iterable[tuple[str, str, str]]
+) -> list[str]:
     """What a host has otherwise than the lock, one line each.
 
     Args:
@@ -284,7 +284,7 @@ def host_differences(
     missing = (
         name for name, pinned in locked.items() if name not in current and not pinned.optional
     )
-    differences: List[str] = [
+    differences: list[str] = [
         Message("{name} is in the lock, and not applied", name=name) for name in missing
     ]
     differences += [
@@ -301,12 +301,12 @@ def host_differences(
     ]
 
 
-def _by_name(patchsets: Iterable[Pinned]) -> Dict[str, Pinned]:
+def _by_name(patchsets: Iterable[Pinned]) -> dict[str, Pinned]:
     return {pinned.name: pinned for pinned in patchsets}
 
 
-def _changed(old: Pinned, new: Pinned) -> List[str]:
-    differences: List[str] = []
+def _changed(old: Pinned, new: Pinned) -> list[str]:
+    differences: list[str] = []
     if new.version != old.version:
         template = "{new.name}: found version {new.version}, the lock has {old.version}"
         differences.append(Message(template, new=new, old=old))
@@ -326,11 +326,11 @@ def _changed(old: Pinned, new: Pinned) -> List[str]:
     return differences
 
 
-def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> List[str]:
+def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> list[str]:
     """How the files of a release differ from the lock; `same` is whether patchsets and options do not."""
     name = release_name(*target[0].release)
     old, new = ({file.path: file for file in files} for files in (locked, target))
-    differences: List[str] = []
+    differences: list[str] = []
     for path in sorted({*old, *new}):
         if path not in old:
             differences.append(
@@ -362,7 +362,7 @@ def _files(locked: Target, target: Target, *, same: bool, complete: bool) -> Lis
     return differences
 
 
-def _not_locked(lock: Lock, installed: Tuple[str, str, str]) -> str:
+def _not_locked(lock: Lock, installed: tuple[str, str, str]) -> str:
     releases = dict.fromkeys(file.release for file in lock.files)
     names = ", ".join(
         release_name(*release) for release in releases if release[:2] == installed[:2]

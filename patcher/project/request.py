@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import Collection, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Collection, NamedTuple, Sequence
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
@@ -49,10 +49,10 @@ class ProjectRequest(NamedTuple):
     `lock` is what everything must agree with, None where that was not asked for.
     """
 
-    patchsets: Tuple[Requested, ...]
-    notes: Tuple[str, ...]
-    patch_dirs: Tuple[str, ...]
-    lock: Optional[lockfile.Lock]
+    patchsets: tuple[Requested, ...]
+    notes: tuple[str, ...]
+    patch_dirs: tuple[str, ...]
+    lock: lockfile.Lock | None
 
 
 def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectRequest:
@@ -85,7 +85,7 @@ def _with_source(patchset: Patchset, named: Collection[str]) -> Patchset:
     return patchset._replace(source=source._replace(kind=PROJECT_DIR))
 
 
-def _read(request: ProjectFiles) -> List[Project]:
+def _read(request: ProjectFiles) -> list[Project]:
     path = Path(request.folder) / PROJECT
     if not path.parent.is_dir():
         raise UsageError("--project {folder}: found no such directory", folder=request.folder)
@@ -140,9 +140,9 @@ _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchse
 class Project(NamedTuple):
     """What a project requests, its directories of patchsets (absolute), and remarks."""
 
-    entries: Tuple[ProjectEntry, ...]
-    patch_dirs: Tuple[str, ...]
-    notes: Tuple[str, ...] = ()
+    entries: tuple[ProjectEntry, ...]
+    patch_dirs: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry:
@@ -182,7 +182,7 @@ def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry
     return ProjectEntry(words[0], settings, _OPTIONAL in words[1:], location, field)
 
 
-def read_project(path: Path) -> Optional[Project]:
+def read_project(path: Path) -> Project | None:
     """Read `[tool.sitepatch]` of a pyproject.toml; None without that table: an empty one requests that nothing is applied.
 
     Args:
@@ -196,7 +196,7 @@ def read_project(path: Path) -> Optional[Project]:
         return None
     reader = Reader(path)
     fields = reader.read(table, _TABLE, ("tool.sitepatch",))
-    entries: List[ProjectEntry] = []
+    entries: list[ProjectEntry] = []
     for index, words in enumerate(fields.get("patchsets", ())):
         try:
             entries.append(
@@ -248,13 +248,13 @@ class _Requirements:
     """What requirements files request, and what is wrong with them; each file is begun once, so that a circle of them ends."""
 
     def __init__(self) -> None:
-        self.entries: List[ProjectEntry] = []
-        self.patch_dirs: List[str] = []
-        self.notes: List[str] = []
-        self.errors: List[SitepatchError] = []
-        self._begun: Set[Path] = set()
+        self.entries: list[ProjectEntry] = []
+        self.patch_dirs: list[str] = []
+        self.notes: list[str] = []
+        self.errors: list[SitepatchError] = []
+        self._begun: set[Path] = set()
 
-    def follow(self, path: str, asked_by: Optional[Location] = None) -> None:
+    def follow(self, path: str, asked_by: Location | None = None) -> None:
         """Read one file that was not read yet; `asked_by` is the line that includes it, None for the command line."""
         real, where = Path(path).resolve(), Location(path)
         if real in self._begun:

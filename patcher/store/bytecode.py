@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from contextlib import suppress
-from typing import Iterator, Tuple
+from typing import Iterator
 
 from patcher.store.folder import Folder, source_date
 
@@ -37,7 +37,7 @@ def fresh_mtime_ns(site: Folder, path: str, old_ns: int) -> int:
     return max(int(time.time()) if when is None else when, latest + 2) * 10**9
 
 
-def _found(site: Folder, path: str) -> Iterator[Tuple[Folder, str]]:
+def _found(site: Folder, path: str) -> Iterator[tuple[Folder, str]]:
     """Yield each bytecode file of `path` with its folder, which stays open until the next one is yielded."""
     above, _, name = path.rpartition("/")
     if not name.endswith(".py"):
@@ -61,7 +61,7 @@ def _found(site: Folder, path: str) -> Iterator[Tuple[Folder, str]]:
                 )  # interpreters make no links there, and links of others are not followed
 
 
-def _tagged(cache: Folder, stem: str) -> Iterator[Tuple[Folder, str]]:
+def _tagged(cache: Folder, stem: str) -> Iterator[tuple[Folder, str]]:
     """Yield `STEM.TAG.pyc` and `STEM.TAG.opt-LEVEL.pyc`."""
     for name in cache.names():
         if name.startswith(f"{stem}.") and name.endswith(".pyc"):

@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from contextlib import contextmanager, suppress
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, NamedTuple
 
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import sha256
@@ -46,7 +46,7 @@ class Folder:
     Methods raise OSError as the system call does, and StoreError for something that is not what it must be.
     """
 
-    def __init__(self, fd: int, path: str, site: Optional[os.stat_result] = None) -> None:
+    def __init__(self, fd: int, path: str, site: os.stat_result | None = None) -> None:
         self.fd = fd
         self.path = path
         self._site = (
@@ -130,7 +130,7 @@ class Folder:
                 )
         return folder
 
-    def names(self) -> List[str]:
+    def names(self) -> list[str]:
         """Return the names in this directory, sorted."""
         os.lseek(
             self.fd, 0, os.SEEK_SET
@@ -150,7 +150,7 @@ class Folder:
         finally:
             os.close(fd)
 
-    def look(self, name: str, *, hint: str = "", xattrs: bool = True) -> Tuple[bytes, Meta]:
+    def look(self, name: str, *, hint: str = "", xattrs: bool = True) -> tuple[bytes, Meta]:
         """Return the bytes and metadata of the regular file `name`, followed if it is a link; extended attributes if asked.
 
         Where it is none, a StoreError says what to do: `hint`.
@@ -223,7 +223,7 @@ class Folder:
             return False
         return True
 
-    def write(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
+    def write(self, name: str, data: bytes, meta: Meta | None = None) -> None:
         """Make the file `name` anew (an old one is removed first, never written to) with its bytes on the disk.
 
         Not atomic: for names that nobody reads yet. The directory entry is safe after `sync`.
@@ -248,7 +248,7 @@ class Folder:
         finally:
             os.close(fd)
 
-    def put(self, name: str, data: bytes, meta: Optional[Meta] = None) -> None:
+    def put(self, name: str, data: bytes, meta: Meta | None = None) -> None:
         """Replace the file `name` by these bytes in one atomic step, with `name.tmp`. Safe on the disk after `sync`."""
         self.write(f"{name}.tmp", data, meta)
         self.move(f"{name}.tmp", name)
@@ -314,8 +314,8 @@ class Meta(NamedTuple):
     mode: int = 0o644
     uid: int = -1
     gid: int = -1
-    mtime_ns: Optional[int] = None
-    xattrs: Tuple[Tuple[str, bytes], ...] = ()
+    mtime_ns: int | None = None
+    xattrs: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
     def of(cls, info: os.stat_result) -> Meta:
@@ -329,11 +329,11 @@ class Meta(NamedTuple):
         return cls(0o644 | (group_bits(folder) & stat.S_IWGRP), info.st_uid, info.st_gid)
 
 
-def read_xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
+def read_xattrs(fd: int) -> tuple[tuple[str, bytes], ...]:
     """Return the extended attributes of an open file, those that this user may read; an ACL is one of them."""
-    attributes: List[Tuple[str, bytes]] = []
+    attributes: list[tuple[str, bytes]] = []
     if sys.platform == "linux":
-        names: List[str] = []
+        names: list[str] = []
         with suppress(OSError):  # a filesystem without them
             names = os.listxattr(fd)
         for name in names:
@@ -342,10 +342,10 @@ def read_xattrs(fd: int) -> Tuple[Tuple[str, bytes], ...]:
     return tuple(attributes)
 
 
-def set_xattrs(fd: int, xattrs: Tuple[Tuple[str, bytes], ...]) -> None:
+def set_xattrs(fd: int, xattrs: tuple[tuple[str, bytes], ...]) -> None:
     """Give a new file exactly these attributes: what it has from the default ACL of its directory goes."""
     if sys.platform == "linux":
-        requested: Dict[str, Optional[bytes]] = {name: None for name, _ in read_xattrs(fd)}
+        requested: dict[str, bytes | None] = {name: None for name, _ in read_xattrs(fd)}
         requested.update(xattrs)
         for name, value in requested.items():
             try:
@@ -382,7 +382,7 @@ def set_owner(fd: int, folder: int) -> None:
             os.fchown(fd, uid, gid)
 
 
-def source_date() -> Optional[int]:
+def source_date() -> int | None:
     """SOURCE_DATE_EPOCH (Unix, seconds): the mtime of what is written; None where it is not set, or no such number.
 
     See https://reproducible-builds.org/specs/source-date-epoch/.

@@ -10,7 +10,7 @@ meanwhile, say), recovery rolls back: until the receipts are in place, each old 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.message import Message
@@ -71,8 +71,8 @@ class Journal(NamedTuple):
     """What a commit was about to do, how far it had come, and the pristine copies (sha256) that its old receipts named."""
 
     phase: str
-    entries: Tuple[JournalEntry, ...]
-    named: Tuple[str, ...] = ()
+    entries: tuple[JournalEntry, ...]
+    named: tuple[str, ...] = ()
 
 
 def temporary(path: str) -> str:
@@ -101,7 +101,7 @@ def write_journal(
     home.sync()
 
 
-def read_journal(home: Folder) -> Optional[Journal]:
+def read_journal(home: Folder) -> Journal | None:
     """Return the journal, None if there is none.
 
     Raises:
@@ -155,14 +155,14 @@ def remove_made(site: Folder, entries: Sequence[JournalEntry]) -> None:
                 above.sync()
 
 
-def finish(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> List[str]:
+def finish(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> list[str]:
     """Do what the entries say, from whatever point an earlier try had reached; returns and raises what `put_in_place` does."""
     left_alone = put_in_place(site, home, entries)
     settle(site, home, entries)
     return left_alone
 
 
-def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> List[str]:
+def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> list[str]:
     """Rename every prepared file over its target; each old one keeps its second name.
 
     Returns:
@@ -222,7 +222,7 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
         if any(receipts.digest(file_name(entry.path)) == entry.receipt for entry in telling):
             return False
     targets = [entry for entry in entries if not entry.stays]
-    backs: List[JournalEntry] = []
+    backs: list[JournalEntry] = []
     for entry in targets:
         with suppress(FileNotFoundError), site.holder(entry.path) as folder:
             current, saved = (folder.digest(name) for name in (entry.name, backup(entry.path)))

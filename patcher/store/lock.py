@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Iterator, List, Tuple
+from typing import Iterator
 
 from patcher.errors import BusyError
 from patcher.message import Message
@@ -106,7 +106,7 @@ def _ancestors() -> Iterator[str]:
                 pid = file.read().rpartition(")")[2].split()[1]
 
 
-def _acquire(site: Folder, wait: _Wait, stack: ExitStack) -> Tuple[Folder, int]:
+def _acquire(site: Folder, wait: _Wait, stack: ExitStack) -> tuple[Folder, int]:
     """Wait for the lock; returns `.sitepatch` and the descriptor of the lock file, both open until `stack` closes them."""
     while True:
         with _gone(), ExitStack() as opened:  # removed by the process that finished, between two of our steps
@@ -203,7 +203,7 @@ def _uv_kept_out(site: str, wait: _Wait) -> Iterator[None]:
         yield
 
 
-def uv_locks(site: str) -> List[str]:
+def uv_locks(site: str) -> list[str]:
     """The lock files of uv (0.13) for a site directory that are there: `.lock` of its venv, and of a `--target`.
 
     uv makes that file when it first changes an environment and never removes it. We make none: where uv has installed
@@ -223,14 +223,14 @@ def uv_locks(site: str) -> List[str]:
 
 
 # who has it ------------------------------------------------------------------------------------------------------------
-def holders(site: str) -> List[str]:
+def holders(site: str) -> list[str]:
     """The processes that have a lock of this site directory right now, a sentence each; takes no lock itself.
 
     Raises:
         OSError: the kernel does not tell (there is no /proc/locks).
     """
     ours = os.path.join(site, HOME, _NAME)
-    sentences: List[str] = []
+    sentences: list[str] = []
     for path in [ours] * os.path.isfile(ours) + uv_locks(site):
         who = holder(os.stat(path), strict=True) or _other_machine(path)
         sentences += [Message("{path} is held by {who}", path=path, who=who)] if who else []

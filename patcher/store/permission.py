@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from typing import Container, Iterator, List, Sequence, Tuple
+from typing import Container, Iterator, Sequence
 
 from patcher.errors import StoreError
 from patcher.message import Message, joined
@@ -52,12 +52,12 @@ def store_error(site: str, error: OSError, after: str = "") -> StoreError:
     return StoreError(place, joined("; ", (after, help_text)))
 
 
-def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
+def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> list[str]:
     """Return everything that would keep `paths` below `site` from being changed, each text once.
 
     Those in `moved` are to be replaced by their pristine copies, which have the right owners already, or are not there.
     """
-    problems: List[str] = []
+    problems: list[str] = []
     try:
         with site.sub(HOME) as home:
             problems += _unwritable(home)
@@ -83,14 +83,14 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
     return list(dict.fromkeys(problems))
 
 
-def obstacles_above(site: Folder, folder: str) -> List[str]:
+def obstacles_above(site: Folder, folder: str) -> list[str]:
     """Return why the directory `folder` below `site` could be neither made nor removed: one text, or none."""
     with suppress(FileNotFoundError), site.holder(folder) as above:
         return list(_unwritable(above))
     return []
 
 
-def no_room(site: Folder, sizes: Sequence[int]) -> List[str]:
+def no_room(site: Folder, sizes: Sequence[int]) -> list[str]:
     """Return why files of these sizes (bytes) would not fit on the filesystem of `site`: one text, or none."""
     disk = os.fstatvfs(site.fd)
     if not disk.f_blocks:  # a filesystem that does not count them
@@ -128,7 +128,7 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> Iterator[str]:
                 yield from _unwritable(cache)
 
 
-def _holder(site: Folder, path: str, *, nearest: bool) -> Tuple[Folder, str]:
+def _holder(site: Folder, path: str, *, nearest: bool) -> tuple[Folder, str]:
     """Open the directory of `path`, with its name there; of one that is to be made the `nearest` above it."""
     try:
         return site.holder(path), path.rpartition("/")[2]

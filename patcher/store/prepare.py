@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import AbstractSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Mapping, NamedTuple, Sequence
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.facts import sha256
@@ -36,11 +36,11 @@ class Work(NamedTuple):
     entry: JournalEntry
     text: bytes = b""
     data: bytes = b""
-    copy: Optional[bytes] = None
-    back: Optional[Receipt] = None
+    copy: bytes | None = None
+    back: Receipt | None = None
     shared: bool = False
     aside: bytes = b""
-    mtime_ns: Optional[int] = None
+    mtime_ns: int | None = None
 
 
 def plan_work(
@@ -49,7 +49,7 @@ def plan_work(
     receipts: Mapping[str, Receipt],
     changes: Sequence[Change],
     patchsets: Mapping[str, Mapping[str, str]],
-) -> List[Work]:
+) -> list[Work]:
     """Return what to do for each change. Writes nothing.
 
     Args:
@@ -62,7 +62,7 @@ def plan_work(
     Raises:
         StoreError: a file is not as its change says (OutdatedError), or a change contradicts itself; all problems in one.
     """
-    problems: List[str] = [
+    problems: list[str] = [
         Message("{digest!r}: expected the sha256 of a patchset", digest=digest)
         for digest in patchsets
         if not is_sha256(digest)
@@ -77,7 +77,7 @@ def plan_work(
     texts = {f"{digest}.json" for digest in patchsets}
     with suppress(FileNotFoundError), home.sub("patchsets") as stored:
         texts.update(stored.names())
-    works: List[Work] = []
+    works: list[Work] = []
     kind = StoreError
     for change in changes:
         try:
@@ -144,8 +144,8 @@ def _target(site: Folder, change: Change) -> bytes:
 
 
 def _with_folder(
-    site: Folder, old: Optional[Receipt], made: AbstractSet[str], change: Change
-) -> Tuple[Change, str]:
+    site: Folder, old: Receipt | None, made: AbstractSet[str], change: Change
+) -> tuple[Change, str]:
     """The change, and the topmost directory above its file that was made for added files or is to be made, "" for none.
 
     Where it writes a receipt, that names the directory: whichever file in it is removed last, it goes too. A file may also

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Mapping
 
 from patcher import __version__
 from patcher.errors import FormatError, Location, StoreError
@@ -53,7 +53,7 @@ def file_name(path: str) -> str:
     return sha256(path.encode("utf-8", "surrogateescape")) + ".json"
 
 
-def new_receipt(located: Located, path: str, past: Optional[Receipt]) -> Receipt:
+def new_receipt(located: Located, path: str, past: Receipt | None) -> Receipt:
     """Return the receipt of a file, without hashes and steps.
 
     Args:
@@ -91,7 +91,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
     )
 
 
-def step_fields(step: Step) -> Dict[str, Any]:
+def step_fields(step: Step) -> dict[str, Any]:
     """Return a step as JSON has it."""
     # Latin-1 gives each byte one character: exact, and a user can read it
     splices = [[splice.start, splice.end, splice.new.decode("latin-1")] for splice in step.splices]
@@ -138,7 +138,7 @@ def step_of(fields: Mapping[str, Any]) -> Step:
     )
 
 
-def encode_fields(fields: Mapping[str, Any], indent: Optional[int] = 1) -> bytes:
+def encode_fields(fields: Mapping[str, Any], indent: int | None = 1) -> bytes:
     """Return `fields` as the JSON text that `decode_fields` reads, the same text for the same fields.
 
     Without `indent` it is on one line, which Python writes ten times as quickly.
@@ -149,7 +149,7 @@ def encode_fields(fields: Mapping[str, Any], indent: Optional[int] = 1) -> bytes
     return json.dumps(record, indent=indent, sort_keys=True).encode() + b"\n"
 
 
-def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> Dict[str, Any]:
+def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> dict[str, Any]:
     """Return the fields, of that kind, of a JSON file of the store.
 
     Args:

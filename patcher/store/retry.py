@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from typing import Callable, List, Optional, Tuple, TypeVar
+from typing import Callable, TypeVar
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.installed.interpreter import Environment
@@ -36,7 +36,7 @@ def settled(env: Environment, look: Callable[[], _T]) -> _T:
     return seen[0]
 
 
-def quiet(env: Environment, look: Callable[[], _T]) -> Optional[_T]:
+def quiet(env: Environment, look: Callable[[], _T]) -> _T | None:
     """What `settled` returns; None where another sitepatch was at work all the time, so that only its lock tells the truth."""
     seen, problem, is_quiet = _look(env, look)
     if not is_quiet:
@@ -46,13 +46,13 @@ def quiet(env: Environment, look: Callable[[], _T]) -> Optional[_T]:
     return seen[0]
 
 
-def _look(env: Environment, look: Callable[[], _T]) -> Tuple[List[_T], Optional[Exception], bool]:
+def _look(env: Environment, look: Callable[[], _T]) -> tuple[list[_T], Exception | None, bool]:
     """What `look` returned (one item) or raised at last, and whether nobody was at work meanwhile.
 
     A commit puts the files in place first and their receipts after them; in between, files look edited by hand.
     """
-    seen: List[_T] = []
-    problem: Optional[Exception] = None
+    seen: list[_T] = []
+    problem: Exception | None = None
     for _ in range(_TRIES):
         before, seen, problem = _commit_marks(env), [], None
         try:
@@ -86,7 +86,7 @@ def _is_stale(problem: BaseException) -> bool:
     )
 
 
-def _commit_marks(env: Environment) -> List[Tuple[int, int]]:
+def _commit_marks(env: Environment) -> list[tuple[int, int]]:
     """Inode and mtime of each store, which every commit changes: it makes and removes a journal, or removes the folder.
 
     Nothing but sitepatch changes these, so that an installer at work does not stop a plan from being made.

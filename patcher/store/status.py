@@ -9,15 +9,10 @@ from typing import (
     Callable,
     Collection,
     Container,
-    Dict,
     Iterable,
     Iterator,
-    List,
     Mapping,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
 )
 
 from patcher.errors import BusyError, StoreError
@@ -36,12 +31,12 @@ if TYPE_CHECKING:
     from patcher.installed.interpreter import Environment
 
 
-def applied_names(items: Iterable[FileStatus]) -> List[str]:
+def applied_names(items: Iterable[FileStatus]) -> list[str]:
     """The names of the patchsets that are applied."""
     return list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
 
 
-def divide_names(applied: Sequence[str], names: Iterable[str]) -> Tuple[List[str], List[str]]:
+def divide_names(applied: Sequence[str], names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Those of `names` that are not applied, and those that are: all that are applied without names."""
     asked = list(dict.fromkeys(names))
     return [name for name in asked if name not in applied], [
@@ -51,11 +46,11 @@ def divide_names(applied: Sequence[str], names: Iterable[str]) -> Tuple[List[str
 
 def statuses(
     env: Environment,
-    bad: Optional[List[StoreError]] = None,
+    bad: list[StoreError] | None = None,
     *,
-    but: Container[Tuple[str, str]] = (),
-    read: Optional[Mapping[str, Mapping[str, Receipt]]] = None,
-) -> List[FileStatus]:
+    but: Container[tuple[str, str]] = (),
+    read: Mapping[str, Mapping[str, Receipt]] | None = None,
+) -> list[FileStatus]:
     """Every file of the environment's own directories that has a receipt, in a fixed order.
 
     Args:
@@ -67,7 +62,7 @@ def statuses(
     Raises:
         StoreError: a receipt is invalid, and there is no `bad`.
     """
-    items: List[FileStatus] = []
+    items: list[FileStatus] = []
     for store in stores(env):
         receipts = read[store.site] if read and store.site in read else store.receipts(bad)
         wanted = {
@@ -91,13 +86,13 @@ def has_store(site: str) -> bool:
     return os.path.lexists(os.path.join(site, HOME))
 
 
-def stores(env: Environment) -> List[Store]:
+def stores(env: Environment) -> list[Store]:
     """The store of each directory of the environment that has one."""
     return [Store(site) for site in env.stores if has_store(site)]
 
 
 def classify(
-    site: str, receipt: Receipt, data: Optional[bytes], names: Optional[Sequence[str]] = None
+    site: str, receipt: Receipt, data: bytes | None, names: Sequence[str] | None = None
 ) -> FileStatus:
     """Compare a receipt with the bytes of its file (None where there is no such file) and the release that is installed.
 
@@ -167,27 +162,27 @@ def _version(dist_info: str) -> str:
     return read_headers(os.path.join(dist_info, "METADATA"))[1]
 
 
-def read_installed(site: str, path: str) -> Optional[bytes]:
+def read_installed(site: str, path: str) -> bytes | None:
     """The bytes of a target file, None where there is no file."""
     look_again(os.path.dirname(os.path.join(site, path)))
     return _bytes(site, path)
 
 
-def _bytes(site: str, path: str) -> Optional[bytes]:
+def _bytes(site: str, path: str) -> bytes | None:
     try:
         return read_file(os.path.join(site, path))
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def recorded_now(site: str, path: str) -> Set[str]:
+def recorded_now(site: str, path: str) -> set[str]:
     """The sha256 (hex) that the distributions of the site directory record for a file."""
     from patcher.installed.record import hashes_recorded
 
     return hashes_recorded(site, [path]).get(path, set())
 
 
-def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple[bytes, bytes]:
+def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> tuple[bytes, bytes]:
     """The bytes of a file before and after the named patchsets (all without a name).
 
     With another patchset between them, these are the bytes before the first and after the last named one.
@@ -208,12 +203,12 @@ def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> Tuple
 INTERRUPTED, UNDER_WAY = "interrupted", Message("under way")
 
 
-def unfinished(env: Environment) -> List[Tuple[str, str, str]]:
+def unfinished(env: Environment) -> list[tuple[str, str, str]]:
     """(INTERRUPTED or UNDER_WAY, site directory, sentence) for each run that has not ended; changes nothing.
 
     Where the kernel does not tell who is at work it is an interrupted one, which waits to be undone or finished.
     """
-    runs: List[Tuple[str, str, str]] = []
+    runs: list[tuple[str, str, str]] = []
     for store in stores(env):
         sentence = store.interrupted()
         at_work = _holders(store.site) if sentence else []
@@ -228,7 +223,7 @@ def unfinished(env: Environment) -> List[Tuple[str, str, str]]:
     return runs
 
 
-def _holders(site: str) -> List[str]:
+def _holders(site: str) -> list[str]:
     from patcher.store.lock import holders  # only where something is unfinished
 
     with suppress(OSError):
@@ -236,7 +231,7 @@ def _holders(site: str) -> List[str]:
     return []
 
 
-def describe_unfinished(env: Environment) -> List[str]:
+def describe_unfinished(env: Environment) -> list[str]:
     """A sentence about each run that has not ended, for a command that leaves it as it is."""
     return [
         Message(
@@ -263,7 +258,7 @@ def recover(site: str) -> str:
         return joined("", run.recovered.values())
 
 
-def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]]:
+def recover_all(env: Environment) -> tuple[list[str], list[tuple[str, str, str]]]:
     """Finish or undo interrupted runs of this user, without waiting for another process.
 
     Returns:
@@ -273,8 +268,8 @@ def recover_all(env: Environment) -> Tuple[List[str], List[Tuple[str, str, str]]
     Raises:
         StoreError: a journal is invalid.
     """
-    recovered: List[str] = []
-    left: List[Tuple[str, str, str]] = []
+    recovered: list[str] = []
+    left: list[tuple[str, str, str]] = []
     own_users = trusted_users() - ({0} if os.geteuid() else set())
     for word, site, sentence in unfinished(env):
         problem = sentence
@@ -306,11 +301,11 @@ def _writer(site: str) -> int:
         return -1
 
 
-def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
+def damaged(items: Iterable[FileStatus]) -> list[tuple[str, str]]:
     """What restore and later changes need and is missing from the stores, or damaged: (problem, what to do) for each."""
-    problems: List[Tuple[str, str]] = []
-    tries: Dict[
-        Tuple[str, Callable[[Store, str], object], str], None
+    problems: list[tuple[str, str]] = []
+    tries: dict[
+        tuple[str, Callable[[Store, str], object], str], None
     ] = {}  # files share patchsets: each is read once
     for item in items:
         if item.live:  # else there is nothing to restore
@@ -329,7 +324,7 @@ def damaged(items: Iterable[FileStatus]) -> List[Tuple[str, str]]:
 
 def unclaimed(
     env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]
-) -> List[Tuple[str, str]]:
+) -> list[tuple[str, str]]:
     """Receipts that are invalid, and files that are changed without one while the store has their pristine copy.
 
     Args:
@@ -363,7 +358,7 @@ def unclaimed(
     return problems
 
 
-def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[Tuple[str, str, str]]:
+def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[tuple[str, str, str]]:
     """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
     for store in stores(env):
         for digest in store.unclaimed(

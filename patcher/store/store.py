@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
-from typing import Container, Dict, Iterable, Iterator, List, Optional, Sequence, Set
+from typing import Container, Iterable, Iterator, Sequence
 
 from patcher.errors import Location, StoreError
 from patcher.facts import sha256
@@ -52,7 +52,7 @@ class Store:
     def __init__(self, site: str) -> None:
         self.site = site
 
-    def receipts(self, bad: Optional[List[StoreError]] = None) -> Dict[str, Receipt]:
+    def receipts(self, bad: list[StoreError] | None = None) -> dict[str, Receipt]:
         """Return every receipt by the path of its target file; {} where sitepatch has changed nothing.
 
         Args:
@@ -61,7 +61,7 @@ class Store:
         Raises:
             StoreError: a receipt is damaged, forged or from a newer sitepatch (FormatError), and there is no `bad`.
         """
-        receipts: Dict[str, Receipt] = {}
+        receipts: dict[str, Receipt] = {}
         with explained(self.site), suppress(FileNotFoundError), self._home("receipts") as folder:
             for name in folder.names():
                 if name.endswith(".json"):
@@ -88,13 +88,13 @@ class Store:
             )
         return data
 
-    def unclaimed(self, claimed: Iterable[str] = ()) -> List[str]:
+    def unclaimed(self, claimed: Iterable[str] = ()) -> list[str]:
         """Return the pristine copies (sha256) that no receipt names; [] while a journal or a bad receipt may explain them.
 
         Args:
             claimed: those of receipts that were read before; where it has them all, receipts are not read again.
         """
-        bad: List[StoreError] = []
+        bad: list[StoreError] = []
         with explained(self.site), suppress(FileNotFoundError), self._home() as home:
             with home.sub("pristine") as folder:
                 names = set(filter(is_sha256, folder.names())).difference(claimed)
@@ -103,19 +103,19 @@ class Store:
             return [] if bad or home.has(JOURNAL) else sorted(names)
         return []
 
-    def patchset_files(self, digest: str) -> Dict[str, str]:
+    def patchset_files(self, digest: str) -> dict[str, str]:
         """Return the texts, by file name, of the patchset with this digest (hex) that is applied."""
         hint = Message("restore all patchsets, which needs no copy of them, and apply them again")
         data = self._stored("patchsets", digest, ".json", hint)
         where = f"{self.site}/{HOME}/patchsets/{digest}.json"
-        texts: Dict[str, str] = receipt.decode_fields(data, where, hint, _PATCHSET)["files"]
+        texts: dict[str, str] = receipt.decode_fields(data, where, hint, _PATCHSET)["files"]
         if patchset_digest(texts) != digest:
             raise StoreError.at(
                 Location(where), "the stored patchset is damaged, its sha256 differs", hint
             )
         return texts
 
-    def edited_copies(self, since: float = 0) -> List[str]:
+    def edited_copies(self, since: float = 0) -> list[str]:
         """Return the paths of the copies of edited texts that were made at the time `since` (Unix, seconds) or later."""
         with explained(self.site), suppress(FileNotFoundError), self._home(EDITED) as folder:
             names = [name for name in folder.names() if not name.endswith(".tmp")]
@@ -156,7 +156,7 @@ class Store:
             return bool({"receipts", "pristine", EDITED} & set(names))
         return True
 
-    def check_writable(self, paths: Sequence[str], moved: Container[str] = ()) -> List[str]:
+    def check_writable(self, paths: Sequence[str], moved: Container[str] = ()) -> list[str]:
         """Return everything that would keep these files from being changed, one text a problem. Changes nothing.
 
         Those in `moved` are to be replaced by their pristine copies.
@@ -188,9 +188,9 @@ class Store:
                 raise StoreError.at(Location(where), "is missing", hint) from error
 
 
-def claimed_names(receipts: Iterable[Receipt]) -> Dict[str, Set[str]]:
+def claimed_names(receipts: Iterable[Receipt]) -> dict[str, set[str]]:
     """The names in the folders of `.sitepatch` that these receipts claim, by folder."""
-    names: Dict[str, Set[str]] = {"receipts": set(), "pristine": set(), "patchsets": set()}
+    names: dict[str, set[str]] = {"receipts": set(), "pristine": set(), "patchsets": set()}
     for claimant in receipts:
         names["receipts"].add(file_name(claimant.path))
         names["pristine"].add(claimant.pristine)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Callable, Dict, Iterable, Iterator, List, Mapping, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 from patcher.errors import StoreError
 from patcher.facts import sha256
@@ -63,8 +63,8 @@ class Transaction:
     """The locked site directories of a run. `recovered` has a sentence for each in which an interrupted run was recovered."""
 
     def __init__(self) -> None:
-        self.places: Dict[str, _Place] = {}
-        self.recovered: Dict[str, str] = {}
+        self.places: dict[str, _Place] = {}
+        self.recovered: dict[str, str] = {}
         self._at = ""  # the directory at work on, for errors of the system
 
     @property
@@ -175,7 +175,7 @@ class _Place:
     def __init__(self, path: str, site: Folder, home: Folder) -> None:
         self.path, self.site, self.home = path, site, home
         self.ended: str = UNTOUCHED
-        self.works: List[prepare.Work] = []
+        self.works: list[prepare.Work] = []
         self.entries: Sequence[journal.JournalEntry] = ()
         self._named: Sequence[str] = ()
         self.left_alone: Sequence[str] = ()
@@ -235,7 +235,7 @@ def clean_up(
     home: Folder,
     entries: Sequence[journal.JournalEntry],
     named: Sequence[str],
-    receipts: Callable[[List[StoreError]], Mapping[str, Receipt]],
+    receipts: Callable[[list[StoreError]], Mapping[str, Receipt]],
 ) -> None:
     """Drop what the receipts named before a commit and name no more, then the journal.
 
@@ -247,13 +247,13 @@ def clean_up(
         named: the pristine copies that the receipts of these files named before.
         receipts: reads those of now (see `Store.receipts`).
     """
-    bad: List[StoreError] = []
+    bad: list[StoreError] = []
     current = receipts(bad)
     kept = claimed_names(current.values())
     gone = {digest for entry in entries for digest in (entry.old, entry.new)}.union(named) - kept[
         "pristine"
     ]
-    rules: Dict[str, Callable[[str], bool]] = {
+    rules: dict[str, Callable[[str], bool]] = {
         "receipts": lambda name: not name.endswith(".json"),
         "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),
         "patchsets": lambda name: name not in kept["patchsets"] and not bad,

@@ -8,7 +8,7 @@ import stat
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.message import Message
@@ -139,7 +139,7 @@ def in_use(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def cache_entries() -> List[CacheEntry]:
+def cache_entries() -> list[CacheEntry]:
     """Everything in the cache; what does not look like ours is left out."""
     overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
     folders = [
@@ -165,7 +165,7 @@ def cache_entries() -> List[CacheEntry]:
     return entries
 
 
-def clean_cache(days: float) -> List[CacheEntry]:
+def clean_cache(days: float) -> list[CacheEntry]:
     """Remove what was not used for so many days, and no process has open; returns that."""
     latest = time.time() - days * 86400
     return [entry for entry in cache_entries() if entry.used <= latest and remove_entry(entry)]

@@ -6,7 +6,7 @@ of a message, or "" where the value is of that kind.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Tuple, Type, Union
+from typing import Any, Callable, Collection, Mapping, NamedTuple, Tuple, Union
 
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
@@ -116,7 +116,7 @@ class Reader:
 
     def __init__(self, origin: object) -> None:
         self.origin = origin
-        self.problems: List[SitepatchError] = []
+        self.problems: list[SitepatchError] = []
 
     def wrong(self, where: str, actual: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
@@ -134,13 +134,13 @@ class Reader:
         if not good:
             self.wrong(where, shown_value(value), expected)
 
-    def stop(self, error: Type[SitepatchError], hint: str = "") -> None:
+    def stop(self, error: type[SitepatchError], hint: str = "") -> None:
         """Raise what is wrong so far, if anything is."""
         if self.problems:
             raise error.joined(self.reported, hint)
 
     @property
-    def reported(self) -> List[SitepatchError]:
+    def reported(self) -> list[SitepatchError]:
         """The problems, of very many the first ones and how many more there are."""
         left = len(self.problems) - _MOST
         remainder = (
@@ -183,7 +183,7 @@ class Reader:
             self.wrong(_where(path), shown_value(value), expected)
         return value if not expected else {} if expected == _TABLE else _WRONG
 
-    def _inside(self, value: object, kind: Kind, path: Path, key: Union[str, int]) -> Any:
+    def _inside(self, value: object, kind: Kind, path: Path, key: str | int) -> Any:
         """`read` for what lies below `path` under this key; where it is right, as nearly all is, no path is made."""
         return (
             self.read(value, kind, (*path, key))
@@ -243,8 +243,8 @@ def decode_json(data: bytes) -> Any:
         raise ValueError(Message("it is nested too deep")) from None
 
 
-def _once(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
-    fields: Dict[str, object] = {}
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields: dict[str, object] = {}
     for key, value in pairs:
         if key in fields:
             raise ValueError(Message("it has {key} twice", key=shown_value(key)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from patcher.message import Message
 
@@ -38,7 +38,7 @@ class Mount(NamedTuple):
 
     point: str
     kind: str
-    options: Tuple[str, ...]
+    options: tuple[str, ...]
 
 
 def read_table() -> str:
@@ -48,14 +48,14 @@ def read_table() -> str:
     return ""
 
 
-def mount_of(path: str, table: str) -> Optional[Mount]:
+def mount_of(path: str, table: str) -> Mount | None:
     """The mount that a path (absolute, links resolved) is in; None where the table has none.
 
     Args:
         path: of a file or a directory.
         table: the text of mountinfo: `ID PARENT DEVICE ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS`, a line each.
     """
-    mount: Optional[Mount] = None
+    mount: Mount | None = None
     for row in table.split("\n"):
         left, dash, right = row.partition(" - ")
         fields, kinds = left.split(" "), right.split(" ")

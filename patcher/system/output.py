@@ -7,14 +7,14 @@ import stat
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Iterator, Union
+from typing import IO, Iterator
 
 _STREAMS = ("/dev/", "/proc/")
 """Where names stand for what is open already, as /dev/stdout: the file behind one keeps its inode."""
 
 
 @contextmanager
-def open_output(path: Union[str, os.PathLike[str]]) -> Iterator[IO[bytes]]:
+def open_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write; its directory is made where there is none.
 
     A link is followed. A device or a FIFO is opened and written. A regular file is written beside its place and renamed to it
@@ -55,7 +55,7 @@ def open_output(path: Union[str, os.PathLike[str]]) -> Iterator[IO[bytes]]:
         raise
 
 
-def write_output(path: Union[str, os.PathLike[str]], data: bytes) -> None:
+def write_output(path: str | os.PathLike[str], data: bytes) -> None:
     """Write these bytes as the file that a user names (see `open_output`)."""
     with open_output(path) as file:
         file.write(data)

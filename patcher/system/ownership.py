@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Iterable, Iterator, List, Set
+from typing import Iterable, Iterator
 
 from patcher.errors import StoreError
 from patcher.message import Message, joined
 
 
-def trusted_users() -> Set[int]:
+def trusted_users() -> set[int]:
     """The ids of the users who may change what this one runs."""
     sudo = os.environ.get("SUDO_UID", "")
     return {0, os.geteuid(), *([int(sudo)] if sudo.isdigit() and not os.geteuid() else [])}
 
 
-def others_may_write(*paths: str, inside: bool = False) -> List[str]:
+def others_may_write(*paths: str, inside: bool = False) -> list[str]:
     """Return why others may change what is at `paths`, each text once; [] where nobody else can.
 
     Every directory and every link that leads there counts. In a directory like /tmp nobody may rename what belongs to others,
@@ -51,10 +51,10 @@ def refuse_shared(path: str, hint: str, *, inside: bool = False) -> None:
         raise StoreError(joined("\n", problems), hint)
 
 
-def _above(paths: Iterable[str]) -> List[str]:
+def _above(paths: Iterable[str]) -> list[str]:
     """Every directory and link that leads to one of the paths, as it is written and as each link leads, from the top."""
     starts = list(map(os.path.abspath, paths))
-    places: Set[str] = set()
+    places: set[str] = set()
     waiting = list(starts)
     while waiting:
         place = waiting.pop()
@@ -72,7 +72,7 @@ def _above(paths: Iterable[str]) -> List[str]:
     return sorted(places.difference(starts))
 
 
-def _problem(path: str, users: Set[int], *, sticky: bool = False) -> Iterator[str]:
+def _problem(path: str, users: set[int], *, sticky: bool = False) -> Iterator[str]:
     """What lets others change a file, a directory or a link itself; `sticky` lets /tmp and the like pass."""
     try:
         info = os.lstat(path)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import IO, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import IO, Callable, Mapping, NamedTuple, Sequence
 
 from patcher.message import Message, joined
 
@@ -30,7 +30,7 @@ class Ended(NamedTuple):
     `output` is the end of what it wrote to stdout and stderr, `seconds` how long it ran.
     """
 
-    code: Optional[int]
+    code: int | None
     output: str
     seconds: float
 
@@ -40,7 +40,7 @@ def run_process(
     cwd: str,
     environ: Mapping[str, str],
     limit: float,
-    enter: Optional[Callable[[], None]] = None,
+    enter: Callable[[], None] | None = None,
 ) -> Ended:
     """Run a command in a session of its own, without stdin; then its whole process group is killed.
 
@@ -79,7 +79,7 @@ def run_process(
     )
 
 
-def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) -> Tuple[bytes, bool]:
+def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) -> tuple[bytes, bool]:
     """The end of the output, and whether the child ended before the deadline.
 
     The pipe may stay open after the child (a process that it left behind has it) and may be closed before it.
@@ -102,7 +102,7 @@ def _follow(child: subprocess.Popen[bytes], pipe: IO[bytes], deadline: float) ->
                 child.wait(wait)
 
 
-def alone() -> Dict[str, str]:
+def alone() -> dict[str, str]:
     """The variables for a process without those of launchers, hooks and sitepatch; it writes no bytecode."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
     return {**variables, "PYTHONDONTWRITEBYTECODE": "1", "SITEPATCH_HOOK": "off"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from typing import Iterable, Mapping, Optional, Tuple, Union
+from typing import Iterable, Mapping
 
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
@@ -33,7 +33,7 @@ def look_again(folder: str) -> None:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
-def read_file(path: Union[str, os.PathLike[str]], limit: int = FILE) -> bytes:
+def read_file(path: str | os.PathLike[str], limit: int = FILE) -> bytes:
     """Return the bytes of a regular file.
 
     Args:
@@ -47,7 +47,7 @@ def read_file(path: Union[str, os.PathLike[str]], limit: int = FILE) -> bytes:
     return read_open(open_file(os.fspath(path)), os.fspath(path), limit)
 
 
-def open_file(name: str, dir_fd: Optional[int] = None, path: str = "") -> int:
+def open_file(name: str, dir_fd: int | None = None, path: str = "") -> int:
     """Open a regular file for reading and return the descriptor; never waits for the writer of a FIFO.
 
     A link that a third user made, neither this one nor root, is not followed to a file that not everybody may read,
@@ -125,7 +125,7 @@ def _check(info: os.stat_result, path: str) -> None:
         raise SitepatchError.at(Location(path), "found {kind}, expected a regular file", kind=kind)
 
 
-def is_inside(path: Union[str, os.PathLike[str]], folder: Union[str, os.PathLike[str]]) -> bool:
+def is_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
     """Whether a path leads, by whatever links, to a place in a folder, or to the folder itself."""
     return f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(folder).rstrip('/')}/")
 
@@ -137,7 +137,7 @@ def patchset_digest(files: Mapping[str, str]) -> str:
     )
 
 
-def files_digest(files: Iterable[Tuple[bytes, bytes]]) -> str:
+def files_digest(files: Iterable[tuple[bytes, bytes]]) -> str:
     """The sha256 (hex) over pairs of a name and a content; lengths keep two different sets from looking alike."""
     import hashlib
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Iterator, List, Set, Tuple
+from typing import TYPE_CHECKING, Iterator
 
 from patcher.message import Message
 from patcher.text.listed import listed
@@ -55,7 +55,7 @@ def look_alike(name: str) -> str:
     )
 
 
-def remarks(patchset: Patchset) -> List[str]:
+def remarks(patchset: Patchset) -> list[str]:
     """Warnings about the code that a patchset inserts: a sentence for each character or name and line."""
     sentences = []
     for name, content in patchset.files.items():
@@ -72,9 +72,9 @@ def remarks(patchset: Patchset) -> List[str]:
     return sentences
 
 
-def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> List[str]:
+def _left(path: str, lines: list[tuple[int, str]], placeholders: set[str]) -> list[str]:
     """Warnings about what looks like a placeholder inside a string, where a `$` is text."""
-    sentences: List[str] = []
+    sentences: list[str] = []
     for number, line in lines:
         for prefix, _, string in re.findall(_STRING, line) if "$" in line else ():
             plain = re.sub(r"\{[^{}]*\}", "", string) if "f" in prefix.lower() else string
@@ -91,12 +91,12 @@ def _left(path: str, lines: List[Tuple[int, str]], placeholders: Set[str]) -> Li
     return sentences
 
 
-def diff_remarks(path: str, diff: bytes) -> List[str]:
+def diff_remarks(path: str, diff: bytes) -> list[str]:
     """Warnings about the lines that a unified diff of one file adds, with their line numbers in the new file."""
     return _pointed(path, _added(diff.decode("utf-8", "surrogateescape")))
 
 
-def _added(diff: str) -> Iterator[Tuple[int, str]]:
+def _added(diff: str) -> Iterator[tuple[int, str]]:
     number = 0
     for line in diff.split("\n")[2:]:
         if line[:1] == "@":
@@ -107,8 +107,8 @@ def _added(diff: str) -> Iterator[Tuple[int, str]]:
             number += 1
 
 
-def _pointed(path: str, lines: Iterator[Tuple[int, str]]) -> List[str]:
-    sentences: List[str] = []
+def _pointed(path: str, lines: Iterator[tuple[int, str]]) -> list[str]:
+    sentences: list[str] = []
     for number, line in lines:
         if line.isascii() and line.isprintable():
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, NamedTuple, Sequence
 
 from patcher.model import Plan
 from patcher.text.lines import LineEdit, grouped, line_edits
@@ -22,7 +22,7 @@ class FileDiff(NamedTuple):
 
     site: str
     path: str
-    patchsets: Tuple[str, ...]
+    patchsets: tuple[str, ...]
     before: str
     after: str
     added: int
@@ -33,13 +33,13 @@ class FileDiff(NamedTuple):
     release: str = ""
 
     @property
-    def lines(self) -> Tuple[bytes, ...]:
+    def lines(self) -> tuple[bytes, ...]:
         """What `text` shows, wherever in a file it stands: its lines without the paths and the numbers."""
         return tuple(line for line in self.text.split(b"\n")[2:] if not line.startswith(b"@@"))
 
 
 def diff_texts(
-    site: str, path: str, before: Optional[bytes], after: bytes, patchsets: Iterable[str] = ()
+    site: str, path: str, before: bytes | None, after: bytes, patchsets: Iterable[str] = ()
 ) -> FileDiff:
     """The difference between two texts of a file; `text` is b"" where they are the same.
 
@@ -48,7 +48,7 @@ def diff_texts(
     """
     old, new = _lines(before or b""), _lines(after)
     edits = line_edits(old, new) if before != after else []
-    out: List[bytes] = []
+    out: list[bytes] = []
     if edits:
         name = path.encode("utf-8", "surrogateescape") + (
             b"\t" if " " in path else b""
@@ -63,13 +63,13 @@ def diff_texts(
     )
 
 
-def _lines(data: bytes) -> List[bytes]:
+def _lines(data: bytes) -> list[bytes]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
 
 
-def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[LineEdit]) -> List[bytes]:
+def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[LineEdit]) -> list[bytes]:
     start, end = max(0, edits[0][0] - CONTEXT), min(len(old), edits[-1][1] + CONTEXT)
     shift, shift_after = edits[0][2] - edits[0][0], edits[-1][3] - edits[-1][1]
     out = [f"@@ -{_range(start, end)} +{_range(start + shift, end + shift_after)} @@\n".encode()]
@@ -92,7 +92,7 @@ def _range(start: int, end: int) -> str:
     return f"{start if start == end else start + 1},{end - start}"
 
 
-def plan_diffs(plan: Plan) -> List[FileDiff]:
+def plan_diffs(plan: Plan) -> list[FileDiff]:
     """What a plan would change, file by file."""
     diffs = []
     for file in plan.files:

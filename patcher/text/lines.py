@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Hashable, List, Sequence, Tuple, TypeVar
+from typing import Hashable, Sequence, Tuple, TypeVar
 
 _T = TypeVar("_T", bound=Hashable)
 LineEdit = Tuple[int, int, int, int]
@@ -11,7 +11,7 @@ _JUNK_LIMIT = (
 )
 
 
-def line_edits(old: Sequence[_T], new: Sequence[_T]) -> List[LineEdit]:
+def line_edits(old: Sequence[_T], new: Sequence[_T]) -> list[LineEdit]:
     """The ranges of lines, or other items, that changed: `[i1, i2)` of `old` becomes `[j1, j2)` of `new`; in order.
 
     For very long texts the ranges may be larger than necessary, never wrong.
@@ -28,9 +28,9 @@ def line_edits(old: Sequence[_T], new: Sequence[_T]) -> List[LineEdit]:
     ]
 
 
-def grouped(edits: Sequence[LineEdit], near: int) -> List[List[LineEdit]]:
+def grouped(edits: Sequence[LineEdit], near: int) -> list[list[LineEdit]]:
     """Edits in groups: between those of one there are at most so many lines."""
-    groups: List[List[LineEdit]] = []
+    groups: list[list[LineEdit]] = []
     for edit in edits:
         if groups and edit[0] - groups[-1][-1][1] <= near:
             groups[-1].append(edit)
@@ -39,7 +39,7 @@ def grouped(edits: Sequence[LineEdit], near: int) -> List[List[LineEdit]]:
     return groups
 
 
-def common_ends(old: Sequence[_T], new: Sequence[_T]) -> Tuple[int, int]:
+def common_ends(old: Sequence[_T], new: Sequence[_T]) -> tuple[int, int]:
     """How many items two sequences have in common at their beginning, and how many of the others at their end."""
     shorter = min(len(old), len(new))
     head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
@@ -47,7 +47,7 @@ def common_ends(old: Sequence[_T], new: Sequence[_T]) -> Tuple[int, int]:
     return head, next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
 
 
-def best_pairs(like: Sequence[Sequence[float]]) -> List[Tuple[int, int]]:
+def best_pairs(like: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
     """The pairing in order of two lists with the highest total likeness, as for a longest common subsequence.
 
     Args:
@@ -60,7 +60,7 @@ def best_pairs(like: Sequence[Sequence[float]]) -> List[Tuple[int, int]]:
     for i in reversed(range(len(like))):
         for j in reversed(range(len(like[i]))):
             best[i][j] = max(best[i + 1][j], best[i][j + 1], like[i][j] + best[i + 1][j + 1])
-    pairs: List[Tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     i = j = 0
     while i < len(like) and j < len(like[i]):
         if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:

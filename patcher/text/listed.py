@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from itertools import groupby
-from typing import Iterable, List, Sequence, Tuple, Union
+from typing import Iterable, Sequence, Union
 
 from patcher.message import Message, joined
 
@@ -22,7 +22,7 @@ _LISTS = {
 }
 
 
-def one_or_more(texts: Texts) -> Tuple[str, ...]:
+def one_or_more(texts: Texts) -> tuple[str, ...]:
     """Names or paths as texts; one alone is that one, and not its letters."""
     words = (texts,) if isinstance(texts, (str, os.PathLike)) else texts
     return tuple(os.fspath(word) for word in words)
@@ -67,7 +67,7 @@ def ranks(numbers: Sequence[int]) -> str:
     )
 
 
-def nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> List[str]:
+def nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> list[str]:
     """The words that are spelled most like this one, the most similar first."""
     from difflib import get_close_matches  # slow to import, and seldom needed
 

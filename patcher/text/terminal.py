@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import List
 
 
 class Styled(str):
@@ -106,7 +105,7 @@ def beginning(text: str, columns: int) -> str:
     return text
 
 
-def wrapped(text: str, columns: int) -> List[str]:
+def wrapped(text: str, columns: int) -> list[str]:
     """A text in lines of at most `columns`, or of one longer word each."""
     if width(text) <= columns:
         return [text.strip()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Union
 
 from patcher.errors import Location, SitepatchError
 from patcher.text.terminal import Styled, printable
@@ -12,9 +11,7 @@ from patcher.text.terminal import Styled, printable
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 
 
-def annotation(
-    kind: str, title: str, message: str, file: Union[str, Path] = "", line: int = 0
-) -> Styled:
+def annotation(kind: str, title: str, message: str, file: str | Path = "", line: int = 0) -> Styled:
     """One line that the runner turns into an annotation.
 
     Args:
@@ -40,7 +37,7 @@ def of_error(title: str, error: SitepatchError) -> Styled:
     return annotation(ERROR, title, error.message, where.file, where.line)
 
 
-def _in_repository(file: Union[str, Path]) -> str:
+def _in_repository(file: str | Path) -> str:
     """The path of a file from the root of the repository on, "" for one outside of it, or installed in it."""
     root = Path(os.environ.get("GITHUB_WORKSPACE") or ".").resolve()
     path = Path(file).resolve()

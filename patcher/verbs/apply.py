@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence, Tuple
+from typing import Sequence
 
 import click
 
@@ -103,8 +103,8 @@ def apply_requested(
 @patient
 def command(
     console: Console,
-    names: Tuple[str, ...],
-    settings: Tuple[str, ...],
+    names: tuple[str, ...],
+    settings: tuple[str, ...],
     dry_run: bool,
     back: bool,
     force: bool,

@@ -9,14 +9,9 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Container,
-    Dict,
     Iterator,
-    List,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
 )
 
 import click
@@ -96,14 +91,14 @@ class CaptureOutcome(NamedTuple):
 
     name: str
     env: Environment
-    files: Tuple[EditedFile, ...]
-    notes: Tuple[str, ...]
+    files: tuple[EditedFile, ...]
+    notes: tuple[str, ...]
     copy: str = ""
     draft: Draft = Draft(())
     plan: Plan = Plan((), ())
-    folder: Optional[Path] = None
-    requested: Optional[Requested] = None
-    releases: Tuple[ReleaseOutcome, ...] = ()
+    folder: Path | None = None
+    requested: Requested | None = None
+    releases: tuple[ReleaseOutcome, ...] = ()
     gone: int = 0
 
     @property
@@ -112,7 +107,7 @@ class CaptureOutcome(NamedTuple):
         return self.folder is not None
 
     @property
-    def packages(self) -> Dict[Located, Set[str]]:
+    def packages(self) -> dict[Located, set[str]]:
         """The packages of the files, and which files of each."""
         from patcher.author.proof import by_package  # with the engine
 
@@ -130,7 +125,7 @@ def capture(
     *,
     name: str,
     place: Place = HERE,
-    output: Optional[AnyPath] = None,
+    output: AnyPath | None = None,
     pristine: AnyPath = "",
     copy: AnyPath = "",
     partial: bool = False,
@@ -167,7 +162,8 @@ def capture(
     note_interrupted(env, events)
     old = written_patchset(env, name, existing)
     words = one_or_more(words)
-    notes, new = [], ()  # type: Tuple[List[str], Sequence[str]]
+    notes: list[str] = []
+    new: Sequence[str] = ()
     if copy:
         patched = (old.added, old.paths) if old else ()
         files = [EditedFile(*pair) for pair in copied(env, Path(copy), *patched)]
@@ -209,7 +205,7 @@ def capture(
 
 def _drafted(
     outcome: CaptureOutcome, folder: Path, releases: Sequence[Release]
-) -> Tuple[CaptureOutcome, Dict[str, str]]:
+) -> tuple[CaptureOutcome, dict[str, str]]:
     """The outcome with its hunks and what they do to the further releases; and the texts of the folder, {} without a hunk."""
     from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.verbs.proving import prove
@@ -243,9 +239,9 @@ def _drafted(
 def _revised(
     outcome: CaptureOutcome,
     old: WrittenPatchset,
-    keys: Container[Tuple[str, str]],
+    keys: Container[tuple[str, str]],
     releases: Sequence[Release],
-) -> Tuple[CaptureOutcome, Dict[str, str]]:
+) -> tuple[CaptureOutcome, dict[str, str]]:
     """The outcome with the new hunks and what becomes of further releases; and the texts that change, {} for none.
 
     `keys` are those of the files that were edited, one from which the change of the patchset was taken too.
@@ -350,7 +346,7 @@ def adopt(
     return carry_out(look, env, settings, events)
 
 
-def _diffs(files: Sequence[EditedFile]) -> List[FileDiff]:
+def _diffs(files: Sequence[EditedFile]) -> list[FileDiff]:
     """What was edited."""
     return [diff_texts(edited.file.site, *edited.edit) for edited in files]
 
@@ -377,7 +373,7 @@ def _with_new(draft: Draft, new: Sequence[str]) -> Draft:
 
 def _edited(
     env: Environment, words: Sequence[str], pristine: str, events: Events
-) -> Tuple[List[EditedFile], List[str], Tuple[str, ...]]:
+) -> tuple[list[EditedFile], list[str], tuple[str, ...]]:
     """The installed files that were edited, remarks, and files that are new."""
     unproven = bool(words and pristine)
     search = settled(env, lambda: find_changed(env, words, events.progress, unproven=unproven))
@@ -394,7 +390,7 @@ def _edited(
         )
         hint = Message("to edit a copy: sitepatch edit PACKAGE --name NAME{env}")
         raise SitepatchError(joined("\n", [problem, *search.notes]), hint)
-    notes: List[str] = [
+    notes: list[str] = [
         Message("{one.file.path}: compared with {one.before.where}", one=edited) for edited in files
     ]
     for path, before in (
@@ -463,7 +459,7 @@ def _check_unchanged(outcome: CaptureOutcome) -> None:
 @patient
 def command(
     console: Console,
-    words: Tuple[str, ...],
+    words: tuple[str, ...],
     pristine: str,
     copy: str,
     adopting: bool,
@@ -543,7 +539,7 @@ def _show(console: Console, outcome: CaptureOutcome) -> None:
         show_written(console, "captured", summary, outcome.requested.patchset)
 
 
-def _json(outcome: CaptureOutcome) -> Dict[str, Any]:
+def _json(outcome: CaptureOutcome) -> dict[str, Any]:
     files = [
         {
             "site": edited.file.site,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Callable, Dict, List, Mapping, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.installed.interpreter import Environment
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def carry_out(
     look: Callable[[], Outcome],
     env: Environment,
-    settings: Optional[VerifySettings],
+    settings: VerifySettings | None,
     events: Events,
     *,
     dry_run: bool = False,
@@ -76,7 +76,7 @@ def carry_out(
     return retry(change, events.note)
 
 
-def _told_recovered(sentences: Mapping[str, str], events: Events) -> List[str]:
+def _told_recovered(sentences: Mapping[str, str], events: Events) -> list[str]:
     """Report what was recovered in each site directory, and return that."""
     lines = [f"{site}: {sentence}" for site, sentence in sentences.items() if sentence]
     for line in lines:
@@ -84,13 +84,13 @@ def _told_recovered(sentences: Mapping[str, str], events: Events) -> List[str]:
     return lines
 
 
-def _sites(outcome: Outcome) -> Set[str]:
+def _sites(outcome: Outcome) -> set[str]:
     """The site directories that a plan is to change; none where a hunk failed."""
     return set() if outcome.plan.failed else {file.site for file in outcome.changed}
 
 
 def _write(
-    run: Transaction, outcome: Outcome, settings: Optional[VerifySettings], events: Events
+    run: Transaction, outcome: Outcome, settings: VerifySettings | None, events: Events
 ) -> Outcome:
     """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
     outcome = outcome._replace(plan=_noted(outcome.plan))
@@ -107,7 +107,7 @@ def _write(
         return outcome
     from patcher.store.transaction import FINISHED  # as above
 
-    changes: Dict[str, List[Change]] = {}
+    changes: dict[str, list[Change]] = {}
     for file in changed:
         changes.setdefault(file.site, []).extend([file.change] if file.change else [])
     run.commit(changes, {patchset.digest: patchset.files for patchset in _patchsets(outcome)})
@@ -123,7 +123,7 @@ def _write(
     return outcome._replace(written=True)
 
 
-def _verified(outcome: Outcome, settings: VerifySettings) -> Optional[Verified]:
+def _verified(outcome: Outcome, settings: VerifySettings) -> Verified | None:
     """What came of verifying the planned texts; None where no text is new."""
     texts = [
         file
@@ -159,13 +159,13 @@ def _noted(plan: Plan) -> Plan:
     )
 
 
-def _patchsets(outcome: Outcome) -> List[Patchset]:
+def _patchsets(outcome: Outcome) -> list[Patchset]:
     return [item.patchset for item in outcome.requested if item.patchset.name in outcome.patchsets]
 
 
 def verify_settings(
     place: Place, env: Environment, verification: str, patchsets: Sequence[Patchset], events: Events
-) -> Optional[VerifySettings]:
+) -> VerifySettings | None:
     """The settings that `--verify` means for an environment, None for not to verify.
 
     A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run
@@ -211,7 +211,7 @@ def note_interrupted(env: Environment, events: Events) -> None:
 
 
 def _check_writable(changed: Sequence[FilePlan]) -> None:
-    problems: List[str] = []
+    problems: list[str] = []
     for site in dict.fromkeys(file.site for file in changed):
         changes = [
             file.change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 import click
 
@@ -54,16 +54,16 @@ class CheckOutcome(NamedTuple):
         against: whether releases were asked for.
     """
 
-    requested: Tuple[Requested, ...]
+    requested: tuple[Requested, ...]
     folders: Mapping[str, Path]
-    findings: Mapping[str, Tuple[LintFinding, ...]]
-    cases: Mapping[str, Tuple[CaseResult, ...]]
-    answers: Tuple[Answer, ...] = ()
-    absent: Tuple[Answer, ...] = ()
-    hunks: Tuple[HunkExplanation, ...] = ()
-    releases: Tuple[Checked, ...] = ()
+    findings: Mapping[str, tuple[LintFinding, ...]]
+    cases: Mapping[str, tuple[CaseResult, ...]]
+    answers: tuple[Answer, ...] = ()
+    absent: tuple[Answer, ...] = ()
+    hunks: tuple[HunkExplanation, ...] = ()
+    releases: tuple[Checked, ...] = ()
     broken: Mapping[str, SitepatchError] = {}
-    notes: Tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     strict: bool = False
     against: bool = False
 
@@ -77,7 +77,7 @@ class CheckOutcome(NamedTuple):
         return fits and not self.broken and not self.faults and not self.failed_cases
 
     @property
-    def faults(self) -> List[LintFinding]:
+    def faults(self) -> list[LintFinding]:
         """The findings that count as errors."""
         levels = ("error", "advice") if self.strict else ("error",)
         return [
@@ -88,7 +88,7 @@ class CheckOutcome(NamedTuple):
         ]
 
     @property
-    def failed_cases(self) -> List[CaseResult]:
+    def failed_cases(self) -> list[CaseResult]:
         """The cases that are not as expected."""
         return [case for cases in self.cases.values() for case in cases if case.problem]
 
@@ -181,8 +181,8 @@ def _check_here(
     outcome: CheckOutcome, env: Environment, events: Events, *, together: bool
 ) -> CheckOutcome:
     """All patchsets `together`, as `apply` would take them, or each by itself."""
-    answers: List[Answer] = []
-    notes: Dict[str, None] = {}
+    answers: list[Answer] = []
+    notes: dict[str, None] = {}
     groups = [outcome.requested] if together else [(wanted,) for wanted in outcome.requested]
     for number, group in enumerate(groups, 1):
         plan = settled(env, partial(make_plan, env, Wanted(tuple(group))))
@@ -229,12 +229,12 @@ _KINDS = {"error": "error", "advice": "warning", "note": "notice"}
 @common_options()
 def command(
     console: Console,
-    names: Tuple[str, ...],
-    settings: Tuple[str, ...],
+    names: tuple[str, ...],
+    settings: tuple[str, ...],
     explain: bool,
     strict: bool,
-    against: Tuple[str, ...],
-    html: Optional[str],
+    against: tuple[str, ...],
+    html: str | None,
     form: str,
 ) -> int:
     """Check patchsets: what is wrong with them, their cases, and whether they would apply.
@@ -319,7 +319,7 @@ def _show(console: Console, outcome: CheckOutcome) -> None:
     console.rows(broken_rows(outcome.broken))
 
 
-def _finding_rows(outcome: CheckOutcome, *, quiet: bool) -> List[Row]:
+def _finding_rows(outcome: CheckOutcome, *, quiet: bool) -> list[Row]:
     rows = []
     for name, findings in outcome.findings.items():
         for finding in findings:
@@ -333,7 +333,7 @@ def _finding_rows(outcome: CheckOutcome, *, quiet: bool) -> List[Row]:
     return rows
 
 
-def _case_rows(outcome: CheckOutcome) -> List[Row]:
+def _case_rows(outcome: CheckOutcome) -> list[Row]:
     rows = []
     for name, cases in outcome.cases.items():
         for case in cases:
@@ -368,11 +368,11 @@ def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
     )
 
 
-def _json(outcome: CheckOutcome) -> Dict[str, Any]:
+def _json(outcome: CheckOutcome) -> dict[str, Any]:
     from patcher.verbs.explanations import hunk_json
     from patcher.verbs.releases.table import checked_json
 
-    cases: List[Dict[str, Any]] = []
+    cases: list[dict[str, Any]] = []
     for name, results in outcome.cases.items():
         for result in results:
             head = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Mapping, Optional, Tuple
+from typing import Iterable, Mapping
 
 import click
 
@@ -80,8 +80,8 @@ class Group(click.Group):
     sections: Mapping[str, Iterable[str]] = {}
 
     def resolve_command(
-        self, ctx: click.Context, args: List[str]
-    ) -> Tuple[Optional[str], Optional[click.Command], List[str]]:
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that `args` begin with."""
         if (
             args[0][:1] != "-"

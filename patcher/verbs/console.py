@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 import click
 
@@ -64,7 +64,7 @@ class Console(Events):
         self.name = name
         self.place = Place()
         self.as_json = as_json
-        self.kept_notes: Optional[List[str]] = None
+        self.kept_notes: list[str] | None = None
         self.quiet = quiet
         self.verbose = verbose
         self.outcome = ""
@@ -72,7 +72,7 @@ class Console(Events):
         self.on_fetching: Callable[[Console, Mapping[str, int]], bool] = lambda console, releases: (
             True
         )
-        self._progress: Optional[ProgressBar] = None
+        self._progress: ProgressBar | None = None
 
     def color(self, stream: Any) -> bool:
         """Whether colours go to a stream: never with NO_COLOR, else always with FORCE_COLOR, else on a terminal that has them.
@@ -205,7 +205,7 @@ class Console(Events):
         if not self.quiet:
             self.rows(rows)
 
-    def answer(self, ok: bool, fields: Dict[str, Any]) -> int:
+    def answer(self, ok: bool, fields: dict[str, Any]) -> int:
         """Write the JSON answer, where --json asks for it; returns the exit code, 0 if it is `ok`, else 1."""
         if self.as_json:
             import json

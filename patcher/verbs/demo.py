@@ -12,7 +12,7 @@ import tempfile
 from contextlib import ExitStack, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import click
 
@@ -63,7 +63,7 @@ class Demo:
     def __init__(self, console: Console) -> None:
         self.console = console
         self.source = "pip"
-        self.proofs: List[Dict[str, Any]] = []
+        self.proofs: list[dict[str, Any]] = []
 
     def show(self) -> int:
         """Run all of it in a directory that is removed; returns 0 if every check holds, else 1."""
@@ -189,7 +189,7 @@ class Demo:
             )
 
 
-def tree(site: Path) -> Dict[str, Tuple[bytes, int, int]]:
+def tree(site: Path) -> dict[str, tuple[bytes, int, int]]:
     """The bytes, mode and mtime of each file below a directory, by its path; of directories only the mode."""
     infos = {path: path.lstat() for path in site.rglob("*")}
     return {
@@ -200,7 +200,7 @@ def tree(site: Path) -> Dict[str, Tuple[bytes, int, int]]:
     }
 
 
-def fixtures() -> List[str]:
+def fixtures() -> list[str]:
     """The names that `lay_out` takes, sorted."""
     return sorted(
         path.name for path in Path(fixtures_dir()).iterdir() if path.is_dir() and "-" in path.name

@@ -6,7 +6,7 @@ import sys
 import time
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, cast
+from typing import Any, Callable, Iterator, Sequence, cast
 
 import click
 
@@ -36,7 +36,7 @@ _FEW = 3  # lines that merely speak of errors
 
 
 def diagnose(
-    logs: Texts = STDIN, *, run: Optional[str] = None, place: Place = HERE, events: Events = SILENT
+    logs: Texts = STDIN, *, run: str | None = None, place: Place = HERE, events: Events = SILENT
 ) -> DiagnoseOutcome:
     """Read logs, and find what is wrong in them and which patchset cures it.
 
@@ -95,7 +95,7 @@ def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutc
             raise UsageError(
                 "--follow: found what {how} has compressed: {word}", hint, how=packer, word=word
             )
-    tails: Dict[str, Tail] = {}
+    tails: dict[str, Tail] = {}
     while True:
         for path in log_files(words):  # a directory may have more of them now
             if path not in tails and not packed_by(path):
@@ -157,12 +157,12 @@ def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -
 @common_options()
 def command(
     console: Console,
-    logs: Tuple[str, ...],
+    logs: tuple[str, ...],
     grows: bool,
-    which: Optional[str],
-    size: Optional[int],
-    backend: Optional[str],
-    timeout: Optional[float],
+    which: str | None,
+    size: int | None,
+    backend: str | None,
+    timeout: float | None,
 ) -> int:
     """Explain an error in a log, and name the patchset that cures it.
 
@@ -211,9 +211,9 @@ def command(
 
 def _report_growing(console: Console, logs: Texts) -> int:
     """Write each finding when it is seen first, the newest run whenever more of its ranks have reported, and how it ended."""
-    seen: Set[Tuple[object, ...]] = set()
+    seen: set[tuple[object, ...]] = set()
     outcome, reports, ok, has_ended = None, 0, True, False
-    cure: Tuple[str, ...] = ()
+    cure: tuple[str, ...] = ()
     try:
         for outcome in follow(logs, place=console.place):
             rows = {key: row for key, row in _outcome_rows(outcome).items() if key not in seen}
@@ -269,12 +269,12 @@ _WAITED = Message(
 )
 
 
-def _outcome_rows(outcome: DiagnoseOutcome) -> Dict[Tuple[object, ...], Row]:
+def _outcome_rows(outcome: DiagnoseOutcome) -> dict[tuple[object, ...], Row]:
     """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences.
 
     The key of a row stays the same while a log grows.
     """
-    rows: Dict[Tuple[object, ...], Row] = {}
+    rows: dict[tuple[object, ...], Row] = {}
     causes = (finding for finding in outcome.findings if not finding.symptom.follows)
     rows.update(((finding.symptom.name,), _finding_row(finding)) for finding in causes)
     rows.update(
@@ -290,7 +290,7 @@ def _unexplained_row(error: Sighting) -> Row:
     where = joined(
         ", ", [f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])]
     )
-    details: List[str] = [*map(Verbatim, filter(None, (error.text, error.at)))]
+    details: list[str] = [*map(Verbatim, filter(None, (error.text, error.at)))]
     details += [Message("by its words it is about {name}", name=error.about)] if error.about else []
     details.append(Message("no patchset and no advice here is about this error"))
     return Row(Message("not known"), (where,), tuple(details))
@@ -298,7 +298,7 @@ def _unexplained_row(error: Sighting) -> Row:
 
 def _failure_row(failure: Failure) -> Row:
     where = f"{failure.log}:{failure.line}"
-    details: List[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    details: list[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
     if failure.late:
         template = "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
         saw = Message(template, failure=failure)
@@ -457,7 +457,7 @@ def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
 
 
 # as JSON --------------------------------------------------------------------------------------------------------------
-def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
+def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> dict[str, Any]:
     """The whole answer."""
     return {
         "failures": outcome.failures,
@@ -476,7 +476,7 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> Dict[str, Any]:
     }
 
 
-def _finding_json(finding: FoundSymptom) -> Dict[str, Any]:
+def _finding_json(finding: FoundSymptom) -> dict[str, Any]:
     symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
     told = {
         "symptom": symptom.name,
@@ -496,10 +496,10 @@ def _finding_json(finding: FoundSymptom) -> Dict[str, Any]:
     return {**told, **seen, "patchset": patchset.name if patchset else "", **cure}
 
 
-def _log_json(log: Log) -> Dict[str, Any]:
+def _log_json(log: Log) -> dict[str, Any]:
     head = {"log": log.name, "lines": log.lines, "reports": len(log.reports), "cut": log.cut_count}
     return {**head, "cut_lines": log.cut, "problem": log.problem}
 
 
-def _fields(item: object, *names: str) -> Dict[str, Any]:
+def _fields(item: object, *names: str) -> dict[str, Any]:
     return {name: getattr(item, name) for name in names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 import click
 
@@ -72,9 +72,9 @@ def diff(
 
 def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
     """What is changed by these patchsets, by all without names."""
-    diffs: List[FileDiff] = []
-    notes: List[str] = []
-    items: List[FileStatus] = []
+    diffs: list[FileDiff] = []
+    notes: list[str] = []
+    items: list[FileStatus] = []
     for item in statuses(env):
         applied = [
             step.patchset for step in item.receipt.steps if not names or step.patchset in names
@@ -123,7 +123,7 @@ def _edited(
         if named:
             raise
         return outcome._replace(notes=(*outcome.notes, error.message))
-    edits: List[HandEditDiff] = []
+    edits: list[HandEditDiff] = []
     notes = [*outcome.notes, *search.notes]
     if search.files:
         from patcher.author.pristine import (
@@ -151,7 +151,7 @@ def _edited(
     return outcome._replace(edits=tuple(edits), notes=tuple(notes))
 
 
-def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> List[str]:
+def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> list[str]:
     """The installed import packages that are looked at without being named.
 
     Those that something is applied in, and those of the project's patchsets: where there is neither, those of all that are
@@ -173,7 +173,7 @@ def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> Li
     return list(filter(is_here, sorted(packages)))
 
 
-def _of_project(place: Place) -> List[Patchset]:
+def _of_project(place: Place) -> list[Patchset]:
     """The patchsets in `--patch-dir` and `./patchsets`, and those that the project asks for.
 
     What is wrong with them is reported by `list` and `sync`; here they only name packages.
@@ -186,21 +186,21 @@ def _of_project(place: Place) -> List[Patchset]:
         *filter(catalogue.named, catalogue.folders),
         *(entry.name for entry in (project.entries if project else ())),
     ]
-    patchsets: List[Patchset] = []
+    patchsets: list[Patchset] = []
     for name in dict.fromkeys(names):
         with suppress(SitepatchError):
             patchsets.append(catalogue.find(name).patchset)
     return patchsets
 
 
-def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
+def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> list[Reason]:
     """The patchsets that make a difference, each once: what is applied is read from the copy that the store has of it.
 
     Raises:
         StoreError: such a copy is missing or damaged.
     """
     shown = {name for diff in outcome.applied for name in diff.patchsets}
-    reasons_by_name: Dict[str, Reason] = {}
+    reasons_by_name: dict[str, Reason] = {}
     for item in outcome.items:
         for step in item.receipt.steps:
             if step.patchset in shown and step.patchset not in reasons_by_name:
@@ -237,9 +237,9 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> List[Reason]:
 @common_options()
 def command(
     console: Console,
-    names: Tuple[str, ...],
+    names: tuple[str, ...],
     stat: bool,
-    html: Optional[str],
+    html: str | None,
     edited: bool,
     fetch: bool,
     exit_code: bool,
@@ -278,7 +278,7 @@ def command(
         )
     else:
         heading = Message("changed by patchsets") if by_hand else ""
-        parts: List[Tuple[str, Sequence[FileDiff]]] = [
+        parts: list[tuple[str, Sequence[FileDiff]]] = [
             (heading, [*outcome.applied, *outcome.planned])
         ]
         for edit in by_hand if not apart else ():
@@ -317,7 +317,7 @@ def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     return Message(template, what=edited, how=command_line)
 
 
-def stat_table(diffs: Sequence[FileDiff]) -> List[str]:
+def stat_table(diffs: Sequence[FileDiff]) -> list[str]:
     """The lines of `git diff --stat`, none where nothing differs."""
     if not diffs:
         return []
@@ -326,7 +326,7 @@ def stat_table(diffs: Sequence[FileDiff]) -> List[str]:
         max(diff.added + diff.removed for diff in diffs),
     )
     digits, scale = len(str(most)), min(1.0, 40 / most)
-    lines: List[str] = []
+    lines: list[str] = []
     for diff in diffs:
         plus, minus = (
             -(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed)
@@ -336,13 +336,13 @@ def stat_table(diffs: Sequence[FileDiff]) -> List[str]:
             f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}"
         )
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-    parts: List[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
+    parts: list[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
     parts += [Message("{insertions}(+)", insertions=count(added, "insertion"))] if added else []
     parts += [Message("{deletions}(-)", deletions=count(removed, "deletion"))] if removed else []
     return [*lines, Message(" {parts}", parts=joined(", ", parts))]
 
 
-def _json(outcome: DiffOutcome) -> Dict[str, Any]:
+def _json(outcome: DiffOutcome) -> dict[str, Any]:
     return {
         "files": [diff_json(diff) for diff in (*outcome.applied, *outcome.planned)],
         "edited": [

@@ -6,14 +6,10 @@ from itertools import groupby
 from typing import (
     TYPE_CHECKING,
     Any,
-    Dict,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Tuple,
 )
 
 import click
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff
     from patcher.verbs.view import Piece
 
-_KINDS: Dict[str, Dict[str, Any]] = {
+_KINDS: dict[str, dict[str, Any]] = {
     "keyword": {"fg": "magenta"},
     "string": {"fg": "cyan"},
     "number": {"fg": "cyan"},
@@ -38,7 +34,7 @@ _KINDS: Dict[str, Dict[str, Any]] = {
     "decorator": {"fg": "yellow"},
     "defined": {"bold": True},
 }
-_CHANGED: Dict[str, Dict[str, Any]] = {
+_CHANGED: dict[str, dict[str, Any]] = {
     "keyword": {"bold": True},
     "defined": {"bold": True},
     "comment": {"dim": True},
@@ -57,7 +53,7 @@ class HandEditDiff(NamedTuple):
     release: str
     compared: str = ""
     proven: bool = True
-    diff: Optional[FileDiff] = None
+    diff: FileDiff | None = None
 
     @property
     def about(self) -> str:
@@ -76,13 +72,13 @@ class DiffOutcome(NamedTuple):
     """
 
     env: Environment
-    applied: Tuple[FileDiff, ...] = ()
-    planned: Tuple[FileDiff, ...] = ()
-    edits: Tuple[HandEditDiff, ...] = ()
-    items: Tuple[FileStatus, ...] = ()
-    requested: Tuple[Requested, ...] = ()
-    answers: Tuple[Answer, ...] = ()
-    notes: Tuple[str, ...] = ()
+    applied: tuple[FileDiff, ...] = ()
+    planned: tuple[FileDiff, ...] = ()
+    edits: tuple[HandEditDiff, ...] = ()
+    items: tuple[FileStatus, ...] = ()
+    requested: tuple[Requested, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -111,7 +107,7 @@ def show_diffs(console: Console, diffs: Sequence[FileDiff]) -> None:
 
 
 def show_parts(
-    console: Console, parts: Sequence[Tuple[str, Sequence[FileDiff]]], *, pager: bool = False
+    console: Console, parts: Sequence[tuple[str, Sequence[FileDiff]]], *, pager: bool = False
 ) -> None:
     """Write several groups of diffs, each below a heading that a reader sees, "" for none.
 
@@ -123,7 +119,7 @@ def show_parts(
     if console.plain:
         click.echo(b"".join(diff.text for diff in all_diffs), nl=False)
         return
-    lines: List[str] = []
+    lines: list[str] = []
     for heading, diffs in parts:
         lines += [titled(heading)] if heading and diffs else []
         for diff in diffs:
@@ -146,7 +142,7 @@ def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
             yield join_styled(style(line.tag, fg=color), *parts)
 
 
-def _look(color: Optional[str], piece: Piece) -> Dict[str, Any]:
+def _look(color: str | None, piece: Piece) -> dict[str, Any]:
     """The colour of a deleted or inserted line; in unchanged lines that of the kind of each piece."""
     if color is None:
         return _KINDS.get(piece.kind, {})

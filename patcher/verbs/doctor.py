@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 import click
 
@@ -73,16 +73,16 @@ class Check(NamedTuple):
 
     name: str
     fine: str
-    look: Callable[[Examination], Iterable[Tuple[str, str, str]]]
+    look: Callable[[Examination], Iterable[tuple[str, str, str]]]
 
 
 def examine(
     case: Examination, checks: Sequence[Check], progress: Progress = lambda done, total, work: None
-) -> List[Finding]:
+) -> list[Finding]:
     """Run every check; one that cannot run is a finding itself."""
-    findings: List[Finding] = []
+    findings: list[Finding] = []
     for number, check in enumerate(checks, 1):
-        of_check: List[Finding] = []
+        of_check: list[Finding] = []
         try:
             for severity, message, hint in check.look(
                 case
@@ -124,19 +124,19 @@ class Examination:
         self.patchsets = [item.patchset for item in loaded]
 
     @cached_property
-    def places(self) -> Tuple[str, ...]:
+    def places(self) -> tuple[str, ...]:
         """Every directory that a package may have been patched in."""
         return tuple(dict.fromkeys([*self.env.sites, *self.env.search]))
 
     @cached_property
-    def homes(self) -> Tuple[str, ...]:
+    def homes(self) -> tuple[str, ...]:
         """The site directories that have a store."""
         return tuple(place for place in self.places if (Path(place) / HOME).is_dir())
 
     @cached_property
-    def packages(self) -> Tuple[Tuple[str, Tuple[str, ...]], ...]:
+    def packages(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The import packages of each patchset at hand and of what is applied, with target files of one distribution of it."""
-        paths: Dict[Tuple[str, ...], List[str]] = {}
+        paths: dict[tuple[str, ...], list[str]] = {}
         for patchset in self.patchsets:
             for variant in patchset.variants:
                 of = paths.setdefault((variant.package, patchset.name), [])
@@ -151,7 +151,7 @@ class Examination:
         )
 
     @cached_property
-    def ghosts(self) -> Dict[str, str]:
+    def ghosts(self) -> dict[str, str]:
         """Packages of which a directory without any module is left, and that directory."""
         folder_of = {}
         for package in dict(self.packages):
@@ -166,9 +166,9 @@ class Examination:
         return folder_of
 
     @cached_property
-    def _located(self) -> Tuple[Dict[Located, List[str]], Dict[str, SitepatchError]]:
-        good: Dict[Located, List[str]] = {}
-        bad: Dict[str, SitepatchError] = {}
+    def _located(self) -> tuple[dict[Located, list[str]], dict[str, SitepatchError]]:
+        good: dict[Located, list[str]] = {}
+        bad: dict[str, SitepatchError] = {}
         for package, paths in self.packages:
             try:
                 if package not in self.ghosts:
@@ -181,17 +181,17 @@ class Examination:
         return good, bad
 
     @property
-    def located(self) -> List[Located]:
+    def located(self) -> list[Located]:
         """The packages that are installed here."""
         return list(self._located[0])
 
     @property
-    def unpatchable(self) -> List[SitepatchError]:
+    def unpatchable(self) -> list[SitepatchError]:
         """Why packages that are here in some way cannot be patched."""
         return list(self._located[1].values())
 
     @cached_property
-    def targets(self) -> List[Tuple[Located, str, Path]]:
+    def targets(self) -> list[tuple[Located, str, Path]]:
         """The target files that are there: of each the package, the path in the site directory, and where it lies."""
         pairs = (
             (located, path)
@@ -201,9 +201,9 @@ class Examination:
         return [(located, path, Path(located.site, path)) for located, path in pairs]
 
     @cached_property
-    def sites(self) -> Dict[str, List[str]]:
+    def sites(self) -> dict[str, list[str]]:
         """The site directories that would be written into, with the target files in each."""
-        paths_of: Dict[str, List[str]] = {site: [] for site in self.homes}
+        paths_of: dict[str, list[str]] = {site: [] for site in self.homes}
         for located, path, _ in self.targets:
             paths_of.setdefault(located.site, []).append(path)
         for item in self.statuses:
@@ -213,17 +213,17 @@ class Examination:
         return {site: list(dict.fromkeys(paths)) for site, paths in paths_of.items()}
 
     @cached_property
-    def _read(self) -> Tuple[List[FileStatus], List[StoreError]]:
-        bad: List[StoreError] = []
+    def _read(self) -> tuple[list[FileStatus], list[StoreError]]:
+        bad: list[StoreError] = []
         return statuses(self.env._replace(sites=self.homes, search=(), outer=()), bad), bad
 
     @property
-    def damaged(self) -> List[StoreError]:
+    def damaged(self) -> list[StoreError]:
         """The receipts that are invalid."""
         return self._read[1]
 
     @property
-    def statuses(self) -> List[FileStatus]:
+    def statuses(self) -> list[FileStatus]:
         """The files that stand patched, as far as their receipts can be read."""
         return self._read[0]
 
@@ -317,7 +317,7 @@ def _installed(case: Examination) -> Found:
 
 def _twice(case: Examination) -> Found:
     for located in case.located:
-        records: Dict[str, List[str]] = {}
+        records: dict[str, list[str]] = {}
         for path in sorted(Path(located.site).glob("*.dist-info")):
             records.setdefault(normalized(path.name.split("-")[0]), []).append(path.name)
         name = normalized(located.distribution)
@@ -602,7 +602,7 @@ def _libcuda(case: Examination) -> Found:
 def _accelerators(case: Examination) -> Found:
     engine = _located(case, "mmengine")
     for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
-        since: Optional[str] = dict(GET_DEVICE_KNOWS).get(kind)
+        since: str | None = dict(GET_DEVICE_KNOWS).get(kind)
         if since is None or (
             since and engine and version_numbers(engine.version) < version_numbers(since)
         ):
@@ -655,11 +655,11 @@ def _backend(case: Examination) -> Found:
 
 
 # what of them is there ------------------------------------------------------------------------------------------------------
-def _located(case: Examination, package: str) -> Optional[Located]:
+def _located(case: Examination, package: str) -> Located | None:
     return next((located for located in case.located if located.package == package), None)
 
 
-def _vendors(case: Examination) -> Dict[str, Tuple[str, str]]:
+def _vendors(case: Examination) -> dict[str, tuple[str, str]]:
     """The vendors' packages that are installed."""
     return {
         name: kind
@@ -674,7 +674,7 @@ def _apply(case: Examination, name: str) -> str:
     return "" if name in applied else Message("sitepatch apply {name}{here}", name=name)
 
 
-def _built_for(torch: Located, kind: str) -> Optional[bool]:
+def _built_for(torch: Located, kind: str) -> bool | None:
     """Whether a build of PyTorch is for a kind of device, None where that is not recorded."""
     try:
         source = read_file(Path(torch.site) / "torch" / "version.py", TEXT).decode(
@@ -686,7 +686,7 @@ def _built_for(torch: Located, kind: str) -> Optional[bool]:
     return match.group(1) != "None" if match else None
 
 
-def _listed(name: str) -> List[str]:
+def _listed(name: str) -> list[str]:
     """The files of a library that ldconfig lists."""
     import subprocess  # as above
 
@@ -719,7 +719,7 @@ class DoctorOutcome(NamedTuple):
     """What was found in an environment, in the order of the checks."""
 
     env: Environment
-    findings: Tuple[Finding, ...]
+    findings: tuple[Finding, ...]
 
     @property
     def problems(self) -> int:
@@ -759,7 +759,7 @@ _SHOWN = 3
     help="First remove overlays, fetched releases and results not used since.",
 )
 @common_options()
-def command(console: Console, clean_cache: Optional[float]) -> int:
+def command(console: Console, clean_cache: float | None) -> int:
     """Report known problems of this environment, and what to do.
 
     It checks the files that known patchsets are for and what is applied, of other files only whether a backup lies beside

@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 import click
 
@@ -91,7 +91,7 @@ def edit_copies(
 
 def show_hunks(console: Console, draft: Draft) -> None:
     """Write the hunks file by file, each with its form; with -v also those that were not taken, and why."""
-    lines: List[str] = []
+    lines: list[str] = []
     for file in draft.files:
         lines += (
             ["", style(f"{file.header[:3]} {' or '.join(file.paths)}", bold=True)]
@@ -111,12 +111,12 @@ def show_hunks(console: Console, draft: Draft) -> None:
     console.page([] if console.quiet else lines, pager=False)
 
 
-def attributes(value: object, *names: str) -> Dict[str, Any]:
+def attributes(value: object, *names: str) -> dict[str, Any]:
     """These attributes of a value, by name."""
     return {name: getattr(value, name) for name in names}
 
 
-def hunks_json(draft: Draft) -> List[Dict[str, Any]]:
+def hunks_json(draft: Draft) -> list[dict[str, Any]]:
     """The hunks, each with the forms that were not taken."""
     hunks = ((file.paths, hunk) for file in draft.files for hunk in file.hunks)
     return [
@@ -125,7 +125,7 @@ def hunks_json(draft: Draft) -> List[Dict[str, Any]]:
     ]
 
 
-def left_rows(draft: Draft) -> List[Row]:
+def left_rows(draft: Draft) -> list[Row]:
     """A row for each part of the edit that is in no hunk."""
     return [
         Row(
@@ -137,12 +137,12 @@ def left_rows(draft: Draft) -> List[Row]:
     ]
 
 
-def left_json(draft: Draft) -> List[Dict[str, Any]]:
+def left_json(draft: Draft) -> list[dict[str, Any]]:
     """The parts of the edit that are in no hunk."""
     return [attributes(part, "path", "line", "text", "why") for part in draft.left_out]
 
 
-def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
+def release_rows(releases: Sequence[ReleaseOutcome]) -> list[Row]:
     """A row for each further release."""
     rows = []
     for outcome in releases:
@@ -160,7 +160,7 @@ def release_rows(releases: Sequence[ReleaseOutcome]) -> List[Row]:
 
 def show_unlike(console: Console, releases: Sequence[ReleaseOutcome]) -> None:
     """On a terminal what is made of releases whose code differs from that of the home release, each such diff once."""
-    groups: Dict[Tuple[Tuple[bytes, ...], ...], List[ReleaseOutcome]] = {}
+    groups: dict[tuple[tuple[bytes, ...], ...], list[ReleaseOutcome]] = {}
     for outcome in releases if not (console.plain or console.quiet) else ():
         groups.setdefault(tuple(diff.lines for diff in outcome.unlike), []).append(outcome)
     for group in filter(lambda group: group[0].unlike, groups.values()):
@@ -170,7 +170,7 @@ def show_unlike(console: Console, releases: Sequence[ReleaseOutcome]) -> None:
         )
 
 
-def release_json(outcome: ReleaseOutcome) -> Dict[str, Any]:
+def release_json(outcome: ReleaseOutcome) -> dict[str, Any]:
     """What came of a further release; `diff` is what reads otherwise than in the home release."""
     diff = b"".join(diff.text for diff in outcome.unlike)
     result = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Sequence
 
 import click
 
@@ -95,7 +95,7 @@ def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
 )
 @common_options()
 def command(
-    console: Console, package: str, file: str, name: str, output: Optional[str], no_editor: bool
+    console: Console, package: str, file: str, name: str, output: str | None, no_editor: bool
 ) -> int:
     """Edit a copy of installed files, and make a patchset of that.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from patcher.author.changed import python_files
 from patcher.engine.engine import definitions, explain
@@ -46,12 +46,12 @@ class HunkExplanation(NamedTuple):
 
     site: str
     answer: Answer
-    explanation: Optional[Explanation] = None
+    explanation: Explanation | None = None
     diff: bytes = b""
-    elsewhere: Tuple[Elsewhere, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] = ()
 
 
-def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExplanation], List[str]]:
+def explanations(env: Environment, requested: Requested) -> tuple[list[HunkExplanation], list[str]]:
     """Every hunk of a patchset in an environment, and remarks.
 
     Raises:
@@ -72,7 +72,7 @@ def explanations(env: Environment, requested: Requested) -> Tuple[List[HunkExpla
     )
 
 
-def _file(assignment: Assignment, file: TargetFile) -> List[HunkExplanation]:
+def _file(assignment: Assignment, file: TargetFile) -> list[HunkExplanation]:
     site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
     if file.problem:
         return [
@@ -83,7 +83,7 @@ def _file(assignment: Assignment, file: TargetFile) -> List[HunkExplanation]:
     data, _, _ = resolve(site, path, file, ahead, {}, REWRITER)
     _, _, planned = resolve(site, path, file, [*ahead, name], {name: assignment}, REWRITER)
     options, names = assignment.requested.options, assignment.names
-    alone: List[Tuple[bytes, Explanation]] = []
+    alone: list[tuple[bytes, Explanation]] = []
     for hunks in layers_of(
         assignment.hunks
     ):  # each with the text that its hunks are matched against
@@ -125,7 +125,7 @@ def _explained(
     return HunkExplanation(assignment.located.site, answer, explanation, diff, elsewhere)
 
 
-def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> Tuple[int, ...]:
+def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> tuple[int, ...]:
     """The lines at which a hunk's changes stand in the file as it is now, after the patchsets that were applied later."""
     index = next(index for index, step in enumerate(file.steps) if step.patchset == name)
     lines = []
@@ -162,7 +162,7 @@ def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
     )
 
 
-def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
+def scope_elsewhere(site: str, path: str, scope: str) -> tuple[Elsewhere, ...]:
     """Where else in the package of a file a scope is defined: found by its text first, then by its qualified name."""
     name = scope.split(".")[-1]
     if not name.isidentifier():
@@ -170,7 +170,7 @@ def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     written = re.compile(
         rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + name.encode() + rb"\b", re.MULTILINE
     )
-    places: List[Elsewhere] = []
+    places: list[Elsewhere] = []
     for other_path in _sources(site, path):
         try:
             data = read_installed(site, other_path) or b""
@@ -183,7 +183,7 @@ def scope_elsewhere(site: str, path: str, scope: str) -> Tuple[Elsewhere, ...]:
     return tuple(places[:_MOST])
 
 
-def _sources(site: str, path: str) -> List[str]:
+def _sources(site: str, path: str) -> list[str]:
     """The Python files of a file's package but that file."""
     return [
         other for other in python_files(site, path.split("/")[0])[:_MOST_FILES] if other != path
@@ -199,7 +199,7 @@ def explanation_row(explained: HunkExplanation, diff_lines: int = 20) -> Row:
     """A row for a hunk, with all about it below, and at most so many lines of its diff."""
     answer = explained.answer
     places = ":" + ",".join(map(str, answer.places)) if answer.places else ""
-    details: List[str] = []
+    details: list[str] = []
     if explained.explanation is not None:
         hunk = explained.explanation.hunk
         details.append(
@@ -215,9 +215,9 @@ def explanation_row(explained: HunkExplanation, diff_lines: int = 20) -> Row:
     return Row(answer.state.value, (answer.path + places, answer.scope), (*details, ""))
 
 
-def _about(explained: HunkExplanation, diff_lines: int) -> List[str]:
+def _about(explained: HunkExplanation, diff_lines: int) -> list[str]:
     explanation = explained.explanation
-    lines: List[str] = []
+    lines: list[str] = []
     if explanation is not None:
         if explained.answer.state is State.APPLIED:
             lines += _wrapped(
@@ -260,9 +260,9 @@ def _about(explained: HunkExplanation, diff_lines: int) -> List[str]:
     return lines + _diff(explained, diff_lines)
 
 
-def _other_forms(explanation: Explanation) -> List[str]:
+def _other_forms(explanation: Explanation) -> list[str]:
     """The forms of a hunk that do not count: what each is here, and where none counts what is closest to it."""
-    lines: List[str] = []
+    lines: list[str] = []
     for form in (form for form in explanation.forms if form.hunk.line != explanation.hunk.line):
         template = "another form of it, line {line}: {problem}"
         lines += _wrapped(
@@ -274,8 +274,8 @@ def _other_forms(explanation: Explanation) -> List[str]:
     return lines
 
 
-def _diff(explained: HunkExplanation, most: int) -> List[str]:
-    lines: List[str] = [join_styled("  ", line) for line in color_diff(decoded(explained.diff))[2:]]
+def _diff(explained: HunkExplanation, most: int) -> list[str]:
+    lines: list[str] = [join_styled("  ", line) for line in color_diff(decoded(explained.diff))[2:]]
     if len(lines) <= most:
         return lines
     template = "  … {number} more: sitepatch diff {patchset}{here}"
@@ -285,7 +285,7 @@ def _diff(explained: HunkExplanation, most: int) -> List[str]:
     ]
 
 
-def _scope(explanation: Explanation) -> List[str]:
+def _scope(explanation: Explanation) -> list[str]:
     if explanation.scopes:
         template = "`{one.name}`, lines {one.first} to {one.last}"
         ranges = joined(", ", (Message(template, one=scope) for scope in explanation.scopes[:4]))
@@ -294,7 +294,7 @@ def _scope(explanation: Explanation) -> List[str]:
     return _wrapped(Message("the file has {near}", near=near)) if near else []
 
 
-def _closest(explanation: Explanation) -> List[str]:
+def _closest(explanation: Explanation) -> list[str]:
     """The two sides of the first difference, each with its line number and a marker; the scope is named if it is another."""
     best = explanation.closest
     if best is None:
@@ -302,7 +302,7 @@ def _closest(explanation: Explanation) -> List[str]:
     width = len(str(max(best.line, best.code.line, best.pattern.line)))
     elsewhere = () if explanation.scopes else explanation.near[:1]
     where = Message(" in `{scope}`", scope=elsewhere[0]) if elsewhere else ""
-    lines: List[str] = [
+    lines: list[str] = [
         Message(
             "closest{where}, {likeness:.0%} of the pattern:", where=where, likeness=best.likeness
         )
@@ -323,7 +323,7 @@ def _closest(explanation: Explanation) -> List[str]:
     return lines + _wrapped(best.words + further)
 
 
-def _wrapped(text: str) -> List[str]:
+def _wrapped(text: str) -> list[str]:
     return [
         line
         for line_of_text in translated(text).split("\n")
@@ -332,7 +332,7 @@ def _wrapped(text: str) -> List[str]:
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def hunk_json(explained: HunkExplanation) -> Dict[str, Any]:
+def hunk_json(explained: HunkExplanation) -> dict[str, Any]:
     """One hunk as JSON."""
     answer, explanation = explained.answer, explained.explanation
     head = {
@@ -375,7 +375,7 @@ def hunk_json(explained: HunkExplanation) -> Dict[str, Any]:
     }
 
 
-def _match_json(explanation: Optional[Explanation]) -> Dict[str, Any]:
+def _match_json(explanation: Explanation | None) -> dict[str, Any]:
     if explanation is None:
         return {"line": 0, "scopes": [], "near": [], "matches": [], "closest": None}
     return {

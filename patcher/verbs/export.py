@@ -6,7 +6,7 @@ import re
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
 
 import click
 
@@ -63,7 +63,7 @@ class ExportOutcome(NamedTuple):
 
     plan: Plan
     text: bytes = b""
-    written: Tuple[Tuple[str, str], ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -77,7 +77,7 @@ def export(
     *,
     form: str = _PATCH,
     place: Place = HERE,
-    output: Optional[AnyPath] = None,
+    output: AnyPath | None = None,
     wheels: Texts = (),
     against: str = "",
     events: Events = SILENT,
@@ -158,7 +158,7 @@ def _takes_no(option: str, form: str) -> UsageError:
     )
 
 
-def _changed(plan: Plan) -> List[PatchedFile]:
+def _changed(plan: Plan) -> list[PatchedFile]:
     """The files that change.
 
     Raises:
@@ -186,7 +186,7 @@ def _changed(plan: Plan) -> List[PatchedFile]:
 
 def _released(
     requested: Sequence[Requested], against: str, events: Events
-) -> Tuple[Environment, List[Requested]]:
+) -> tuple[Environment, list[Requested]]:
     """A release of the index as an environment, and the patchset for it, whatever its ranges say.
 
     Raises:
@@ -215,7 +215,7 @@ def _released(
 
 
 def _series(
-    plan: Plan, env: Environment, requested: Requested, output: Optional[AnyPath]
+    plan: Plan, env: Environment, requested: Requested, output: AnyPath | None
 ) -> ExportOutcome:
     """A mail for each patch of a series that changes something, in their order.
 
@@ -227,7 +227,7 @@ def _series(
         (hunk for (assignment,) in assignments.values() for hunk in assignment.hunks),
         key=lambda hunk: hunk.layer,
     )
-    diffs: Dict[str, List[bytes]] = {patch_name(hunk.origin): [] for hunk in hunks}
+    diffs: dict[str, list[bytes]] = {patch_name(hunk.origin): [] for hunk in hunks}
     pristine = {(file.site, file.path): file.before for file in plan.files}
     for (site, path), (assignment,) in assignments.items():
         source = pristine[site, path]
@@ -276,7 +276,7 @@ def _series(
     return ExportOutcome(plan, written=_written(paths))
 
 
-def _written(texts: Dict[Path, bytes]) -> Tuple[Tuple[str, str], ...]:
+def _written(texts: dict[Path, bytes]) -> tuple[tuple[str, str], ...]:
     """Write each text to its path; gives the paths and the sha256 (hex) of each."""
     for path, data in texts.items():
         write_output(path, data)
@@ -289,7 +289,7 @@ def _wheels(
     folder: Path,
     wheels: Sequence[str],
     events: Events,
-) -> Iterator[Tuple[str, str]]:
+) -> Iterator[tuple[str, str]]:
     """Write a wheel for each distribution of which something changes; gives its path and sha256 (hex)."""
     with Pip() as pip, ExitStack() as stack:
         open_wheels = {
@@ -297,7 +297,7 @@ def _wheels(
         }
         for wheel in open_wheels.values():
             stack.enter_context(wheel.archive)
-        changed: Dict[str, List[PatchedFile]] = {}
+        changed: dict[str, list[PatchedFile]] = {}
         for file in files:
             changed.setdefault(normalized(file.distribution), []).append(file)
         unused = ", ".join(wheel.name for name, wheel in open_wheels.items() if name not in changed)
@@ -374,7 +374,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
     name = f"{PREFIX}{patchset.name}"
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
-    texts: Dict[str, List[str]] = {
+    texts: dict[str, list[str]] = {
         "METADATA": [
             "Metadata-Version: 2.1",
             f"Name: {name}",
@@ -433,7 +433,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
 )
 @settings_option
 @common_options()
-def command(console: Console, names: Tuple[str, ...], form: str, **options: Any) -> int:
+def command(console: Console, names: tuple[str, ...], form: str, **options: Any) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
     As a patch for git apply and patch -p1, of a series a mail for each of its patches, for git am as well; or the wheel of the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.diagnosis.conclusions import VENDORS, is_wrong
 from patcher.diagnosis.failures import Failure, Meaning, first_failures
@@ -47,14 +47,14 @@ class FoundSymptom(NamedTuple):
     """
 
     symptom: Symptom
-    patchset: Optional[Patchset]
-    fit: Optional[Fit]
+    patchset: Patchset | None
+    fit: Fit | None
     number: int
-    ranks: Tuple[int, ...]
+    ranks: tuple[int, ...]
     log: str
     line: int
     text: str
-    devices: Tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
 
 class DiagnoseOutcome(NamedTuple):
@@ -67,15 +67,15 @@ class DiagnoseOutcome(NamedTuple):
     were requested; `broken` are patchsets that cannot be read.
     """
 
-    failures: Tuple[Failure, ...]
-    unexplained: Tuple[Sighting, ...]
-    mentions: Tuple[Sighting, ...]
-    findings: Tuple[FoundSymptom, ...]
-    cure: Tuple[str, ...]
-    logs: Tuple[Log, ...]
-    runs: Tuple[Run, ...]
-    shown: Tuple[Run, ...]
-    broken: Tuple[SitepatchError, ...]
+    failures: tuple[Failure, ...]
+    unexplained: tuple[Sighting, ...]
+    mentions: tuple[Sighting, ...]
+    findings: tuple[FoundSymptom, ...]
+    cure: tuple[str, ...]
+    logs: tuple[Log, ...]
+    runs: tuple[Run, ...]
+    shown: tuple[Run, ...]
+    broken: tuple[SitepatchError, ...]
 
     @property
     def concluded(self) -> bool:
@@ -105,7 +105,7 @@ class KnownSymptoms:
         self._place = place
         loaded, broken = Catalogue(place.patch_dirs).load()
         self.broken = tuple(broken.values())
-        self.symptoms: List[Tuple[Symptom, Optional[Patchset]]] = [
+        self.symptoms: list[tuple[Symptom, Patchset | None]] = [
             *((symptom, item.patchset) for item in loaded for symptom in item.patchset.symptoms),
             *((symptom, None) for symptom in general_symptoms(builtin_dir())),
         ]
@@ -114,18 +114,18 @@ class KnownSymptoms:
             for symptom, _ in self.symptoms
             for pattern in (*symptom.patterns, *symptom.needs)
         ]
-        self._fits: Dict[Tuple[object, ...], Fit] = {}
-        self._meanings: Dict[str, Meaning] = {}
+        self._fits: dict[tuple[object, ...], Fit] = {}
+        self._meanings: dict[str, Meaning] = {}
 
     @cached_property
     def _env(self) -> Environment:
         return self._place.environment()
 
     @cached_property
-    def _statuses(self) -> List[FileStatus]:
+    def _statuses(self) -> list[FileStatus]:
         return settled(self._env, lambda: statuses(self._env))
 
-    def outcome(self, logs: Sequence[Log], number: Optional[str] = None) -> DiagnoseOutcome:
+    def outcome(self, logs: Sequence[Log], number: str | None = None) -> DiagnoseOutcome:
         """The outcome for these logs, with the runs that `number` names."""
         findings, runs = self._findings(logs), find_runs(logs)
         earlier = earlier_attempts(log.name for log in logs)
@@ -155,7 +155,7 @@ class KnownSymptoms:
             broken=self.broken,
         )
 
-    def _findings(self, logs: Sequence[Log]) -> List[FoundSymptom]:
+    def _findings(self, logs: Sequence[Log]) -> list[FoundSymptom]:
         """The symptoms of which the logs have an error and what else it needs, and an environment or a text what it is for."""
         seen = {sighting.key for log in logs for sighting in log.sightings}
         evidence = seen.union(mention.key for log in logs for mention in log.mentions)
@@ -184,7 +184,7 @@ class KnownSymptoms:
     def _is_installed(self, package: str) -> bool:
         return any((Path(site) / package).is_dir() for site in self._env.search)
 
-    def _mentions(self, logs: Sequence[Log]) -> Tuple[Sighting, ...]:
+    def _mentions(self, logs: Sequence[Log]) -> tuple[Sighting, ...]:
         """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
         patterns = {pattern for symptom, _ in self.symptoms for pattern in symptom.patterns}
         mentions = [
@@ -228,7 +228,7 @@ def _order(symptom: Symptom) -> int:
 
 
 def _finding(
-    symptom: Symptom, patchset: Optional[Patchset], fit: Optional[Fit], logs: Sequence[Log]
+    symptom: Symptom, patchset: Patchset | None, fit: Fit | None, logs: Sequence[Log]
 ) -> FoundSymptom:
     """All lines of some logs that match one of the symptom's patterns, as one finding.
 
@@ -242,7 +242,7 @@ def _finding(
     ]
     ranks = sorted({rank for _, sighting in sightings for rank in sighting.ranks})
     name, sighting = sightings[0]
-    numbers: Dict[Tuple[str, int], int] = {}
+    numbers: dict[tuple[str, int], int] = {}
     for log_name, seen in sightings:
         numbers[log_name, seen.line] = max(seen.number, numbers.get((log_name, seen.line), 0))
     return FoundSymptom(
@@ -257,7 +257,7 @@ def _finding(
     )
 
 
-def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple[Sighting, ...]:
+def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> tuple[Sighting, ...]:
     """The errors that nothing explains, each once; exit codes and what a logger calls an error, where there is no other."""
     errors = [(log, error) for log in logs for error in log.errors]
     least = min((error.kind for _, error in errors), default=EXCEPTION)
@@ -265,7 +265,7 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple
         return ()
     causes = (finding.symptom for finding in findings if finding.symptom.name not in _OF_SUMMARY)
     patterns = {pattern for symptom in causes for pattern in symptom.patterns}
-    alike: Dict[Tuple[str, str], Sighting] = {}
+    alike: dict[tuple[str, str], Sighting] = {}
     for log, error in errors:
         if error.kind == least and not _is_explained(error, log, patterns):
             sighting = alike.setdefault((error.text, error.at), error)
@@ -276,7 +276,7 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> Tuple
     return tuple(error for (message, at), error in alike.items() if at or message not in with_code)
 
 
-def _is_explained(error: Sighting, log: Log, patterns: Set[str]) -> bool:
+def _is_explained(error: Sighting, log: Log, patterns: set[str]) -> bool:
     """Whether patterns of what is known are in its text, in the text around it, or in a line of its message."""
     near = range(error.line, error.line + _MESSAGE)
     return (
@@ -286,7 +286,7 @@ def _is_explained(error: Sighting, log: Log, patterns: Set[str]) -> bool:
     )
 
 
-def _chosen(runs: Sequence[Run], number: Optional[str]) -> Sequence[Run]:
+def _chosen(runs: Sequence[Run], number: str | None) -> Sequence[Run]:
     if number is None:
         return runs[-1:]
     if number == "all":
@@ -299,10 +299,10 @@ def _chosen(runs: Sequence[Run], number: Optional[str]) -> Sequence[Run]:
     return runs[int(number) - 1 : int(number)]
 
 
-def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> List[FoundSymptom]:
+def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> list[FoundSymptom]:
     """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
 
-    def weight(finding: FoundSymptom) -> Tuple[bool, bool, bool, bool]:
+    def weight(finding: FoundSymptom) -> tuple[bool, bool, bool, bool]:
         cures = finding.patchset is not None and finding.patchset.kind != "debug"
         return (
             bool(finding.symptom.installed),
@@ -311,7 +311,7 @@ def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> Lis
             not finding.symptom.follows,
         )
 
-    most: Dict[Tuple[str, int], Tuple[bool, bool, bool, bool]] = {}
+    most: dict[tuple[str, int], tuple[bool, bool, bool, bool]] = {}
     for finding, log in product(findings, logs):
         keys = (*finding.symptom.patterns, *finding.symptom.needs)
         for place in {
@@ -321,7 +321,7 @@ def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> Lis
     return [finding for finding in findings if weight(finding) == most[finding.log, finding.line]]
 
 
-def _cure(findings: Sequence[FoundSymptom]) -> Tuple[str, ...]:
+def _cure(findings: Sequence[FoundSymptom]) -> tuple[str, ...]:
     """The words of the one command that cures what can be cured here; beside a cause, not what hides its consequences."""
     causes = [finding for finding in findings if not finding.symptom.follows] or findings
     cures = [(cause.patchset.name, cause.fit) for cause in causes if cause.patchset and cause.fit]

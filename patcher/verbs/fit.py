@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.facts import FileStatus, Wanted
 from patcher.installed.interpreter import Environment
@@ -33,7 +33,7 @@ class Fit(NamedTuple):
 
     word: str
     text: str
-    settings: Tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
 
 def fit_of(
@@ -55,7 +55,7 @@ def fit_of(
         if step.patchset == patchset.name
     ]
     current = steps[0].options if steps else {}
-    requested: Dict[str, OptionValue] = {
+    requested: dict[str, OptionValue] = {
         **resolve_options(patchset, {}),
         **current,
         **symptom.options,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Mapping, NamedTuple
 
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.message import Message, joined
@@ -77,10 +77,10 @@ class Host(NamedTuple):
 
     host: str
     state: str
-    patchsets: Tuple[HostPatchset, ...] = ()
-    releases: Tuple[str, ...] = ()
-    problems: Tuple[str, ...] = ()
-    differences: Tuple[str, ...] = ()
+    patchsets: tuple[HostPatchset, ...] = ()
+    releases: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -88,7 +88,7 @@ class Host(NamedTuple):
         return self.state in (APPLIED, NOTHING)
 
 
-def fleet(folder: Path, lock: Optional[Lock] = None) -> List[Host]:
+def fleet(folder: Path, lock: Lock | None = None) -> list[Host]:
     """The hosts of a directory: HOST.json is an answer of `status`, as it is or as the module patchset_info returns it.
 
     The role of the collection also writes `play`, the hosts of the last play: those it did not come to are unknown.
@@ -110,7 +110,7 @@ def fleet(folder: Path, lock: Optional[Lock] = None) -> List[Host]:
     )
 
 
-def _play(path: Path) -> Dict[str, str]:
+def _play(path: Path) -> dict[str, str]:
     """When the last play began, by the hosts that it was for; nothing where no play was told to report."""
     if not path.is_file():
         return {}
@@ -123,7 +123,7 @@ def _play(path: Path) -> Dict[str, str]:
     return dict.fromkeys(fields["hosts"], fields["begun"])
 
 
-def _host(path: Path, begun: str, lock: Optional[Lock]) -> Host:
+def _host(path: Path, begun: str, lock: Lock | None) -> Host:
     origin = Message("{path} is no answer of sitepatch status --json", path=path)
     try:
         top = decode_json(read_file(path))
@@ -148,7 +148,7 @@ def _host(path: Path, begun: str, lock: Optional[Lock]) -> Host:
     return _of_answer(path.stem, fields, lock)
 
 
-def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Host:
+def _of_answer(host: str, answer: Mapping[str, Any], lock: Lock | None) -> Host:
     applied = answer["patchsets"]
     patchsets = tuple(HostPatchset(*map(fields.get, HostPatchset._fields)) for fields in applied)
     problems = [fields["problem"] for fields in answer["interrupted"]]
@@ -159,7 +159,7 @@ def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Ho
             states.append(fields["state"])
             reason = joined("; ", (*fields["problems"], fields["advice"])) or fields["state"]
             problems.append(Message("{name}: {reason}", name=fields["name"], reason=reason))
-    differences: List[str] = []
+    differences: list[str] = []
     if lock:
         pinned = [
             Pinned(*itemgetter("name", "version", "digest", "options")(fields))
@@ -178,10 +178,10 @@ def _of_answer(host: str, answer: Mapping[str, Any], lock: Optional[Lock]) -> Ho
 _FEW = 4  # names of hosts that one line has
 
 
-def show_fleet(console: Console, folder: str, lock: Optional[str]) -> int:
+def show_fleet(console: Console, folder: str, lock: str | None) -> int:
     """Show what many hosts have; exit code 1 where something is astray or differs from the lock."""
     hosts = fleet(Path(folder), load_lock(Path(lock)) if lock else None)
-    alike: Dict[Tuple[Any, ...], List[str]] = {}
+    alike: dict[tuple[Any, ...], list[str]] = {}
     for host in hosts:
         patchsets = tuple(
             f"{item.name} {item.version} {options_text(item.options)}".rstrip()

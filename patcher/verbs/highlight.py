@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from typing import Dict, List, Set, Tuple
+from typing import Tuple
 
 _TOKEN = re.compile(
     r"""
@@ -46,14 +46,14 @@ TokenSpan = Tuple[int, int, str]
 """Start and end (character offsets) and kind: `comment`, `string`, `number`, `decorator`, `keyword`, `defined` or `known`."""
 
 
-def highlight(code: str) -> Tuple[List[TokenSpan], List[str]]:
+def highlight(code: str) -> tuple[list[TokenSpan], list[str]]:
     """Highlight a Python text; its lines end with LF alone, as those of a diff do.
 
     Returns:
         its coloured parts, in order, and for each line the qualified name of the function or class around it.
     """
-    spans: List[TokenSpan] = []
-    inner: Set[int] = set()  # offsets of lines that begin inside a string or brackets
+    spans: list[TokenSpan] = []
+    inner: set[int] = set()  # offsets of lines that begin inside a string or brackets
     depth = begun = 0
     for token in _TOKEN.finditer(code):
         kind, start, end = str(token.lastgroup), *token.span()
@@ -77,7 +77,7 @@ def highlight(code: str) -> Tuple[List[TokenSpan], List[str]]:
     return spans, _scopes(code, inner)
 
 
-def _line_starts(code: str, start: int, end: int) -> List[int]:
+def _line_starts(code: str, start: int, end: int) -> list[int]:
     starts = []
     at = code.find("\n", start, end)
     while at >= 0:
@@ -86,14 +86,14 @@ def _line_starts(code: str, start: int, end: int) -> List[int]:
     return starts
 
 
-def _scopes(code: str, inner: Set[int]) -> List[str]:
+def _scopes(code: str, inner: set[int]) -> list[str]:
     """The scope of each line; an empty line, a comment or a line inside brackets has that of the line above it."""
-    begins: Dict[int, Tuple[int, str]] = {}
+    begins: dict[int, tuple[int, str]] = {}
     for line in _LINE.finditer(code):
         if line.start() not in inner:
             begins[line.start()] = len(line.group(1).expandtabs()), line.group(2) or ""
-    scopes: List[str] = []
-    stack: List[Tuple[int, str]] = []
+    scopes: list[str] = []
+    stack: list[tuple[int, str]] = []
     at = 0
     for line_text in code.split("\n"):
         if at in begins:

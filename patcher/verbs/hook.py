@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence
 
 import click
 
@@ -35,10 +35,10 @@ class HookOutcome(NamedTuple):
     name: str
     version: str
     mode: str
-    patchsets: Tuple[str, ...]
-    written: Tuple[str, ...]
+    patchsets: tuple[str, ...]
+    written: tuple[str, ...]
     source: str
-    notes: Tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 class HookStatus(NamedTuple):
@@ -48,10 +48,10 @@ class HookStatus(NamedTuple):
     """
 
     folder: str
-    hook: Optional[Hook]
+    hook: Hook | None
     mode: str
     good: bool
-    messages: Tuple[str, ...]
+    messages: tuple[str, ...]
     hint: str = ""
 
 
@@ -61,8 +61,8 @@ def init_hook(
     settings: Sequence[str] = (),
     *,
     patch_dirs: Sequence[str] = (),
-    mode: Optional[str] = None,
-    name: Optional[str] = None,
+    mode: str | None = None,
+    name: str | None = None,
 ) -> HookOutcome:
     """Make or update the directory of a hook; `mode` and `name` as they were where None.
 
@@ -120,8 +120,8 @@ def _entries(
     names: Sequence[str],
     settings: Sequence[str],
     patch_dirs: Sequence[str],
-    before: Dict[str, Dict[str, str]],
-) -> Tuple[List[ProjectEntry], List[str]]:
+    before: dict[str, dict[str, str]],
+) -> tuple[list[ProjectEntry], list[str]]:
     """What is asked for, and the directories of patchsets: of the command line, the project, or the hook as it was."""
     path = Path("pyproject.toml")
     project = read_project(path) if path.is_file() else None
@@ -166,7 +166,7 @@ def _own_source() -> str:
     return f"sitepatch @ {url}" if url else ""
 
 
-def installed_hooks(env: Environment) -> Tuple[HookStatus, ...]:
+def installed_hooks(env: Environment) -> tuple[HookStatus, ...]:
     """The hooks of an environment, and what the next start of Python would do; writes nothing."""
     return tuple(_status(env, folder) for folder in hook_folders(env))
 
@@ -177,7 +177,7 @@ def _status(env: Environment, folder: str) -> HookStatus:
     except StoreError as error:
         return HookStatus(folder, None, "", False, (error.message,), error.hint)
     mode = os.environ.get("SITEPATCH_HOOK") or hook.mode
-    messages: List[str] = []
+    messages: list[str] = []
     if mode == "off":
         messages.append(Message("SITEPATCH_HOOK=off: it does nothing"))
     if not Path(hook.site, f"{Path(hook.folder).name[1:]}.pth").exists():
@@ -237,10 +237,10 @@ def command() -> None:
 def init_command(
     console: Console,
     directory: str,
-    names: Tuple[str, ...],
-    settings: Tuple[str, ...],
-    mode: Optional[str],
-    name: Optional[str],
+    names: tuple[str, ...],
+    settings: tuple[str, ...],
+    mode: str | None,
+    name: str | None,
 ) -> int:
     """Make or update the directory of a hook.
 
@@ -284,7 +284,7 @@ def _row(status: HookStatus) -> Row:
     return Row("ok" if status.good else Message("not so"), about, status.messages)
 
 
-def _json(status: HookStatus) -> Dict[str, Any]:
+def _json(status: HookStatus) -> dict[str, Any]:
     hook, about = status.hook, {"folder": status.folder, "ok": status.good, "told": status.messages}
     if hook is None:
         return about

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 import click
 
@@ -72,12 +72,12 @@ class ImportOutcome(NamedTuple):
     """
 
     folder: Path
-    results: Tuple[PatchResult, ...]
+    results: tuple[PatchResult, ...]
     single: bool
-    patchset: Optional[Patchset] = None
-    files: Tuple[FileDiff, ...] = ()
-    releases: Tuple[ReleaseOutcome, ...] = ()
-    notes: Tuple[str, ...] = ()
+    patchset: Patchset | None = None
+    files: tuple[FileDiff, ...] = ()
+    releases: tuple[ReleaseOutcome, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -85,7 +85,7 @@ class ImportOutcome(NamedTuple):
         return self.patchset is not None and not any(result.failed for result in self.results)
 
     @property
-    def patches(self) -> Tuple[PatchResult, ...]:
+    def patches(self) -> tuple[PatchResult, ...]:
         """What came of each patch of a series."""
         return () if self.single else self.results
 
@@ -95,17 +95,17 @@ class ImportOutcome(NamedTuple):
         return Draft(tuple(file for result in self.results for file in result.draft.files))
 
     @property
-    def problems(self) -> List[FileMatch]:
+    def problems(self) -> list[FileMatch]:
         """The sections of the diff that cannot be applied."""
         return [match for result in self.results for match in result.problems]
 
     @property
-    def left_out(self) -> List[LeftOut]:
+    def left_out(self) -> list[LeftOut]:
         """The parts of the diff that are in no hunk and that nothing needs."""
         return [part for result in self.results for part in result.left_out]
 
     @property
-    def missing(self) -> List[LeftOut]:
+    def missing(self) -> list[LeftOut]:
         """Those that the rest may need, which stop it."""
         return [part for result in self.results for part in result.missing]
 
@@ -115,8 +115,8 @@ def import_(
     *,
     name: str,
     place: Place = HERE,
-    data: Optional[bytes] = None,
-    output: Optional[AnyPath] = None,
+    data: bytes | None = None,
+    output: AnyPath | None = None,
     also: Texts = (),
     leave_out: Texts = (),
     fuzz: int = FUZZ,
@@ -179,9 +179,9 @@ def _further(
     inputs: Sequence[GivenPatch],
     also: Sequence[str],
     sources: InstalledSources,
-    series: Optional[SeriesFolder],
+    series: SeriesFolder | None,
     events: Events,
-) -> Tuple[List[Release], List[str]]:
+) -> tuple[list[Release], list[str]]:
     """The further releases of the packages that the patches change, and a message for each that cannot be fetched.
 
     Those that are named, and where a series gets a new patch the ends of its ranges.
@@ -224,7 +224,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     series, changed, homes = importer.series, importer.changed, importer.homes
     packages = listed([home.package for home in homes])
 
-    def files(targets: Sequence[PackageRange]) -> Dict[str, str]:
+    def files(targets: Sequence[PackageRange]) -> dict[str, str]:
         if importer.single:
             return patchset_files(head, outcome.draft, targets)
         summary = Message("A series of patches on {packages}", packages=packages)
@@ -238,7 +238,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         return outcome._replace(patchset=series.patchset)
     variants = series.patchset.variants
     numbers = {variants[number].package: number for number in series.numbers}
-    targets: Dict[int, PackageRange] = {}
+    targets: dict[int, PackageRange] = {}
     for at, (home, target) in enumerate(zip(homes, proof.targets)):
         number = numbers.get(home.package, len(variants) + at)
         if number < len(
@@ -297,7 +297,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     help="The hash that the file at the URL must have.",
 )
 @common_options(sources=False)
-def command(console: Console, patches: Tuple[str, ...], **options: Any) -> int:
+def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     """Make a patchset of a diff, or of a series of patches.
 
     FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
@@ -382,7 +382,7 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
         console.note("no patchset was written{rest}", "stopped", rest=more_text)
 
 
-def _rows(console: Console, outcome: ImportOutcome) -> List[Row]:
+def _rows(console: Console, outcome: ImportOutcome) -> list[Row]:
     if not outcome.single:
         return [
             _patch_row(result) for result in outcome.patches if result.failed or not console.quiet
@@ -425,7 +425,7 @@ def _patch_row(result: PatchResult) -> Row:
     return Row(result.state, (result.name, *size), details)
 
 
-def _json(outcome: ImportOutcome) -> Dict[str, Any]:
+def _json(outcome: ImportOutcome) -> dict[str, Any]:
     missing = outcome.missing
     return {
         "patchset": outcome.folder.absolute().name,

@@ -10,7 +10,7 @@ import re
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
@@ -130,14 +130,14 @@ def _open_private(path: str) -> int:
     return os.open(path, flags | os.O_EXCL, 0o600)
 
 
-def _check(hook: Hook, *, write: bool) -> List[str]:
+def _check(hook: Hook, *, write: bool) -> list[str]:
     """Apply what is not applied, and record the files once a look finds nothing to do; returns what is wrong.
 
     Raises:
         BusyError: somebody keeps changing the files.
         SitepatchError: what keeps it from looking.
     """
-    first_signatures: Dict[str, str] = {}
+    first_signatures: dict[str, str] = {}
     for _ in range(_TRIES):
         before = _signatures(hook)
         first_signatures = first_signatures or before
@@ -164,7 +164,7 @@ def _check(hook: Hook, *, write: bool) -> List[str]:
     return reasons
 
 
-def keep(hook: Hook, *, write: bool) -> List[Look]:
+def keep(hook: Hook, *, write: bool) -> list[Look]:
     """Look at each patchset of a hook, and with `write` apply it where it is not applied, as `apply` does.
 
     They are compiled, not imported: a module that starts Python would wait for the start that waits for it. One of whose
@@ -228,7 +228,7 @@ class _Recoveries(Events):
             write_stderr(text)
 
 
-def _rivals(hook: Hook) -> Dict[str, str]:
+def _rivals(hook: Hook) -> dict[str, str]:
     """The patchsets that another hook keeps applied otherwise, and its name: the first hook by name has its way.
 
     Without that each would undo at every start what the other one did.
@@ -249,12 +249,12 @@ def _present(site: str, item: Requested) -> bool:
     return any(Path(site, path).exists() for path in paths)
 
 
-def _imported(package: str) -> Tuple[str, str]:
+def _imported(package: str) -> tuple[str, str]:
     """The files by which a package is imported."""
     return f"{package}/__init__.py", f"{package}.py"
 
 
-def _targets(variants: Sequence[Variant], *, added: bool) -> List[str]:
+def _targets(variants: Sequence[Variant], *, added: bool) -> list[str]:
     """The files that variants of a patchset name; also those that they add."""
     patches = [
         patch for variant in variants for patch in variant.patches if added or not patch.adds
@@ -263,12 +263,12 @@ def _targets(variants: Sequence[Variant], *, added: bool) -> List[str]:
 
 
 # what is recorded -----------------------------------------------------------------------------------------------------
-def _signatures(hook: Hook) -> Dict[str, str]:
+def _signatures(hook: Hook) -> dict[str, str]:
     """The signature of each file whose change calls for another look, by its path below the site directory.
 
     Those are the targets, the RECORD of each package, for a reinstall of the same size within a second, and other hooks.
     """
-    paths: List[str] = []
+    paths: list[str] = []
     for item in hook.requested:
         for package, variants in pick_variants(item.patchset).items():
             paths += [
@@ -286,7 +286,7 @@ def _signatures(hook: Hook) -> Dict[str, str]:
     return {path: signature(f"{hook.site}/{path}") for path in dict.fromkeys(paths)}
 
 
-def _engine(site: str) -> List[str]:
+def _engine(site: str) -> list[str]:
     """The files that show another installation of sitepatch or of what it needs, which may not fail as this one did."""
     infos = {normalized(path.name.split("-")[0]): path for path in Path(site).glob("*.dist-info")}
     needs: Sequence[str] = ()
@@ -306,7 +306,7 @@ def _engine(site: str) -> List[str]:
     ]
 
 
-def _outlast(old_signatures: Dict[str, str], signatures: Dict[str, str]) -> None:
+def _outlast(old_signatures: dict[str, str], signatures: dict[str, str]) -> None:
     """Without a RECORD, wait until a reinstall could not leave the size and the second of a file that was patched just now."""
     if any(path.endswith("/RECORD") for path in signatures):
         return
@@ -320,7 +320,7 @@ def _outlast(old_signatures: Dict[str, str], signatures: Dict[str, str]) -> None
         time.sleep(0.05)
 
 
-def _save(hook: Hook, signatures: Dict[str, str], reasons: Sequence[str], *, write: bool) -> None:
+def _save(hook: Hook, signatures: dict[str, str], reasons: Sequence[str], *, write: bool) -> None:
     """Replace the state file in one step; where it cannot be written, each start looks again."""
     lines = [f"sitepatch-hook 1 {hook.version} {'tried' if write else 'looked'}"]
     lines += [f"= {signed} {path}" for path, signed in signatures.items()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Iterable, Mapping
 
 import click
 
@@ -118,7 +118,7 @@ def set_language(language: str) -> bool:
 class Formatter(click.HelpFormatter):
     """click's layout of help, with lines of the width that is seen: Chinese characters are two columns wide."""
 
-    def write_usage(self, prog: str, args: str = "", prefix: Optional[str] = None) -> None:
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         """Write the line `Usage: PROGRAM ARGUMENTS`."""
         super().write_usage(prog, args, term("Usage:"))
 
@@ -139,7 +139,7 @@ class Formatter(click.HelpFormatter):
             self.write("".join(f"{' ' * self.current_indent}{line}\n" for line in lines))
 
     def write_dl(
-        self, rows: Iterable[Tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
         """Write a table of names and what they are."""
         rows = list(rows)
@@ -154,7 +154,7 @@ class Formatter(click.HelpFormatter):
             for line in (head, *(" " * column + line for line in lines)):
                 self.write(f"{' ' * self.current_indent}{line}\n")
 
-    def _wrapped(self, paragraph: str, column: int) -> List[str]:
+    def _wrapped(self, paragraph: str, column: int) -> list[str]:
         return wrapped(term(paragraph), max(self.width - self.current_indent - column, 10))
 
 

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import signal
 import sys
-from typing import List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple
+from typing import Mapping, NamedTuple, NoReturn, Sequence
 
 from patcher.errors import NotExecutableError, NotFoundCommandError, UsageError
 from patcher.installed.interpreter import Environment, discover
@@ -29,7 +29,7 @@ class Python(NamedTuple):
     """A Python interpreter that runs a command, and its arguments."""
 
     path: str
-    words: Tuple[str, ...]
+    words: tuple[str, ...]
 
 
 def find_program(word: str) -> str:
@@ -53,7 +53,7 @@ def find_program(word: str) -> str:
     raise NotFoundCommandError("{word}: command not found", hint, word=word)
 
 
-def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
+def interpreter_of(program: str, words: Sequence[str]) -> Python | None:
     """The Python that runs a program, if it is one or its first line (`#!`) names one; None if that is not known.
 
     Args:
@@ -84,9 +84,9 @@ def interpreter_of(program: str, words: Sequence[str]) -> Optional[Python]:
     return Python(path, (*parts[1:], program, *words))
 
 
-def ignoring(python: Python) -> List[str]:
+def ignoring(python: Python) -> list[str]:
     """The options with which an interpreter would ignore the overlay, each with what it does."""
-    options: List[str] = []
+    options: list[str] = []
     words = iter(python.words)
     for word in words:
         if not word.startswith("-") or word in ("-", "--"):
@@ -119,7 +119,7 @@ def other_environment(python: Python, env: Environment) -> bool:
         return False
 
 
-def _place(path: str) -> Tuple[str, str]:
+def _place(path: str) -> tuple[str, str]:
     return os.path.realpath(path), os.path.realpath(os.path.dirname(os.path.abspath(path)))
 
 

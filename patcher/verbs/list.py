@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import click
 
@@ -46,7 +46,7 @@ class Availability(NamedTuple):
     """
 
     state: str
-    installed: Tuple[Located, ...]
+    installed: tuple[Located, ...]
     here: bool = False
 
     @property
@@ -71,10 +71,10 @@ class ListOutcome(NamedTuple):
     """
 
     env: Environment
-    patchsets: Tuple[Tuple[Patchset, Availability], ...]
-    symptoms: Tuple[Tuple[Symptom, str], ...]
+    patchsets: tuple[tuple[Patchset, Availability], ...]
+    symptoms: tuple[tuple[Symptom, str], ...]
     broken: Mapping[str, SitepatchError]
-    notes: Tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
@@ -86,7 +86,7 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
     env = place.environment()
     candidates, broken = Catalogue(place.patch_dirs).load()
     patchsets = [candidate.patchset for candidate in candidates]
-    symptoms: List[Tuple[Symptom, str]] = []
+    symptoms: list[tuple[Symptom, str]] = []
     if text:
         patchsets, symptoms = _about(text, patchsets, general_symptoms(builtin_dir()))
     notes = [note for item in candidates if item.patchset in patchsets for note in item.shadows]
@@ -98,7 +98,7 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
 
 def _about(
     query: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
-) -> Tuple[List[Patchset], List[Tuple[Symptom, str]]]:
+) -> tuple[list[Patchset], list[tuple[Symptom, str]]]:
     """What a text is about: an error message that a symptom's pattern matches, or words that are all in a description.
 
     Args:
@@ -145,8 +145,8 @@ def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str
     No code is matched: that such a release does without it (`upstream`, `not needed`) is known only where the results for its
     files ship with the patchset. Otherwise the state is `available`.
     """
-    installed: List[Located] = []
-    ranged: List[Tuple[Located, List[Variant]]] = []
+    installed: list[Located] = []
+    ranged: list[tuple[Located, list[Variant]]] = []
     for package, variants in pick_variants(patchset).items():
         try:
             located = locate(env, package, paths_of(variants))
@@ -161,12 +161,12 @@ def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str
     return Availability(_shipped_state(patchset, ranged) if ranged else state, tuple(installed))
 
 
-def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[Variant]]]) -> str:
+def _shipped_state(patchset: Patchset, ranged: Sequence[tuple[Located, Sequence[Variant]]]) -> str:
     """`upstream` or `not needed` where the results that ship with a patchset say so of every file, else `available`."""
     requested = Requested(patchset, resolve_options(patchset, {}))
     table, states = builtin_table(patchset.name), {State.NOT_NEEDED}
     for located, variants in ranged:
-        hunks: Dict[str, Tuple[HunkText, ...]] = {}
+        hunks: dict[str, tuple[HunkText, ...]] = {}
         for patch in variants[0].patches:
             try:
                 paths = find_file(located, patch.paths)
@@ -200,7 +200,7 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[Tuple[Located, Sequence[
 )
 @click.argument("text", metavar="[TEXT]...", nargs=-1)
 @common_options()
-def command(console: Console, text: Tuple[str, ...]) -> int:
+def command(console: Console, text: tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
     Each with its state here (applied, or as `sitepatch status` says; applicable: it is for the installed release, upstream or
@@ -238,7 +238,7 @@ def command(console: Console, text: Tuple[str, ...]) -> int:
     )
 
 
-def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
+def _list_rows(listed: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
     """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
     rows = []
     for patchset, standing in listed:
@@ -254,7 +254,7 @@ def _list_rows(listed: Iterable[Tuple[Patchset, Availability]]) -> List[Row]:
     return rows
 
 
-def patchset_json(patchset: Patchset) -> Dict[str, Any]:
+def patchset_json(patchset: Patchset) -> dict[str, Any]:
     """A patchset as `list --json` has it."""
     ranges = [
         {"package": variant.package, "versions": variant.versions} for variant in patchset.variants
@@ -268,7 +268,7 @@ def patchset_json(patchset: Patchset) -> Dict[str, Any]:
     return {**head, "source": str(patchset.source), "digest": patchset.digest, "packages": ranges}
 
 
-def symptoms_json(symptoms: Iterable[Tuple[Symptom, str]]) -> List[Dict[str, Any]]:
+def symptoms_json(symptoms: Iterable[tuple[Symptom, str]]) -> list[dict[str, Any]]:
     """Symptoms and the names of the patchsets that cure them, as JSON."""
     answers = []
     for symptom, name in symptoms:
@@ -291,19 +291,19 @@ def release_ranges(variants: Iterable[Variant]) -> str:
     return joined(", ", map(release_range, variants))
 
 
-def broken_rows(broken: Mapping[str, SitepatchError]) -> List[Row]:
+def broken_rows(broken: Mapping[str, SitepatchError]) -> list[Row]:
     """One row for each patchset that is wrong in itself, with what is wrong."""
     return [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
 
 
-def broken_json(broken: Mapping[str, SitepatchError]) -> List[Dict[str, Any]]:
+def broken_json(broken: Mapping[str, SitepatchError]) -> list[dict[str, Any]]:
     """The patchsets that are wrong in themselves, as JSON."""
     return [
         {"name": name, "problem": error.message, **error.place} for name, error in broken.items()
     ]
 
 
-def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = ()) -> List[str]:
+def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = ()) -> list[str]:
     """The lines below a symptom: what it means, what cures it, and what helps; with the tools of these kinds of devices."""
     hints = hint_lines(symptom.advice)
     if "{smi}" in symptom.advice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import click
 
@@ -35,10 +35,10 @@ class LockOutcome(NamedTuple):
     place: Place
     path: Path
     plan: Plan
-    patchsets: Tuple[str, ...]
-    locked_files: Tuple[LockedFile, ...]
+    patchsets: tuple[str, ...]
+    locked_files: tuple[LockedFile, ...]
     lock: lockfile.Lock
-    differences: Tuple[str, ...]
+    differences: tuple[str, ...]
     written: bool = False
 
     @property
@@ -81,7 +81,7 @@ def lock(
     return outcome if plan.failed or check else _write(outcome, old, events)
 
 
-def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -> LockOutcome:
+def _write(outcome: LockOutcome, old: lockfile.Lock | None, events: Events) -> LockOutcome:
     """Write the lock unless it is there already, and report what became of the releases in the old one."""
     path, new = outcome.path, outcome.lock
     merged = lockfile.merged(old, new) if old else new
@@ -118,7 +118,7 @@ def _write(outcome: LockOutcome, old: Optional[lockfile.Lock], events: Events) -
 )
 @common_options()
 def command(
-    console: Console, project: str, requirements: Tuple[str, ...], lock_file: str, check: bool
+    console: Console, project: str, requirements: tuple[str, ...], lock_file: str, check: bool
 ) -> int:
     """Write down what the project asks for, and what it makes.
 

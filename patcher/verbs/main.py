@@ -9,7 +9,6 @@ from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from keyword import iskeyword
-from typing import List, Optional
 
 import click
 
@@ -28,10 +27,10 @@ class _Commands(Group):
 
     sections = SECTIONS
 
-    def list_commands(self, ctx: click.Context) -> List[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = import_module(
@@ -51,7 +50,7 @@ class _Commands(Group):
 )
 @click.version_option(__version__, prog_name="sitepatch")
 @click.pass_context
-def commands(ctx: click.Context) -> Optional[int]:
+def commands(ctx: click.Context) -> int | None:
     """Patch installed Python packages by syntax, and restore them exactly."""
     if ctx.invoked_subcommand is not None:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import wraps
-from typing import Any, Callable, List
+from typing import Any, Callable
 
 import click
 
@@ -31,7 +31,7 @@ def common_options(
 
     Every SitepatchError and OSError of the command ends here, as text and as an exit code.
     """
-    options: List[Callable[[CommandFunction], CommandFunction]] = []
+    options: list[Callable[[CommandFunction], CommandFunction]] = []
     if environment:
         options += [
             click.option(
@@ -175,7 +175,7 @@ def patient(function: CommandFunction) -> CommandFunction:
 
 
 # what a shell completes ------------------------------------------------------------------------------------------------
-def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """The names of patchsets that begin so; for `restore` and `status` of those that are applied, for `diff` of all."""
     try:
         there = (
@@ -197,13 +197,13 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> Li
     return sorted(name for name in names if name.startswith(begun))
 
 
-def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> List[str]:
+def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """`NAME.option=` of the patchsets named so far, and the choices after it."""
     named = [
         *(ctx.params.get("names") or ()),
         *ctx.args,
     ]  # click leaves them in args while --set waits for its value
-    completions: List[str] = []
+    completions: list[str] = []
     try:
         catalogue = Catalogue(ctx.params.get("patch_dir") or ())
         for name in [name for name in named if name in catalogue.folders] or list(

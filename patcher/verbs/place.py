@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from patcher.installed.interpreter import Environment, discover, image_root
 from patcher.text.listed import AnyPath, Texts, one_or_more
@@ -22,9 +22,9 @@ def _quoted(path: str) -> str:
 
 
 class _Place(NamedTuple):
-    python: Optional[str]
-    target: Optional[str]
-    patch_dirs: Tuple[str, ...]
+    python: str | None
+    target: str | None
+    patch_dirs: tuple[str, ...]
     system: bool
 
 
@@ -40,8 +40,8 @@ class Place(_Place):
 
     def __new__(
         cls,
-        python: Optional[AnyPath] = None,
-        target: Optional[AnyPath] = None,
+        python: AnyPath | None = None,
+        target: AnyPath | None = None,
         patch_dirs: Texts = (),
         system: bool = False,
     ) -> Place:
@@ -52,7 +52,7 @@ class Place(_Place):
         return super().__new__(cls, python_text, target_text, one_or_more(patch_dirs), system)
 
     @property
-    def options(self) -> Tuple[str, str]:
+    def options(self) -> tuple[str, str]:
         """The options of a command line that mean this: the environment, the directories; each with a blank before it."""
         pairs = [("--python", self.python), ("--target", self.target)]
         env = (
@@ -106,19 +106,19 @@ class Outcome(NamedTuple):
     place: Place
     env: Environment
     plan: Plan
-    patchsets: Tuple[str, ...]
-    requested: Tuple[Requested, ...] = ()
+    patchsets: tuple[str, ...]
+    requested: tuple[Requested, ...] = ()
     dry_run: bool = False
-    recovered: Tuple[str, ...] = ()
+    recovered: tuple[str, ...] = ()
     written: bool = False
     fresh: bool = False
-    verified: Optional[Verified] = None
-    effects: Tuple[Effect, ...] = ()
-    restored: Tuple[str, ...] = ()
-    idle: Tuple[str, ...] = ()
-    damaged: Tuple[Tuple[str, str], ...] = ()
-    hooks: Tuple[str, ...] = ()
-    overlay: Optional[Path] = None
+    verified: Verified | None = None
+    effects: tuple[Effect, ...] = ()
+    restored: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    damaged: tuple[tuple[str, str], ...] = ()
+    hooks: tuple[str, ...] = ()
+    overlay: Path | None = None
 
     @property
     def ok(self) -> bool:
@@ -126,7 +126,7 @@ class Outcome(NamedTuple):
         return not (self.plan.failed or self.damaged or (self.verified and self.verified.failed))
 
     @property
-    def changed(self) -> List[FilePlan]:
+    def changed(self) -> list[FilePlan]:
         """The files of the plan of which something changes: the text, or what is recorded about it."""
         return [file for file in self.plan.files if file.change]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Optional, TextIO
+from typing import TextIO
 
 import click
 
@@ -54,7 +54,7 @@ class ProgressBar:
                 self._stream.flush()
 
     def _watch(self) -> None:
-        pause: Optional[float] = _FIRST if self._live else _LOG
+        pause: float | None = _FIRST if self._live else _LOG
         while not self._over.wait(pause):
             with self._lock:
                 if self._what and not self._over.is_set():

@@ -5,16 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import (
     Callable,
-    Dict,
     Iterable,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
-    Union,
 )
 
 from patcher.author.cases import AFTER, CaseResult, run_cases
@@ -78,8 +72,8 @@ def _version(spec: str) -> str:
 
 
 def further_releases(
-    also: Sequence[str], homes: Mapping[Located, Set[str]], events: Events
-) -> Tuple[List[Release], List[str]]:
+    also: Sequence[str], homes: Mapping[Located, set[str]], events: Events
+) -> tuple[list[Release], list[str]]:
     """The named releases, and a message for each that one of several packages lacks.
 
     Args:
@@ -91,8 +85,8 @@ def further_releases(
         NoPip: pip is missing or too old.
         SitepatchError: a release is of none of the packages, or the only package has no such release, or it cannot be fetched.
     """
-    releases: List[Release] = []
-    problems: List[str] = []
+    releases: list[Release] = []
+    problems: list[str] = []
     for spec in (spec for spec in also if Path(spec).is_dir()):
         env = discover(None, spec)
         for home, paths in homes.items():
@@ -134,8 +128,8 @@ def further_releases(
 
 
 def range_ends(
-    patchset: Patchset, homes: Mapping[Located, Set[str]], events: Events
-) -> Tuple[List[Release], List[str]]:
+    patchset: Patchset, homes: Mapping[Located, set[str]], events: Events
+) -> tuple[list[Release], list[str]]:
     """The oldest and the newest release in the range of each variant for packages, and a message for each that cannot be had.
 
     Args:
@@ -143,8 +137,8 @@ def range_ends(
         homes: the installed packages, each with the further files that are needed; what is installed is left out.
         events: reports the progress.
     """
-    releases: List[Release] = []
-    problems: List[str] = []
+    releases: list[Release] = []
+    problems: list[str] = []
     for home, paths in homes.items():
         for variant in pick_variants(patchset).get(home.package, ()):
             name, needed = home.distribution or home.package, {*paths, *paths_of([variant])}
@@ -176,7 +170,7 @@ def _not_fetched(name: str, version: str, error: SitepatchError) -> str:
     )
 
 
-def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Path, SitepatchError]:
+def whole_package(release: Located, paths: set[str], events: Events) -> Path | SitepatchError:
     """The folder with all of a package of a release of the index, and these files; or why there is none."""
     recorded = {
         row.path
@@ -188,7 +182,7 @@ def whole_package(release: Located, paths: Set[str], events: Events) -> Union[Pa
     return named_releases(name, paths | inside, [release.version], events)[release.version]
 
 
-def _release(located: Located, paths: Set[str]) -> Release:
+def _release(located: Located, paths: set[str]) -> Release:
     files = {path: Path(located.site) / path for path in sorted(paths)}
     if not all(file.is_file() for file in files.values()):  # one moved, and is found by its code
         files.update(
@@ -203,17 +197,17 @@ def _release(located: Located, paths: Set[str]) -> Release:
 class Proof(NamedTuple):
     """What a patchset that is not written yet does to further releases, its texts, and its ranges."""
 
-    releases: Tuple[ReleaseOutcome, ...]
-    texts: Dict[str, str]
-    targets: Tuple[PackageRange, ...]
+    releases: tuple[ReleaseOutcome, ...]
+    texts: dict[str, str]
+    targets: tuple[PackageRange, ...]
 
 
 def prove(
     folder: Path,
-    files: Callable[[Sequence[PackageRange]], Dict[str, str]],
+    files: Callable[[Sequence[PackageRange]], dict[str, str]],
     homes: Sequence[Located],
     made: Sequence[FileDiff],
-    releases: Iterable[Tuple[Release, Mapping[str, bytes]]],
+    releases: Iterable[tuple[Release, Mapping[str, bytes]]],
 ) -> Proof:
     """Try a patchset, whose texts `files` gives for ranges, on further releases; its ranges are those that it fits.
 
@@ -274,7 +268,7 @@ class TriedRelease(NamedTuple):
     inside: bool
     named: bool
     outcome: ReleaseOutcome
-    hunks: Tuple[HunkExplanation, ...] = ()
+    hunks: tuple[HunkExplanation, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -293,14 +287,14 @@ class Proposal(NamedTuple):
     """
 
     release: str
-    places: Tuple[Tuple[str, str], ...]
+    places: tuple[tuple[str, str], ...]
     texts: Mapping[str, str]
-    diffs: Tuple[FileDiff, ...]
+    diffs: tuple[FileDiff, ...]
 
 
-def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Optional[Proposal]:
+def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Proposal | None:
     """The one other file that has the scopes of a file that is gone, the one other scope that has the code of one that is."""
-    homes: Dict[str, Set[str]] = {}  # of a file that is gone: where all its scopes are
+    homes: dict[str, set[str]] = {}  # of a file that is gone: where all its scopes are
     texts, places = dict(patchset.files), []
     hunks = {
         (hunk.origin, hunk.line): hunk
@@ -359,7 +353,7 @@ def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Optional[
 
 def try_on_releases(
     place: Place, folder: Path, patchset: Patchset, to: Sequence[str], events: Events
-) -> Tuple[List[TriedRelease], List[str]]:
+) -> tuple[list[TriedRelease], list[str]]:
     """What the patchset does to each requested release, and a message for each that cannot be fetched.
 
     Of the last few releases that it does not fit the failed hunks are explained.
@@ -391,10 +385,10 @@ def try_on_releases(
 
 def _compared_with_home(
     place: Place, folder: Path, patchset: Patchset, tried: Sequence[TriedRelease]
-) -> List[TriedRelease]:
+) -> list[TriedRelease]:
     """The releases, each compared with what the patchset makes of the installed one, and with its cases."""
-    proofs: Dict[int, Tuple[Sequence[FileDiff], Sequence[CaseResult]]] = {}  # by variant
-    releases: List[TriedRelease] = []
+    proofs: dict[int, tuple[Sequence[FileDiff], Sequence[CaseResult]]] = {}  # by variant
+    releases: list[TriedRelease] = []
     for release in tried:
         if release.holds and release.variant not in proofs:
             requested = _requested(patchset, release.variant)
@@ -429,7 +423,7 @@ def _made_here(place: Place, requested: Requested, variant: Variant) -> Sequence
     )
 
 
-def _installed(place: Place, patchset: Patchset, events: Events) -> List[Located]:
+def _installed(place: Place, patchset: Patchset, events: Events) -> list[Located]:
     """The installed packages of a patchset."""
     env = place.environment()
     events.started(env)
@@ -450,7 +444,7 @@ def _installed(place: Place, patchset: Patchset, events: Events) -> List[Located
 
 def fetched_releases(
     patchset: Patchset, to: Sequence[str], events: Events
-) -> Tuple[List[Located], List[str]]:
+) -> tuple[list[Located], list[str]]:
     """The releases that are asked for of the packages of a patchset, oldest first, and a message for each that cannot be had.
 
     Args:
@@ -458,8 +452,8 @@ def fetched_releases(
         to: versions, ranges, `all` and `newest`.
         events: reports what is fetched.
     """
-    releases: List[Located] = []
-    failed: List[Tuple[str, str, SitepatchError]] = []
+    releases: list[Located] = []
+    failed: list[tuple[str, str, SitepatchError]] = []
     for package, name, variants in targets_of(patchset):
         for version, kept in named_releases(name, set(paths_of(variants)), to, events).items():
             if isinstance(kept, Path):

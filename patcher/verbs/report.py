@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable
 
 from patcher.message import Message, joined
 from patcher.model import Plan, State
@@ -65,7 +65,7 @@ def report_outcome(
 ) -> int:
     """Report what came of a plan, with `show` what was written; `more` are further fields of the JSON answer."""
     plan, changed, verified = outcome.plan, outcome.changed, outcome.verified
-    diffs: List[FileDiff] = []
+    diffs: list[FileDiff] = []
     if outcome.dry_run:
         from patcher.text.diffs import plan_diffs  # a repeated `apply` shows none
 
@@ -107,7 +107,7 @@ def report_outcome(
     if outcome.written:
         show(console, outcome)
     if console.as_json:
-        fields: Dict[str, Any] = {
+        fields: dict[str, Any] = {
             "written": outcome.written,
             "patchsets": outcome.patchsets,
             **extra_fields,
@@ -143,7 +143,7 @@ def _why(plan: Plan, name: str) -> str:
 _KINDS = (COMPILE, IMPORT, PROBE)
 
 
-def verified_rows(console: Console, verified: Verified) -> List[Row]:
+def verified_rows(console: Console, verified: Verified) -> list[Row]:
     """What is good in one line with the seconds of each step, what is not with its last lines; if quiet failures alone.
 
     Modules that were broken before share a line where their problem is the same; the last lines come with -v.
@@ -183,7 +183,7 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
     rows = (
         [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
     )
-    alike: Dict[Tuple[str, ...], List[CheckResult]] = {}
+    alike: dict[tuple[str, ...], list[CheckResult]] = {}
     for check in verified.checks:
         alike.setdefault(
             (check.what, check.problem, "" if check.before else check.name), []
@@ -210,7 +210,7 @@ def verified_rows(console: Console, verified: Verified) -> List[Row]:
     return [row for row in rows if not console.quiet or row.word == "failed"]
 
 
-def verified_json(verified: Verified) -> Dict[str, Any]:
+def verified_json(verified: Verified) -> dict[str, Any]:
     """The field `verify` of `apply` and `verify`."""
     steps = {
         kind: sum(check.seconds for check in verified.checks if check.what == kind)

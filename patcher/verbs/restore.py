@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import Sequence
 
 import click
 
@@ -50,7 +50,7 @@ def restore(
     events.started(env)
 
     def look() -> Outcome:
-        bad: List[StoreError] = []
+        bad: list[StoreError] = []
         items = statuses(env, bad)
         for error in bad:
             if isinstance(
@@ -95,7 +95,7 @@ def restore_backups(
     return carry_out(look, env, None, events, dry_run=dry_run)
 
 
-def _meant(backups: Sequence[Backup], words: Sequence[str]) -> List[Backup]:
+def _meant(backups: Sequence[Backup], words: Sequence[str]) -> list[Backup]:
     meant = {
         word: [backup for backup in backups if not word or _above(Path(word), backup)]
         for word in words or ("",)
@@ -143,7 +143,7 @@ def _file_plan(backup: Backup) -> FilePlan:
 @common_options()
 @patient
 def command(
-    console: Console, names: Tuple[str, ...], force: bool, from_backup: bool, dry_run: bool
+    console: Console, names: tuple[str, ...], force: bool, from_backup: bool, dry_run: bool
 ) -> int:
     """Restore the files that patchsets changed, byte for byte.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Tuple
+from typing import TYPE_CHECKING, Any, Iterable
 
 from patcher.message import Message
 from patcher.model import Answer, Plan, State
@@ -19,9 +19,9 @@ _PLAIN = {
 
 
 # tables ---------------------------------------------------------------------------------------------------------------
-def answer_rows(answers: Iterable[Answer]) -> List[Row]:
+def answer_rows(answers: Iterable[Answer]) -> list[Row]:
     """One row for each patchset, file and scope; what failed is explained below it, once for all scopes of a file."""
-    scopes: Dict[Tuple[str, str, str, Tuple[str, ...], int], List[str]] = {}
+    scopes: dict[tuple[str, str, str, tuple[str, ...], int], list[str]] = {}
     for number, answer in enumerate(answers):
         path = (
             f"{answer.path}:{','.join(map(str, answer.places))}" if answer.places else answer.path
@@ -38,13 +38,13 @@ def answer_rows(answers: Iterable[Answer]) -> List[Row]:
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def answer_json(answer: Answer) -> Dict[str, Any]:
+def answer_json(answer: Answer) -> dict[str, Any]:
     """An answer as JSON."""
     internal = ("gone", "written", "layer")  # `mixed` has made use of the first
     return {key: value for key, value in answer._asdict().items() if key not in internal}
 
 
-def diff_json(diff: FileDiff) -> Dict[str, Any]:
+def diff_json(diff: FileDiff) -> dict[str, Any]:
     """A file's difference as JSON."""
     fields = {**diff._asdict(), "diff": diff.text}
     return {
@@ -52,7 +52,7 @@ def diff_json(diff: FileDiff) -> Dict[str, Any]:
     }
 
 
-def plan_json(plan: Plan) -> Dict[str, Any]:
+def plan_json(plan: Plan) -> dict[str, Any]:
     """`answers`, `files` (with the hash of each, before and after) and `notes` of a plan."""
     files = [
         {

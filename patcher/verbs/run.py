@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Sequence
 
 import click
 
@@ -47,7 +47,7 @@ def make_overlay(
     names: Texts = (),
     settings: Texts = (),
     *,
-    project: Optional[ProjectFiles] = None,
+    project: ProjectFiles | None = None,
     place: Place = HERE,
     verify: str = IMPORT,
     events: Events = SILENT,
@@ -106,7 +106,7 @@ def _verified(
     requested: Sequence[Requested],
     verification: VerifySettings,
     folder: Path,
-) -> Optional[Verified]:
+) -> Verified | None:
     """The outcome of verifying the overlay; None where it was verified before, which is not repeated but for probes."""
     from patcher.overlay import make
 
@@ -126,10 +126,10 @@ def _verified(
 class _Launcher(click.Command):
     """A command whose parameter `command` is what follows `--`."""
 
-    def parse_args(self, ctx: click.Context, args: List[str]) -> List[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
         command = tuple(args[at + 1 :])
-        left: List[str] = []
+        left: list[str] = []
         try:
             left = super().parse_args(ctx, args[:at])
         except click.NoSuchOption:
@@ -156,7 +156,7 @@ class _Launcher(click.Command):
         ctx.params["words"] = command
         return left
 
-    def collect_usage_pieces(self, ctx: click.Context) -> List[str]:
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
 
 
@@ -184,15 +184,15 @@ class _Launcher(click.Command):
 @patient
 def command(
     console: Console,
-    names: Tuple[str, ...],
-    settings: Tuple[str, ...],
+    names: tuple[str, ...],
+    settings: tuple[str, ...],
     project: str,
-    requirements: Tuple[str, ...],
+    requirements: tuple[str, ...],
     lock_file: str,
     locked: bool,
     overlay: bool,
     verify: str,
-    words: Tuple[str, ...],
+    words: tuple[str, ...],
 ) -> int:
     """Apply patchsets, then run a command in place of sitepatch.
 
@@ -262,7 +262,7 @@ def command(
 
 
 def _lay_over(
-    console: Console, names: Texts, settings: Texts, project: Optional[ProjectFiles], verify: str
+    console: Console, names: Texts, settings: Texts, project: ProjectFiles | None, verify: str
 ) -> Outcome:
     """Make an overlay, and report it."""
     console.on_plan = show_plan

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Iterable, NamedTuple, Sequence
 
 import click
 
@@ -44,8 +44,8 @@ class ShowOutcome(NamedTuple):
     """A patchset, the releases that it was tried on, and remarks."""
 
     patchset: Patchset
-    tried: Tuple[Proven, ...]
-    notes: Tuple[str, ...]
+    tried: tuple[Proven, ...]
+    notes: tuple[str, ...]
 
 
 def show(name: str, *, place: Place = HERE) -> ShowOutcome:
@@ -69,7 +69,7 @@ def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
     return ""
 
 
-def proven(table: str) -> List[Proven]:
+def proven(table: str) -> list[Proven]:
     """The rows of a `compatibility.txt`, neighbours with one answer together."""
     rows = [row.groups() for row in map(_TABLE_ROW.fullmatch, table.splitlines()[1:]) if row]
     results = []
@@ -103,14 +103,14 @@ def command(console: Console, name: str) -> int:
     )
 
 
-def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence[str]) -> List[str]:
+def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence[str]) -> list[str]:
     """A patchset in lines: why, what, options, for which releases, and the commands to apply and to undo it."""
 
-    def part(title: str, content: Iterable[str]) -> List[str]:
+    def part(title: str, content: Iterable[str]) -> list[str]:
         lines = [joined("", ("  ", line)) for line in content]
         return ["", style(term(title), bold=True), *lines] if lines else []
 
-    def releases(*states: str) -> List[str]:
+    def releases(*states: str) -> list[str]:
         return [_proven_text(row) for row in tried if row.state in states]
 
     idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applicable",)
@@ -180,7 +180,7 @@ def _field(name: str, value: str) -> str:
     return Message("{name}: {value}", name=name, value=value)
 
 
-def _description_json(patchset: Patchset, tried: Sequence[Proven]) -> Dict[str, Any]:
+def _description_json(patchset: Patchset, tried: Sequence[Proven]) -> dict[str, Any]:
     """A patchset as `show --json` has it."""
     options = [{**option._asdict(), "choices": list(option.choices)} for option in patchset.options]
     variants = [

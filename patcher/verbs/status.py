@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import click
 
@@ -50,7 +50,7 @@ class AppliedFile(NamedTuple):
     """A file that a patchset changes: the lines of its changes, and its state."""
 
     path: str
-    places: Tuple[int, ...]
+    places: tuple[int, ...]
     state: str
 
 
@@ -68,10 +68,10 @@ class AppliedPatchset(NamedTuple):
     version: str
     digest: str
     state: str
-    releases: Tuple[str, ...]
-    files: Tuple[AppliedFile, ...]
+    releases: tuple[str, ...]
+    files: tuple[AppliedFile, ...]
     options: Mapping[str, OptionValue]
-    problems: Tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     advice: str = ""
 
 
@@ -79,7 +79,7 @@ class FileState(NamedTuple):
     """A file that is patched; `states` are those of its patchsets, in the order of the steps of its receipt."""
 
     file: FileStatus
-    states: Tuple[str, ...]
+    states: tuple[str, ...]
 
 
 class StatusOutcome(NamedTuple):
@@ -94,18 +94,18 @@ class StatusOutcome(NamedTuple):
     """
 
     env: Environment
-    patchsets: Tuple[AppliedPatchset, ...]
-    files: Tuple[FileState, ...]
-    recovered: Tuple[str, ...]
-    interrupted: Tuple[Tuple[str, str, str], ...]
-    damaged: Tuple[Tuple[str, str], ...]
+    patchsets: tuple[AppliedPatchset, ...]
+    files: tuple[FileState, ...]
+    recovered: tuple[str, ...]
+    interrupted: tuple[tuple[str, str, str], ...]
+    damaged: tuple[tuple[str, str], ...]
     unreadable: bool
     broken: Mapping[str, SitepatchError]
-    backups: Tuple[Backup, ...]
-    kept: Tuple[str, ...]
-    recent: Tuple[str, ...]
-    idle: Tuple[str, ...] = ()
-    verified: Optional[Verified] = None
+    backups: tuple[Backup, ...]
+    kept: tuple[str, ...]
+    recent: tuple[str, ...]
+    idle: tuple[str, ...] = ()
+    verified: Verified | None = None
 
     @property
     def differs(self) -> bool:
@@ -137,12 +137,12 @@ def status(
     """
     env = place.environment()
     events.started(env)
-    recovered: List[str] = []
+    recovered: list[str] = []
 
-    def look() -> Tuple[List[FileStatus], List[Tuple[str, str, str]], List[Tuple[str, str]], bool]:
+    def look() -> tuple[list[FileStatus], list[tuple[str, str, str]], list[tuple[str, str]], bool]:
         recoveries, left = recover_all(env)
         recovered.extend(recoveries)
-        bad: List[StoreError] = []
+        bad: list[StoreError] = []
         items = statuses(env, bad)
         return items, left, [*damaged(items), *unclaimed(env, items, bad)], bool(bad)
 
@@ -185,9 +185,9 @@ def status(
 
 def applied_states(
     env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]
-) -> Dict[str, str]:
+) -> dict[str, str]:
     """The state of each patchset that is applied, by name, as `AppliedPatchset` has it: the worst of all site directories."""
-    worst: Dict[str, str] = {}
+    worst: dict[str, str] = {}
     for patchset in _applied_patchsets(env, items, outdated(items, patch_dirs)[0]):
         states = worst.get(patchset.name, patchset.state), patchset.state
         worst[patchset.name] = min(states, key=_severity)
@@ -202,7 +202,7 @@ def _severity(state: str) -> int:
 
 def outdated(
     items: Iterable[FileStatus], patch_dirs: Sequence[str]
-) -> Tuple[Dict[str, str], Dict[str, SitepatchError]]:
+) -> tuple[dict[str, str], dict[str, SitepatchError]]:
     """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
 
     Texts are compared with the copies in the stores; a manifest is decoded only where they differ. A name that is not
@@ -210,7 +210,7 @@ def outdated(
     """
     catalogue = Catalogue(patch_dirs)
     broken = dict(catalogue.broken)
-    newer: Dict[str, str] = {}
+    newer: dict[str, str] = {}
     classified = set()
     for item in items:
         for step in item.receipt.steps:
@@ -238,9 +238,9 @@ def outdated(
 
 def _applied_patchsets(
     env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]
-) -> List[AppliedPatchset]:
+) -> list[AppliedPatchset]:
     """Each patchset that is applied; `newer` maps the digest of one to what is found now (see `outdated`)."""
-    grouped: Dict[Tuple[str, str, str], List[Tuple[FileStatus, Step]]] = {}
+    grouped: dict[tuple[str, str, str], list[tuple[FileStatus, Step]]] = {}
     for item in items:
         for step in item.receipt.steps:
             grouped.setdefault((item.site, step.patchset, step.digest), []).append((item, step))
@@ -257,7 +257,7 @@ def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
 
 
 def _applied_patchset(
-    env: Environment, steps: Sequence[Tuple[FileStatus, Step]], newer: Mapping[str, str]
+    env: Environment, steps: Sequence[tuple[FileStatus, Step]], newer: Mapping[str, str]
 ) -> AppliedPatchset:
     first_item, step = steps[0]
     files = tuple(
@@ -265,7 +265,7 @@ def _applied_patchset(
         for item, applied in steps
     )
     state = min((file.state for file in files), key=_WORST_FIRST.index)
-    paths_of: Dict[str, List[str]] = {}
+    paths_of: dict[str, list[str]] = {}
     for item, _ in steps:
         paths_of.setdefault(item.meaning, []).append(item.receipt.path)
     problems = [
@@ -291,7 +291,7 @@ def _applied_patchset(
 
 def series_states(
     applied: AppliedPatchset, files: Sequence[FileState]
-) -> Dict[str, Tuple[str, Tuple[str, ...]]]:
+) -> dict[str, tuple[str, tuple[str, ...]]]:
     """The state of each patch of an applied series, and the files that it changes; nothing of a patchset that is no series.
 
     A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
@@ -300,7 +300,7 @@ def series_states(
     from patcher.patchset.variants import matching_variants, pick_variants
     from patcher.planner.survey import stored_patchset
 
-    paths_of: Dict[str, Dict[str, List[str]]] = {}  # patch -> state -> files
+    paths_of: dict[str, dict[str, list[str]]] = {}  # patch -> state -> files
     steps = (
         (file.file, step, state)
         for file in files
@@ -330,7 +330,7 @@ def series_states(
     }
 
 
-def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> Tuple[str, str]:
+def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> tuple[str, str]:
     """The word and the advice for a patchset over which other releases were installed: do those need it?"""
     from patcher.planner.survey import make_plan, stored_patchset
     from patcher.verbs.releases.outcome import state_of  # what is as it was applied needs no plan
@@ -371,7 +371,7 @@ def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> T
     return item.condition.value, Message("it fits {release}: {words}", release=release, words=words)
 
 
-def _stored_options(site: str, step: Step) -> Tuple[Option, ...]:
+def _stored_options(site: str, step: Step) -> tuple[Option, ...]:
     from patcher.planner.survey import stored_patchset
 
     with suppress(SitepatchError):  # `damaged` says so
@@ -451,11 +451,11 @@ def _verify(
 @common_options()
 def command(
     console: Console,
-    names: Tuple[str, ...],
+    names: tuple[str, ...],
     check: bool,
     verify: str,
-    fleet: Optional[str],
-    lock: Optional[str],
+    fleet: str | None,
+    lock: str | None,
 ) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
@@ -503,7 +503,7 @@ def command(
             path=path,
         )
     ok = outcome.works and not (outcome.unreadable or (check and (outcome.differs or outcome.idle)))
-    fields: Dict[str, Any] = {
+    fields: dict[str, Any] = {
         "patchsets": outcome.patchsets,
         "files": [_file_json(file) for file in outcome.files],
     }
@@ -527,7 +527,7 @@ def command(
 
 
 def _row(
-    patchset: AppliedPatchset, patches: Mapping[str, Tuple[str, Tuple[str, ...]]], *, verbose: bool
+    patchset: AppliedPatchset, patches: Mapping[str, tuple[str, tuple[str, ...]]], *, verbose: bool
 ) -> Row:
     bad = sum(file.state != "applied" for file in patchset.files)
     files: str = count(len(patchset.files), "file")
@@ -554,7 +554,7 @@ def _row(
     return Row(patchset.state, cells, tuple(details))
 
 
-def _file_json(file_state: FileState) -> Dict[str, Any]:
+def _file_json(file_state: FileState) -> dict[str, Any]:
     item, receipt = file_state.file, file_state.file.receipt
     steps = [
         {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import click
 
@@ -33,8 +33,8 @@ class Verbatim(str):
     """Text of others, such as a line of a log: made printable and wrapped as any text, and not translated."""
 
 
-_sentence: Optional[Callable[[str], str]] = None
-_word: Optional[Callable[[str], str]] = None
+_sentence: Callable[[str], str] | None = None
+_word: Callable[[str], str] | None = None
 
 
 def set_translation(sentence: Callable[[str], str], word: Callable[[str], str]) -> None:
@@ -48,7 +48,7 @@ def translated(text: str) -> str:
     return text if _sentence is None or isinstance(text, (Styled, Verbatim)) else _sentence(text)
 
 
-def translated_lines(text: str) -> List[str]:
+def translated_lines(text: str) -> list[str]:
     """The lines of a text in the language of the user."""
     return [Verbatim(line) for line in translated(text).split("\n") if line]
 
@@ -85,7 +85,7 @@ def labelled(word: str, text: str, **attributes: Any) -> Styled:
     )
 
 
-def color_diff(diff: str) -> List[Styled]:
+def color_diff(diff: str) -> list[Styled]:
     """The lines of a unified diff, or of a .spatch, with colours."""
     out = []
     for line in diff.split("\n")[: -1 if not diff or diff.endswith("\n") else None]:
@@ -120,11 +120,11 @@ class Row(NamedTuple):
     """A line of a table: a word that is coloured by its meaning, further cells, and lines below it."""
 
     word: str
-    cells: Tuple[str, ...]
-    details: Tuple[str, ...] = ()
+    cells: tuple[str, ...]
+    details: tuple[str, ...] = ()
 
 
-def hint_lines(hint: str) -> List[str]:
+def hint_lines(hint: str) -> list[str]:
     """A hint as the details of a row, none for ""."""
     first_line, *further_lines = translated_lines(hint) or [""]
     head = label("hint")
@@ -178,7 +178,7 @@ def _clipped(text: str) -> str:
     )
 
 
-def _wrapped(text: str, most: int) -> List[str]:
+def _wrapped(text: str, most: int) -> list[str]:
     """A text in lines of at most `most` columns; code, which is styled or begins with a blank, stays as it is."""
     return (
         [text]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Sequence
 
 import click
 
@@ -82,7 +82,7 @@ def project_plan(
     asked_for: ProjectRequest,
     env: Environment,
     events: Events,
-    items: Optional[Sequence[FileStatus]] = None,
+    items: Sequence[FileStatus] | None = None,
     *,
     force: bool = False,
 ) -> Plan:
@@ -117,14 +117,14 @@ def project_plan(
     return plan
 
 
-def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> List[str]:
+def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> list[str]:
     """Return a remark on each damaged hook.
 
     Raises:
         SitepatchError: an installed hook keeps a patchset applied otherwise than as the project asks for it.
     """
     by_name = {item.patchset.name: item for item in requested}
-    problems: List[str] = []
+    problems: list[str] = []
     own_env = env._replace(sites=env.own)
     hooks, damaged = loaded_hooks(own_env)
     for hook in hooks:
@@ -167,16 +167,16 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
     return [Message(template, name=name, error=error) for name, error in bad]
 
 
-def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
+def _effects(items: Sequence[FileStatus], plan: Plan) -> tuple[Effect, ...]:
     """What a plan does with each patchset, and in how many files of which directory."""
     before = {(item.site, item.receipt.path): item for item in items}
-    counts: Dict[Tuple[str, str, str], int] = {}
+    counts: dict[tuple[str, str, str], int] = {}
     for file in [file for file in plan.files if file.change]:
         item = before.get((file.site, file.path))
-        old_steps: Dict[str, Step] = (
+        old_steps: dict[str, Step] = (
             {step.patchset: step for step in item.receipt.steps} if item else {}
         )
-        words: Dict[str, str] = {}
+        words: dict[str, str] = {}
         for step in file.steps:
             old = old_steps.get(step.patchset) if item and item.live else None
             if old is None:
@@ -211,7 +211,7 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> Tuple[Effect, ...]:
 def command(
     console: Console,
     project: str,
-    requirements: Tuple[str, ...],
+    requirements: tuple[str, ...],
     lock_file: str,
     locked: bool,
     dry_run: bool,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.diagnosis.conclusions import VENDORS
 from patcher.diagnosis.files import read_log
@@ -23,7 +23,7 @@ _VENDORS = [
 class TrialOutcome(NamedTuple):
     """How each rank ended, the verdict on all of them, and what is known of the errors that they wrote."""
 
-    ranks: Tuple[EndedRank, ...]
+    ranks: tuple[EndedRank, ...]
     verdict: Verdict
     found: DiagnoseOutcome
 
@@ -77,11 +77,11 @@ def start_ranks(
     )
 
 
-def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> List[Row]:
+def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> list[Row]:
     """A row for each rank, with its last lines where it failed first, or is late in a place where no other one stands."""
     shown, rows = set(), []
     for rank, state in zip(ranks, verdict.states):
-        details: Tuple[str, ...] = ()
+        details: tuple[str, ...] = ()
         key = rank.last_calls if state == LATE else state
         if state in (FAILED, LATE) and key not in shown:
             shown.add(key)

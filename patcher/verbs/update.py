@@ -11,14 +11,9 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
-    Dict,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
 )
 
 import click
@@ -90,16 +85,16 @@ class UpdateOutcome(NamedTuple):
 
     folder: Path
     patchset: Patchset
-    releases: Tuple[TriedRelease, ...]
-    ranges: Tuple[Tuple[str, str, str], ...] = ()
+    releases: tuple[TriedRelease, ...]
+    ranges: tuple[tuple[str, str, str], ...] = ()
     draft: Draft = Draft(())
     added: str = ""
-    dropped: Tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
     written: bool = False
-    problems: Tuple[str, ...] = ()
-    notes: Tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     left: str = ""
-    proposal: Optional[Proposal] = None
+    proposal: Proposal | None = None
 
     @property
     def ok(self) -> bool:
@@ -229,7 +224,7 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
         or not all(tried.holds for tried in outcome.releases)
     ):
         return outcome
-    words: Dict[str, Set[str]] = {}
+    words: dict[str, set[str]] = {}
     for patch in (patch for tried in outcome.releases for patch in tried.outcome.patches):
         words.setdefault(patch.name, set()).add(patch.word)
     upstream = {State.UPSTREAM.value}
@@ -240,7 +235,7 @@ def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
     )
     if not dropped:
         return outcome._replace(notes=(Message("these releases have no patch of it"),))
-    versions: Dict[int, List[str]] = {}
+    versions: dict[int, list[str]] = {}
     for tried in outcome.releases:
         versions.setdefault(tried.variant, []).append(tried.located.version)
     series = series._replace(numbers=tuple(versions))
@@ -322,7 +317,7 @@ def _unfit(tried: Sequence[TriedRelease]) -> TriedRelease:
     return unfit[0]
 
 
-def _texts(patchset: Patchset, tried: TriedRelease) -> Dict[str, Tuple[bytes, bytes]]:
+def _texts(patchset: Patchset, tried: TriedRelease) -> dict[str, tuple[bytes, bytes]]:
     """The files of a release that the patchset is for: path -> its text, and that with each hunk that fits by itself.
 
     Of a file that is not there any more it is the one that has the scopes of its hunks.
@@ -332,7 +327,7 @@ def _texts(patchset: Patchset, tried: TriedRelease) -> Dict[str, Tuple[bytes, by
 
     options, located = resolve_options(patchset, {}), tried.located
     before, patches = _layer(patchset.variants[tried.variant], _drifted(tried))
-    hunks: Dict[str, Tuple[HunkText, ...]] = dict.fromkeys(
+    hunks: dict[str, tuple[HunkText, ...]] = dict.fromkeys(
         paths_of(pick_variants(patchset)[located.package]), ()
     )
     for patch in patches:
@@ -362,7 +357,7 @@ def _drifted(tried: TriedRelease) -> str:
     return next((patch.name for patch in tried.outcome.patches if patch.problem), "")
 
 
-def _layer(variant: Variant, name: str) -> Tuple[List[FilePatch], List[FilePatch]]:
+def _layer(variant: Variant, name: str) -> tuple[list[FilePatch], list[FilePatch]]:
     """The patches of a series before the one of that name, and that one; all of a variant that is no series are one."""
     layers = [
         hunk.layer
@@ -376,14 +371,14 @@ def _layer(variant: Variant, name: str) -> Tuple[List[FilePatch], List[FilePatch
     return before, [patch for patch in variant.patches if patch.hunks[0].layer == layers[0]]
 
 
-def _moved(tried: TriedRelease, patch: FilePatch) -> List[str]:
+def _moved(tried: TriedRelease, patch: FilePatch) -> list[str]:
     """The file that has most of the scopes of a patch whose own file is not there."""
     hunks = (explained for explained in tried.hunks if explained.answer.path in patch.paths)
     paths = [place.path for explained in hunks for place in explained.elsewhere]
     return [max(paths, key=paths.count)] if paths else []
 
 
-def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str) -> List[FileEdit]:
+def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str) -> list[FileEdit]:
     """What was edited in the copies.
 
     Raises:
@@ -391,7 +386,7 @@ def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str) -> List[FileE
     """
     from patcher.author.revise import without_marks  # with the engine
 
-    edits: List[FileEdit] = []
+    edits: list[FileEdit] = []
     is_saved = False
     for path, (original, begun) in _texts(outcome.patchset, tried).items():
         saved = read_installed(copy, path)
@@ -521,7 +516,7 @@ def _installed(variant: Variant, place: Place) -> str:
 )
 @common_options()
 def command(
-    console: Console, name: str, to: Tuple[str, ...], edit: bool, drop_upstream: bool, copy: str
+    console: Console, name: str, to: tuple[str, ...], edit: bool, drop_upstream: bool, copy: str
 ) -> int:
     """Make a patchset hold for further releases.
 
@@ -536,7 +531,7 @@ def command(
     for these releases alone. Where one of them does not fit nothing is changed.
     """
     if copy or drop_upstream or not edit:
-        ways: Dict[str, Any] = {
+        ways: dict[str, Any] = {
             "copy": copy,
             "drop_upstream": drop_upstream,
             "agree": partial(_agreed, console),
@@ -555,9 +550,9 @@ def command(
             "--from",
             folder,
         )
-        outcomes: List[UpdateOutcome] = []
+        outcomes: list[UpdateOutcome] = []
 
-        def run(folder: str = folder, outcomes: List[UpdateOutcome] = outcomes) -> int:
+        def run(folder: str = folder, outcomes: list[UpdateOutcome] = outcomes) -> int:
             outcomes.append(update(name, to, place=console.place, copy=folder, events=console))
             if not outcomes[0].left:
                 return _report(console, to, folder, outcomes[0])
@@ -618,7 +613,7 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
     return console.answer(outcome.ok, _json(outcome))
 
 
-def _changes(outcome: UpdateOutcome) -> List[Row]:
+def _changes(outcome: UpdateOutcome) -> list[Row]:
     word = "changed" if outcome.added or outcome.dropped else "widened"
     rows = [
         Row("dropped", (f"{patch}.spatch", Message("upstream has it"))) for patch in outcome.dropped
@@ -642,7 +637,7 @@ def _changes(outcome: UpdateOutcome) -> List[Row]:
     return rows
 
 
-def _proposed(proposal: Optional[Proposal]) -> List[str]:
+def _proposed(proposal: Proposal | None) -> list[str]:
     """How what is proposed is written into the patchset."""
     if proposal is None:
         return []
@@ -653,7 +648,7 @@ def _proposed(proposal: Optional[Proposal]) -> List[str]:
     ]
 
 
-def _json(outcome: UpdateOutcome) -> Dict[str, Any]:
+def _json(outcome: UpdateOutcome) -> dict[str, Any]:
     from patcher.verbs.explanations import hunk_json  # with the engine
 
     releases = [

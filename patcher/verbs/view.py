@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import groupby
-from typing import Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Iterator, NamedTuple, Sequence, Tuple
 
 from patcher.message import Message
 from patcher.text.diffs import FileDiff
@@ -28,7 +28,7 @@ class DiffLine(NamedTuple):
     tag: str
     old: int
     new: int
-    pieces: Tuple[Piece, ...]
+    pieces: tuple[Piece, ...]
 
     @property
     def text(self) -> str:
@@ -41,12 +41,12 @@ class DiffHunk(NamedTuple):
 
     range: str
     scope: str
-    lines: Tuple[DiffLine, ...]
+    lines: tuple[DiffLine, ...]
 
     @property
-    def runs(self) -> List[Tuple[List[DiffLine], List[DiffLine]]]:
+    def runs(self) -> list[tuple[list[DiffLine], list[DiffLine]]]:
         """The lines in order, as (deleted lines, inserted lines); for unchanged ones both are the same list."""
-        runs: List[Tuple[List[DiffLine], List[DiffLine]]] = []
+        runs: list[tuple[list[DiffLine], list[DiffLine]]] = []
         for same, group in groupby(
             (line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "
         ):
@@ -70,11 +70,11 @@ class View:
             for head, lines in plain
         ]
 
-    def context(self, old: int, new: int, count: int) -> List[DiffLine]:
+    def context(self, old: int, new: int, count: int) -> list[DiffLine]:
         """`count` unchanged lines, from these two line numbers on."""
         return [self._line((" ", old + at, new + at)) for at in range(count)]
 
-    def gap(self, number: int) -> Tuple[int, int, int]:
+    def gap(self, number: int) -> tuple[int, int, int]:
         """The unchanged lines above a hunk (for `len(hunks)`: below the last one): the numbers of the first, and how many."""
         before = self.hunks[number - 1].lines if number else ()
         old, new = (
@@ -133,10 +133,10 @@ _Plain = Tuple[str, int, int]
 """The tag of a line, and its numbers before and after, 0 where it is not there."""
 
 
-def _plain(diff: bytes) -> Iterator[Tuple[str, List[_Plain]]]:
+def _plain(diff: bytes) -> Iterator[tuple[str, list[_Plain]]]:
     """The hunks of a unified diff of one file: their ranges, and what there is of each line."""
     old = new = 0
-    lines: List[_Plain] = []
+    lines: list[_Plain] = []
     head = ""
     for line in diff.split(b"\n")[2:-1]:
         tag = line[:1].decode("ascii")
@@ -162,15 +162,15 @@ class _Side:
             self._starts.append(self._starts[-1] + len(line) + 1)
         self.count = len(self._starts) - 1 - (not self.text or self.text.endswith("\n"))
         self._spans, self.scopes = highlight(self.text)
-        self._marks: List[TokenSpan] = []
+        self._marks: list[TokenSpan] = []
 
-    def mark(self, start: int, words: Sequence[Tuple[int, int]]) -> None:
+    def mark(self, start: int, words: Sequence[tuple[int, int]]) -> None:
         """Mark words as changed, by their offsets from `start` on; to be called in the order of the text."""
         self._marks += [
             (start + begin, start + stop, "changed") for begin, stop in words if begin < stop
         ]
 
-    def span(self, top: int, bottom: int) -> Tuple[int, int]:
+    def span(self, top: int, bottom: int) -> tuple[int, int]:
         """The characters of lines, without the end of the last one."""
         return self._starts[top - 1], self._starts[bottom] - 1
 
@@ -178,7 +178,7 @@ class _Side:
         """Whether a line is not blank."""
         return bool(self.text[slice(*self.span(number, number))].strip())
 
-    def pieces(self, number: int) -> Tuple[Piece, ...]:
+    def pieces(self, number: int) -> tuple[Piece, ...]:
         """A line in pieces of one colour each."""
         start, end = self.span(number, number)
         kinds, marks = _within(self._spans, start, end), _within(self._marks, start, end)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import List
-
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Condition
 from patcher.message import Message
@@ -33,7 +31,7 @@ def welcome(console: Console, about: str) -> int:
         )
     try:
         env = console.place.environment()
-        damaged: List[StoreError] = []
+        damaged: list[StoreError] = []
         items = statuses(env, damaged)
         well = all(item.condition is Condition.APPLIED for item in items) and not (
             damaged or unfinished(env)

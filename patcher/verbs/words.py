@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Iterable, List, Tuple
+from typing import Iterable, Tuple
 
 from diff_match_patch import diff_match_patch
 
@@ -14,7 +14,7 @@ _MOST = 3000  # characters of both texts; the time grows with the square of what
 _ALIKE = 0.2  # of the characters that are not blank have to be the same, else nothing is marked
 
 
-def word_edits(old: str, new: str) -> List[WordEdit]:
+def word_edits(old: str, new: str) -> list[WordEdit]:
     """The changed words: the characters `[i1, i2)` of `old` become `[j1, j2)` of `new`, as (i1, i2, j1, j2) in order.
 
     There are none where the texts have little in common, or are too long to be compared so. What is between two changes and
@@ -45,9 +45,9 @@ def _alike(old: str, new: str, same: Iterable[str]) -> bool:
     return common > _ALIKE * longer
 
 
-def _of_words(old: str, new: str, edits: Iterable[Tuple[int, str]]) -> List[WordEdit]:
+def _of_words(old: str, new: str, edits: Iterable[tuple[int, str]]) -> list[WordEdit]:
     """Edits of characters as edits of the words that they touch, in either text."""
-    same: List[Tuple[int, int]] = []  # characters that correspond
+    same: list[tuple[int, int]] = []  # characters that correspond
     i = j = 0
     for kind, part in edits:
         same += [(i + at, j + at) for at in range(len(part))] if not kind else []
@@ -70,7 +70,7 @@ def _of_words(old: str, new: str, edits: Iterable[Tuple[int, str]]) -> List[Word
                 for at in range(start, end)
             }
             same = [pair for pair in same if pair[side] in touched]
-    edits_of_words: List[WordEdit] = []
+    edits_of_words: list[WordEdit] = []
     i = j = 0
     for at, to in [*same, (len(old), len(new))]:
         edits_of_words += [(i, at, j, to)] if (at, to) != (i, j) else []

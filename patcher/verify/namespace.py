@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, List, Mapping, Tuple
+from typing import Any, Mapping
 
 _NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000  # CLONE_NEWNS and CLONE_NEWUSER of sched.h
 _BIND, _SLAVE = 0x1000, 0x4000 | 0x80000  # MS_BIND; MS_REC | MS_SLAVE: of sys/mount.h
@@ -23,7 +23,7 @@ class Namespace:
     """
 
     def __init__(self, texts: Mapping[str, bytes], folder: Path) -> None:
-        self._binds: List[Tuple[bytes, bytes]] = []
+        self._binds: list[tuple[bytes, bytes]] = []
         for number, (path, data) in enumerate(texts.items()):
             copy = folder / str(number)
             copy.write_bytes(data)

@@ -14,7 +14,7 @@ import tempfile
 import time
 from base64 import b64encode
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Sequence
 
 from patcher.message import Message
 from patcher.model import SOURCE, FilePlan, Patchset
@@ -93,12 +93,12 @@ class _Stage:
         self,
         settings: VerifySettings,
         folder: Path,
-        texts: Tuple[Dict[str, bytes], Dict[str, bytes]],
+        texts: tuple[dict[str, bytes], dict[str, bytes]],
         *,
         in_memory: bool,
     ) -> None:
         self._settings, self._folder, self._texts = settings, folder, texts
-        self.unseen: List[str] = []
+        self.unseen: list[str] = []
         self.added = [
             path for path in texts[True] if not os.path.lexists(path)
         ]  # nothing can be mounted over them
@@ -110,9 +110,9 @@ class _Stage:
         self._views = None if in_memory or not view.works() else (Namespace({}, folder), view)
         self._served = self.added if self._views else list(texts[True])
 
-    def examine(self, tasks: Sequence[Tuple[str, str]], *, shown: bool) -> List[CheckResult]:
+    def examine(self, tasks: Sequence[tuple[str, str]], *, shown: bool) -> list[CheckResult]:
         """The result of each task; a new process takes the tasks that the last one left."""
-        checks: List[CheckResult] = []
+        checks: list[CheckResult] = []
         while len(checks) < len(tasks):
             left = list(tasks[len(checks) :])
             checks += _results(
@@ -134,7 +134,7 @@ class _Stage:
             ended.seconds,
         )
 
-    def _child(self, request: Dict[str, Any], *, shown: bool) -> Tuple[List[Dict[str, Any]], Ended]:
+    def _child(self, request: dict[str, Any], *, shown: bool) -> tuple[list[dict[str, Any]], Ended]:
         """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
         settings, folder = self._settings, self._folder
         # one clock for all processes; the interpreter may take long to start
@@ -173,8 +173,8 @@ class _Stage:
 
 
 def _results(
-    tasks: Sequence[Tuple[str, str]], lines: Sequence[Dict[str, Any]], ended: Ended, limit: float
-) -> List[CheckResult]:
+    tasks: Sequence[tuple[str, str]], lines: Sequence[dict[str, Any]], ended: Ended, limit: float
+) -> list[CheckResult]:
     """The results that a child wrote; that of a task which ended the process is how it ended."""
     checks = [
         CheckResult(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.author.diffs.unified import UnifiedHunk
 from patcher.message import Message
@@ -20,20 +20,20 @@ class DiffResult(NamedTuple):
     """
 
     after: bytes
-    notes: Tuple[str, ...] = ()
-    problems: Tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     done: bool = False
 
 
 class _Text(NamedTuple):
     """A file: its lines, each as it is compared (`keys`), and the indices of each key."""
 
-    lines: List[bytes]
-    keys: List[bytes]
-    places: Dict[bytes, List[int]]
+    lines: list[bytes]
+    keys: list[bytes]
+    places: dict[bytes, list[int]]
     any_end: bool
 
-    def find(self, old: Sequence[bytes], low: int) -> List[int]:
+    def find(self, old: Sequence[bytes], low: int) -> list[int]:
         """The indices from `low` on at which the file has these lines."""
         keys = [_key(line, self.any_end) for line in old]
         if not keys:
@@ -89,7 +89,7 @@ def _read(data: bytes, any_end: bool) -> _Text:
     lines = data.split(b"\n")
     lines = [*(line + b"\n" for line in lines[:-1]), *filter(None, lines[-1:])]
     keys = [_key(line, any_end) for line in lines]
-    places: Dict[bytes, List[int]] = {}
+    places: dict[bytes, list[int]] = {}
     for index, key in enumerate(keys):
         places.setdefault(key, []).append(index)
     return _Text(lines, keys, places, any_end)
@@ -100,9 +100,9 @@ def _key(line: bytes, any_end: bool) -> bytes:
 
 
 def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
-    out: List[bytes] = []
-    notes: List[str] = []
-    problems: List[str] = []
+    out: list[bytes] = []
+    notes: list[str] = []
+    problems: list[str] = []
     low = moved = 0
     for hunk in hunks:
         place, problem = _find(text, hunk, low, moved, fuzz)
@@ -130,7 +130,7 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
     return DiffResult(b"".join([*out, *text.lines[low:]]), tuple(notes), tuple(problems))
 
 
-def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> Tuple[List[bytes], int]:
+def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> tuple[list[bytes], int]:
     """The new lines of a hunk, and the index after its old ones; context keeps the bytes of the file."""
     crlf = (
         text.any_end
@@ -149,7 +149,7 @@ def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> Tuple[List[bytes]
 
 def _find(
     text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int
-) -> Tuple[Optional[_Place], str]:
+) -> tuple[_Place | None, str]:
     """Where a hunk belongs, else why nowhere."""
     if not hunk.side("-"):  # a diff without context
         at = hunk.start + moved
@@ -181,7 +181,7 @@ def _find(
     return None, _missing(text, hunk)
 
 
-def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> List[_Place]:
+def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> list[_Place]:
     """The places of a hunk without `fuzz` lines of its longer context, nor what the other context then is longer by.
 
     With less context below than above it belongs at the end of the file, as for GNU patch, if its lines are there.

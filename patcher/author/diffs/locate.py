@@ -6,7 +6,7 @@ import io
 import re
 import tokenize
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Mapping, NamedTuple, Sequence
 
 from patcher.author.diffs.apply import DiffResult, apply_hunks
 from patcher.author.diffs.unified import Section, UnifiedHunk
@@ -52,10 +52,10 @@ class FileMatch(NamedTuple):
 
     section: Section
     path: str = ""
-    located: Optional[Located] = None
+    located: Located | None = None
     before: bytes = b""
     after: bytes = b""
-    notes: Tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     left_out: str = ""
     shipped: bool = False
     problem: str = ""
@@ -81,10 +81,10 @@ class InstalledSources:
 
     def __init__(self, env: Environment, fuzz: int = 0, moved: Mapping[str, str] = {}) -> None:
         self.env, self.fuzz, self.moved = env, fuzz, moved
-        self.patched: Dict[str, Tuple[Located, bytes]] = {}
-        self._names: Dict[str, Dict[str, List[str]]] = {}
-        self._receipts: Dict[str, Dict[str, Receipt]] = {}
-        self._packages: Dict[str, Union[Located, SitepatchError, None]] = {}
+        self.patched: dict[str, tuple[Located, bytes]] = {}
+        self._names: dict[str, dict[str, list[str]]] = {}
+        self._receipts: dict[str, dict[str, Receipt]] = {}
+        self._packages: dict[str, Located | SitepatchError | None] = {}
 
     def find(self, section: Section) -> FileMatch:
         """The installed file of a section, with its hunks applied.
@@ -137,14 +137,14 @@ class InstalledSources:
                 return self._apply(fits[0], section)
         return self._missing(section, parts, [each for each in found if each.whole])
 
-    def text(self, path: str) -> Optional[Tuple[Located, bytes]]:
+    def text(self, path: str) -> tuple[Located, bytes] | None:
         """The package of a file, and its text for the sections that follow; None where it is not installed."""
         located = self._package(path)
         if not isinstance(located, Located) or not (Path(located.site) / path).is_file():
             return None
         return located, self._text(_Candidate(path, located, 0, whole=True))
 
-    def _added(self, section: Section, parts: Sequence[str]) -> Optional[FileMatch]:
+    def _added(self, section: Section, parts: Sequence[str]) -> FileMatch | None:
         """The answer for a file that comes with a package that is installed; None for any other section."""
         if section.new is None or _is_beside(parts) or _TEST.fullmatch(parts[-1]):
             return None
@@ -181,8 +181,8 @@ class InstalledSources:
                 return True
         return False
 
-    def _candidates(self, parts: Sequence[str]) -> List[_Candidate]:
-        found: Dict[str, _Candidate] = {}
+    def _candidates(self, parts: Sequence[str]) -> list[_Candidate]:
+        found: dict[str, _Candidate] = {}
         direct = ["/".join(parts[at:]) for at in range(len(parts))]
         for site in self.env.sites:
             found_here = [each for each in direct if self._is_there(site, each)]
@@ -210,7 +210,7 @@ class InstalledSources:
             path in self.patched and self.patched[path][0].site == site
         )
 
-    def _sources(self, site: str) -> Mapping[str, List[str]]:
+    def _sources(self, site: str) -> Mapping[str, list[str]]:
         """The Python files that the RECORD files of a site directory list, by their name without the folders."""
         if site not in self._names:
             names = self._names[site] = {}
@@ -223,7 +223,7 @@ class InstalledSources:
                 names.setdefault(row.path.rpartition("/")[2], []).append(row.path)
         return self._names[site]
 
-    def _package(self, path: str) -> Union[Located, SitepatchError, None]:
+    def _package(self, path: str) -> Located | SitepatchError | None:
         """Where the package of a file is installed, or why it cannot be patched."""
         name = path.split("/")[0]
         package = name[: -len(".py")] if name.endswith(".py") else name
@@ -244,7 +244,7 @@ class InstalledSources:
                 break
         return self._packages[key]
 
-    def _refused(self, package: str) -> Optional[SitepatchError]:
+    def _refused(self, package: str) -> SitepatchError | None:
         """Why an installed package cannot be patched: it is editable, say, or in an archive; None where it can."""
         found = self._package(package)
         return (
@@ -253,7 +253,7 @@ class InstalledSources:
             else None
         )
 
-    def _receipt(self, site: str, path: str) -> Optional[Receipt]:
+    def _receipt(self, site: str, path: str) -> Receipt | None:
         if site not in self._receipts:
             self._receipts[site] = Store(site).receipts()
         return self._receipts[site].get(path)

@@ -8,7 +8,7 @@ from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from patcher.author.diffs.unified import DiffProblem, Section, parse_diff, pasted
 from patcher.message import Message
@@ -53,11 +53,11 @@ class Patch(NamedTuple):
     subject: str
     prose: str
     provenance: Mapping[str, str]
-    sections: Tuple[Section, ...]
-    problems: Tuple[DiffProblem, ...] = ()
+    sections: tuple[Section, ...]
+    problems: tuple[DiffProblem, ...] = ()
 
     @property
-    def fields(self) -> Dict[str, str]:
+    def fields(self) -> dict[str, str]:
         """The provenance by the names that DEP-3 has."""
         names = {key: key.replace("_", "-").title() for key in self.provenance}
         names["remove_when"] = "Applied-Upstream"
@@ -73,7 +73,7 @@ class Patch(NamedTuple):
         return "\n".join(filter(None, (header, self.prose)))
 
 
-def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
+def read_patches(data: bytes) -> tuple[list[Patch], list[DiffProblem]]:
     """The patches of a file, in its order, and what is wrong with it.
 
     A mail without a diff, such as a cover letter, is a patch without sections.
@@ -83,8 +83,8 @@ def read_patches(data: bytes) -> Tuple[List[Patch], List[DiffProblem]]:
     data = data[len(BOM_UTF8) :] if data.startswith(BOM_UTF8) else data
     begins = [found.start() for found in _MAIL.finditer(data)] or [0]
     begins = [0, *begins] if data[: begins[0]].strip() else begins
-    found: List[Patch] = []
-    problems: List[DiffProblem] = []
+    found: list[Patch] = []
+    problems: list[DiffProblem] = []
     for start, end in zip(begins, [*begins[1:], len(data)]):
         first = data[:start].count(b"\n") + 1
         text, charset = _decoded(data[start:end])
@@ -104,10 +104,10 @@ def read_head(text: str) -> Patch:
     return _patch(text, ())
 
 
-def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
+def read_series(text: str) -> tuple[list[str], list[DiffProblem]]:
     """The file names in a quilt `series`, in its order; a patch that is applied in reverse is a problem."""
-    names: List[str] = []
-    problems: List[DiffProblem] = []
+    names: list[str] = []
+    problems: list[DiffProblem] = []
     for number, line in enumerate(text.splitlines(), 1):
         name, *options = line.split(" #")[0].split() or [""]
         if name and not name.startswith("#"):
@@ -121,7 +121,7 @@ def read_series(text: str) -> Tuple[List[str], List[DiffProblem]]:
     return names, problems
 
 
-def _decoded(mail: bytes) -> Tuple[bytes, str]:
+def _decoded(mail: bytes) -> tuple[bytes, str]:
     """A mail with its body decoded, and the name of its character set, "" for none."""
     head = re.split(rb"\r?\n\r?\n", mail, maxsplit=1)[0]
     if not re.search(rb"^Content-T", head, re.MULTILINE | re.IGNORECASE):
@@ -142,7 +142,7 @@ def _text(data: bytes, charset: str) -> str:
     return data.decode("latin-1").replace("\r", "")
 
 
-def _patch(text: str, sections: Tuple[Section, ...]) -> Patch:
+def _patch(text: str, sections: tuple[Section, ...]) -> Patch:
     fields, prose = _split(text)
     subject = " ".join(_TAGS.sub("", _plain(fields.get("subject", [""])[0]), count=1).split())
     if "description" in fields:
@@ -156,10 +156,10 @@ def _patch(text: str, sections: Tuple[Section, ...]) -> Patch:
     return Patch(subject.strip(), body, _provenance(fields), sections)
 
 
-def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
+def _split(text: str) -> tuple[dict[str, list[str]], str]:
     """The fields of a header by their lower-case names, and the prose; a diffstat (from `---` on) is left out."""
-    fields: Dict[str, List[str]] = {}
-    prose: List[str] = []
+    fields: dict[str, list[str]] = {}
+    prose: list[str] = []
     lines = iter(text.strip("\n").split("\n"))
     head, last = True, ""
     for line in lines:
@@ -195,7 +195,7 @@ def _split(text: str) -> Tuple[Dict[str, List[str]], str]:
     return fields, "\n".join(prose).strip("\n")
 
 
-def _provenance(fields: Mapping[str, List[str]]) -> Dict[str, str]:
+def _provenance(fields: Mapping[str, list[str]]) -> dict[str, str]:
     def all_of(*names: str) -> str:
         values = (
             _plain(" ".join(value.split())) for name in names for value in fields.get(name, ())

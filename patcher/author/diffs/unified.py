@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence
 
 from patcher.engine.spatch.hunk import MOST_LINES
 from patcher.message import Message
@@ -43,9 +43,9 @@ class UnifiedHunk(NamedTuple):
     start: int
     new_start: int
     heading: bytes
-    lines: Tuple[Tuple[str, bytes], ...]
+    lines: tuple[tuple[str, bytes], ...]
 
-    def side(self, tag: str) -> List[bytes]:
+    def side(self, tag: str) -> list[bytes]:
         """The lines before (`-`) or after (`+`) the change."""
         return [text for each, text in self.lines if each in (" ", tag)]
 
@@ -65,10 +65,10 @@ class Section(NamedTuple):
 
     path: str
     line: int
-    hunks: Tuple[UnifiedHunk, ...] = ()
+    hunks: tuple[UnifiedHunk, ...] = ()
     refused: str = ""
     bare: bool = False
-    new: Optional[bytes] = None
+    new: bytes | None = None
 
 
 class DiffProblem(NamedTuple):
@@ -78,7 +78,7 @@ class DiffProblem(NamedTuple):
     text: str
 
 
-def parse_diff(data: bytes, first: int = 1) -> Tuple[List[Section], List[DiffProblem], int]:
+def parse_diff(data: bytes, first: int = 1) -> tuple[list[Section], list[DiffProblem], int]:
     """Parse a diff.
 
     Args:
@@ -112,9 +112,9 @@ def pasted(data: bytes) -> bytes:
 class _Reader:
     def __init__(self, lines: Sequence[bytes], first: int) -> None:
         self.lines, self.first, self.at = lines, first, 0
-        self.sections: List[Section] = []
-        self.problems: List[DiffProblem] = []
-        self.begins: Optional[int] = None
+        self.sections: list[Section] = []
+        self.problems: list[DiffProblem] = []
+        self.begins: int | None = None
 
     def read(self) -> None:
         while self.at < len(self.lines):
@@ -218,7 +218,7 @@ class _Reader:
             before, after = (
                 path[2:] if path[:2] in ("a/", "b/") else path for path in (before, after)
             )
-        hunks: List[UnifiedHunk] = []
+        hunks: list[UnifiedHunk] = []
         while self.at < len(self.lines) and self.lines[self.at].startswith(b"@@ -"):
             hunk = self._hunk(len(hunks) + 1)
             hunks += [hunk] if hunk else []
@@ -247,7 +247,7 @@ class _Reader:
             Section(path, line, kept, refused or mode, bool(mode and not refused), text)
         )
 
-    def _hunk(self, number: int) -> Optional[UnifiedHunk]:
+    def _hunk(self, number: int) -> UnifiedHunk | None:
         here, found = self.at, _HUNK.match(self.lines[self.at])
         if not found:
             self._wrong(here, "expected `@@ -N,N +N,N @@`")
@@ -260,7 +260,7 @@ class _Reader:
             start - bool(old),
             new_start - bool(new),
         )  # of an empty side the line before it is named
-        lines: List[Tuple[str, bytes]] = []
+        lines: list[tuple[str, bytes]] = []
         self.at += 1
         while self.at < len(self.lines):
             line = self.lines[self.at]

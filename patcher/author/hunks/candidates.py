@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, combinations, dropwhile, islice
-from typing import Iterator, Sequence, Set
+from typing import Iterator, Sequence
 
 from patcher.author.hunks.changes import Changes
 from patcher.author.hunks.context import Candidate
@@ -31,7 +31,7 @@ class Candidates:
 
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""
-        seen: Set[str] = set()
+        seen: set[str] = set()
         is_doc = (
             bool(difference.pairs) and difference.pairs[0][0].field() == "doc"
         )  # releases write them in different ways

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Tuple
+from typing import Iterator, Sequence
 
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
 from patcher.author.hunks.differences import BlockRange, Difference, Pair, scope_of
@@ -43,7 +43,7 @@ class Changes:
     def whole(self, old: Node, new: Node) -> Iterator[Candidate]:
         """A statement replaced by another one, with the lines that both have as context."""
         one, other = verbatim(self.before, old), verbatim(self.after, new)
-        lines: List[Line] = []
+        lines: list[Line] = []
         at = 0
         for i1, i2, j1, j2 in line_edits(one, other):
             lines += [
@@ -87,7 +87,7 @@ class Changes:
         found = elided(difference.pairs)
         if simple and not found:
             found = kept_calls(old, new)
-        statement: List[Fragment] = []
+        statement: list[Fragment] = []
         for holes in _with_and_without(found):
             form = Message(
                 "the statement, what did not change left open" if holes else "the statement"
@@ -167,16 +167,16 @@ class Changes:
                         scope, self._replaced(old, new, holes, laid_out=laid_out), form + more
                     )
 
-    def _replaced(self, old: Node, new: Node, holes: Holes, *, laid_out: bool) -> Tuple[Line, ...]:
+    def _replaced(self, old: Node, new: Node, holes: Holes, *, laid_out: bool) -> tuple[Line, ...]:
         """The lines of an expression, the new ones on one line or, if `laid_out`, as the edit has them."""
-        lines: List[Line] = []
+        lines: list[Line] = []
         for tag, text, node, side in self._sides(old, new, holes):
             shown = uncommented(excerpt(text, node.outer_start, node.outer_end, side))
             lines += tagged(tag, shown if laid_out and tag == "+" else on_one_line(shown))
         return tuple(lines)
 
-    def _statement(self, old: Node, new: Node, holes: Holes) -> Tuple[Line, ...]:
-        lines: List[Line] = []
+    def _statement(self, old: Node, new: Node, holes: Holes) -> tuple[Line, ...]:
+        lines: list[Line] = []
         for tag, text, node, side in self._sides(old, new, holes):
             if node.has_body:
                 lines += tagged(
@@ -189,7 +189,7 @@ class Changes:
 
     def _sides(
         self, old: Node, new: Node, holes: Holes
-    ) -> Iterator[Tuple[str, Tree, Node, List[Hole]]]:
+    ) -> Iterator[tuple[str, Tree, Node, list[Hole]]]:
         """The tag, the text, the node and the holes before and after the edit."""
         yield "-", self.before, old, [one for one, _ in holes]
         yield "+", self.after, new, [other for _, other in holes]
@@ -257,9 +257,9 @@ class Changes:
         keeps_returns = "returns" in rest or old.fields.get("returns") is None
         returns = () if keeps_returns else [(_returns(self.before, old), _returns(self.after, new))]
         ways = [[*holes, *returns] for holes in [*most, *_with_and_without(hides)]]
-        fragments: List[Fragment] = []
+        fragments: list[Fragment] = []
         for holes in [*ways, *([()] if returns else ())]:
-            lines: List[Line] = []
+            lines: list[Line] = []
             for sign, text, node, side in self._sides(old, new, holes):
                 lines += tagged(
                     sign, on_one_line(excerpt(text, node.start, text.header_end(node), side))
@@ -273,8 +273,8 @@ class Changes:
             self.before, difference.place, fragments
         )  # one of several definitions of this name
 
-    def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> List[Line]:
-        lines: List[Line] = []
+    def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> list[Line]:
+        lines: list[Line] = []
         at = 0
         for i1, i2, j1, j2 in [
             *line_edits(list(map(repr, old)), list(map(repr, new))),
@@ -337,7 +337,7 @@ def _gains(old: Node, new: Node) -> bool:
     return any(len(new.items(key)) > len(old.items(key)) for key in LISTS)
 
 
-def _with_and_without(holes: Holes) -> List[Holes]:
+def _with_and_without(holes: Holes) -> list[Holes]:
     return [holes, ()] if holes else [()]
 
 
@@ -355,7 +355,7 @@ def _stands_alone(pairs: Sequence[Pair]) -> bool:
     return not any(map(is_key, before)) and len(distinctive_words([old])) > bool(before)
 
 
-def _before(owner: Node, part: Node) -> List[Node]:
+def _before(owner: Node, part: Node) -> list[Node]:
     """The literals and names in an expression or a statement that stand before a part of it."""
     found = [
         node
@@ -377,7 +377,7 @@ def _returns(text: Tree, node: Node) -> Hole:
 
 def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:
     """The holes that leave out the annotations that stay."""
-    holes: List[Tuple[Hole, Hole]] = []
+    holes: list[tuple[Hole, Hole]] = []
     for one in old.node("params").items("params"):
         is_hidden = any(start <= one.start < end for (start, end, _), _ in hidden)
         typed = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Iterator, NamedTuple, Sequence, TypeVar
 
 from patcher.author.hunks.differences import BlockRange, scope_of
 from patcher.author.hunks.excerpts import Line, enclosed, excerpt, forms, tagged
@@ -25,17 +25,17 @@ class Candidate(NamedTuple):
     """
 
     scope: str
-    lines: Tuple[Line, ...]
+    lines: tuple[Line, ...]
     form: str
     everywhere: bool = False
     elsewhere: bool = False
     in_string: bool = False
-    others: Tuple[Candidate, ...] = ()
+    others: tuple[Candidate, ...] = ()
     optional: bool = False
     renamed: bool = False
 
     @property
-    def sides(self) -> Tuple[int, int]:
+    def sides(self) -> tuple[int, int]:
         """How many lines of code it needs above its change, and below; without the header of its own definition."""
         own = re.compile(rf"@|((async )?(def|class) {self.scope.rpartition('.')[2]}\b)")
         needed = [
@@ -81,7 +81,7 @@ class Candidate(NamedTuple):
 class Fragment(NamedTuple):
     """Lines that make a difference in its block; `above` and `below`: whether they have the statement there as context."""
 
-    lines: Tuple[Line, ...]
+    lines: tuple[Line, ...]
     form: str
     above: bool = False
     below: bool = False
@@ -173,7 +173,7 @@ def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> 
             inner = _inside(text, at, inner)
 
 
-def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Optional[Fragment]:
+def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Fragment | None:
     """Lines below the header of their block, with `...` for the rest of it; None where that is no place.
 
     Of several definitions of one name the decorators are a part of the header.
@@ -196,6 +196,6 @@ def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Optional[Fragm
 _T = TypeVar("_T")
 
 
-def ends(found: Sequence[_T]) -> List[_T]:
+def ends(found: Sequence[_T]) -> list[_T]:
     """The first and the last, which are the most general and the most specific form."""
     return [found[0], found[-1]] if found else []

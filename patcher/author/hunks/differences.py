@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, NamedTuple, Sequence, Tuple
 
 from patcher.author.hunks.strings import changed_lines
 from patcher.engine.tree import Node, Tree, same
@@ -32,7 +32,7 @@ class BlockRange(NamedTuple):
         return cls(node.parent, (at, at + 1))
 
     @property
-    def neighbours(self) -> Tuple[Optional[Node], Optional[Node]]:
+    def neighbours(self) -> tuple[Node | None, Node | None]:
         """The statements directly above and below, None for none; a docstring does not count."""
         nodes, doc = self.block.statements(), self.block.fields.get("doc")
         first, last = self.rows
@@ -69,15 +69,15 @@ class Difference(NamedTuple):
     span: Range
     text: str
     start: int
-    pairs: Tuple[Pair, ...] = ()
+    pairs: tuple[Pair, ...] = ()
 
     @property
-    def deleted(self) -> List[Node]:
+    def deleted(self) -> list[Node]:
         """The statements in the range `old`."""
         return self.blocks[0].statements()[slice(*self.old)]
 
     @property
-    def inserted(self) -> List[Node]:
+    def inserted(self) -> list[Node]:
         """The statements in the range `new`."""
         return self.blocks[1].statements()[slice(*self.new)]
 
@@ -97,7 +97,7 @@ def scope_of(node: Node) -> str:
     return ".".join(reversed(names)) or "<module>"
 
 
-def differences(before: Tree, after: Tree) -> List[Difference]:
+def differences(before: Tree, after: Tree) -> list[Difference]:
     """What differs between two texts of a file, in the order of the text; comments and layout are ignored."""
     return list(_Comparison(before, after).blocks(before.root, after.root))
 
@@ -105,7 +105,7 @@ def differences(before: Tree, after: Tree) -> List[Difference]:
 class _Comparison:
     def __init__(self, before: Tree, after: Tree) -> None:
         self.before, self.after = before, after
-        self.keys: Dict[int, str] = {}
+        self.keys: dict[int, str] = {}
 
     def key(self, node: Node) -> str:
         if id(node) not in self.keys:
@@ -125,7 +125,7 @@ class _Comparison:
 
     def edits(
         self, one: Sequence[Node], other: Sequence[Node]
-    ) -> Iterator[Tuple[int, int, int, int]]:
+    ) -> Iterator[tuple[int, int, int, int]]:
         """`line_edits` of statements that count by their lines: of two that change places the shorter one moves."""
         texts = ((self.before, one), (self.after, other))
         sizes = {
@@ -145,7 +145,7 @@ class _Comparison:
         for i1, i2, j1, j2 in line_edits(*rows):
             yield old[i1], old[i2], new[j1], new[j2]
 
-    def paired(self, deleted: Sequence[Node], inserted: Sequence[Node]) -> List[Tuple[int, int]]:
+    def paired(self, deleted: Sequence[Node], inserted: Sequence[Node]) -> list[tuple[int, int]]:
         """Which of the statements that differ are one that changed: the pairing in order with the highest likeness."""
         if not deleted or not inserted or len(deleted) * len(inserted) > _MOST_PAIRS:
             return []
@@ -270,15 +270,15 @@ class _Comparison:
         self,
         kind: str,
         blocks: Pair,
-        rows: Tuple[Range, Range],
-        spans: Tuple[Range, Range],
-        pairs: Tuple[Pair, ...],
+        rows: tuple[Range, Range],
+        spans: tuple[Range, Range],
+        pairs: tuple[Pair, ...],
     ) -> Difference:
         return Difference(
             kind, blocks, *rows, spans[0], self.after.text[slice(*spans[1])], spans[1][0], pairs
         )
 
-    def headers(self, pair: Pair) -> Tuple[Range, Range]:
+    def headers(self, pair: Pair) -> tuple[Range, Range]:
         old, new = pair
         return (old.begin, self.before.header_end(old)), (new.begin, self.after.header_end(new))
 
@@ -295,7 +295,7 @@ def apply_differences(text: str, found: Sequence[Difference]) -> str:
     return text
 
 
-def kept_in(node: Node, kept: Sequence[Node]) -> Optional[List[Node]]:
+def kept_in(node: Node, kept: Sequence[Node]) -> list[Node] | None:
     """The statements in a block of the compound statement `node` that equal `kept`; None where no block holds them."""
     keys = [repr(each) for each in kept]
     if not node.is_compound or not kept:
@@ -309,7 +309,7 @@ def kept_in(node: Node, kept: Sequence[Node]) -> Optional[List[Node]]:
     return None
 
 
-def kept_bodies(deleted: Sequence[Node], inserted: Sequence[Node]) -> List[Tuple[int, Pair]]:
+def kept_bodies(deleted: Sequence[Node], inserted: Sequence[Node]) -> list[tuple[int, Pair]]:
     """The bodies of compound statements that others have below other headers, in the order of those, each with its number.
 
     Only where there are several, and no two of them are equal.
@@ -349,7 +349,7 @@ def _descent(old: Node, new: Node) -> Iterator[Pair]:
         old, new = below
 
 
-def _only(old: object, new: object) -> Optional[Pair]:
+def _only(old: object, new: object) -> Pair | None:
     """The one pair of nodes that differs between two values of a field; None where there is none, or several."""
     if isinstance(old, Node) and isinstance(new, Node):
         return old, new

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import AbstractSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 from patcher.author.hunks.differences import Pair
 from patcher.engine.lex import lines_in_strings, tokens
@@ -26,15 +26,15 @@ LISTS = ("args", "elements", "params", "names", "items", "decorators")
 class Form(NamedTuple):
     """One way to write a statement as context; `words` describe it to the user."""
 
-    lines: Tuple[str, ...]
+    lines: tuple[str, ...]
     words: str
 
 
-def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> List[str]:
+def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> list[str]:
     """The lines of `[start, end)`, dedented, with the holes filled; what is inside strings keeps its indentation."""
     base = text.lines.indent(start)
     filled = [hole for hole in sorted(holes) if start <= hole[0] and hole[1] <= end]
-    lines: List[str] = []
+    lines: list[str] = []
     line, at = "", start
     for begin, stop, new in [*filled, (end, end, "")]:
         while True:
@@ -56,19 +56,19 @@ def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> Lis
     return [*lines, line]
 
 
-def tagged(tag: str, lines: Sequence[str]) -> List[Line]:
+def tagged(tag: str, lines: Sequence[str]) -> list[Line]:
     """The lines with one tag."""
     return [(tag, line) for line in lines]
 
 
-def uncommented(lines: Sequence[str]) -> List[str]:
+def uncommented(lines: Sequence[str]) -> list[str]:
     """Lines of code without their comments."""
     text = "\n".join(lines)
     kept = "".join(token.text for token in tokens(text) if token.kind != "comment")
     return [line.rstrip() for line in kept.split("\n")] if kept != text else list(lines)
 
 
-def on_one_line(lines: Sequence[str]) -> List[str]:
+def on_one_line(lines: Sequence[str]) -> list[str]:
     """Lines of code joined to one, unless that would be too long, or they have comments, long strings or backslashes."""
     text = "\n".join(lines)
     if len(lines) == 1 or "#" in text or '"""' in text or "'''" in text or "\\\n" in text:
@@ -98,7 +98,7 @@ def untyped(node: Node) -> Hole:
 
 def elided(pairs: Sequence[Pair]) -> Holes:
     """Holes by which runs of unchanged elements in the lists of `pairs` become `...`."""
-    holes: List[Tuple[Hole, Hole]] = []
+    holes: list[tuple[Hole, Hole]] = []
     for old, new in pairs:
         if old.kind == "Assign" and all(
             isinstance(node.fields.get("value"), Node) for node in (old, new)
@@ -123,7 +123,7 @@ def is_key(node: Node) -> bool:
     return _value(node).kind == "String"
 
 
-def _literals(nodes: Sequence[Node]) -> Set[Node]:
+def _literals(nodes: Sequence[Node]) -> set[Node]:
     return {node for node in nodes if _value(node).is_literal}
 
 
@@ -137,7 +137,7 @@ def kept_calls(old: Node, new: Node) -> Holes:
         [node for node in side.walk() if node.kind == "Call" and node.items("args")]
         for side in (old, new)
     ]
-    holes: List[Tuple[Hole, Hole]] = []
+    holes: list[tuple[Hole, Hole]] = []
     for call in calls[0]:
         twins = [other for other in calls[1] if same(call, other)]
         alone = len(twins) == 1 and sum(same(call, other) for other in calls[0]) == 1
@@ -157,7 +157,7 @@ def _may_elide(node: Node) -> bool:
 
 def _grouped(
     pairs: Iterable[Pair], stay: AbstractSet[Node]
-) -> Iterator[Tuple[List[Node], List[Node]]]:
+) -> Iterator[tuple[list[Node], list[Node]]]:
     """Consecutive elements of two equal lists without those that stay, in groups."""
     for is_open, group in groupby(pairs, lambda pair: pair[0] not in stay):
         if is_open:
@@ -167,13 +167,13 @@ def _grouped(
 
 def _runs(
     owner: Node, old: Sequence[Node], new: Sequence[Node]
-) -> Iterator[Tuple[List[Node], List[Node]]]:
+) -> Iterator[tuple[list[Node], list[Node]]]:
     """Runs of elements that both lists have, without those beside an insertion or a deletion, which tell its place.
 
     Nor do they have what is the identity of an element that changed: the literals and names before it, of a list, a set or a
     long tuple the one directly before it.
     """
-    matches: List[Tuple[int, int, int]] = []
+    matches: list[tuple[int, int, int]] = []
     i = j = 0
     while i < len(old) and j < len(new):
         if same(old[i], new[j]):
@@ -209,7 +209,7 @@ def _runs(
 
 
 # statements -----------------------------------------------------------------------------------------------------------
-def header(text: Tree, node: Node, general: bool = True) -> List[str]:
+def header(text: Tree, node: Node, general: bool = True) -> list[str]:
     """The header of a compound statement or clause; if `general`, only the name of a `def` or `class`."""
     if general and node.is_definition:
         name = str(node.node("name").fields["value"])
@@ -222,12 +222,12 @@ def header(text: Tree, node: Node, general: bool = True) -> List[str]:
     return on_one_line(excerpt(text, node.start, text.header_end(node)))
 
 
-def opened(text: Tree, node: Node) -> List[str]:
+def opened(text: Tree, node: Node) -> list[str]:
     """The header of a compound statement or clause, with `...` for its body."""
     return [*header(text, node), text.indent + "..."]
 
 
-def heads(text: Tree, node: Node) -> List[List[str]]:
+def heads(text: Tree, node: Node) -> list[list[str]]:
     """The beginnings of a compound statement: its header with `...` for its body, then with the first statement of that."""
     first, *more = node.node("body").statements()
     begin = [
@@ -237,12 +237,12 @@ def heads(text: Tree, node: Node) -> List[List[str]]:
     return [opened(text, node), *([[*header(text, node), *begin]] if not first.is_compound else [])]
 
 
-def verbatim(text: Tree, node: Node) -> List[str]:
+def verbatim(text: Tree, node: Node) -> list[str]:
     """All of a statement."""
     return excerpt(text, node.begin, node.outer_end)
 
 
-def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -> List[Form]:
+def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -> list[Form]:
     """The ways to write a statement, the most general first.
 
     Args:
@@ -251,7 +251,7 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
         suffix: makes the names of placeholders unique.
         literals: whether literal arguments stay, of a statement that is more than context.
     """
-    found: List[Form] = []
+    found: list[Form] = []
     if node.is_compound:
         if node.header():
             found.append(Form(tuple(opened(text, node)), Message("its header alone")))
@@ -305,7 +305,7 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
 
 def enclosed(
     text: Tree, block: Node, lines: Sequence[Line], above: bool, below: bool
-) -> Optional[List[Line]]:
+) -> list[Line] | None:
     """Lines of a hunk, indented below the header of the block that holds them; None where that header cannot be written.
 
     Args:
@@ -323,8 +323,8 @@ def enclosed(
     inner = text.lines.indent(block.statements()[0].begin)
     outer = text.lines.indent(owner.start)
     step = inner[len(outer) :] if inner.startswith(outer) else text.indent
-    run: List[Line] = [(" ", step + "...")]
-    body: List[Line] = []
+    run: list[Line] = [(" ", step + "...")]
+    body: list[Line] = []
     offset, whole = 0, "\n".join(line for _, line in lines)
     inside = set(lines_in_strings(whole))
     for tag, line in lines:

@@ -5,16 +5,11 @@ from __future__ import annotations
 from itertools import chain, compress
 from operator import mul
 from typing import (
-    Dict,
     Iterable,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
-    Optional,
     Sequence,
-    Set,
-    Tuple,
 )
 
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut, Rejected
@@ -45,9 +40,9 @@ _ROUNDS = 12  # times that conflicting hunks are replaced by their next candidat
 class _Part(NamedTuple):
     """The differences that one hunk is for; its candidates that `work`, the best first, and those that were `rejected`."""
 
-    differences: Tuple[Difference, ...]
-    work: Tuple[Tried, ...]
-    rejected: Tuple[Tried, ...]
+    differences: tuple[Difference, ...]
+    work: tuple[Tried, ...]
+    rejected: tuple[Tried, ...]
 
     @property
     def best(self) -> Candidate:
@@ -103,7 +98,7 @@ class _Choice:
     ) -> None:
         self.edit, self.before, self.after, self.others = edit, before, after, others
         self.candidates, self.trial = Candidates(before, after), Trial(edit.path, before, others)
-        self.left_out: List[LeftOut] = []
+        self.left_out: list[LeftOut] = []
 
     def made(self) -> DraftFile:
         parts, made = self.compatible(
@@ -116,7 +111,7 @@ class _Choice:
         hunks = (*self.carried(parts, made), *hunks)
         return DraftFile((self.edit.path, *places), hunks, tuple(self.left_out), difference)
 
-    def carried(self, parts: Sequence[_Part], made: bytes) -> List[DraftHunk]:
+    def carried(self, parts: Sequence[_Part], made: bytes) -> list[DraftHunk]:
         """A hunk with the imports that new code reads, where another release has need of it; it is none where they stand."""
         found = [difference for part in parts for difference in part.differences]
         imports = (
@@ -155,11 +150,11 @@ class _Choice:
         """The line of the edited file (1-based) at which the new code of a difference begins."""
         return self.after.lines.number(self.after.code_from(difference.start))
 
-    def bound(self, found: Sequence[Difference]) -> List[Difference]:
+    def bound(self, found: Sequence[Difference]) -> list[Difference]:
         """The differences whose new code reads only names that are bound: others are not applied (format rule 27)."""
         ranges = [(each.start, each.start + len(each.text)) for each in found]
         missing = self.after.unbound(self.before, ranges)
-        kept: List[Difference] = []
+        kept: list[Difference] = []
         for each, (start, end) in zip(found, ranges):
             lines = range(self.after.lines.number(start), self.after.lines.number(end) + 1)
             items = [item for item in missing if item.line in lines]
@@ -185,11 +180,11 @@ class _Choice:
     def parts(self, found: Sequence[Difference]) -> Iterator[_Part]:
         """The differences with their candidates; the same change everywhere in a scope is one part."""
         options = [list(self.candidates.of(difference)) for difference in found]
-        shared: Dict[str, List[int]] = {}  # a candidate's text -> the differences that have it
+        shared: dict[str, list[int]] = {}  # a candidate's text -> the differences that have it
         for index, candidates in enumerate(options):
             for text in dict.fromkeys(each.text for each in candidates):
                 shared.setdefault(text, []).append(index)
-        done: Set[int] = set()
+        done: set[int] = set()
         for index, difference in enumerate(found):
             if index in done:
                 continue
@@ -207,7 +202,7 @@ class _Choice:
             else:
                 yield self.ranked((difference,), options[index])
 
-    def everywhere(self, candidate: Candidate, group: Sequence[Difference]) -> Optional[_Part]:
+    def everywhere(self, candidate: Candidate, group: Sequence[Difference]) -> _Part | None:
         """A candidate for all places of a scope; None where those are not these differences."""
         wide = candidate._replace(
             everywhere=True, form=Message("{form}, everywhere in the scope", form=candidate.form)
@@ -215,10 +210,10 @@ class _Choice:
         tried = self.trial.of(wide, group)
         return None if tried.problem else _Part(tuple(group), (tried,), ())
 
-    def ranked(self, group: Tuple[Difference, ...], candidates: Iterable[Candidate]) -> _Part:
+    def ranked(self, group: tuple[Difference, ...], candidates: Iterable[Candidate]) -> _Part:
         """Try candidates, the most general first, and sort those that work by `_rank`."""
-        works: List[Tried] = []
-        rejected: List[Tried] = []
+        works: list[Tried] = []
+        rejected: list[Tried] = []
         after_first = 0
         for number, candidate in enumerate(candidates):
             tried = self.trial.of(candidate, group)
@@ -243,7 +238,7 @@ class _Choice:
     def open_names(self, works: Sequence[Tried]) -> Iterator[Candidate]:
         """Candidates with placeholders for locals that another release has under other names, at the same place there."""
         for tried in works:
-            ways: List[List[Tuple[Candidate, Candidate]]] = []
+            ways: list[list[tuple[Candidate, Candidate]]] = []
             for source, held in zip(self.trial.others, tried.held):
                 ways.append([] if held else [*renamed(tried.candidate, self.before, source)])
             for candidate in {wide.text: wide for way in ways for wide, _ in way}.values():
@@ -261,7 +256,7 @@ class _Choice:
                 else:
                     yield candidate
 
-    def in_forms(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> List[Tried]:
+    def in_forms(self, works: Sequence[Tried], group: tuple[Difference, ...]) -> list[Tried]:
         """The best candidate with further forms for releases in which it does not hold; none where that is no better."""
         if not works:
             return []
@@ -284,7 +279,7 @@ class _Choice:
                     best = found if found.holds > best.holds else best
         return [best] if best.candidate.others else []
 
-    def at_either_neighbour(self, works: Sequence[Tried], group: Tuple[Difference, ...]) -> Tried:
+    def at_either_neighbour(self, works: Sequence[Tried], group: tuple[Difference, ...]) -> Tried:
         """The best candidate; for an insertion also beside the other neighbour, for an import beside one and else anywhere.
 
         For a deletion also without neighbours, which only tell that it is made already, if it names its place alone.
@@ -320,7 +315,7 @@ class _Choice:
         return best if tried.problem or tried.holds < best.holds else tried
 
     # all of them together -------------------------------------------------------------------------------------------------
-    def combined(self, parts: List[_Part]) -> Tuple[List[_Part], bytes]:
+    def combined(self, parts: list[_Part]) -> tuple[list[_Part], bytes]:
         """The parts whose hunks can be applied together, and what they make of the file.
 
         Hunks that conflict are replaced by their next candidates, or by one hunk for the statement around them, or left out.
@@ -348,7 +343,7 @@ class _Choice:
         part = part.without_best(why)
         return part._replace(work=(*self.in_forms(part.work, part.differences), *part.work))
 
-    def filled(self, parts: List[_Part]) -> List[_Part]:
+    def filled(self, parts: list[_Part]) -> list[_Part]:
         """The parts, with those for which no candidate works merged into one for the statement around them."""
         empty = next((part for part in parts if not part.work), None)
         while empty is not None:
@@ -356,7 +351,7 @@ class _Choice:
             empty = next((part for part in parts if not part.work), None)
         return parts
 
-    def together(self, parts: Sequence[_Part]) -> Tuple[bytes, Dict[int, str]]:
+    def together(self, parts: Sequence[_Part]) -> tuple[bytes, dict[int, str]]:
         """What all hunks make of the file; the parts (by index) whose hunk cannot be applied among them, and why."""
         hunks = [self.trial.parsed(part.best.text) for part in parts]
         try:
@@ -370,7 +365,7 @@ class _Choice:
             if answer.state.failed
         }
 
-    def compatible(self, parts: List[_Part], made: bytes) -> Tuple[List[_Part], bytes]:
+    def compatible(self, parts: list[_Part], made: bytes) -> tuple[list[_Part], bytes]:
         """The parts without further forms that conflict with the other hunks, and what they make of the file.
 
         Such a form of an insertion has the header above it, which is changed too: one hunk for both takes its place.
@@ -396,7 +391,7 @@ class _Choice:
                 parts = merged if found else [fewer if each is part else each for each in parts]
         return parts, self.together(parts)[0]
 
-    def with_header(self, parts: List[_Part], part: _Part) -> List[_Part]:
+    def with_header(self, parts: list[_Part], part: _Part) -> list[_Part]:
         """The parts with an insertion and the change of the header above or below it merged; [] where there is none."""
         first = part.differences[0]
         for other in parts:
@@ -409,7 +404,7 @@ class _Choice:
                 return merged
         return []
 
-    def merged(self, parts: List[_Part], empty: _Part) -> List[_Part]:
+    def merged(self, parts: list[_Part], empty: _Part) -> list[_Part]:
         """Replace all parts inside the statement around one by a hunk for that statement.
 
         An insertion and a decorator for the definition below it, which go to one place, become a hunk for both.
@@ -469,7 +464,7 @@ class _Choice:
                 )
             )
         old, new = made.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
-        comments: List[int] = []
+        comments: list[int] = []
         blank = moved = 0
         edits = line_edits(old, new)
         for i1, i2, j1, j2 in edits:
@@ -507,7 +502,7 @@ def _places(number: int) -> str:
     return Message("1 place differs" if number == 1 else "{number} places differ", number=number)
 
 
-def _rank(tried: Tried) -> Tuple[int, bool, bool, bool]:
+def _rank(tried: Tried) -> tuple[int, bool, bool, bool]:
     """The order of candidates: first those that hold in more releases, then those that prove the change, then exact ones."""
     neat = tried.exact or tried.candidate.elsewhere
     return -tried.holds, not (tried.proves and neat), not tried.proves, not neat

@@ -7,7 +7,7 @@ import re
 import sys
 from itertools import takewhile
 from pathlib import Path
-from typing import Iterator, List, Sequence, Tuple
+from typing import Iterator, Sequence
 
 from patcher.author.hunks.context import (
     Candidate,
@@ -87,7 +87,7 @@ class Runs:
         )
         return max(0, left.count("") - above.count("") - below.count("") + shorter)
 
-    def inserted(self, difference: Difference, *, below: bool, bare: bool = False) -> List[str]:
+    def inserted(self, difference: Difference, *, below: bool, bare: bool = False) -> list[str]:
         """The lines of the inserted statements with their comments; with the blank lines around them, unless `bare`.
 
         With `below` they are inserted above the statement below and its comments, else below the statement above.
@@ -96,7 +96,7 @@ class Runs:
 
     def _with_comments(
         self, difference: Difference, below: bool, bare: bool = False
-    ) -> Tuple[List[str], List[str]]:
+    ) -> tuple[list[str], list[str]]:
         """The comments that the file has directly above the inserted code; and the lines as `inserted` has them."""
         if not difference.inserted:
             return [], []
@@ -111,7 +111,7 @@ class Runs:
         shown[-1] += tail if tail.lstrip().startswith("#") else ""
         last = difference.new[1] == len(difference.blocks[1].statements())
         following = [] if last else _between(text, end, text.code_from(end))
-        head: List[str] = []
+        head: list[str] = []
         if difference.deleted:
             first = difference.deleted[0].begin
             head, foot, following = (
@@ -162,7 +162,7 @@ class Runs:
             for rank, form in enumerate(forms(self.before, node))
         ]
         ordered.sort(key=lambda each: each[2])
-        near: List[Fragment] = []
+        near: list[Fragment] = []
         comments, beneath = self._with_comments(difference, True)
         for form, lower, _ in ordered:
             if lower and comments:  # between a comment and the statement below it
@@ -209,12 +209,12 @@ class Runs:
             words = Message("a helper that only functions use: end of the module")
             yield Candidate("<module>", ((" ", "..."), *tagged("+", lines)), words, elsewhere=True)
 
-    def _anchors(self, difference: Difference) -> List[Node]:
+    def _anchors(self, difference: Difference) -> list[Node]:
         """The neighbours of an insertion: first the one whose names it shares, else the more distinctive one."""
         above, below = difference.place.neighbours
         inside, bound = names_in(difference.inserted), names_bound(difference.inserted)
 
-        def rank(node: Node) -> Tuple[bool, bool, int]:
+        def rank(node: Node) -> tuple[bool, bool, int]:
             related = names_bound([node]) & inside or names_in([node]) & bound
             return (
                 not related,
@@ -243,8 +243,8 @@ class Runs:
             other is not None and same(_subject(node), other) for node in kept for other in others
         )
         for rank in (1,) if twice else (0, 1):
-            deleted: List[str] = []
-            holes: List[Hole] = []
+            deleted: list[str] = []
+            holes: list[Hole] = []
             for number, (node, span) in enumerate(zip(difference.deleted, spans)):
                 ways = forms(self.before, node, str(number + 2) if number else "", literals=True)
                 form = (
@@ -307,7 +307,7 @@ def _subject(node: Node) -> object:
     )
 
 
-def _between(text: Tree, start: int, end: int) -> List[str]:
+def _between(text: Tree, start: int, end: int) -> list[str]:
     """The comments (stripped) and blank lines between two pieces of code, without a comment on a line with code."""
     lines = [line.strip() for line in text.text[start:end].replace("\r\n", "\n").split("\n")]
     return lines[1 if start else 0 : -1]

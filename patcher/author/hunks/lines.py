@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Mapping, Sequence, Tuple
+from typing import Iterator, Mapping, Sequence
 
 from patcher.author.draft import DraftFile, DraftHunk, FileEdit, LeftOut
 from patcher.engine.engine import rewrite
@@ -20,8 +20,8 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
     """The hunks of an edited file; each holds in the further releases that have the file, if any form does."""
     old, new = (data.splitlines(keepends=True) for data in (edit.before, edit.after))
     texts = [release[edit.path] for release in others if edit.path in release]
-    hunks: List[DraftHunk] = []
-    left_out: List[LeftOut] = []
+    hunks: list[DraftHunk] = []
+    left_out: list[LeftOut] = []
     for group in grouped(line_edits(old, new), _NEAR):
         first, last = group[0], group[-1]
         line, changed = first[2] + 1, new[first[2] : last[3]]
@@ -50,7 +50,7 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
 
 def _forms(
     path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]
-) -> Iterator[Tuple[str, HunkText]]:
+) -> Iterator[tuple[str, HunkText]]:
     """A group of edits as hunks, with more and more lines around; none that cannot be written."""
     for around in range(_MOST):
         first, last = max(0, group[0][0] - around), min(len(old), group[-1][1] + around)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import AbstractSet, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
+from typing import AbstractSet, Iterable, Iterator, Sequence
 
 from patcher.author.hunks.differences import Difference, scope_of
 from patcher.engine.tree import Node, Tree, imported
@@ -29,18 +29,18 @@ _COMMON = frozenset(
 )
 
 
-def names_in(nodes: Sequence[Node]) -> Set[str]:
+def names_in(nodes: Sequence[Node]) -> set[str]:
     """Every identifier in code."""
     return _identifiers(part for node in nodes for part in node.walk())
 
 
-def _identifiers(parts: Iterable[Node]) -> Set[str]:
+def _identifiers(parts: Iterable[Node]) -> set[str]:
     return {str(part.fields["value"]) for part in parts if part.kind == "Name" and not part.role}
 
 
-def names_bound(nodes: Sequence[Node]) -> Set[str]:
+def names_bound(nodes: Sequence[Node]) -> set[str]:
     """The names that statements bind."""
-    found: List[Node] = []
+    found: list[Node] = []
     for node in nodes:
         found += [*node.items("targets"), *node.items("names")]
         for key in ("target", "name"):
@@ -53,12 +53,12 @@ def names_bound(nodes: Sequence[Node]) -> Set[str]:
     return names_in(found)
 
 
-def distinctive_words(nodes: Sequence[Node], hidden: Sequence[Tuple[int, int]] = ()) -> Set[str]:
+def distinctive_words(nodes: Sequence[Node], hidden: Sequence[tuple[int, int]] = ()) -> set[str]:
     """The identifiers and strings in code that few other places have; with only one of them there may be another place.
 
     What is in `hidden` (offsets) is not looked at.
     """
-    found: Set[str] = set()
+    found: set[str] = set()
     for part in (part for node in nodes for part in node.walk()):
         if any(start <= part.start < end for start, end in hidden):
             continue
@@ -71,7 +71,7 @@ def distinctive_words(nodes: Sequence[Node], hidden: Sequence[Tuple[int, int]] =
 
 def carried_imports(
     before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree]
-) -> List[str]:
+) -> list[str]:
     """The imports of a module, a line for each name, that new code reads and another release does not bind.
 
     Args:
@@ -87,7 +87,7 @@ def carried_imports(
     ranges = [(each.start, each.start + len(each.text)) for each in found]
     wanted = {item.name for item in Tree(after.encoded(hidden)).unbound(Tree(b""), ranges)}
     wanted = {name for name in wanted if not all(other.binds({name}) for other in others)}
-    lines: Dict[str, str] = {}
+    lines: dict[str, str] = {}
     for node in (node for node in before.root.statements() if node.kind in kinds):
         head = before.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
         for alias in node.items("names"):
@@ -114,7 +114,7 @@ def read_during_import(module: Node, names: AbstractSet[str]) -> bool:
     return bool(found & _identifiers(node for node in code if not _is_definition_name(node)))
 
 
-def mentioned_during_import(module: Node) -> Set[str]:
+def mentioned_during_import(module: Node) -> set[str]:
     """Every identifier in the code that runs while a module is imported, the names of definitions among them."""
     return _identifiers(_during_import(module))
 

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice, product
 from keyword import iskeyword
-from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
+from typing import Iterator, Mapping
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import scope_of
@@ -26,7 +26,7 @@ _ALIKE, _CLEAR = (
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+\w*")
 
 
-def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[Tuple[Candidate, Candidate]]:
+def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[tuple[Candidate, Candidate]]:
     """A candidate with placeholders for what its definition does not have in another release: locals, strings with versions.
 
     Yields:
@@ -43,7 +43,7 @@ def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[Tuple[Can
     ]
     words = {token.text for _, token in found if token.kind in ("name", "hole", "string")}
     new = sorted(_locals(there) - _locals(here))
-    ways: Dict[str, List[str]] = dict.fromkeys(sorted(_locals(here) - _locals(there) & words), new)
+    ways: dict[str, list[str]] = dict.fromkeys(sorted(_locals(here) - _locals(there) & words), new)
     strings, used = _strings(other, there), _strings(home, here)
     for text in sorted(text for text in (words & used) - strings if _VERSION.search(text)):
         ways[text] = sorted(
@@ -72,7 +72,7 @@ def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[Tuple[Can
             )
 
 
-def under_other_name(candidate: Candidate, home: Tree, other: Tree) -> Optional[Candidate]:
+def under_other_name(candidate: Candidate, home: Tree, other: Tree) -> Candidate | None:
     """A candidate for the function of another release that has most of the code of its function, and a name of its own."""
     scope = "" if candidate.in_string else _other_scope(home, candidate.scope, other)
     form = Message(
@@ -122,14 +122,14 @@ def _likeness(home: Tree, here: Node, other: Tree, there: Node) -> float:
 
 
 @lru_cache(maxsize=64)
-def _definition(source: Tree, scope: str) -> Optional[Node]:
+def _definition(source: Tree, scope: str) -> Node | None:
     """The only definition with this qualified name, or the module."""
     found = [node for node in source.root.walk() if node.is_definition and scope_of(node) == scope]
     return source.root if scope == "<module>" else found[0] if len(found) == 1 else None
 
 
 @lru_cache(maxsize=64)
-def _locals(node: Node) -> FrozenSet[str]:
+def _locals(node: Node) -> frozenset[str]:
     """The names that are local to a function."""
     if node.kind != "FunctionDef":
         return frozenset()
@@ -142,7 +142,7 @@ def _locals(node: Node) -> FrozenSet[str]:
 
 
 @lru_cache(maxsize=64)
-def _strings(source: Tree, node: Node) -> FrozenSet[str]:
+def _strings(source: Tree, node: Node) -> frozenset[str]:
     """The strings in a definition, as they are written."""
     code = source.text[node.start : node.outer_end] if node.is_definition else source.text
     return frozenset(token.text for token in tokens(code) if token.kind == "string")

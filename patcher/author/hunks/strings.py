@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import accumulate
-from typing import List, Optional, Tuple
 
 from patcher.engine.tree import Node, Tree
 from patcher.text.lines import common_ends, line_edits
@@ -16,7 +15,7 @@ _FEWEST = 2  # words of a line that name a place
 
 def changed_part(
     before: Tree, after: Tree, old: Node, new: Node
-) -> Optional[Tuple[List[str], List[str]]]:
+) -> tuple[list[str], list[str]] | None:
     """The lines of a string that are replaced, and the lines that replace them.
 
     None where all of the string changed, several parts of it did, or it is no string.
@@ -49,7 +48,7 @@ def changed_part(
 
 def changed_lines(
     before: Tree, after: Tree, old: Node, new: Node
-) -> List[Tuple[Tuple[int, int], str, int]]:
+) -> list[tuple[tuple[int, int], str, int]]:
     """The parts of a string that changed, each as lines that stand in it once: the span, what replaces it, and its start.
 
     None where it is one part, or they cannot be told apart.
@@ -65,7 +64,7 @@ def changed_lines(
         list(accumulate([node.start + len(one[0]), *(len(line) + 1 for line in lines)]))
         for node, lines in ((old, deleted), (new, inserted))
     ]
-    parts: List[Tuple[Tuple[int, int], str, int]] = []
+    parts: list[tuple[tuple[int, int], str, int]] = []
     last = 1
     for i1, i2, j1, j2 in line_edits(deleted, inserted):
         above = next(
@@ -80,13 +79,13 @@ def changed_lines(
     return parts if len(parts) > 1 else []
 
 
-def _is_once(lines: List[str], start: int, end: int) -> bool:
+def _is_once(lines: list[str], start: int, end: int) -> bool:
     """Whether these lines name a place in a string: they are in it once, and more than a blank."""
     part = lines[max(0, start) : end]
     return bool("".join(part).strip()) and "\n".join(lines).count("\n".join(part)) == 1
 
 
-def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:
+def _words(old: str, new: str) -> tuple[list[str], list[str]] | None:
     """The words of one line that changed, with as many beside them as name a place."""
     left, right = re.findall(r"\S+\s*|\s+", old), re.findall(r"\S+\s*|\s+", new)
     head, tail = common_ends(left, right)
@@ -99,7 +98,7 @@ def _words(old: str, new: str) -> Optional[Tuple[List[str], List[str]]]:
     ]
 
 
-def _inside(text: Tree, node: Node) -> Optional[Tuple[str, str]]:
+def _inside(text: Tree, node: Node) -> tuple[str, str] | None:
     """The prefix and quotes of a literal, and its text as it is written; "" for a piece of an f-string."""
     source = text.text[node.start : node.end]
     if node.kind == "FText":

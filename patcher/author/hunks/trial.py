@@ -6,7 +6,7 @@ import ast
 import warnings
 from functools import lru_cache, partial
 from inspect import cleandoc
-from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, apply_differences, differences
@@ -35,7 +35,7 @@ class Tried(NamedTuple):
     reason: str = ""
     exact: bool = False
     proves: bool = False
-    held: Tuple[bool, ...] = ()
+    held: tuple[bool, ...] = ()
 
     @property
     def holds(self) -> int:
@@ -54,7 +54,7 @@ class Trial:
 
     def __init__(self, path: str, before: Tree, others: Sequence[Mapping[str, bytes]]) -> None:
         self.path, self.before = path, before
-        self.hunks: Dict[str, HunkText] = {}
+        self.hunks: dict[str, HunkText] = {}
         self.others = [
             source
             for source in (readable(texts.get(path)) for texts in others)
@@ -99,7 +99,7 @@ class Trial:
             candidate, "", "", exact, proves, tuple(holds(source, hunk) for source in self.others)
         )
 
-    def splices(self, candidate: Candidate, source: Tree) -> Tuple[Splice, ...]:
+    def splices(self, candidate: Candidate, source: Tree) -> tuple[Splice, ...]:
         """What a candidate changes in a text; nothing where it cannot be applied."""
         try:
             return source.answer(self.parsed(candidate.text), {}).splices
@@ -133,7 +133,7 @@ def replaces_more(hunk: HunkText, source: Tree) -> bool:
 
 def moved_paths(
     path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]
-) -> Tuple[str, ...]:
+) -> tuple[str, ...]:
     """Where releases that do not have a file have its code: in the one other file in which all hunks hold.
 
     Args:
@@ -162,7 +162,7 @@ def _hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
     )
 
 
-def readable(data: Optional[bytes]) -> Optional[Tree]:
+def readable(data: bytes | None) -> Tree | None:
     """A text read for matching; None where there is none, or it is not Python."""
     try:
         return None if data is None else Tree(data)
@@ -171,7 +171,7 @@ def readable(data: Optional[bytes]) -> Optional[Tree]:
 
 
 @lru_cache(maxsize=8)  # candidates often make the same text, and are compared with the same one
-def _shape(data: bytes, anywhere: bool) -> Optional[str]:
+def _shape(data: bytes, anywhere: bool) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -7,7 +7,7 @@ syntax; then of the same kind with a part in common.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Container, Iterator, NamedTuple, Sequence, Tuple
 
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
@@ -21,20 +21,20 @@ _TABLE = 2_500  # pairs of nodes that are compared at once: a longer list is spl
 class Gap(NamedTuple):
     """The nodes that an alignment deletes and inserts between two kept neighbours, the pairs `above` and `below`."""
 
-    above: Optional[NodePair]
-    deleted: List[Node]
-    inserted: List[Node]
-    below: Optional[NodePair]
+    above: NodePair | None
+    deleted: list[Node]
+    inserted: list[Node]
+    below: NodePair | None
 
 
 def align(
     hunk: Hunk, before: Sequence[Node], after: Sequence[Node]
-) -> Tuple[List[NodePair], List[Gap]]:
+) -> tuple[list[NodePair], list[Gap]]:
     """Pair two lists in order; returns the pairs and the gaps between them."""
     pairs = _best(hunk, before, after)
-    gaps: List[Gap] = []
+    gaps: list[Gap] = []
     i = j = 0
-    above: Optional[NodePair] = None
+    above: NodePair | None = None
     for below in [*pairs, None]:
         end_i = before.index(below[0], i) if below else len(before)
         end_j = after.index(below[1], j) if below else len(after)
@@ -46,7 +46,7 @@ def align(
 
 def align_arguments(
     hunk: Hunk, before: Sequence[Node], after: Sequence[Node]
-) -> Tuple[List[NodePair], List[Gap]]:
+) -> tuple[list[NodePair], list[Gap]]:
     """Like `align`; keyword arguments pair by name wherever they stand, since their order does not matter.
 
     One that is inserted goes below all that the after side has above it.
@@ -79,8 +79,8 @@ class Alignment(NamedTuple):
 
     path: str
     before: Sequence[Node]
-    pairs: List[NodePair]
-    gaps: List[Gap]
+    pairs: list[NodePair]
+    gaps: list[Gap]
 
 
 def alignments(
@@ -134,7 +134,7 @@ def related(old: Value, new: Value) -> bool:
     )
 
 
-def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], kept_new: Set[int]) -> int:
+def _likeness(hunk: Hunk, old: Node, new: Node, kept: set[int], kept_new: set[int]) -> int:
     """How well two nodes pair; 0 if they must not. `kept` and `kept_new` are the context lines that they have."""
     if old.role == "run" or new.role == "run":
         return 999 if old.role == new.role and old.name == new.name else 0
@@ -179,7 +179,7 @@ def _likeness(hunk: Hunk, old: Node, new: Node, kept: Set[int], kept_new: Set[in
     return 7 if related(old.fields.get("elements"), new.fields.get("elements")) else 5
 
 
-def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[NodePair]:
+def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> list[NodePair]:
     """The pairing in order with the highest total likeness."""
     head = tail = (
         0  # common ends: a literal of hundreds of entries is compared only where it changes
@@ -211,7 +211,7 @@ def _best(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> List[Nod
     return [*ends[0], *((before[i], after[j]) for i, j in best_pairs(like)), *ends[1]]
 
 
-def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> Tuple[int, int]:
+def _cut(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> tuple[int, int]:
     """Where to split two long lists: nearest to the middle of the first, at a node that occurs once in each of them."""
     old = [(hunk.before.kept_line(node), repr(node)) for node in before]
     new = [(hunk.after.kept_line(node), repr(node)) for node in after]
@@ -250,12 +250,12 @@ def _one_line(hunk: Hunk, old: Node, new: Node) -> bool:
     )
 
 
-def _body(node: Node) -> List[Node]:
+def _body(node: Node) -> list[Node]:
     body = node.fields.get("body")
     return body.statements() if isinstance(body, Node) else []
 
 
-def _holds(side: Side, node: Node, inner: Node, lines: Set[int]) -> bool:
+def _holds(side: Side, node: Node, inner: Node, lines: set[int]) -> bool:
     """Whether a statement with these context lines is inside another one: it is wrapped or unwrapped, and not changed."""
     alike = (part for part in node.walk() if part.kind == inner.kind and same(part, inner))
     return any(side.context_lines(part) == lines for part in alike)
@@ -287,13 +287,13 @@ class Counterparts:
     ) -> None:
         self._before, self._after = before, after
         self._matched, self._kept, self._changed = matched, kept, changed
-        self._hashes: Dict[Node, int] = {}
-        self._alike: Dict[int, List[Node]] = {}
-        self._runs: Dict[str, Node] = {}
-        self._moved: Dict[
+        self._hashes: dict[Node, int] = {}
+        self._alike: dict[int, list[Node]] = {}
+        self._runs: dict[str, Node] = {}
+        self._moved: dict[
             Node, Node
         ] = {}  # the statement that each statement of the after side repeats
-        self._taken: Set[Node] = set()  # these, with all that is in them
+        self._taken: set[Node] = set()  # these, with all that is in them
         for top in before.nodes:
             for node in top.walk():
                 if node.role == "run":
@@ -301,11 +301,11 @@ class Counterparts:
                 else:
                     self._alike.setdefault(self._hash(node), []).append(node)
 
-    def run(self, name: str) -> Optional[Node]:
+    def run(self, name: str) -> Node | None:
         """The `...` with this name."""
         return self._runs.get(name)
 
-    def of(self, node: Node) -> Optional[Node]:
+    def of(self, node: Node) -> Node | None:
         """A before node of the same syntax: the first that is not kept yet, else the first; None for none.
 
         A statement or clause is moved, with its comments, and not copied: its counterpart has the same context lines, and is
@@ -344,7 +344,7 @@ class Counterparts:
     def _hash(self, node: Node) -> int:
         """A number that is the same for nodes that are the same by `same`."""
         if node not in self._hashes:
-            parts: List[object] = []
+            parts: list[object] = []
             for value in node.fields.values():
                 if isinstance(
                     value, list

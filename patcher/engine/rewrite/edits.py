@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import List, Optional
 
 from patcher.engine.layout import alone_on_lines
 from patcher.engine.match import Match
@@ -25,8 +24,8 @@ class Edits(ABC):
         self.source, self.hunk, self.match = source, hunk, match
         self.text, self.lines = source.text, source.lines.broken_as(match.start)
         self.render = Renderer(self.lines, source.indent, hunk, match)
-        self.made: List[Edit] = []
-        self.deleted: List[Node] = []
+        self.made: list[Edit] = []
+        self.deleted: list[Node] = []
 
     @abstractmethod
     def change(self, before: Node, after: Node) -> None:
@@ -36,7 +35,7 @@ class Edits(ABC):
             Conflict: the change cannot be made safely.
         """
 
-    def add(self, start: int, end: int, code: str, removed: Optional[Removed] = None) -> None:
+    def add(self, start: int, end: int, code: str, removed: Removed | None = None) -> None:
         """Replace the characters `[start, end)` of the file."""
         self.made.append(Edit(start, end, code, removed))
 
@@ -46,17 +45,17 @@ class Edits(ABC):
         assert isinstance(node, Node)
         return node
 
-    def codes(self, pattern: Node) -> List[Node]:
+    def codes(self, pattern: Node) -> list[Node]:
         """The code that a node of the before side matched, as a list: of a run all that it covers."""
         nodes = self.match.nodes[id(pattern)]
         return nodes if isinstance(nodes, list) else [nodes]
 
-    def shares_line(self, code: Node, block: Optional[Node]) -> bool:
+    def shares_line(self, code: Node, block: Node | None) -> bool:
         """Whether a statement is in a one-line suite or on a line with `;`."""
         inline = block is not None and block.name == "inline"
         return inline or not alone_on_lines(self.lines, code.begin, code.end)
 
-    def check_own_lines(self, code: Node, parent: Optional[Node]) -> None:
+    def check_own_lines(self, code: Node, parent: Node | None) -> None:
         """Refuse to insert or delete a statement beside a one-line suite or on a line with `;` (rule 15).
 
         Raises:

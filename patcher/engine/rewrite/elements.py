@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Sequence
 
 from patcher.engine.layout import is_continuation
 from patcher.engine.lex import find_outside, scan, tokens
@@ -23,7 +23,7 @@ class ElementRow:
     their lines (`+ b`), and not ends them (`a +`).
     """
 
-    def __init__(self, edits: Edits, elements: List[Node], separator: str) -> None:
+    def __init__(self, edits: Edits, elements: list[Node], separator: str) -> None:
         self.edits, self.text, self.lines = edits, edits.text, edits.lines
         self.elements, self.separator = elements, separator
         self.spaced = separator if separator == "," else " " + separator
@@ -59,7 +59,7 @@ class ElementRow:
             separator
         ) == self.lines.number(start)
 
-    def _one_a_line(self) -> Optional[str]:
+    def _one_a_line(self) -> str | None:
         """The indentation of the elements if they are written one a line (the first may be beside its bracket)."""
         indexes = range(1, len(self.elements)) or range(len(self.elements))
         for index in indexes:
@@ -91,7 +91,7 @@ class ElementRow:
 
 
 def change_elements(
-    edits: Edits, before: List[Node], after: List[Node], code: Node, key: str
+    edits: Edits, before: list[Node], after: list[Node], code: Node, key: str
 ) -> None:
     """Edit the list in field `key` of `code` as the after side has it.
 
@@ -131,7 +131,7 @@ def change_elements(
         _change(pairs, gaps, row, code, bare)
 
 
-def chain(node: Node) -> Tuple[str, List[Node]]:
+def chain(node: Node) -> tuple[str, list[Node]]:
     """The operator and the operands of a chain (`a and b and c`, `a + b + c`); the operator is "" if there are several."""
     if node.kind in ("And", "Or"):
         return node.kind.lower(), node.items("values")
@@ -143,7 +143,7 @@ def chain(node: Node) -> Tuple[str, List[Node]]:
             node.node("left"),
             *(link.node("comparator") for link in links),
         ]
-    operands: List[Node] = []
+    operands: list[Node] = []
     operator = str(node.node("operator").fields["value"])
     while (
         node.kind == "BinaryOperation"
@@ -182,7 +182,7 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
 
 
 def _change(
-    pairs: List[NodePair], gaps: List[Gap], row: ElementRow, code: Node, bare: Optional[Node] = None
+    pairs: list[NodePair], gaps: list[Gap], row: ElementRow, code: Node, bare: Node | None = None
 ) -> None:
     edits = row.edits
     for old, new in pairs:
@@ -193,7 +193,7 @@ def _change(
     deleted_codes = [
         [element for node in gap.deleted for element in edits.codes(node)] for gap in gaps
     ]
-    removed: List[Node] = []
+    removed: list[Node] = []
     for gap, deleted in zip(gaps, deleted_codes):
         edits.deleted += gap.deleted
         for element, node in zip(deleted, gap.inserted):
@@ -301,9 +301,9 @@ def _ends_line(code: str, above: Node, element: Node, below: Node) -> bool:
 
 def _insert(
     edits: Edits,
-    inserted: List[Node],
-    above: Optional[Node],
-    staying: List[Node],
+    inserted: list[Node],
+    above: Node | None,
+    staying: list[Node],
     row: ElementRow,
     code: Node,
 ) -> None:
@@ -359,7 +359,7 @@ def _insert(
             edits.add(at, at, "".join(element + separator for element in texts))
 
 
-def _is_beside(edits: Edits, inserted: List[Node]) -> bool:
+def _is_beside(edits: Edits, inserted: list[Node]) -> bool:
     """Whether a hunk has all inserted elements on the line of the one above them, and the others one a line."""
     siblings = inserted[0].siblings()
     rows = [edits.hunk.after.lines.number(node.outer_start) for node in siblings]
@@ -381,7 +381,7 @@ def _opened(edits: Edits, code: Node) -> int:
     return code.start + 1
 
 
-def _last_above(edits: Edits, pair: Optional[NodePair], removed: Set[int]) -> Optional[Node]:
+def _last_above(edits: Edits, pair: NodePair | None, removed: set[int]) -> Node | None:
     """The last element above an insertion, without runs that are empty here and elements that are `removed` (by id)."""
     if pair is None:
         return None
@@ -416,7 +416,7 @@ def _reorder(
     if not any(_has_comment(row, edits.code(node)) for node in (*gone.values(), *staying)):
         return False
     partners = {id(new): old for old, new in pairs}
-    moved: Dict[int, Node] = {}
+    moved: dict[int, Node] = {}
     for node in (node for gap in gaps for node in gap.inserted):
         old = next(
             (old for old in gone.values() if same(old, node) and old not in moved.values()), None

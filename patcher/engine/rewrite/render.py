@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Iterator, Sequence
 
 from patcher.engine.layout import (
     alone_on_lines,
@@ -34,16 +34,16 @@ class Renderer:
 
     def __init__(self, file: Lines, unit: str, hunk: Hunk, match: Match) -> None:
         self._file, self._unit, self.hunk, self.match = file, unit, hunk, match
-        self.kept: Dict[int, None] = {}
-        self.changed: Set[Node] = set()
-        self.together: Set[Tuple[Node, Node]] = (
+        self.kept: dict[int, None] = {}
+        self.changed: set[Node] = set()
+        self.together: set[tuple[Node, Node]] = (
             set()
         )  # neighbours in the file that are written with what is between them
-        self.rows: Set[int] = set()  # lines of the hunk that are written with their indentation
-        self.deleted_ranges: List[
-            Tuple[int, int]
+        self.rows: set[int] = set()  # lines of the hunk that are written with their indentation
+        self.deleted_ranges: list[
+            tuple[int, int]
         ] = []  # character ranges of the statements that go away
-        self.enclosed: Optional[Node] = (
+        self.enclosed: Node | None = (
             None  # the code that an expression replaces, if its parentheses stay around it
         )
         self.base = ""  # the indentation that the lines being written have in the hunk
@@ -159,13 +159,13 @@ class Renderer:
                 )
             )
 
-    def _keep(self, counterpart: Optional[Node]) -> None:
+    def _keep(self, counterpart: Node | None) -> None:
         """Record that the code of a before node, with all its descendants, is kept."""
         self.kept.update(
             (id(part), None) for part in (counterpart.walk() if counterpart is not None else ())
         )
 
-    def counterpart(self, node: Node) -> Optional[Node]:
+    def counterpart(self, node: Node) -> Node | None:
         """The node of the before side whose code is used for this node of the after side (rule 11)."""
         if node.role == "run":
             return self._counterparts.run(node.name)
@@ -187,7 +187,7 @@ class Renderer:
         `nodes` are the statements on them; `indent` is the indentation of the place.
         """
         side = self.hunk.after
-        parts: List[str] = []
+        parts: list[str] = []
         self.base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
         for first_row, last_row in stretches(rows):
             start = side.lines.starts[first_row]
@@ -216,7 +216,7 @@ class Renderer:
         self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True
     ) -> str:
         side = self.hunk.after
-        edits: List[Edit] = []
+        edits: list[Edit] = []
         self._substitute_all(nodes, edits, indent)
         edits = [
             edit for edit in edits if begins_line or edit.start < end
@@ -245,7 +245,7 @@ class Renderer:
         depth = len(inner) // len(unit) if inner.startswith(unit) else 0
         return indent + self._unit * depth + inner[len(unit) * depth :]
 
-    def _substitute(self, node: Node, edits: List[Edit], indent: str) -> None:
+    def _substitute(self, node: Node, edits: list[Edit], indent: str) -> None:
         counterpart = self.counterpart(node)
         if node.kind == "Decorator" or (node.has_lines and not node.role and counterpart is None):
             edits += self.comments.edits(node)
@@ -267,7 +267,7 @@ class Renderer:
                     indent,
                 )
 
-    def _substitute_all(self, nodes: Sequence[Node], edits: List[Edit], indent: str) -> None:
+    def _substitute_all(self, nodes: Sequence[Node], edits: list[Edit], indent: str) -> None:
         """Write nodes; neighbours that are neighbours in the file too as one, with the comments and blank lines between."""
         index = 0
         while index < len(nodes):
@@ -291,7 +291,7 @@ class Renderer:
                 self._substitute(group[0], edits, indent)
             index += len(group)
 
-    def _kept_codes(self, node: Node) -> List[Node]:
+    def _kept_codes(self, node: Node) -> list[Node]:
         """The statements of the file that a statement of the after side keeps unchanged; [] for none."""
         if (
             not node.has_lines
@@ -302,7 +302,7 @@ class Renderer:
         counterpart = self.counterpart(node)
         return self._codes(node, counterpart) if counterpart is not None else []
 
-    def _codes(self, node: Node, counterpart: Optional[Node]) -> List[Node]:
+    def _codes(self, node: Node, counterpart: Node | None) -> list[Node]:
         matched = (
             self.match.names[node.name]
             if node.role == "meta"
@@ -310,7 +310,7 @@ class Renderer:
         )
         return matched if isinstance(matched, list) else [matched]
 
-    def _elements(self, node: Node, counterpart: Optional[Node], edits: List[Edit]) -> None:
+    def _elements(self, node: Node, counterpart: Node | None, edits: list[Edit]) -> None:
         """A run of arguments, elements, parameters: its code, or nothing and no comma."""
         codes = self.match.nodes[id(counterpart)]
         assert isinstance(codes, list) and counterpart is not None
@@ -340,7 +340,7 @@ class Renderer:
         return ", ".join(self._code(code) for code in codes)
 
     def _statements(
-        self, nodes: Sequence[Node], codes: List[Node], edits: List[Edit], indent: str
+        self, nodes: Sequence[Node], codes: list[Node], edits: list[Edit], indent: str
     ) -> None:
         """Write neighbours that are kept as `codes`: with their lines and comments, at the new indentation (rule 19)."""
         node, side = nodes[0], self.hunk.after
@@ -382,7 +382,7 @@ class Renderer:
         tail = self.hunk.after.text[node.end : self.hunk.after.lines.end(node.end - 1)].rstrip("\n")
         return node.end + (len(tail) if node.role != "run" and tail.lstrip().startswith("#") else 0)
 
-    def _comments(self, node: Node) -> List[Optional[str]]:
+    def _comments(self, node: Node) -> list[str | None]:
         """The trailing comment of each statement of the file that a kept one of the hunk covers: see `reindented`."""
         side, counterpart = self.hunk.after, self.counterpart(node)
         codes = self._codes(node, counterpart)
@@ -401,7 +401,7 @@ class LineComments:
             {_line(side, node): node for node in _lined(side)} for side in (hunk.before, hunk.after)
         )
 
-    def of(self, node: Node) -> Optional[str]:
+    def of(self, node: Node) -> str | None:
         """The comment of a node of the after side, "" for none; None where it ends on no context line."""
         source = self._before.get(_line(self._hunk.after, node))
         code = self._match.nodes.get(id(source))
@@ -411,7 +411,7 @@ class LineComments:
         tail = self._file.text[at : self._file.end(at - 1)].strip()
         return tail if tail.startswith("#") else ""
 
-    def edits(self, node: Node) -> List[Edit]:
+    def edits(self, node: Node) -> list[Edit]:
         """What writes that comment behind a node of the after side."""
         comment, side = self.of(node), self._hunk.after
         at = code_end(node, side.text)
@@ -424,7 +424,7 @@ class LineComments:
             Edit(at, at if at + 1 in side.bodies else at + len(tail), comment and "  " + comment)
         ]
 
-    def instead(self, old: Node, new: Node) -> Optional[str]:
+    def instead(self, old: Node, new: Node) -> str | None:
         """What comes in the place of the comment of a before node when it becomes `new`; None where that stays."""
         line = _line(self._hunk.before, old)
         if line == _line(self._hunk.after, new):

@@ -7,7 +7,6 @@ cannot be made safely at a place is a `Conflict`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import List, Optional
 
 from patcher.engine.in_string import text_edit
 from patcher.engine.layout import breaks_f_string, header_end, lines_end
@@ -37,7 +36,7 @@ _CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 
 
-def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> List[Edit]:
+def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> list[Edit]:
     """The edits for one match of one place, sorted; those at one position in the order of the hunk.
 
     Raises:
@@ -85,7 +84,7 @@ def _remove_between(edits: Edits) -> None:
             edits.add(start, end, "", Removed(start, end, None))
 
 
-def _check_f_strings(edits: Edits, siblings: List[Node]) -> None:
+def _check_f_strings(edits: Edits, siblings: list[Node]) -> None:
     """Refuse edits inside an f-string of the file that would end it, or need a newer Python than the file.
 
     Raises:
@@ -193,7 +192,7 @@ class _Rewriter(Edits):
     def _block(self, before: Node, after: Node, code: Node) -> None:
         change_lines(self, before.statements(), after.statements(), code.statements(), code)
 
-    def _optional_part(self, code: Node, key: str, new: Optional[Node]) -> bool:
+    def _optional_part(self, code: Node, key: str, new: Node | None) -> bool:
         """Add or remove a default, an annotation or a return annotation, leaving the rest of the node alone."""
         old = code.fields.get(key)
         if key == "default" and code.kind == "Param":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Tuple
+from typing import Sequence
 
 from patcher.engine.layout import body_end, code_end, cut_comment, lines_end
 from patcher.engine.lex import tokens
@@ -18,10 +18,10 @@ _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
 def change_lines(
     edits: Edits,
-    before: List[Node],
-    after: List[Node],
-    siblings: List[Node],
-    parent: Optional[Node],
+    before: list[Node],
+    after: list[Node],
+    siblings: list[Node],
+    parent: Node | None,
 ) -> None:
     """Align two lists of nodes that have lines of their own, and edit those lines.
 
@@ -56,7 +56,7 @@ def change_lines(
             _delete(edits, gap, None if inserts else parent)
 
 
-def _rows(edits: Edits, gap: Gap) -> List[int]:
+def _rows(edits: Edits, gap: Gap) -> list[int]:
     """The rows of the after side that a gap inserts: those of its nodes, and the `+` comments and blank lines around them."""
     side = edits.hunk.after
     top, bottom = (
@@ -93,13 +93,13 @@ def _is_first(side: Side, nodes: Sequence[Node], node: Node) -> bool:
     )
 
 
-def _loose(edits: Edits, row: int, step: int) -> List[int]:
+def _loose(edits: Edits, row: int, step: int) -> list[int]:
     """The rows of `+` comments and blank lines directly above (`step` -1) or below a row.
 
     Those above inserted or changed code are its own, so that none is below anything else.
     """
     side = edits.hunk.after
-    rows: List[int] = []
+    rows: list[int] = []
     row += step
     while 0 <= row < len(side.numbers) and side.numbers[row] not in side.context:
         if side.lines.row(row).strip() and not side.lines.row(row).lstrip().startswith("#"):
@@ -184,7 +184,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
     written = edits.render.lines(
         _rows(edits, gap), gap.inserted, edits.lines.indent(deleted[0].begin)
     )
-    regions: List[Tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
+    regions: list[tuple[Node, Node, bool]] = []  # (first, last, kept inside what is inserted)
     for node in gap.deleted:
         codes = edits.codes(node)
         kept = id(node) in edits.render.kept and bool(codes)
@@ -216,7 +216,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
         )
 
 
-def _delete(edits: Edits, gap: Gap, parent: Optional[Node]) -> None:
+def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
     edits.deleted += gap.deleted
     codes = [code for node in gap.deleted for code in edits.codes(node)]
     for code in codes:
@@ -249,7 +249,7 @@ def _blank_rows(edits: Edits, gap: Gap) -> int:
     return sum(side.numbers[row] in written for row in rows)
 
 
-def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
+def _size(edits: Edits, block: Node) -> tuple[int, int] | None:
     """The start offset and the number of statements of a block; None for a list that may be empty (rule 15)."""
     if block.kind != "Block":
         return None
@@ -261,7 +261,7 @@ def _size(edits: Edits, block: Node) -> Optional[Tuple[int, int]]:
     return edits.lines.start(body[0].begin), len(body)
 
 
-def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
+def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
     """Insert the nodes of a gap beside the line of the hunk that they touch (rule 18)."""
     side = edits.hunk.after
     above, below = gap.above, gap.below
@@ -296,7 +296,7 @@ def _insert(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]
         _insert_first(edits, gap, siblings, parent)
 
 
-def _block_end(edits: Edits, statement: Node, block: Optional[Node]) -> int:
+def _block_end(edits: Edits, statement: Node, block: Node | None) -> int:
     """The offset past the last statement of a block and the comments below it that belong to the block."""
     end = lines_end(edits.lines, statement)
     owner = block.parent if block is not None and block.kind == "Block" else None
@@ -313,10 +313,10 @@ def _insert_after(
     edits: Edits,
     gap: Gap,
     code: Node,
-    parent: Optional[Node],
+    parent: Node | None,
     *,
-    at: Optional[int] = None,
-    indent: Optional[str] = None,
+    at: int | None = None,
+    indent: str | None = None,
 ) -> None:
     edits.check_own_lines(code, parent)
     at = _below_comments(edits, gap, lines_end(edits.lines, code)) if at is None else at
@@ -331,10 +331,10 @@ def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
     edits.add(at, at, written)
 
 
-def _named_comments(edits: Edits, gap: Gap) -> List[str]:
+def _named_comments(edits: Edits, gap: Gap) -> list[str]:
     """The comments on context lines directly above an insertion: where the file has one there, it goes below (rule 18)."""
     side, row = edits.hunk.after, _rows(edits, gap)[0] - 1
-    found: List[str] = []
+    found: list[str] = []
     while (
         row >= 0
         and side.numbers[row] in side.context
@@ -356,7 +356,7 @@ def _below_comments(edits: Edits, gap: Gap, at: int) -> int:
     return at
 
 
-def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -> None:
+def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
     edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
     indent, named = edits.lines.indent(code.begin), _named_comments(edits, gap)
@@ -375,7 +375,7 @@ def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Optional[Node]) -
     _add_lines(edits, gap, at, indent)
 
 
-def _insert_first(edits: Edits, gap: Gap, siblings: List[Node], parent: Optional[Node]) -> None:
+def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
     """Insert after the docstring, in a module also after the `from __future__` imports; a docstring only if there is none."""
     doc = parent.fields.get("doc") if parent is not None else None
     top = [

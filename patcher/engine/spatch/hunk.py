@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import List, NamedTuple, NoReturn, Optional, Set, Tuple
+from typing import NamedTuple, NoReturn
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
@@ -52,11 +52,9 @@ class _Lines(NamedTuple):
     """The lines of a `.spatch`, whose name in errors is `origin`."""
 
     origin: str
-    rows: List[str]
+    rows: list[str]
 
-    def refuse(
-        self, index: int, message: str, start: int = 0, end: Optional[int] = None
-    ) -> NoReturn:
+    def refuse(self, index: int, message: str, start: int = 0, end: int | None = None) -> NoReturn:
         """Raise a `PatchError` about a line (0-based), which is shown with the columns `[start, end)` marked (all of them)."""
         line = self.rows[index]
         reject(
@@ -69,7 +67,7 @@ class _Lines(NamedTuple):
         )
 
 
-def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
+def parse_spatch(source: str, origin: str) -> tuple[str, tuple[FilePatch, ...]]:
     """Split a `.spatch` into its prose and its patches.
 
     Args:
@@ -112,17 +110,17 @@ def parse_spatch(source: str, origin: str) -> Tuple[str, Tuple[FilePatch, ...]]:
     for index, line in enumerate(rows[:number]):
         if line.startswith("@@"):
             lines.refuse(index, Message("a hunk before the first `--- PATH` line"))
-    files: List[FilePatch] = []
+    files: list[FilePatch] = []
     while number < len(rows):
         patch, number = _file(lines, number)
         files.append(patch)
     return prose, tuple(files)
 
 
-def _added(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
+def _added(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     """A file that is added: `+++ PATH`, and its lines."""
     start, path = number + 1, _path(lines, number)
-    body: List[Tuple[str, str, int]] = []
+    body: list[tuple[str, str, int]] = []
     for number, line in enumerate(lines.rows[start:], start):
         if line.startswith(_FILE):
             break
@@ -146,16 +144,16 @@ def _added(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
     ), number
 
 
-def _file(lines: _Lines, number: int) -> Tuple[FilePatch, int]:
+def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     rows = lines.rows
     if rows[number].startswith("+++ "):
         return _added(lines, number)
     start = number + 1
-    paths: List[str] = []
+    paths: list[str] = []
     while number < len(rows) and rows[number].startswith("--- "):
         paths.append(_path(lines, number))
         number += 1
-    hunks: List[HunkText] = []
+    hunks: list[HunkText] = []
     while number < len(rows) and not rows[number].startswith(_FILE):
         line = rows[number]
         if line.startswith("@@"):
@@ -218,7 +216,7 @@ def _path(lines: _Lines, index: int) -> str:
     return path
 
 
-def _hunk(lines: _Lines, number: int, above: Optional[HunkText]) -> Tuple[HunkText, int]:
+def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText, int]:
     """A hunk, or a further form of the one `above`, and the index of the line after it."""
     rows, at = lines.rows, number
     header = rows[at]
@@ -244,7 +242,7 @@ def _hunk(lines: _Lines, number: int, above: Optional[HunkText]) -> Tuple[HunkTe
         )
         lines.refuse(at, message, match.start("flags"))
     when_present = "when-present" in words or bool(alternative and above and above.when_present)
-    body: List[Tuple[str, str, int]] = []
+    body: list[tuple[str, str, int]] = []
     number += 1
     while number < len(rows) and not rows[number].startswith(("@@", *_FILE)):
         line = rows[number]
@@ -280,10 +278,10 @@ def _hunk(lines: _Lines, number: int, above: Optional[HunkText]) -> Tuple[HunkTe
 
 def _flags(
     match: re.Match[str], lines: _Lines, index: int
-) -> Tuple[int, Optional[Tuple[str, ...]], Set[str]]:
-    count: Optional[int] = None
-    inside: Optional[Tuple[str, ...]] = None
-    words: Set[str] = set()
+) -> tuple[int, tuple[str, ...] | None, set[str]]:
+    count: int | None = None
+    inside: tuple[str, ...] | None = None
+    words: set[str] = set()
     for flag in re.finditer(r"\S+", match.group("flags")):
         start, end = match.start("flags") + flag.start(), match.start("flags") + flag.end()
         value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag.group())
@@ -314,12 +312,12 @@ def _flags(
     return (1 if count is None else count), inside, words
 
 
-def inside_flag(inside: Tuple[str, ...]) -> str:
+def inside_flag(inside: tuple[str, ...]) -> str:
     """The flag `inside=…` for these keywords, as it is written in a hunk."""
     return f"inside={'/'.join(inside) or _NOTHING}"
 
 
-def _inside(flag: str) -> Optional[Tuple[str, ...]]:
+def _inside(flag: str) -> tuple[str, ...] | None:
     """The keywords of a flag `inside=…`; None for any other flag, or with an unknown keyword."""
     name, _, value = flag.partition("=")
     keywords = () if value == _NOTHING else tuple(value.split("/"))

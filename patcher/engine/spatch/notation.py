@@ -7,7 +7,7 @@ tree of the Python text are offsets in the hunk as the user wrote it (format rul
 from __future__ import annotations
 
 import re
-from typing import Collection, Iterator, List, Sequence, Set, Tuple
+from typing import Collection, Iterator, Sequence
 
 from patcher.engine.lex import LAYOUT, Token, depth_of, expressions, tokens
 from patcher.engine.node import Node
@@ -49,7 +49,7 @@ class NotationError(Exception):
         self.end = end
 
 
-def holes(code: str) -> Iterator[Tuple[str, int, int]]:
+def holes(code: str) -> Iterator[tuple[str, int, int]]:
     """Yield (name without `$`, start, end) of every `$NAME` outside of strings and comments, or in an f-string's braces."""
     for outer in tokens(code):
         for token in (outer, *expressions(outer)):
@@ -106,7 +106,7 @@ def read_placeholders(nodes: Sequence[Node], source: str) -> None:
     Raises:
         NotationError: a `...NAME` where no run can stand.
     """
-    inside: Set[int] = set()  # the parts of runs
+    inside: set[int] = set()  # the parts of runs
     for node in [node for top in nodes for node in top.walk()]:
         if id(node) in inside:
             continue
@@ -165,9 +165,9 @@ def _check_hole(token: Token) -> None:
         raise NotationError(message, token.start, token.end)
 
 
-def _token_lines(code: str) -> Iterator[List[Token]]:
+def _token_lines(code: str) -> Iterator[list[Token]]:
     """The significant tokens of each logical line."""
-    line: List[Token] = []
+    line: list[Token] = []
     depth = 0
     for token in tokens(code):
         if token.kind == "newline" and depth == 0:
@@ -179,7 +179,7 @@ def _token_lines(code: str) -> Iterator[List[Token]]:
     yield line
 
 
-def _run_text(line: List[Token], index: int) -> str:
+def _run_text(line: list[Token], index: int) -> str:
     """What replaces the `...` or `...NAME` at `index` of a logical line, with the same length, so that Python accepts it."""
     name = line[index].text[3:]
     plain = _RUN_NAME + name if name else "..."
@@ -221,7 +221,7 @@ def _run_text(line: List[Token], index: int) -> str:
     return plain
 
 
-def _opened(line: List[Token], index: int) -> int:
+def _opened(line: list[Token], index: int) -> int:
     """The index of the bracket or `lambda` whose list holds the token at `index`; -1 at the level of the statement."""
     depth = colons = 0
     for back in range(index - 1, -1, -1):
@@ -232,7 +232,7 @@ def _opened(line: List[Token], index: int) -> int:
     return -1
 
 
-def _context(line: List[Token], opened: int) -> str:
+def _context(line: list[Token], opened: int) -> str:
     """The kind of list in the bracket at `opened`: call, params, import, brace or plain (where `...` is valid Python)."""
     words = [token.text for token in line[:2]]
     imports = "import" in words[:1] or (
@@ -258,7 +258,7 @@ def _context(line: List[Token], opened: int) -> str:
     return "call" if named or operand else "plain"
 
 
-def _closing(line: List[Token], opened: int) -> int:
+def _closing(line: list[Token], opened: int) -> int:
     depth = 0
     for index in range(opened, len(line)):
         depth += depth_of(line[index])
@@ -267,9 +267,9 @@ def _closing(line: List[Token], opened: int) -> int:
     return len(line)
 
 
-def _elements(line: List[Token]) -> List[List[str]]:
+def _elements(line: list[Token]) -> list[list[str]]:
     """The texts of the tokens of each comma-separated element, nested brackets left out."""
-    parts: List[List[str]] = [[]]
+    parts: list[list[str]] = [[]]
     depth = 0
     for token in line:
         depth += depth_of(token)

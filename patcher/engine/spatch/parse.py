@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import FrozenSet, Iterator, List, Mapping, NoReturn, Sequence, Set, Tuple
+from typing import Iterator, Mapping, NoReturn, Sequence
 
 from patcher.engine import lex
 from patcher.engine.node import Node, SyntaxProblem
@@ -157,7 +157,7 @@ def _check_tokens(hunk: HunkText, side: Side, logical: Sequence[lex.LogicalLine]
 
 def _check_brackets(hunk: HunkText, side: Side, side_name: str) -> None:
     """Name the bracket where the code of a side does not parse because of one."""
-    opened: List[lex.Token] = []
+    opened: list[lex.Token] = []
     template = "the {what} side does not parse: {message}"
     for token in (token for token in lex.tokens(side.text) if token.kind == "op"):
         if token.text in lex.BRACKETS:
@@ -188,7 +188,7 @@ def _check_indentation(
     hunk: HunkText, side: Side, side_name: str, logical: Sequence[lex.LogicalLine]
 ) -> None:
     """Refuse a line whose indentation fits no block: the parser's error would name another line, or none."""
-    blocks: List[str] = []
+    blocks: list[str] = []
     opens = True
     for line in logical:
         deeper = not blocks or (line.indent != blocks[-1] and line.indent.startswith(blocks[-1]))
@@ -217,10 +217,10 @@ def _check_indentation(
         opens = line.opens
 
 
-def _with_bodies(code: str) -> Tuple[str, FrozenSet[int]]:
+def _with_bodies(code: str) -> tuple[str, frozenset[int]]:
     """Add the body `...` to every header without one (rule 3); returns the text and the offset of each `...`."""
     logical = lex.logical_lines(code)
-    added: List[int] = []
+    added: list[int] = []
     for line in _headers_alone(logical):
         at = line.end + 4 * len(added)
         code = code[:at] + " ..." + code[at:]
@@ -235,13 +235,13 @@ def _headers_alone(logical: Sequence[lex.LogicalLine]) -> Iterator[lex.LogicalLi
             yield line
 
 
-def _with_clauses(code: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[str, FrozenSet[int]]:
+def _with_clauses(code: str, numbers: list[int], may: frozenset[int]) -> tuple[str, frozenset[int]]:
     """Add a clause to every `try` and `match` without one, so that it parses; returns the text and the row of each (0-based).
 
     `numbers` gets the numbers of the added lines; `may` are the .spatch lines on which a `try` needs no clause.
     """
     logical, lines = lex.logical_lines(code), lex.Lines(code)
-    added: List[Tuple[int, str]] = []
+    added: list[tuple[int, str]] = []
     for line in _headers_alone(logical):
         if line.first == "match":
             added.append((lines.number(line.end - 1), line.indent + _ANY_CASE))
@@ -258,7 +258,7 @@ def _with_clauses(code: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[s
         )
         if alone and numbers[lines.number(line.start) - 1] in may:
             added.append((lines.number(logical[end - 1].end - 1), f"{line.indent}finally: ..."))
-    rows: Set[int] = set()
+    rows: set[int] = set()
     written = code.split("\n")
     for count, (row, clause) in enumerate(sorted(added, key=lambda addition: addition[0])):
         written.insert(row + count, clause)
@@ -267,7 +267,7 @@ def _with_clauses(code: str, numbers: List[int], may: FrozenSet[int]) -> Tuple[s
     return "\n".join(written), frozenset(rows)
 
 
-def _parse(python: str, keyword: str, heads: Set[str]) -> List[Node]:
+def _parse(python: str, keyword: str, heads: set[str]) -> list[Node]:
     """The nodes of a side. `keyword` is the keyword of the first clause of a side of clauses: they get a statement to parse.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Mapping, Sequence
 
 from patcher.engine import lex
 from patcher.engine.lex import Lines
@@ -21,16 +21,16 @@ _SHORT = 3  # characters of a string; a shorter one is too common to be searched
 _SHORT_TEXT = 3  # characters without blanks, below which a text names no place
 
 
-def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> List[Hunk]:
+def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> list[Hunk]:
     """Parse and check hunks, but for those that are no syntax.
 
     Raises:
         PatchError: with the problems of all of them, one a line.
     """
-    compiled: List[Hunk] = []
-    problems: List[PatchError] = []
+    compiled: list[Hunk] = []
+    problems: list[PatchError] = []
     for hunk in (hunk for hunk in hunks if not hunk.plain):
-        forms: List[Hunk] = []
+        forms: list[Hunk] = []
         for form in hunk.forms:
             try:
                 forms.append(_compiled(form, tuple(sorted(options.items()))))
@@ -60,7 +60,7 @@ def _in_scopes(hunk: Hunk, scopes: Mapping[str, str]) -> Hunk:
 
 
 @lru_cache(maxsize=256)
-def _compiled(hunk: HunkText, options: Tuple[Tuple[str, OptionValue], ...]) -> Hunk:
+def _compiled(hunk: HunkText, options: tuple[tuple[str, OptionValue], ...]) -> Hunk:
     return _compile_part(hunk) if hunk.in_string else compile_hunk(hunk, dict(options))
 
 
@@ -211,7 +211,7 @@ def _check_comments(hunk: HunkText, before: Side, after: Side) -> None:
                 reject(hunk.origin, side.numbers[row - 1], message, line, 0, len(line))
 
 
-def _joined(side: Side, rows: List[str], row: int, step: int) -> bool:
+def _joined(side: Side, rows: list[str], row: int, step: int) -> bool:
     """Whether code of the same `+` lines is next to a row (1-based), with only comments and blank lines between."""
     row += step
     while 1 <= row <= len(side.numbers) and side.numbers[row - 1] not in side.context:
@@ -247,7 +247,7 @@ def _check_names(hunk: HunkText, before: Side, after: Side) -> None:
 def _name_unbound(before: Side, after: Side) -> None:
     """Give a `$_` on a context line a name of its own, so that the after side keeps the code that it matches."""
     for side in (before, after):
-        counted: Dict[int, int] = {}
+        counted: dict[int, int] = {}
         for node in side.placeholders("meta"):
             line = side.number(node)
             if node.name == "_" and line in side.context:
@@ -276,7 +276,7 @@ def _check_trivial(hunk: HunkText, form: str, before: Side) -> None:
         reject(hunk.origin, before.number(nodes[0]), message)
 
 
-def _is_simple_statement(nodes: List[Node]) -> bool:
+def _is_simple_statement(nodes: list[Node]) -> bool:
     """Whether a side is one such as `return False`: it may stand once in a function, which the file decides."""
     return len(nodes) == 1 and nodes[0].kind in ("Pass", "Break", "Continue", "Return")
 
@@ -309,7 +309,7 @@ def _check_scope_line(hunk: Hunk) -> None:
             )
 
 
-def _is_trivial(nodes: List[Node], words: int = 1) -> bool:
+def _is_trivial(nodes: list[Node], words: int = 1) -> bool:
     """Whether code is so common that a match proves nothing (rule 25); so is a string alone of fewer than `words` words."""
     small = [
         node.node("value") if node.kind == "Expr" and not node.role else node
@@ -353,7 +353,7 @@ def _is_more_general(form: str, after: Side, before: Side) -> bool:
     return bool(Matcher().runs(after.nodes, block, module=False, clauses=clauses))
 
 
-def _require_absent(before: List[Node], after: List[Node]) -> None:
+def _require_absent(before: list[Node], after: list[Node]) -> None:
     """Mark the optional parts that only the before side writes: the after side is in place only without them (rule 22).
 
     Where the hunk removes a run of decorators, only those of the after side may be there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from patcher.engine.layout import header_end
 from patcher.engine.lex import find_outside
@@ -35,9 +35,9 @@ class _Run(NamedTuple):
 
     node: Node
     side: Side
-    line: Tuple[int, int]
+    line: tuple[int, int]
     place: Node
-    keys: Tuple[str, ...]
+    keys: tuple[str, ...]
 
     def is_context(self) -> bool:
         """Whether it is written on both sides at once."""
@@ -97,15 +97,15 @@ def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
         _check_removed(hunk, run, after)
 
 
-def _left(runs: Sequence[_Run], pairs: Sequence[Tuple[_Run, _Run]]) -> List[_Run]:
+def _left(runs: Sequence[_Run], pairs: Sequence[tuple[_Run, _Run]]) -> list[_Run]:
     """The runs that are in none of the pairs."""
     paired = {id(run.node) for pair in pairs for run in pair}
     return [run for run in runs if id(run.node) not in paired]
 
 
-def _runs(hunk: HunkText, side: Side) -> List[_Run]:
-    runs: List[_Run] = []
-    count: Dict[int, int] = {}
+def _runs(hunk: HunkText, side: Side) -> list[_Run]:
+    runs: list[_Run] = []
+    count: dict[int, int] = {}
     for node in side.placeholders("run"):
         line = side.number(node)
         count[line] = count.get(line, 0) + 1
@@ -120,7 +120,7 @@ def _runs(hunk: HunkText, side: Side) -> List[_Run]:
     return runs
 
 
-def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[tuple[_Run, _Run]]:
     named = {run.node.name: run for run in olds if run.node.name}
     for run in news:
         if run.node.name and run.node.name not in named:
@@ -132,7 +132,7 @@ def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> List
     return [(named[run.node.name], run) for run in news if run.node.name]
 
 
-def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> List[Tuple[_Run, _Run]]:
+def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> list[tuple[_Run, _Run]]:
     """The runs of context lines, but those that belong to one header before and to another one after."""
     context = {run.line: run for run in olds if run.is_context() and not run.node.name}
     pairs = [(context[run.line], run) for run in news if run.line in context and run.is_context()]
@@ -162,7 +162,7 @@ def _is_one_of_several(old: _Run, new: _Run, olds: Sequence[_Run], news: Sequenc
     return turns[0] != turns[1]
 
 
-def _around(run: _Run) -> List[str]:
+def _around(run: _Run) -> list[str]:
     """The headers that the body of a run is below, from its own outwards."""
     return [
         f"{node.kind} {_outline(node.header())}"
@@ -180,15 +180,15 @@ def _level(old: _Run, new: _Run) -> int:
 
 def _by_key(
     hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]
-) -> List[Tuple[_Run, _Run]]:
+) -> list[tuple[_Run, _Run]]:
     """Pair what is alike on one level: lists or bodies in their order, and in each of them the runs."""
-    pairs: List[Tuple[_Run, _Run]] = []
+    pairs: list[tuple[_Run, _Run]] = []
     for key in dict.fromkeys(
         run.keys[level] for run in news if level + 1 < _LEVELS or not _is_stub(run)
     ):
-        places: List[List[List[_Run]]] = []
+        places: list[list[list[_Run]]] = []
         for runs in (olds, news):
-            groups: Dict[int, List[_Run]] = {}
+            groups: dict[int, list[_Run]] = {}
             for run in runs:
                 if run.keys[level] == key:
                     groups.setdefault(id(run.place), []).append(run)
@@ -207,7 +207,7 @@ def _by_key(
     return pairs
 
 
-def _keys(run: Node) -> Tuple[str, ...]:
+def _keys(run: Node) -> tuple[str, ...]:
     """What the list or body of a run is: all that is written of it, its function or header, its kind or place, and any."""
     place = run.parent
     if place is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Mapping, NamedTuple
 
 from patcher.engine.lex import Lines
 from patcher.engine.node import Node
@@ -20,15 +20,15 @@ class Side(NamedTuple):
 
     text: str
     written: str
-    nodes: List[Node]
-    numbers: Tuple[int, ...]
-    context: FrozenSet[int]
+    nodes: list[Node]
+    numbers: tuple[int, ...]
+    context: frozenset[int]
     lines: Lines
-    strings: FrozenSet[int]
+    strings: frozenset[int]
     indent: str
-    bodies: FrozenSet[int]
+    bodies: frozenset[int]
 
-    def placeholders(self, role: str) -> List[Node]:
+    def placeholders(self, role: str) -> list[Node]:
         """The placeholders of one role: `meta`, `option` or `run`."""
         return [node for top in self.nodes for node in top.walk() if node.role == role]
 
@@ -46,9 +46,9 @@ class Side(NamedTuple):
         lines = self.numbers[top - 1 : bottom]
         return lines[0] if self.context.issuperset(lines) else 0
 
-    def context_lines(self, node: Node) -> Set[int]:
+    def context_lines(self, node: Node) -> set[int]:
         """The .spatch lines of a statement or clause, and of those inside it, that are context lines."""
-        lines: Set[int] = set()
+        lines: set[int] = set()
         for part in node.walk() if node.has_lines and not node.role else ():
             if part.has_lines:
                 end = max((child.outer_end for child in part.header()), default=part.start + 1)
@@ -57,9 +57,9 @@ class Side(NamedTuple):
                 )
         return lines & self.context
 
-    def identifiers(self) -> List[FrozenSet[str]]:
+    def identifiers(self) -> list[frozenset[str]]:
         """For each node of the side, but runs, the identifiers that any code it matches must have."""
-        groups: List[FrozenSet[str]] = []
+        groups: list[frozenset[str]] = []
         for node in self.nodes:
             if node.role != "run":
                 names = (part for part in node.walk() if part.kind == "Name")
@@ -83,10 +83,10 @@ class Side(NamedTuple):
                         return True
         return False
 
-    def own_statements(self) -> Optional[List[List[Node]]]:
+    def own_statements(self) -> list[list[Node]] | None:
         """The statements that this side alone has, those that stand together in one list; None where it has parts of some."""
-        runs: List[List[Node]] = []
-        side_rows: Set[int] = set()  # their rows, and those without code
+        runs: list[list[Node]] = []
+        side_rows: set[int] = set()  # their rows, and those without code
         side_rows.update(
             row
             for row, line in enumerate(self.text.split("\n"), 1)
@@ -140,9 +140,9 @@ class Hunk(NamedTuple):
     proves_upstream: bool
     after_scope: str
     options: Mapping[str, OptionValue]
-    others: Tuple[Hunk, ...] = ()
+    others: tuple[Hunk, ...] = ()
 
     @property
-    def forms(self) -> Tuple[Hunk, ...]:
+    def forms(self) -> tuple[Hunk, ...]:
         """The forms of the hunk, in the order in which they are tried."""
         return (self, *self.others)

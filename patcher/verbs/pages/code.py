@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 from urllib.parse import quote
 
 from patcher.message import Message
@@ -37,7 +37,7 @@ class Anchors:
     """Names of places in a page that stay the same when it is made again: none is given twice."""
 
     def __init__(self) -> None:
-        self._given: Dict[str, int] = {}
+        self._given: dict[str, int] = {}
 
     def name(self, label: str) -> str:
         """A name made of `label`; from the second one on with a number."""
@@ -67,7 +67,7 @@ def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html
     yield from _gap(view, len(view.hunks), layout)
 
 
-def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> List[str]:
+def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> list[str]:
     """The names of a file and of its hunks, by function rather than line: they are the same in the next release."""
     return [
         names.name(f"{before}{diff.path}"),
@@ -120,7 +120,7 @@ def _ending(hunk: DiffHunk) -> str:
     return translated(Message("no line break at the end of the file {names}", names=listed(ends)))
 
 
-def _side(lines: List[DiffLine], kind: str, layout: HunkLayout) -> List[Html]:
+def _side(lines: list[DiffLine], kind: str, layout: HunkLayout) -> list[Html]:
     """The deleted or the inserted lines, of which a long run is folded."""
     shown = [_line(line, layout) for line in lines]
     if len(lines) <= _LONG:

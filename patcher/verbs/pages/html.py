@@ -28,7 +28,7 @@ _OURS = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "sma
 """The elements whose text is ours; in all others it is code, and names."""
 
 
-def tag(name: str, *children: Child, **attributes: Union[str, bool]) -> Html:
+def tag(name: str, *children: Child, **attributes: str | bool) -> Html:
     """An element: text is made printable, escaped, and translated where it is ours; HTML stays as it is.
 
     The name of an attribute is written with `_` for `-`, and `class_` for `class`; True is one without a value, and one whose

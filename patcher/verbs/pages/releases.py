@@ -6,7 +6,7 @@ A table of releases by hunks. What many releases have in common, a reason or the
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from typing import Callable, Iterator, NamedTuple, Sequence, Tuple
 
 from patcher.message import Message, joined
 from patcher.model import Answer, State
@@ -46,7 +46,7 @@ class _Group(NamedTuple):
 
     number: int
     anchor: str
-    outcomes: List[ReleaseOutcome]
+    outcomes: list[ReleaseOutcome]
 
 
 def releases_page(title: str, results: Sequence[Checked]) -> bytes:
@@ -137,8 +137,8 @@ class _Named(NamedTuple):
 
     patchset: str
     given: Anchors
-    reasons: Dict[object, _Group]
-    changes: Dict[object, _Group]
+    reasons: dict[object, _Group]
+    changes: dict[object, _Group]
 
 
 def _named(checked: Checked, names: Anchors) -> _Named:
@@ -159,16 +159,16 @@ def _named(checked: Checked, names: Anchors) -> _Named:
     return named
 
 
-def _hunks(outcome: ReleaseOutcome) -> Dict[_Hunk, Answer]:
+def _hunks(outcome: ReleaseOutcome) -> dict[_Hunk, Answer]:
     """The answers of a release by column."""
-    answers: Dict[_Hunk, Answer] = {}
+    answers: dict[_Hunk, Answer] = {}
     for answer in outcome.answers:
         number = sum(column[:2] == (answer.path, answer.scope) for column in answers)
         answers[answer.path, answer.scope, number] = answer
     return answers
 
 
-def _reason(answer: Union[Answer, ReleaseOutcome]) -> str:
+def _reason(answer: Answer | ReleaseOutcome) -> str:
     """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
     return joined(
         "\n", [answer.problem, Message("hint: {hint}", hint=answer.hint) if answer.hint else ""]
@@ -208,7 +208,7 @@ def _series(checked: Checked) -> Iterator[Html]:
 def _tables(
     caption: str,
     head: Sequence[Html],
-    rows: Sequence[Tuple[Html, bool]],
+    rows: Sequence[tuple[Html, bool]],
     counted: Callable[[int], str],
 ) -> Iterator[Html]:
     """The rows that fail as a table; those with which all is well as one that can be unfolded, with how many they are."""
@@ -287,7 +287,7 @@ def _row(outcome: ReleaseOutcome, columns: Sequence[_Hunk], named: _Named) -> Ht
     )
 
 
-def _why(answer: Union[Answer, ReleaseOutcome], named: _Named) -> Html:
+def _why(answer: Answer | ReleaseOutcome, named: _Named) -> Html:
     """A link to the reason of a state, if there is one."""
     reason = _reason(answer)
     if reason not in named.reasons:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.message import Message, joined
 from patcher.patchset.toml import option_text
@@ -33,7 +33,7 @@ class _File(NamedTuple):
     view: View
     heading: str
     about: str
-    names: List[str]
+    names: list[str]
 
     @property
     def edited(self) -> bool:
@@ -51,7 +51,7 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     """
     given = Anchors()
     places = {name: given.name(name) for name in ("reasons", "remarks")}
-    files: List[_File] = []
+    files: list[_File] = []
     for diff in outcome.applied:
         by = Message("changed by {patchsets}", patchsets=", ".join(diff.patchsets))
         files.append(_file(diff, _CHANGED, by, given))
@@ -125,7 +125,7 @@ def _where(outcome: DiffOutcome, files: Sequence[_File], links: Sequence[Html]) 
     return tag("p", join(*releases, *sites, python, *links, between=" · "), class_="soft")
 
 
-def _list(rows: Sequence[Tuple[str, str]]) -> Html:
+def _list(rows: Sequence[tuple[str, str]]) -> Html:
     return tag(
         "dl", *(join(tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts"
     )
@@ -134,7 +134,7 @@ def _list(rows: Sequence[Tuple[str, str]]) -> Html:
 def _why(reason: Reason) -> Html:
     patchset = reason.patchset
     state = "applied" if reason.applied else Message("not applied yet")
-    rows: List[Tuple[str, str]] = [
+    rows: list[tuple[str, str]] = [
         (FIELDS.get(key, key), _linked(value)) for key, value in patchset.provenance.items()
     ]
     rows += [("for", release_ranges(patchset.variants))]

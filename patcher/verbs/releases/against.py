@@ -11,13 +11,10 @@ from itertools import count
 from pathlib import Path
 from typing import (
     Callable,
-    Dict,
     Iterator,
-    List,
     Mapping,
     NamedTuple,
     Sequence,
-    Set,
     Tuple,
     TypeVar,
     Union,
@@ -122,7 +119,7 @@ def check_releases(
     against: Sequence[str],
     patchsets: Sequence[Patchset],
     events: Events = SILENT,
-) -> List[Checked]:
+) -> list[Checked]:
     """Plan patchsets against releases.
 
     Args:
@@ -150,7 +147,7 @@ def check_releases(
         picks_of = {
             item.patchset.name: _choose(item.patchset, against, listings) for item in requested
         }
-        paths: Dict[str, Set[str]] = {}
+        paths: dict[str, set[str]] = {}
         for patchset in (*(item.patchset for item in requested), *patchsets):
             for _, name, variants in targets_of(patchset):
                 paths.setdefault(name, set()).update(paths_of(variants))
@@ -172,12 +169,12 @@ def check_releases(
 
 def named_releases(
     distribution: str,
-    paths: Set[str],
+    paths: set[str],
     against: Sequence[str],
     events: Events,
     *,
     ends: bool = False,
-) -> Dict[str, Union[Path, SitepatchError]]:
+) -> dict[str, Path | SitepatchError]:
     """The kept files `paths` of a distribution in each release that is asked for, by its version, or why not.
 
     Args:
@@ -196,8 +193,8 @@ def named_releases(
         listings = list_releases(pip, [distribution], events)
         listing = listings[distribution]
         versions = offered(listing, against)
-        keys: Dict[Key, None] = {}
-        releases: Dict[str, Union[Path, SitepatchError]] = {}
+        keys: dict[Key, None] = {}
+        releases: dict[str, Path | SitepatchError] = {}
         for word in against:
             taken = oldest_first(taken_by(word, versions, versions))
             keys.update(
@@ -213,9 +210,9 @@ def named_releases(
 
 
 # which releases -------------------------------------------------------------------------------------------------------
-def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> List[_Pick]:
+def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> list[_Pick]:
     """The releases that are asked for, distribution by distribution, oldest first."""
-    picked: List[_Pick] = []
+    picked: list[_Pick] = []
     for package, name, variants in targets_of(patchset):
         listing = listings[name]
         versions = offered(listing, against)
@@ -233,7 +230,7 @@ def _choose(patchset: Patchset, against: Sequence[str], listings: Listings) -> L
     return picked
 
 
-def taken_by(word: str, versions: Sequence[str], inside: Sequence[str]) -> List[str]:
+def taken_by(word: str, versions: Sequence[str], inside: Sequence[str]) -> list[str]:
     """The releases that a value of `--against` takes: `all` those `inside` a range, anything else also others."""
     if word == NEWEST:
         return newest(versions)
@@ -261,7 +258,7 @@ def list_releases(pip: Pip, names: Sequence[str], events: Events) -> Listings:
     return dict(zip(names, _parallel(pip, [_caught(pip.listing, name) for name in names], report)))
 
 
-def offered(listing: Union[Listing, SitepatchError], against: Sequence[str]) -> List[str]:
+def offered(listing: Listing | SitepatchError, against: Sequence[str]) -> list[str]:
     """The releases there are, sorted; where nothing can be listed those that are named, which may be kept."""
     return (
         sorted(listing.versions)
@@ -274,16 +271,16 @@ def fetch_all(
     pip: Pip,
     needed: Sequence[Key],
     listings: Listings,
-    paths: Mapping[str, Set[str]],
+    paths: Mapping[str, set[str]],
     events: Events,
-) -> Dict[Key, Union[Path, SitepatchError]]:
+) -> dict[Key, Path | SitepatchError]:
     """The folder of every release, or why there is none.
 
     Raises:
         SitepatchError: nothing is to be fetched, say the events; the cache cannot be written.
     """
-    releases: Dict[Key, Union[Path, SitepatchError]] = {}
-    missing: List[Key] = []
+    releases: dict[Key, Path | SitepatchError] = {}
+    missing: list[Key] = []
     for key in needed:
         name, version = key
         folder, listing = cached_release(name, version, paths[name]), listings[name]
@@ -307,12 +304,10 @@ def fetch_all(
     return releases
 
 
-def _caught(
-    function: Callable[..., _T], *arguments: object
-) -> Callable[[], Union[_T, SitepatchError]]:
+def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], _T | SitepatchError]:
     """The call, with a failure that concerns one release or distribution as its value."""
 
-    def call() -> Union[_T, SitepatchError]:
+    def call() -> _T | SitepatchError:
         try:
             return function(*arguments)
         except NoPip:
@@ -325,13 +320,13 @@ def _caught(
 
 def _parallel(
     pip: Pip, tasks: Sequence[Callable[[], _T]], report: Callable[[int], None]
-) -> List[_T]:
+) -> list[_T]:
     """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
 
     `report` takes how many of them are done.
     """
     waiting = deque(enumerate(tasks))
-    futures: List[Future[_T]] = [Future() for _ in tasks]
+    futures: list[Future[_T]] = [Future() for _ in tasks]
 
     def work() -> None:
         while waiting:
@@ -342,7 +337,7 @@ def _parallel(
                 except BaseException as error:
                     futures[number].set_exception(error)
 
-    results: List[_T] = []
+    results: list[_T] = []
     try:
         for _ in range(
             min(_JOBS, len(tasks))
@@ -366,7 +361,7 @@ def _outcomes(
     against: Sequence[str],
     picks: Sequence[_Pick],
     listings: Listings,
-    folders: Mapping[Key, Union[Path, SitepatchError]],
+    folders: Mapping[Key, Path | SitepatchError],
 ) -> Iterator[ReleaseOutcome]:
     newest_outside = {name: version for _, (name, version), inside in picks if not inside}
     for package, (name, version), inside in picks:
@@ -474,8 +469,8 @@ def _diff(path: str, before: bytes, after: bytes, patchset: str) -> FileDiff:
     return diff_texts("", path, before, after, [patchset])
 
 
-def _places(plan: Plan, state: State) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
-    lines: Dict[str, Set[int]] = {}
+def _places(plan: Plan, state: State) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    lines: dict[str, set[int]] = {}
     for answer in plan.answers:
         if answer.state is state and answer.places:
             lines.setdefault(answer.path, set()).update(answer.places)
@@ -528,9 +523,9 @@ def _of_wheel(message: str, site: str) -> str:
 
 
 # the patches of a series ----------------------------------------------------------------------------------------------
-def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[PatchState, ...]:
+def _patch_states(requested: Requested, release: Located, plan: Plan) -> tuple[PatchState, ...]:
     """What each patch is, by the plan of the series for a release; those that fail are explained."""
-    answers: Dict[str, List[Answer]] = {name: [] for name in patch_names(requested.patchset)}
+    answers: dict[str, list[Answer]] = {name: [] for name in patch_names(requested.patchset)}
     patches = [patch for variant in requested.patchset.variants for patch in variant.patches]
     for answer in plan.answers:
         origins = {
@@ -555,7 +550,7 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> Tuple[P
     return tuple(states)
 
 
-def _explained(requested: Requested, release: Located, plan: Plan) -> List[HunkExplanation]:
+def _explained(requested: Requested, release: Located, plan: Plan) -> list[HunkExplanation]:
     """The failed hunks, explained; only the files that have one are looked at."""
     failed = {answer.path for answer in plan.failed}
     variants = [

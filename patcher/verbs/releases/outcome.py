@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple
 
 from patcher.message import Message
 from patcher.model import Answer, Patchset, Plan, State
@@ -33,7 +33,7 @@ class PatchState(NamedTuple):
     word: str
     problem: str = ""
     other: str = ""
-    hunks: Tuple[HunkExplanation, ...] = ()
+    hunks: tuple[HunkExplanation, ...] = ()
 
 
 class ReleaseOutcome(NamedTuple):
@@ -50,15 +50,15 @@ class ReleaseOutcome(NamedTuple):
     distribution: str
     version: str
     word: str
-    places: Tuple[Tuple[str, Tuple[int, ...]], ...] = ()
+    places: tuple[tuple[str, tuple[int, ...]], ...] = ()
     problem: str = ""
     hint: str = ""
     yanked: bool = False
-    diffs: Tuple[FileDiff, ...] = ()
-    answers: Tuple[Answer, ...] = ()
-    patches: Tuple[PatchState, ...] = ()
+    diffs: tuple[FileDiff, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    patches: tuple[PatchState, ...] = ()
     has_patch: bool = False
-    unlike: Tuple[FileDiff, ...] = ()
+    unlike: tuple[FileDiff, ...] = ()
     proven: bool = False
 
     @property
@@ -88,7 +88,7 @@ class Checked(NamedTuple):
     """A patchset and what became of it on each release, oldest first, one distribution after the other."""
 
     patchset: Patchset
-    outcomes: Tuple[ReleaseOutcome, ...]
+    outcomes: tuple[ReleaseOutcome, ...]
 
 
 def overall(states: Iterable[State]) -> State:

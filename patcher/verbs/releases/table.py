@@ -7,7 +7,7 @@ that does not fit; with `--verbose` a line for each release, as in `compatibilit
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, Mapping, Sequence, Tuple
 
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, Patchset, State
@@ -39,7 +39,7 @@ def checked_heading(checked: Checked) -> str:
     return joined(", ", (heading, releases))
 
 
-def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
+def checked_rows(checked: Checked, *, in_full: bool) -> list[Row]:
     """One line for each run of releases with one answer; `in_full` one for each release."""
     rows = []
     for releases in (
@@ -66,10 +66,10 @@ def checked_rows(checked: Checked, *, in_full: bool) -> List[Row]:
     return rows
 
 
-def folded(outcomes: Iterable[ReleaseOutcome]) -> List[_Releases]:
+def folded(outcomes: Iterable[ReleaseOutcome]) -> list[_Releases]:
     """Neighbours with one answer together; each that failed by itself."""
 
-    def answer(outcome: ReleaseOutcome) -> Tuple[str, ...]:
+    def answer(outcome: ReleaseOutcome) -> tuple[str, ...]:
         return (
             outcome.distribution,
             outcome.word,
@@ -104,10 +104,10 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
 
 
 # a series -------------------------------------------------------------------------------------------------------------
-def series_columns(checked: Checked) -> List[_Releases]:
+def series_columns(checked: Checked) -> list[_Releases]:
     """The releases of which the patches of a series are known; neighbours in which all are the same together."""
 
-    def answers(outcome: ReleaseOutcome) -> Tuple[object, ...]:
+    def answers(outcome: ReleaseOutcome) -> tuple[object, ...]:
         return outcome.distribution, [
             (patch.name, patch.word, patch.problem) for patch in outcome.patches
         ]
@@ -122,7 +122,7 @@ def series_columns(checked: Checked) -> List[_Releases]:
 
 def patches_by_name(
     patchset: Patchset, columns: Sequence[_Releases]
-) -> Dict[str, List[Optional[PatchState]]]:
+) -> dict[str, list[PatchState | None]]:
     """What each patch of a series is in each column, by its name; None where the variant for it has no such patch."""
     states = [{patch.name: patch for patch in column[0].patches} for column in columns]
     names = [name for name in patch_names(patchset) if any(name in column for column in states)]
@@ -135,7 +135,7 @@ def column_name(releases: _Releases) -> str:
     return first if len(releases) == 1 else Message("{version} to {last}", version=first, last=last)
 
 
-def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
+def series_rows(checked: Checked, *, verbose: bool) -> list[Row]:
     """A row for each patch of a series and a column for each release, the totals, and why a patch does not fit."""
     columns = series_columns(checked)
     if not columns:
@@ -177,12 +177,12 @@ def series_rows(checked: Checked, *, verbose: bool) -> List[Row]:
     return rows
 
 
-def upstream_since(checked: Checked) -> Dict[str, str]:
+def upstream_since(checked: Checked) -> dict[str, str]:
     """What can go, the patchset or patches of a series, and since which of the releases that were looked at.
 
     The last release has it itself, or the patch or the version that the patchset's `remove_when` names.
     """
-    since: Dict[str, str] = {}
+    since: dict[str, str] = {}
     for release in (outcome for outcome in checked.outcomes if outcome.answers):
         own = State.UPSTREAM.value if release.has_patch else release.word
         for name, word in [(patch.name, patch.word) for patch in release.patches] or [
@@ -206,7 +206,7 @@ def upstream_since(checked: Checked) -> Dict[str, str]:
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def checked_json(checked: Checked) -> Dict[str, Any]:
+def checked_json(checked: Checked) -> dict[str, Any]:
     """A patchset and its releases as JSON."""
     releases = []
     for release in checked.outcomes:
@@ -235,7 +235,7 @@ def checked_json(checked: Checked) -> Dict[str, Any]:
     return {**head, "releases": releases, **({"upstream_since": since} if knows_upstream else {})}
 
 
-def _patch_json(patch: PatchState) -> Dict[str, Any]:
+def _patch_json(patch: PatchState) -> dict[str, Any]:
     hunks = [hunk_json(hunk) for hunk in patch.hunks]
     return {
         "name": patch.name,
@@ -249,12 +249,12 @@ def _patch_json(patch: PatchState) -> Dict[str, Any]:
 # for CI ---------------------------------------------------------------------------------------------------------------
 def github(
     answers: Iterable[Answer], releases: Iterable[Checked], manifests: Mapping[str, str]
-) -> List[Styled]:
+) -> list[Styled]:
     """Annotations: an error for what does not fit, a notice where upstream has the change; one for what is in order.
 
     Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
     """
-    verdicts: List[Tuple[str, str, str, Union[Answer, ReleaseOutcome], Tuple[str, int]]] = []
+    verdicts: list[tuple[str, str, str, Answer | ReleaseOutcome, tuple[str, int]]] = []
     for answer in answers:
         about = f"{answer.path} {answer.scope}".rstrip()
         verdicts.append((answer.patchset, about, answer.state.value, answer, answer.written))
@@ -270,7 +270,7 @@ def github(
             )
             about = f"{outcome.distribution} {outcome.version}".rstrip()
             verdicts.append((checked.patchset.name, about, outcome.word, outcome, written))
-    annotations: List[Styled] = []
+    annotations: list[Styled] = []
     good = 0
     for patchset, about, word, verdict, (file, line) in verdicts:
         if verdict.state.failed if isinstance(verdict, Answer) else verdict.failed:
