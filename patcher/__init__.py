@@ -34,8 +34,8 @@ __all__ = [
     "update",
 ]
 _HOMES = {
-    "Events": "verbs.place",
-    "Place": "verbs.place",
+    "Events": "place",
+    "Place": "place",
     "ProjectFiles": "project.request",
     "adopt": "verbs.capture",
     "copy_release": "verbs.update",

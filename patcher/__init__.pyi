@@ -1,3 +1,5 @@
+from patcher.place import Events as Events
+from patcher.place import Place as Place
 from patcher.project.request import ProjectFiles as ProjectFiles
 from patcher.verbs.apply import apply as apply
 from patcher.verbs.capture import adopt as adopt
@@ -11,8 +13,6 @@ from patcher.verbs.export import export as export
 from patcher.verbs.import_ import import_ as import_
 from patcher.verbs.list import list_patchsets as list_patchsets
 from patcher.verbs.lock import lock as lock
-from patcher.verbs.place import Events as Events
-from patcher.verbs.place import Place as Place
 from patcher.verbs.restore import restore as restore
 from patcher.verbs.show import show as show
 from patcher.verbs.status import status as status

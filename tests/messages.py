@@ -8,9 +8,9 @@ from pathlib import Path
 
 import patcher
 from patcher import errors
+from patcher.display.styles import COLORS
 from patcher.text.listed import count
 from patcher.verbs.commands import SECTIONS
-from patcher.verbs.styles import COLORS
 
 PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
@@ -26,7 +26,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "diagnosis/child.py": "exceptions of a rank, as Python shows them",
     "overlay/boot.py": "run at the start of other programs",
     "__init__.py": "what Python says",
-    "verbs/highlight.py": "patterns",
+    "display/highlight.py": "patterns",
 }
 BECOME = ("verify/child.py:",)  # modules without `Message`, whose sentences become messages in the process that reads them
 NOTHING_SAID = {  # what is no message, though it has two words

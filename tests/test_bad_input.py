@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from patcher.display.console import exit_code
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
 from patcher.model import Option, Patchset
 from patcher.patchset.manifest import load_patchset
@@ -13,7 +14,6 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.patchset.variants import resolve_options
 from patcher.project import lockfile
 from patcher.project.request import read_project, read_requirements
-from patcher.verbs.console import exit_code
 from tests.command import ROOT, Site, sitepatch
 
 NAME = "some-patch"

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from patcher.place import Place
 from patcher.verbs.diff import diff, reasons
 from patcher.verbs.pages import review
-from patcher.verbs.place import Place
 from tests.command import DDP, GUARD, Site
 from tests.verbs import test_pages
 

@@ -6,14 +6,15 @@ from typing import Sequence
 
 import click
 
+from patcher.display.console import Console
 from patcher.errors import UsageError
 from patcher.facts import Wanted
 from patcher.model import Requested
 from patcher.patchset.selection import choose
+from patcher.place import HERE, SILENT, Events, Outcome, Place
 from patcher.planner.survey import make_plan
 from patcher.text.listed import Texts
 from patcher.verbs.change import carry_out, verify_settings
-from patcher.verbs.console import Console
 from patcher.verbs.options import (
     common_options,
     complete_names,
@@ -21,7 +22,6 @@ from patcher.verbs.options import (
     settings_option,
     writing_options,
 )
-from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import report_outcome, show_applied, show_plan
 from patcher.verify import IMPORT
 

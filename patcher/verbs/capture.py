@@ -28,6 +28,9 @@ from patcher.author.folder import (
     write_folder,
 )
 from patcher.author.pristine import EditedFile, find_originals
+from patcher.display.console import Console
+from patcher.display.differences import show_diffs
+from patcher.display.rows import answer_rows
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import HandEdit, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
@@ -37,14 +40,13 @@ from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
+from patcher.place import HERE, SILENT, Events, Outcome, Place
 from patcher.planner.survey import make_plan
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, count, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
-from patcher.verbs.console import Console
-from patcher.verbs.differences import show_diffs
 from patcher.verbs.drafts import (
     also_option,
     hunks_json,
@@ -60,9 +62,7 @@ from patcher.verbs.drafts import (
     show_written,
 )
 from patcher.verbs.options import common_options, patient, verify_option
-from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import report_outcome, show_applied
-from patcher.verbs.rows import answer_rows
 from patcher.verify import IMPORT
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Change, FilePlan, Plan
 from patcher.patchset.selection import check_probes
+from patcher.place import Events, Outcome, Place
 from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import describe_unfinished, has_store, recover, stores
 from patcher.store.store import Store, edited_copy
 from patcher.system import seconds_of
 from patcher.system.signals import stoppable
-from patcher.verbs.place import Events, Outcome, Place
 from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings
 
 if TYPE_CHECKING:

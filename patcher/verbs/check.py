@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.rows import answer_json, answer_rows
+from patcher.display.styles import Row, hint_lines
+from patcher.display.usage import Choice
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
@@ -16,17 +20,13 @@ from patcher.model import Answer, Requested
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.selection import choose
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.store.retry import settled
 from patcher.text.listed import Texts, count, one_or_more
-from patcher.verbs.console import Console
 from patcher.verbs.list import broken_json, broken_rows
 from patcher.verbs.options import common_options, complete_names, settings_option
-from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import is_absent
-from patcher.verbs.rows import answer_json, answer_rows
-from patcher.verbs.styles import Row, hint_lines
-from patcher.verbs.usage import Choice
 
 if TYPE_CHECKING:
     from patcher.author.cases import CaseResult

@@ -16,13 +16,13 @@ from typing import Any
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.styles import style, translated
 from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.patchset.places import fixtures_dir
 from patcher.text.terminal import printable_lines
-from patcher.verbs.console import Console
 from patcher.verbs.options import common_options
-from patcher.verbs.styles import style, translated
 
 VERSION, OLDER = "0.10.7", "0.1.0"
 SMALL, RUNNER = "mmengine-unused-parameters", "mmengine/runner/runner.py"

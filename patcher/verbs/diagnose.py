@@ -17,17 +17,17 @@ from patcher.diagnosis.log import Log, LogReader, Sighting
 from patcher.diagnosis.runs import Wrap
 from patcher.diagnosis.signs import with_tools
 from patcher.diagnosis.table import DOUBTS, WIDTH, heading, run_json, table, well
+from patcher.display.console import Console
+from patcher.display.styles import Row, Verbatim, hint_lines, style, term, titled, translated
+from patcher.display.usage import Number, Whole
 from patcher.errors import UsageError
 from patcher.message import Message, joined
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.text.listed import Texts, count, one_or_more, ranks
 from patcher.text.terminal import width, wrapped
-from patcher.verbs.console import Console
 from patcher.verbs.findings import DiagnoseOutcome, FoundSymptom, KnownSymptoms
 from patcher.verbs.list import symptom_details
 from patcher.verbs.options import common_options
-from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.styles import Row, Verbatim, hint_lines, style, term, titled, translated
-from patcher.verbs.usage import Number, Whole
 
 _STDIN = Message("standard input")
 _MB = 1_000_000

@@ -8,6 +8,10 @@ from typing import Any, Sequence
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.differences import DiffOutcome, HandEditDiff, Reason, show_parts
+from patcher.display.rows import answer_json, answer_rows, diff_json
+from patcher.display.styles import titled
 from patcher.errors import SitepatchError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.interpreter import Environment
@@ -15,6 +19,7 @@ from patcher.message import Message, joined
 from patcher.model import Patchset
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.selection import choose
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan, stored_patchset
 from patcher.project.request import PROJECT, read_project
 from patcher.store.receipt import ADDED_FILE
@@ -24,13 +29,8 @@ from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
 from patcher.text.listed import Texts, count, one_or_more
 from patcher.text.terminal import padded, printable, width
-from patcher.verbs.console import Console
-from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason, show_parts
 from patcher.verbs.options import common_options, complete_names
-from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.rows import answer_json, answer_rows, diff_json
 from patcher.verbs.show import compatibility_table
-from patcher.verbs.styles import titled
 
 
 def diff(

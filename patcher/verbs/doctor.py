@@ -15,6 +15,9 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, Tuple
 import click
 
 from patcher.diagnosis.conclusions import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
+from patcher.display.console import Console
+from patcher.display.styles import Row, hint_lines, term, translated_lines
+from patcher.display.usage import Number
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.facts import Condition, FileStatus, sha256
 from patcher.installed.backups import is_backup, proven_backups
@@ -25,6 +28,7 @@ from patcher.installed.record import recorded_hash
 from patcher.message import Message, joined
 from patcher.model import Located, Progress, State
 from patcher.patchset.catalogue import OTHERS_HINT, Catalogue
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.store.folder import HOME, JOURNAL
 from patcher.store.journal import backup, temporary
 from patcher.store.lock import holders
@@ -43,14 +47,10 @@ from patcher.store.store import Store
 from patcher.system import cache, mounts
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import count, normalized
-from patcher.verbs.console import Console
 from patcher.verbs.fit import APPLICABLE, fit_of
 from patcher.verbs.hook import installed_hooks
 from patcher.verbs.options import common_options
-from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.status import applied_states
-from patcher.verbs.styles import Row, hint_lines, term, translated_lines
-from patcher.verbs.usage import Number
 
 _LOCKS = Path("/proc/locks")
 _ROOM = 16 << 20  # bytes: many times what the largest commit needs

@@ -12,16 +12,16 @@ import click
 
 from patcher.author.draft import Draft
 from patcher.author.folder import PATCHSETS
+from patcher.display.console import Console
+from patcher.display.differences import show_parts
+from patcher.display.styles import Row, color_diff, style
 from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import Patchset
 from patcher.text.listed import count, listed
 from patcher.text.terminal import join_styled
-from patcher.verbs.console import Console
-from patcher.verbs.differences import show_parts
 from patcher.verbs.list import release_ranges
 from patcher.verbs.releases.outcome import APPLICABLE, ReleaseOutcome
-from patcher.verbs.styles import Row, color_diff, style
 
 output_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     "--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."

@@ -9,17 +9,17 @@ import click
 
 from patcher.author.copies import Copies, check_clean, copy_out, laid_out
 from patcher.author.folder import output_folder, own_folder
+from patcher.display.console import Console
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
 from patcher.model import Requested
 from patcher.patchset.variants import resolve_options
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan, read_facts
 from patcher.verbs.capture import capture, report_copies
-from patcher.verbs.console import Console
 from patcher.verbs.drafts import edit_copies, output_option
 from patcher.verbs.options import common_options
-from patcher.verbs.place import HERE, SILENT, Events, Place
 
 
 def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = SILENT) -> Copies:

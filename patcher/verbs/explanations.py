@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from patcher.author.changed import python_files
+from patcher.display.console import decoded
+from patcher.display.styles import Row, color_diff, style, translated
 from patcher.engine.engine import definitions, explain
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
@@ -19,8 +21,6 @@ from patcher.planner.survey import REWRITER, read_facts
 from patcher.store.status import read_installed
 from patcher.text.diffs import diff_texts
 from patcher.text.terminal import clip, join_styled, printable, underline, wrapped
-from patcher.verbs.console import decoded
-from patcher.verbs.styles import Row, color_diff, style, translated
 
 if TYPE_CHECKING:
     from patcher.engine.explain import Explanation

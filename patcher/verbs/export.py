@@ -22,6 +22,10 @@ from patcher.author.export import (
     recorded,
     repack,
 )
+from patcher.display.console import Console, decoded, requirement
+from patcher.display.rows import answer_json, answer_rows
+from patcher.display.styles import color_diff
+from patcher.display.usage import Choice
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
@@ -37,17 +41,13 @@ from patcher.patchset.layers import is_series, layers_of, patch_name
 from patcher.patchset.places import GROUP
 from patcher.patchset.selection import choose
 from patcher.patchset.variants import choose_variant, pick_variants
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import REWRITER, make_plan, read_facts
 from patcher.store.retry import settled
 from patcher.system.output import open_output, write_output
 from patcher.text.diffs import diff_texts
 from patcher.text.listed import Texts, listed, normalized, one_or_more
-from patcher.verbs.console import Console, decoded, requirement
 from patcher.verbs.options import common_options, complete_names, settings_option
-from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.rows import answer_json, answer_rows
-from patcher.verbs.styles import color_diff
-from patcher.verbs.usage import Choice
 
 if TYPE_CHECKING:
     from patcher.text.listed import AnyPath
@@ -450,7 +450,7 @@ def command(console: Console, names: tuple[str, ...], form: str, **options: Any)
     if form == "patch" and not console.plain:
         console.page(color_diff(diff))
     elif not console.as_json:
-        click.echo(outcome.text, nl=False)
+        console.raw(outcome.text)
     for path, digest in outcome.written:
         console.out(
             requirement(path, digest)

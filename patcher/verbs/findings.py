@@ -21,10 +21,10 @@ from patcher.model import Patchset, Symptom
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.symptoms import general_symptoms
+from patcher.place import Place
 from patcher.store.retry import settled
 from patcher.store.status import statuses
 from patcher.verbs.fit import APPLICABLE, UNKNOWN, Fit, fit_of
-from patcher.verbs.place import Place
 
 _OF_SUMMARY = (
     "a-rank-failed",

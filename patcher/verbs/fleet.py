@@ -6,6 +6,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
+from patcher.display.console import Console
+from patcher.display.styles import Row
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.message import Message, joined
 from patcher.model import OptionValue
@@ -23,8 +25,6 @@ from patcher.system.decode import (
 )
 from patcher.system.reading import read_file
 from patcher.text.listed import count
-from patcher.verbs.console import Console
-from patcher.verbs.styles import Row
 
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
 """What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Sequence
 
 import click
 
+from patcher.display.console import Console, requirement
+from patcher.display.styles import Row
 from patcher.errors import StoreError, UsageError
 from patcher.hook.boot import MODES, recorded_problems
 from patcher.hook.installed import PATCHSETS, Hook, hook_folders, load_hook
@@ -20,10 +22,8 @@ from patcher.patchset.toml import lookup, read_toml
 from patcher.project.request import read_project
 from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
-from patcher.verbs.console import Console, requirement
 from patcher.verbs.keep import keep
 from patcher.verbs.options import common_options, complete_names, settings_option
-from patcher.verbs.styles import Row
 
 
 class HookOutcome(NamedTuple):

@@ -25,14 +25,17 @@ from patcher.author.folder import (
 from patcher.author.manifest import with_patch_files
 from patcher.author.patches import GivenPatch, given_patches
 from patcher.author.ranges import widened
+from patcher.display.console import Console
+from patcher.display.styles import Row, color_diff, hint_lines
+from patcher.display.usage import Whole
 from patcher.errors import UsageError
 from patcher.installed.versions import says_nothing
 from patcher.message import Message
 from patcher.model import Patchset
 from patcher.patchset.places import MANIFEST
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
-from patcher.verbs.console import Console
 from patcher.verbs.drafts import (
     also_option,
     attributes,
@@ -46,10 +49,7 @@ from patcher.verbs.drafts import (
     show_written,
 )
 from patcher.verbs.options import common_options
-from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import HOLDS, ReleaseOutcome
-from patcher.verbs.styles import Row, color_diff, hint_lines
-from patcher.verbs.usage import Whole
 
 if TYPE_CHECKING:
     from patcher.author.folder import SeriesFolder

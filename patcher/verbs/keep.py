@@ -20,12 +20,12 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Requested, Variant
 from patcher.patchset.variants import pick_variants
+from patcher.place import Events, Outcome, Place
 from patcher.store import patience
 from patcher.store.folder import Folder, Meta
 from patcher.system.flock import take_flock
 from patcher.text.listed import count, normalized
 from patcher.verbs.apply import apply_requested
-from patcher.verbs.place import Events, Outcome, Place
 from patcher.verify import COMPILE
 
 _TURN = 120.0  # seconds for other starts of the same hook, which end by themselves

@@ -8,6 +8,8 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 import click
 
 from patcher.diagnosis.signs import matches_pattern, with_tools
+from patcher.display.console import Console
+from patcher.display.styles import Row, Verbatim, hint_lines, term, translated
 from patcher.errors import SitepatchError
 from patcher.installed.environment import find_file, locate
 from patcher.installed.interpreter import Environment
@@ -17,14 +19,12 @@ from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
 from patcher.patchset.symptoms import general_symptoms
 from patcher.patchset.variants import matching_variants, paths_of, pick_variants, resolve_options
+from patcher.place import HERE, Place
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
 from patcher.text.listed import release_name
-from patcher.verbs.console import Console
 from patcher.verbs.options import common_options
-from patcher.verbs.place import HERE, Place
 from patcher.verbs.status import applied_states
-from patcher.verbs.styles import Row, Verbatim, hint_lines, term, translated
 
 APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value

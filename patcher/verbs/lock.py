@@ -7,9 +7,13 @@ from typing import NamedTuple
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.rows import answer_json, answer_rows
+from patcher.display.styles import Row
 from patcher.facts import Wanted
 from patcher.message import Message, joined
 from patcher.model import LockedFile, Plan
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.project import lockfile
 from patcher.project.request import PROJECT_FILES, ProjectFiles, read_request
@@ -18,11 +22,7 @@ from patcher.system.output import write_output
 from patcher.system.reading import read_file
 from patcher.text.listed import count, release_name
 from patcher.verbs.change import note_interrupted
-from patcher.verbs.console import Console
 from patcher.verbs.options import common_options, project_options
-from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.rows import answer_json, answer_rows
-from patcher.verbs.styles import Row
 
 
 class LockOutcome(NamedTuple):

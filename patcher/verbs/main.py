@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from keyword import iskeyword
@@ -13,10 +12,11 @@ from keyword import iskeyword
 import click
 
 from patcher import __version__
+from patcher.display import usage
+from patcher.display.styles import label, labelled, translated
 from patcher.message import Message
 from patcher.system.signals import drop_output, end_interrupted
 from patcher.verbs.commands import SECTIONS, Group
-from patcher.verbs.styles import label, labelled, translated
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
@@ -54,7 +54,7 @@ def commands(ctx: click.Context) -> int | None:
     """Patch installed Python packages by syntax, and restore them exactly."""
     if ctx.invoked_subcommand is not None:
         return None
-    from patcher.verbs.console import Console
+    from patcher.display.console import Console
     from patcher.verbs.welcome import welcome
 
     return welcome(Console("sitepatch", False, False, False), ctx.command.help or "")
@@ -83,7 +83,7 @@ def main() -> None:
             )  # a terminal that lacks a character must not stop a command
     as_json = "--json" in sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
     if language := "" if as_json else _language():  # what a program reads is English
-        from patcher.verbs.language import Context, set_language
+        from patcher.display.language import Context, set_language
 
         if set_language(language):
             commands.context_class = Context
@@ -95,24 +95,15 @@ def main() -> None:
     ) as end:  # what click makes of Ctrl-C; the store says what became of the files
         code = end_interrupted(translated(str(end.__cause__ or "")), label("interrupted"))
     except click.ClickException as error:
-        from patcher.verbs import usage
-
         code = error.exit_code
         if not (as_json and usage.answer(error)):
-            with suppress(OSError):
-                click.echo(usage.text(error), err=True)
+            usage.write_last_words(usage.text(error))
     except OSError as error:  # of the standard output: what a command itself could not read or write has been told
         code = 1
         drop_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):  # where the reader has gone nobody asks
-            with suppress(OSError):
-                click.echo(
-                    labelled(
-                        "error",
-                        Message("standard output: {error}", error=Message.whole(error.strerror)),
-                    ),
-                    err=True,
-                )
+            problem = Message("standard output: {error}", error=Message.whole(error.strerror))
+            usage.write_last_words(labelled("error", problem))
     try:
         sys.stderr.flush()
     except OSError:

@@ -8,16 +8,16 @@ from typing import Any, Callable
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.usage import Choice
 from patcher.errors import SitepatchError, UsageError
 from patcher.message import Message, set_command_options
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.toml import option_text
+from patcher.place import Place
 from patcher.store import patience
 from patcher.store.status import applied_names, statuses
 from patcher.system import seconds_of
-from patcher.verbs.console import Console
-from patcher.verbs.place import Place
-from patcher.verbs.usage import Choice
 
 CommandFunction = Callable[..., int]
 """The function of a command: takes a Console and its options, and returns the exit code."""

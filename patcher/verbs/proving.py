@@ -37,12 +37,12 @@ from patcher.model import Located, Patchset, PatchsetSource, Requested, State, V
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options, targets_of
+from patcher.place import Events, Place
 from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.diffs import FileDiff, plan_diffs
 from patcher.verbs.explanations import HunkExplanation, explanations
-from patcher.verbs.place import Events, Place
 from patcher.verbs.releases.against import NoRelease, named_releases, taken_by, try_release
 from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome, compared
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
+from patcher.display.console import Console
+from patcher.display.rows import answer_rows, plan_json
+from patcher.display.styles import Row, Verbatim, term
 from patcher.message import Message, joined
 from patcher.model import Plan, State
+from patcher.place import Outcome
 from patcher.text.listed import count
-from patcher.verbs.console import Console
-from patcher.verbs.place import Outcome
-from patcher.verbs.rows import answer_rows, plan_json
-from patcher.verbs.styles import Row, Verbatim, term
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def report_outcome(
         for name, reason in reasons.items():
             console.info("{name}: nothing to do, {reason}", name=name, reason=reason)
     elif outcome.dry_run:
-        from patcher.verbs.differences import show_diffs
+        from patcher.display.differences import show_diffs
 
         show_diffs(console, diffs)
         console.note(

@@ -8,22 +8,22 @@ from typing import Sequence
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.rows import answer_rows
+from patcher.display.styles import Row, hint_lines
 from patcher.errors import FormatError, Location, SitepatchError, StoreError, UsageError
 from patcher.facts import Wanted
 from patcher.installed.backups import Backup, proven_backups
 from patcher.message import Message
 from patcher.model import Change, FilePlan, Plan
 from patcher.patchset.catalogue import Catalogue
+from patcher.place import HERE, SILENT, Events, Outcome, Place
 from patcher.planner.survey import make_plan
 from patcher.store.status import applied_names, divide_names, statuses, unclaimed
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.change import carry_out
-from patcher.verbs.console import Console
 from patcher.verbs.options import common_options, complete_names, patient
-from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import RUNNING, report_outcome
-from patcher.verbs.rows import answer_rows
-from patcher.verbs.styles import Row, hint_lines
 
 
 def restore(

@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Sequence
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.rows import plan_json
+from patcher.display.styles import Row
 from patcher.errors import UsageError
 from patcher.facts import Wanted
 from patcher.message import Message
 from patcher.model import FilePlan
 from patcher.patchset.selection import choose
+from patcher.place import HERE, SILENT, Events, Outcome, Place
 from patcher.planner.survey import make_plan
 from patcher.store.retry import retry, settled
 from patcher.text.listed import Texts, count
 from patcher.verbs import launch
 from patcher.verbs.apply import report_applied
 from patcher.verbs.change import note_interrupted, verify_settings
-from patcher.verbs.console import Console
 from patcher.verbs.options import (
     common_options,
     complete_names,
@@ -32,10 +35,7 @@ from patcher.verbs.options import (
     settings_option,
     verify_option,
 )
-from patcher.verbs.place import HERE, SILENT, Events, Outcome, Place
 from patcher.verbs.report import show_plan, verified_json, verified_rows
-from patcher.verbs.rows import plan_json
-from patcher.verbs.styles import Row
 from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
 
 if TYPE_CHECKING:

@@ -10,20 +10,20 @@ from typing import Any, Iterable, NamedTuple, Sequence
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.styles import color_diff, style, term
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
 from patcher.model import Patchset
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import has_texts
 from patcher.patchset.toml import option_text
+from patcher.place import HERE, Place
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled, printable_lines
-from patcher.verbs.console import Console
 from patcher.verbs.list import FIELDS, patchset_json, release_range, symptoms_json
 from patcher.verbs.options import common_options, complete_names
-from patcher.verbs.place import HERE, Place
-from patcher.verbs.styles import color_diff, style, term
 
 _TABLE_ROW = re.compile(
     r"(applicable|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?"

@@ -8,6 +8,8 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.styles import Row, hint_lines, term
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.backups import Backup, proven_backups
@@ -17,6 +19,7 @@ from patcher.model import FilePlan, Option, OptionValue, Requested, State, Step
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import has_texts
 from patcher.patchset.toml import option_text, options_text
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.store.retry import settled
 from patcher.store.status import (
     applied_names,
@@ -31,10 +34,7 @@ from patcher.store.status import (
 from patcher.store.store import Store
 from patcher.system.signals import stoppable
 from patcher.text.listed import Texts, count, listed, one_or_more, release_name
-from patcher.verbs.console import Console
 from patcher.verbs.options import common_options, complete_names, verify_option
-from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.styles import Row, hint_lines, term
 from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent

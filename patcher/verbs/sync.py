@@ -6,6 +6,8 @@ from typing import Sequence
 
 import click
 
+from patcher.display.console import Console
+from patcher.display.styles import Row
 from patcher.errors import Location, LockError, SitepatchError, UsageError
 from patcher.facts import FileStatus, Wanted
 from patcher.hook.installed import hook_name, loaded_hooks
@@ -13,17 +15,15 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Plan, Requested, Step
 from patcher.patchset.toml import options_text
+from patcher.place import HERE, SILENT, Effect, Events, Outcome, Place
 from patcher.planner.survey import make_plan
 from patcher.project import lockfile
 from patcher.project.request import PROJECT_FILES, ProjectFiles, ProjectRequest, read_request
 from patcher.store.status import applied_names, statuses
 from patcher.text.listed import count
 from patcher.verbs.change import carry_out, verify_settings
-from patcher.verbs.console import Console
 from patcher.verbs.options import common_options, patient, project_options, writing_options
-from patcher.verbs.place import HERE, SILENT, Effect, Events, Outcome, Place
 from patcher.verbs.report import note_running, report_outcome, show_plan
-from patcher.verbs.styles import Row
 from patcher.verify import IMPORT
 
 

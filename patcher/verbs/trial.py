@@ -8,12 +8,12 @@ from typing import NamedTuple, Sequence
 from patcher.diagnosis.conclusions import VENDORS
 from patcher.diagnosis.files import read_log
 from patcher.diagnosis.ranks import FAILED, LATE, EndedRank, Verdict, try_ranks, verdict_on
+from patcher.display.styles import Row
 from patcher.errors import SitepatchError, UsageError
 from patcher.message import Message, joined
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.system.signals import stoppable
 from patcher.verbs.findings import DiagnoseOutcome, KnownSymptoms
-from patcher.verbs.place import HERE, SILENT, Events, Place
-from patcher.verbs.styles import Row
 
 _VENDORS = [
     name for name in VENDORS if name != "torch_xla"

@@ -31,6 +31,9 @@ from patcher.author.folder import (
 )
 from patcher.author.manifest import patch_files, with_patch_files, with_variant, with_versions
 from patcher.author.ranges import ended, fitting_range, overlapping, widened
+from patcher.display.console import Console
+from patcher.display.differences import show_diffs
+from patcher.display.styles import Row
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
@@ -40,11 +43,10 @@ from patcher.model import FilePatch, HunkText, Patchset, State, Variant
 from patcher.patchset.layers import is_series, patch_name
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
-from patcher.verbs.console import Console
-from patcher.verbs.differences import show_diffs
 from patcher.verbs.drafts import (
     edit_copies,
     hunks_json,
@@ -56,9 +58,7 @@ from patcher.verbs.drafts import (
     show_unlike,
 )
 from patcher.verbs.options import common_options, complete_names
-from patcher.verbs.place import HERE, SILENT, Events, Place
 from patcher.verbs.releases.outcome import ALL
-from patcher.verbs.styles import Row
 
 if TYPE_CHECKING:
     from patcher.text.listed import AnyPath

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from patcher.display.console import Console
+from patcher.display.styles import style, translated
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Condition
 from patcher.message import Message
 from patcher.store.status import applied_names, statuses, unfinished
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
-from patcher.verbs.console import Console
-from patcher.verbs.styles import style, translated
 
 _FIRST = {
     "list": Message("what there is for this environment, and what is applied"),

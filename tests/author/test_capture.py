@@ -13,9 +13,9 @@ from patcher.author.hunks import generalise
 from patcher.errors import SitepatchError
 from patcher.installed import index as target_index
 from patcher.installed import remote
+from patcher.place import Place
 from patcher.store.store import Store
 from patcher.verbs import capture as capturing
-from patcher.verbs.place import Place
 from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
 from tests.command import done
 from tests.faults.calls import in_child

@@ -10,8 +10,8 @@ from patcher.author.cases import REFUSED, UPSTREAM, find_cases, read_case, run_c
 from patcher.errors import PatchError, UsageError
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
+from patcher.place import Place
 from patcher.verbs.check import check
-from patcher.verbs.place import Place
 from tests.command import Site
 from tests.records import SIZE, manifest
 

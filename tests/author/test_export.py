@@ -13,10 +13,10 @@ import pytest
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.patchset.catalogue import Catalogue
+from patcher.place import Place
 from patcher.verbs.apply import apply
 from patcher.verbs.export import export
 from patcher.verbs.main import commands
-from patcher.verbs.place import Place
 from tests.command import ROOT
 from tests.index import Index
 from tests.index import wheel as packed

@@ -16,8 +16,8 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import discover
 from patcher.patchset.manifest import load_patchset
+from patcher.place import Place
 from patcher.verbs.import_ import import_
-from patcher.verbs.place import Place
 from patcher.verbs.proving import prove
 from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
 from tests.command import done, sitepatch, tree

@@ -14,8 +14,8 @@ import pytest
 from patcher.errors import UsageError
 from patcher.patchset.layers import patch_names
 from patcher.patchset.manifest import load_patchset
+from patcher.place import Place
 from patcher.verbs.import_ import import_
-from patcher.verbs.place import Place
 from tests.author.test_edit import editor
 from tests.author.test_import import LAYOUT, NEW, another, diff
 from tests.author.world import EDIT, FILES, GONE, M, World

@@ -6,8 +6,8 @@ import pytest
 
 from patcher.author.lint import ADVICE, ERROR, NOTE, lint
 from patcher.patchset.manifest import load_patchset
+from patcher.place import Place
 from patcher.verbs.check import check
-from patcher.verbs.place import Place
 from tests.records import SIZE, manifest
 
 TOML = manifest("mine", "demo", kind="fix", versions="<2", options=f'[provenance]\nauthor = "nobody"\nremove_when = "upstream has it"\n{SIZE}')

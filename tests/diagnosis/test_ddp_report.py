@@ -21,10 +21,10 @@ from patcher.diagnosis.files import read_log
 from patcher.diagnosis.runs import find_runs
 from patcher.diagnosis.table import WIDTH, heading, table, well
 from patcher.errors import UsageError
+from patcher.place import Place
 from patcher.text.listed import number_ranges
 from patcher.text.terminal import width
 from patcher.verbs.diagnose import diagnose
-from patcher.verbs.place import Place
 from tests.command import environ, sitepatch
 from tests.patchsets.test_ddp_helper import Model, Tensor, helper
 

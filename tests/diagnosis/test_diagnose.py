@@ -23,14 +23,14 @@ from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.log import _OWN, LogReader
 from patcher.diagnosis.words import wording
 from patcher.errors import UsageError
+from patcher.place import Place
 from patcher.text.listed import ranks
 from patcher.verbs import diagnose as verb
 from patcher.verbs import findings
 from patcher.verbs.findings import KnownSymptoms
 from patcher.verbs.fit import ABSENT, APPLICABLE, APPLIED, MISFIT, Fit
-from patcher.verbs.place import Place
 from tests.command import DDP, ROOT, Site, environ, sitepatch
-from tests.verbs.test_language import entries
+from tests.display.test_language import entries
 
 pytestmark = pytest.mark.once
 

@@ -14,8 +14,8 @@ from typing import NamedTuple, Tuple
 import pytest
 
 from patcher.diagnosis.files import read_log
+from patcher.place import Place
 from patcher.verbs.findings import KnownSymptoms
-from patcher.verbs.place import Place
 from tests.command import ROOT
 from tests.diagnosis.test_diagnose import LOGS, PLAIN, REFUSED, sections
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import SitepatchError
+from patcher.place import Place
 from patcher.verbs import trial as trials
-from patcher.verbs.place import Place
 from tests.command import ROOT, environ, sitepatch
 
 pytestmark = pytest.mark.once

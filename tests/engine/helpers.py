@@ -10,11 +10,11 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 import pytest
 
+from patcher.display.console import exit_code
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import OptionValue, Rewrite, State
-from patcher.verbs.console import exit_code
 
 HEAD = "def f(a, b, c, d, A, x=0):\n    "
 

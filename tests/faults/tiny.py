@@ -91,7 +91,7 @@ def bytecode(site):
 
 def preload():
     """Import what the commands import, once, so that each fork has it."""
-    names = ("verbs.main", "verbs.apply", "verbs.restore", "verbs.language", "engine.answers", "engine.syntax", "patchset.results")
+    names = ("verbs.main", "verbs.apply", "verbs.restore", "display.language", "engine.answers", "engine.syntax", "patchset.results")
     for name in ("importlib.metadata", "json", "platformdirs", *(f"patcher.{name}" for name in names)):
         importlib.import_module(name)
 

@@ -12,8 +12,8 @@ import pytest
 from patcher.errors import StoreError
 from patcher.installed.backups import proven_backups
 from patcher.model import Plan
+from patcher.place import Place
 from patcher.store import journal
-from patcher.verbs.place import Place
 from patcher.verbs.restore import restore_backups
 from tests.command import DDP, RUNNER, Site, done, sitepatch
 from tests.records import row

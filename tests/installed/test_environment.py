@@ -15,7 +15,7 @@ from patcher.installed.distribution import reinstall_command
 from patcher.installed.environment import blocker, find_file, locate
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_hash
-from patcher.verbs.place import Place
+from patcher.place import Place
 from tests.records import row
 from tests.users import ROOT_ONLY, as_user, theirs
 

@@ -21,8 +21,8 @@ from patcher.installed.index import Listing, NoWheel, Pip, WheelLink
 from patcher.installed.releases import _members, fetch_release, fetching
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
+from patcher.place import SILENT
 from patcher.system.archive import member
-from patcher.verbs.place import SILENT
 from patcher.verbs.releases.against import check_releases, fetch_all, list_releases
 from tests.index import Index, wheel
 from tests.verbs.test_check import PLAIN, SHARE, files, write_patchset

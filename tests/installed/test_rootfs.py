@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from patcher.errors import UsageError
-from patcher.verbs.place import Place
+from patcher.place import Place
 from tests.command import done, sitepatch, tree
 from tests.places import patchset, wheel
 

@@ -4,12 +4,12 @@ import os
 
 import pytest
 
+from patcher.display.console import exit_code
 from patcher.errors import Location, SitepatchError
 from patcher.model import LockedFile
 from patcher.patchset.selection import ProjectEntry, chosen, with_settings
 from patcher.project.lockfile import Lock, Pinned, host_differences
 from patcher.project.request import Project, parse_entry, read_project
-from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO
 from tests.places import patchset
 

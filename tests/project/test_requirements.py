@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from patcher.display.console import exit_code
 from patcher.errors import Location, SitepatchError
 from patcher.patchset.selection import ProjectEntry
 from patcher.project.request import read_requirements
-from patcher.verbs.console import exit_code
 from tests.command import DDP, DYNAMO, GUARD, done, sitepatch
 
 

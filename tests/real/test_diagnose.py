@@ -10,8 +10,8 @@ from conftest import Environment
 from wheels import slow
 
 from patcher.diagnosis.files import read_log
+from patcher.place import Place
 from patcher.verbs.findings import KnownSymptoms
-from patcher.verbs.place import Place
 
 pytestmark = pytest.mark.real
 

@@ -6,12 +6,12 @@ import subprocess
 
 import pytest
 
+from patcher.display.console import to_json
+from patcher.display.rows import answer_rows, diff_json
+from patcher.display.styles import table_lines
 from patcher.model import Answer, State
 from patcher.text.diffs import diff_texts
-from patcher.verbs.console import to_json
 from patcher.verbs.diff import stat_table
-from patcher.verbs.rows import answer_rows, diff_json
-from patcher.verbs.styles import table_lines
 
 TEXTS = [
     b"",

@@ -1,7 +1,7 @@
 """What tests of the commands ask the functions with, in this process."""
 
-from patcher.verbs.console import Console
-from patcher.verbs.place import Events
+from patcher.display.console import Console
+from patcher.place import Events
 
 
 def console(*, as_json=False, quiet=False, verbose=False):

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 
+from patcher.display.console import Console
 from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError
 from patcher.installed.index import Listing
@@ -25,7 +26,6 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.removal import can_go, upstream_patch, when_released, when_upstream
 from patcher.patchset.variants import resolve_options
-from patcher.verbs.console import Console
 from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.releases.against import fetch_all, try_release
 from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
@@ -578,7 +578,7 @@ def test_of_a_large_wheel_the_parts_are_fetched(patchsets, tmp_path):
     assert not list((tmp_path / "cache").rglob(".part-*"))
 
 
-SOON = "import patcher.verbs.progress as p, patcher.verbs.main as m; p._FIRST = p._AGAIN = p._LOG = 0.005; m.main()"
+SOON = "import patcher.display.progress as p, patcher.verbs.main as m; p._FIRST = p._AGAIN = p._LOG = 0.005; m.main()"
 
 
 @pytest.mark.parametrize(

@@ -773,8 +773,8 @@ runpy.run_module("patcher", run_name="__main__")
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ("patcher.verbs.main", ["status"]), ("click", ["list"]), ("patcher.verbs.console", ["show", DDP]),
-        ("patcher.verbs.status", ["status"]), ("patcher.installed.interpreter", ["status"]), ("patcher.verbs.rows", ["diff"]),
+        ("patcher.verbs.main", ["status"]), ("click", ["list"]), ("patcher.display.console", ["show", DDP]),
+        ("patcher.verbs.status", ["status"]), ("patcher.installed.interpreter", ["status"]), ("patcher.display.rows", ["diff"]),
         ("patcher.verbs.doctor", ["doctor"]), ("patcher.store.status", ["restore"]), ("patcher.patchset.selection", ["check"]), ("libcst", ["apply", DDP]),
     ],
 )  # fmt: skip

@@ -9,14 +9,14 @@ import time
 
 import pytest
 
+from patcher.display.console import exit_code
 from patcher.errors import SitepatchError
 from patcher.model import LockedFile
+from patcher.place import Place
 from patcher.project import lockfile
 from patcher.system.decode import Reader
-from patcher.verbs.console import exit_code
 from patcher.verbs.demo import lay_out
 from patcher.verbs.lock import lock as write_lock
-from patcher.verbs.place import Place
 from tests.command import (
     DDP,
     DDP_VERSION,

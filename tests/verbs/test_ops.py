@@ -10,10 +10,10 @@ import patcher
 from patcher import Events, Place, ProjectFiles, apply, check, lock, restore, status, sync
 from patcher.errors import StoreError, UsageError
 from patcher.model import Plan
+from patcher.place import SILENT, Outcome
 from patcher.store import retry
 from patcher.store.store import Store
 from patcher.verbs.change import carry_out
-from patcher.verbs.place import SILENT, Outcome
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
 from tests.diagnosis.test_diagnose import FRAME, REFUSED
 from tests.verbs.kit import Progress

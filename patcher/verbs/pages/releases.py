@@ -8,12 +8,14 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Callable, Iterator, NamedTuple, Sequence, Tuple
 
+from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, link
+from patcher.display.html import Html, coded, html_document, join, lines, localized, tag
+from patcher.display.styles import term, translated
+from patcher.display.view import View
 from patcher.message import Message, joined
 from patcher.model import Answer, State
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
-from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
-from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, ReleaseOutcome
 from patcher.verbs.releases.table import (
     checked_heading,
@@ -23,8 +25,6 @@ from patcher.verbs.releases.table import (
     upstream_since,
     version,
 )
-from patcher.verbs.styles import term, translated
-from patcher.verbs.view import View
 
 _MARKS = {
     State.APPLICABLE.value: ("good", "✓"),

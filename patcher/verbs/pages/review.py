@@ -6,17 +6,17 @@ import re
 from itertools import groupby
 from typing import Iterator, NamedTuple, Sequence
 
+from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, link
+from patcher.display.differences import DiffOutcome, Reason
+from patcher.display.html import Html, coded, html_document, join, lines, localized, tag
+from patcher.display.rows import answer_rows
+from patcher.display.styles import term
+from patcher.display.view import View
 from patcher.message import Message, joined
 from patcher.patchset.toml import option_text
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
-from patcher.verbs.differences import DiffOutcome, Reason
 from patcher.verbs.list import FIELDS, release_ranges
-from patcher.verbs.pages.code import Anchors, HunkLayout, anchors, counts, hunks, link
-from patcher.verbs.pages.html import Html, coded, html_document, join, lines, localized, tag
-from patcher.verbs.rows import answer_rows
-from patcher.verbs.styles import term
-from patcher.verbs.view import View
 
 _UNFOLDED = 6000  # unchanged lines of all files together that can be unfolded: a page of 200 files stays quick
 _MOST = 100  # of them at one place

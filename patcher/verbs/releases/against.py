@@ -43,13 +43,13 @@ from patcher.patchset.places import BUILT_IN, fixtures_dir
 from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.results import request_of, rewrite_cached
 from patcher.patchset.variants import choose_variant, paths_of, pick_variants, targets_of
+from patcher.place import SILENT, Events
 from patcher.planner.survey import make_plan, update_hint
 from patcher.store.status import read_installed
 from patcher.system.cache import cache_dir
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
 from patcher.verbs.explanations import HunkExplanation, explanations
-from patcher.verbs.place import SILENT, Events
 from patcher.verbs.releases.outcome import (
     ALL,
     NEWEST,

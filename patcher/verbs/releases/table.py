@@ -9,6 +9,9 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, Iterable, Mapping, Sequence, Tuple
 
+from patcher.display.console import Console
+from patcher.display.rows import diff_json
+from patcher.display.styles import Row, term
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, Patchset, State
 from patcher.patchset.layers import patch_names
@@ -16,11 +19,8 @@ from patcher.patchset.removal import can_go
 from patcher.text.listed import count
 from patcher.text.terminal import Styled
 from patcher.verbs.annotations import ERROR, NOTICE, annotation
-from patcher.verbs.console import Console
 from patcher.verbs.explanations import explanation_row, hunk_json
 from patcher.verbs.releases.outcome import HOLDS, NO_RELEASE, Checked, PatchState, ReleaseOutcome
-from patcher.verbs.rows import diff_json
-from patcher.verbs.styles import Row, term
 
 _Releases = Tuple[ReleaseOutcome, ...]
 _FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose

@@ -9,9 +9,9 @@ from typing import TextIO
 
 import click
 
+from patcher.display.styles import translated
 from patcher.message import Message
 from patcher.text.terminal import clip, terminal_width
-from patcher.verbs.styles import translated
 
 _FIRST, _AGAIN, _LOG = (
     1.0,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 import click
 
+from patcher.display.styles import Row, labelled, table_lines, translated, translated_lines
 from patcher.errors import (
     BusyError,
     NotExecutableError,
@@ -19,15 +21,14 @@ from patcher.errors import (
 )
 from patcher.message import Message
 from patcher.patchset.toml import options_text
+from patcher.place import Events, Place
 from patcher.text.terminal import printable, printable_lines, terminal_width
-from patcher.verbs.place import Events, Place
-from patcher.verbs.styles import Row, labelled, table_lines, translated, translated_lines
 
 if TYPE_CHECKING:
+    from patcher.display.progress import ProgressBar
     from patcher.installed.interpreter import Environment
     from patcher.model import Answer, Requested
-    from patcher.verbs.place import Outcome
-    from patcher.verbs.progress import ProgressBar
+    from patcher.place import Outcome
 
 
 def to_json(value: Any) -> Any:
@@ -101,7 +102,7 @@ class Console(Events):
     def about(self, env: Environment) -> None:
         """Write which environment is meant, with --verbose; and which shared directories have patches that are left alone."""
         for site in env.outer:
-            if os.path.isdir(os.path.join(site, ".sitepatch")):
+            if (Path(site) / ".sitepatch").is_dir():
                 self.note(
                     Message(
                         "what is patched in {site}, shared with others, is left alone without --system",
@@ -127,7 +128,7 @@ class Console(Events):
 
     def unfit(self, answers: Sequence[Answer]) -> None:
         """Show them, as those of a plan."""
-        from patcher.verbs.rows import answer_rows  # with hashlib
+        from patcher.display.rows import answer_rows  # with hashlib
 
         self.rows(answer_rows(answers))
 
@@ -163,7 +164,7 @@ class Console(Events):
             self.end_progress()
         elif not (self.quiet or self.as_json):
             if self._progress is None:
-                from patcher.verbs.progress import ProgressBar
+                from patcher.display.progress import ProgressBar
 
                 self._progress = ProgressBar(sys.stderr)
             self._progress.at(done, total, work)
@@ -247,11 +248,15 @@ class Console(Events):
             self.color(sys.stdout),
         )
         if pager and sys.stdout.isatty():
-            from patcher.verbs.pager import paged  # with subprocess
+            from patcher.display.pager import paged  # with subprocess
 
             if paged(page if color else click.unstyle(page)):
                 return
         click.echo(page, nl=False, color=color)
+
+    def raw(self, data: bytes) -> None:
+        """Write bytes of the answer as they are, for a program to read."""
+        click.echo(data, nl=False)
 
     def fail(self, error: SitepatchError) -> int:
         """Write an error and its hint; returns the exit code. The one place where an error becomes text."""

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from patcher.display.styles import Row, table_lines
 from patcher.text.terminal import clip, join_styled, padded, printable, printable_lines, width
-from patcher.verbs.styles import Row, table_lines
 from tests.command import Site, on_a_terminal, sitepatch
 from tests.pages import whole
 

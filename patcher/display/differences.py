@@ -12,19 +12,17 @@ from typing import (
     Sequence,
 )
 
-import click
-
+from patcher.display.console import Console
+from patcher.display.styles import style, titled
 from patcher.message import Message
 from patcher.text.terminal import Styled, join_styled
-from patcher.verbs.console import Console
-from patcher.verbs.styles import style, titled
 
 if TYPE_CHECKING:
+    from patcher.display.view import Piece
     from patcher.facts import FileStatus
     from patcher.installed.interpreter import Environment
     from patcher.model import Answer, OptionValue, Patchset, Requested
     from patcher.text.diffs import FileDiff
-    from patcher.verbs.view import Piece
 
 _KINDS: dict[str, dict[str, Any]] = {
     "keyword": {"fg": "magenta"},
@@ -117,7 +115,7 @@ def show_parts(
     if console.as_json or not all_diffs:
         return
     if console.plain:
-        click.echo(b"".join(diff.text for diff in all_diffs), nl=False)
+        console.raw(b"".join(diff.text for diff in all_diffs))
         return
     lines: list[str] = []
     for heading, diffs in parts:
@@ -129,7 +127,7 @@ def show_parts(
 
 def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
     """The lines of a diff for a reader."""
-    from patcher.verbs.view import View  # with diff-match-patch
+    from patcher.display.view import View  # with diff-match-patch
 
     before = f"a/{diff.path}" if diff.before else "/dev/null"
     yield from (style(f"--- {before}", bold=True), style(f"+++ b/{diff.path}", bold=True))

@@ -6,10 +6,10 @@ from bisect import bisect_left, bisect_right
 from itertools import groupby
 from typing import Iterator, NamedTuple, Sequence, Tuple
 
+from patcher.display.highlight import TokenSpan, highlight
+from patcher.display.words import word_edits
 from patcher.message import Message
 from patcher.text.diffs import FileDiff
-from patcher.verbs.highlight import TokenSpan, highlight
-from patcher.verbs.words import word_edits
 
 _MOST = 20_000  # changed lines of a file, above which no words are marked
 

@@ -6,16 +6,16 @@ has them in another order. A field that is a message is looked up in turn; all o
 
 from __future__ import annotations
 
-import os
 import re
+from pathlib import Path
 from typing import Any, Iterable, Mapping
 
 import click
 
+from patcher.display import styles
+from patcher.display.styles import label, term
 from patcher.message import Message
 from patcher.text.terminal import padded, width, wrapped
-from patcher.verbs import styles
-from patcher.verbs.styles import label, term
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
 _WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（", ")": "）"}
@@ -26,11 +26,10 @@ class Catalog:
 
     def __init__(self, language: str) -> None:
         code = language.replace("-", "_").partition("_")[0]
-        path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "locale", f"{code}.po")
+        path = Path(__file__).parent.parent / "locale" / f"{code}.po"
         lines = []
-        if code.isalpha() and os.path.isfile(path):
-            with open(path, "rb") as file:
-                lines = file.read().split(b"\n")
+        if code.isalpha() and path.is_file():
+            lines = path.read_bytes().split(b"\n")
         self._below = dict(
             zip(lines, lines[1:])
         )  # `msgid` -> `msgstr`: parsed no further than what is looked up

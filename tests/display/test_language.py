@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from patcher.display.language import Catalog, _glued
 from patcher.errors import Location, UsageError
 from patcher.message import Message, joined
 from patcher.patchset.manifest import load_patchset
@@ -17,7 +18,6 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.text.listed import count
 from patcher.text.terminal import width, wrapped
 from patcher.verbs.commands import SECTIONS
-from patcher.verbs.language import Catalog, _glued
 from patcher.verbs.main import _language, commands
 from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
 from tests.messages import BECOME, NOTHING_SAID, messages, plain, said, words

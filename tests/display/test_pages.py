@@ -4,13 +4,13 @@ import re
 
 import pytest
 
+from patcher.display import styles
+from patcher.display.differences import DiffOutcome, HandEditDiff, Reason
+from patcher.display.html import Html, join, tag
 from patcher.installed.interpreter import Environment
 from patcher.model import Answer, FilePatch, HunkText, Option, Patchset, State, Variant, Verify
 from patcher.text.diffs import diff_texts
-from patcher.verbs import styles
-from patcher.verbs.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.verbs.pages import releases, review
-from patcher.verbs.pages.html import Html, join, tag
 from patcher.verbs.releases.outcome import APPLICABLE, Checked, PatchState, ReleaseOutcome
 from tests.pages import whole
 from tests.verbs.test_golden import GOLDEN, compared

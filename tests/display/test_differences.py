@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from patcher.display import view
+from patcher.display.differences import highlighted_diff
+from patcher.display.highlight import highlight
+from patcher.display.pager import paged
+from patcher.display.view import View
+from patcher.display.words import word_edits
 from patcher.text.diffs import diff_texts
-from patcher.verbs import view
-from patcher.verbs.differences import highlighted_diff
-from patcher.verbs.highlight import highlight
-from patcher.verbs.pager import paged
-from patcher.verbs.view import View
-from patcher.verbs.words import word_edits
 from tests.command import GUARD, on_a_terminal
 
 STAND_INS = ("torch-2.7.1-musa",)

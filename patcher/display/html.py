@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Iterable, Sequence, Union
 
 from patcher import __version__
+from patcher.display.styles import term, translated
 from patcher.text.terminal import printable
-from patcher.verbs.styles import term, translated
 
 
 class Html(str):

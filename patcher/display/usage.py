@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
 
+from patcher.display.styles import labelled, translated
 from patcher.message import Message
 from patcher.text.listed import listed, nearest, suggest
 from patcher.text.terminal import printable_lines
-from patcher.verbs.styles import labelled, translated
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
@@ -54,6 +55,12 @@ class Number(_Ranged, click.FloatRange):
 
 class Whole(_Ranged, click.IntRange):
     """A whole number in a range."""
+
+
+def write_last_words(text: str) -> None:
+    """Write why this process ends to stderr; where that cannot be written, the exit code still tells."""
+    with suppress(OSError):
+        click.echo(text, err=True)
 
 
 def problem(error: click.ClickException) -> str:
@@ -111,7 +118,7 @@ def text(error: click.ClickException) -> str:
 
 def answer(error: click.ClickException) -> bool:
     """Write a JSON answer about it; returns whether stderr is to have nothing else."""
-    from patcher.verbs.console import Console
+    from patcher.display.console import Console
 
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "sitepatch"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Iterable
 
+from patcher.display.styles import Row, hint_lines
 from patcher.message import Message
 from patcher.model import Answer, Plan, State
-from patcher.verbs.styles import Row, hint_lines
 
 if TYPE_CHECKING:
     from patcher.text.diffs import FileDiff

@@ -1,7 +1,7 @@
 """Text for a terminal: in the language of the user, with colours, labels such as `error:`, coloured diffs, aligned tables.
 
 It is translated here, where it is written: all other code builds English sentences, and JSON keeps them. It stays English
-unless `set_translation` was called, as `patcher.verbs.language` does with its catalog.
+unless `set_translation` was called, as `patcher.display.language` does with its catalog.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Iterable, Iterator, NamedTuple
 from urllib.parse import quote
 
+from patcher.display.html import Html, join, tag
+from patcher.display.styles import translated
+from patcher.display.view import DiffHunk, DiffLine, View
 from patcher.message import Message
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count, listed
 from patcher.text.terminal import printable
-from patcher.verbs.pages.html import Html, join, tag
-from patcher.verbs.styles import translated
-from patcher.verbs.view import DiffHunk, DiffLine, View
 
 _KINDS = {
     "comment": "c",

@@ -8,25 +8,26 @@ import click
 import pytest
 
 from patcher.diagnosis.ranks import EndedRank, verdict_on
+from patcher.display import html
+from patcher.display.console import Console
+from patcher.display.differences import DiffOutcome, show_parts
+from patcher.display.progress import ProgressBar
+from patcher.display.rows import answer_rows
+from patcher.display.styles import Row, color_diff, table_lines
 from patcher.model import Answer, State
+from patcher.place import Place
 from patcher.text.diffs import diff_texts
-from patcher.verbs.console import Console
 from patcher.verbs.demo import Demo
-from patcher.verbs.differences import DiffOutcome, show_parts
-from patcher.verbs.pages import html, review
-from patcher.verbs.place import Place
-from patcher.verbs.progress import ProgressBar
+from patcher.verbs.pages import review
 from patcher.verbs.releases.outcome import is_absent
 from patcher.verbs.report import verified_json, verified_rows
-from patcher.verbs.rows import answer_rows
-from patcher.verbs.styles import Row, color_diff, table_lines
 from patcher.verbs.trial import rank_rows
 from patcher.verbs.welcome import welcome
 from patcher.verify import COMPILE, IMPORT, CheckResult, Verified
 from tests.command import DDP, RUNNER, Site, done, sitepatch
+from tests.display.test_pages import ENV
 from tests.pages import whole
 from tests.verbs.kit import console
-from tests.verbs.test_pages import ENV
 
 pytestmark = pytest.mark.once
 
