@@ -4,11 +4,12 @@
 from enum import Enum
 from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+# of patchsets, in the order of application: debug shows the code with the fixes
 KINDS = (
     "fix",
     "default",
     "debug",
-)  # of patchsets, in the order of application: debug shows the code with the fixes
+)
 OptionValue = Union[int, float, bool, str]
 SOURCE = (".py", ".pyi")
 """The suffixes of the files that are matched by syntax; what else there is is lines of text."""

@@ -524,9 +524,8 @@ def main() -> int:
             for row in measured:
                 row.prepare()
                 times[row.name].append(cpu_seconds(row.command, row.cwd, environ))
-                times[bare].append(
-                    cpu_seconds(measured[0].command, work, environ)
-                )  # beside each, since all is held against it
+                # beside each, since all is held against it
+                times[bare].append(cpu_seconds(measured[0].command, work, environ))
         print(file=sys.stderr)
         grown = (
             scale(work, environ, asked.scaling_rounds, asked.offline)

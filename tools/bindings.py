@@ -60,9 +60,8 @@ LOCAL += [
     "n = 7\ndel n",
 ]
 PARAMETERS = ["a=1, b=2", "a=1, *, b=2", "a=1, b: int = 2", "a=1, *b", "a=1, **b"]
-Function = Tuple[
-    str, str, List[str]
-]  # the qualified name, the indentation, the header and the statements
+# the qualified name, the indentation, the header and the statements
+Function = Tuple[str, str, List[str]]
 
 
 def function(random: Random, name: str, first: str) -> list[str]:

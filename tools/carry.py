@@ -181,15 +181,15 @@ def _cell(edit: Edit, version: str, text: bytes, hunks: Sequence[HunkText]) -> C
         edit, text, [each for each in list(made.values())[1:] if each is not None]
     )
     if judge != "nobody" and _equal(expected, text):
+        # it is there already
         expected, made = (
             text,
             {tool: text if each is None else each for tool, each in made.items()},
-        )  # it is there already
+        )
     answers = {tool: _judged(each, judge, expected) for tool, each in made.items()}
     ours = made["sitepatch"]
-    if (
-        ours is not None and State.NOT_NEEDED.value in message
-    ):  # a docstring that is another one there stays as it is
+    # a docstring that is another one there stays as it is
+    if ours is not None and State.NOT_NEEDED.value in message:
         answers["sitepatch"] = _judged(_undocumented(ours), judge, _undocumented(expected))
     return Cell(
         version,

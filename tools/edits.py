@@ -239,9 +239,8 @@ def signature(place: Place) -> Sequence[Part]:
         end = max(end, place.span(annotation)[1] if annotation else 0)
         row = place.data[place.data.rindex(b"\n", 0, end) + 1 : end]
         before = place.data[: place.data.rindex(b"\n", 0, end)].rstrip()[-1:]
-        parted = (
-            b",\n" + row[: len(row) - len(row.lstrip())] if before in (b",", b"(") else b", "
-        )  # one a line
+        # one a line
+        parted = b",\n" + row[: len(row) - len(row.lstrip())] if before in (b",", b"(") else b", "
         return (
             [(end, end, parted + b"made_up=None")]
             if place.data[end : end + 1] in (b")", b",")

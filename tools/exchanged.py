@@ -58,9 +58,8 @@ def exchange(random: Random, tree: ast.Module) -> tuple[str, str, str] | None:
     new = random.choice(forms[:1] * 5 * len(runs) + forms)
     if sum(map(_is_run, ast.walk(new))) > 1:  # it may move, and is never doubled
         return None
-    proves = not unified(
-        new, pattern, {}
-    )  # rule 21; then code of this form counts as changed (rule 22)
+    # rule 21; then code of this form counts as changed (rule 22)
+    proves = not unified(new, pattern, {})
     if proves and any(unified(new, node, {}) for node in ast.walk(tree)):
         return None
     made = ast.fix_missing_locations(_Exchange(pattern, new).visit(copy.deepcopy(tree)))

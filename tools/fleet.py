@@ -309,9 +309,8 @@ def sanity(fleet):
         for name in ("patchset", "patchset_info")
     ]
     (folder / "tests/sanity").mkdir(parents=True)
-    (folder / f"tests/sanity/ignore-{version}.txt").write_text(
-        "".join(ignored)
-    )  # the licence is that of sitepatch
+    # the licence is that of sitepatch
+    (folder / f"tests/sanity/ignore-{version}.txt").write_text("".join(ignored))
     python = "{}.{}".format(*sys.version_info[:2])
     ended = fleet.run("ansible-test", "sanity", "--local", "--python", python, cwd=folder)
     assert ended.returncode == 0 and "All targets skipped" not in ended.stderr, (

@@ -91,9 +91,8 @@ def _one(
             whole = lines[begin:end]
             base = depth(whole[0])
             sides = [[line for line in whole if line[0] in (" ", tag)][:1] for tag in "-+"]
-            alone = all(
-                depth(line) == base for side in sides for line in side
-            )  # else it is in the body of a line outside
+            # else it is in the body of a line outside
+            alone = all(depth(line) == base for side in sides for line in side)
             if (
                 alone
                 and min(map(depth, whole)) == base

@@ -121,9 +121,8 @@ def main() -> None:
     chain, circles = longest(edges)
     lines = {name: text.count("\n") for name, (text, _) in known.items()}
     packages = {parent for parent, _, _ in (name.rpartition(".") for name in known)}
-    folders = Counter(
-        name if name in packages else name.rpartition(".")[0] for name in known
-    )  # an __init__ lies in its own
+    # an __init__ lies in its own
+    folders = Counter(name if name in packages else name.rpartition(".")[0] for name in known)
     many = [f"{name}: {each}" for name, (_, tree) in known.items() for each in wide(tree)]
     skips = sum(text.count("fmt: " + "skip") for text, _ in known.values())
     print(f"lines                              {sum(lines.values()):6,}")

@@ -87,9 +87,8 @@ class Recorder:
 
     def pytest_runtest_logstart(self, nodeid):
         self.measured.switch_context(nodeid)
-        for name in [
-            name for name in sys.modules if name.split(".")[0] == "patcher"
-        ]:  # else a line is reached by the first test alone
+        # else a line is reached by the first test alone
+        for name in [name for name in sys.modules if name.split(".")[0] == "patcher"]:
             for function in vars(sys.modules[name]).values():
                 if hasattr(function, "cache_clear"):
                     function.cache_clear()
@@ -193,9 +192,8 @@ class Copy:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid and time.monotonic() < self.until:
             return None
-        with contextlib.suppress(
-            ProcessLookupError
-        ):  # also what a test that failed has left running
+        # also what a test that failed has left running
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         if not pid:
             os.waitpid(self.pid, 0)
@@ -340,9 +338,8 @@ class Record:
         Those that reach a line of its function that few reach come first, of each line the shortest.
         """
         first = (mutant.module, mutant.function, mutant.old.split("\n")[0])
-        is_head = re.match(
-            r"def |@|\w+: .* = .*,$", mutant.old
-        )  # which runs at the import; what it changes shows in the body
+        # which runs at the import; what it changes shows in the body
+        is_head = re.match(r"def |@|\w+: .* = .*,$", mutant.old)
         found = (not is_head and self.reached.get(first)) or self.reached.get(first[:2])
         if not mutant.function:  # what runs at the import is known of the first test alone: any that runs something of the module
             found = set().union(
@@ -363,9 +360,8 @@ class Record:
             for tests in sorted(lines or [found], key=len)
         ]
         chosen, seconds = [], 0.0
-        for test in dict.fromkeys(
-            test for turn in zip_longest(*shortest) for test in turn if test
-        ):  # of each line in turn
+        # of each line in turn
+        for test in dict.fromkeys(test for turn in zip_longest(*shortest) for test in turn if test):
             seconds += self.took[test]
             if chosen and seconds > budget:
                 break

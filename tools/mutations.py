@@ -77,11 +77,12 @@ OPERATORS = {
     ast.Div: "/",
     ast.Pow: "**",
 }
+# `+` and `%` of these have no counterpart: every test would see it
 TEXTS = (
     ast.JoinedStr,
     ast.List,
     ast.Tuple,
-)  # `+` and `%` of these have no counterpart: every test would see it
+)
 
 
 class Mutant(NamedTuple):

@@ -380,9 +380,8 @@ def looks(shared):
         ("--python", shared.python, "--patch-dir", "mine"),
         SHARE / shared.site.relative_to("/mnt/export") / "demo/m.py",
     )
-    first.ask(
-        "run", shared.python, "-c", SHOW
-    )  # a store is there before and after: the site directory stays as it is
+    # a store is there before and after: the site directory stays as it is
+    first.ask("run", shared.python, "-c", SHOW)
     for words in (
         "status",
         "diff",

@@ -397,9 +397,10 @@ def moved(random: Random) -> Program:
     before = f"def f(a, b, c):\n    x = {opened}\n{''.join(lines)}    {closed}\n"
     if opened == "(" and last == "" and len(elements) == 1:
         before = before.replace(f"{elements[0]}", f"{elements[0]},", 1)
+    # else either may have it
     kept = tuple(
         behind[each].strip() for each in after if each in behind and after.count(each) == 1
-    )  # else either may have it
+    )
     return Program(
         before, f"--- p/m.py\n@@ f @@\n-{old}\n+{new}\n", f"def f(a, b, c):\n    {other}\n", kept
     )
@@ -556,9 +557,8 @@ def wrong(
         each.state is State.UPSTREAM and not hunk.when_present
         for each, hunk in zip(result.answers, hunks)
     )
-    if (
-        not result.splices or there
-    ):  # a part that stands there already is the planner's conflict (rule 24)
+    # a part that stands there already is the planner's conflict (rule 24)
+    if not result.splices or there:
         return ""
     text = result.data.decode()
     try:

@@ -48,6 +48,7 @@ _DATA = (
     ".jinja2",
     ".tmpl",
 )
+# sources that a package compiles at run time
 _TEXTS = (
     *_DATA,
     ".c",
@@ -58,7 +59,7 @@ _TEXTS = (
     ".h",
     ".hpp",
     ".cuh",
-)  # sources that a package compiles at run time
+)
 
 
 class InstalledFile(NamedTuple):

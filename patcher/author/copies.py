@@ -47,9 +47,8 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
     located = locate(env, package, [file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
     paths = [path for path in every if not file or path in (file, f"{package}/{file}")]
-    if (
-        not paths and file and not file.endswith(".py")
-    ):  # a file of another kind is named, or not meant
+    # a file of another kind is named, or not meant
+    if not paths and file and not file.endswith(".py"):
         paths = [
             path
             for path in (f"{package}/{file}", file)

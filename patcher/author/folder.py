@@ -372,9 +372,8 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
         _check_free(folder)
     load_patchset(folder, PatchsetSource(str(folder)), files)
     if replace:
-        for name, text in sorted(
-            files.items(), key=lambda item: item[0] == MANIFEST
-        ):  # what it does not name has no effect
+        # what it does not name has no effect
+        for name, text in sorted(files.items(), key=lambda item: item[0] == MANIFEST):
             write_output(folder / name, text.encode("utf-8"))
         return load_patchset(folder, PatchsetSource(str(folder)))
     home = next(each for each in folder.absolute().parents if each.is_dir())

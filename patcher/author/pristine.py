@@ -138,9 +138,8 @@ def search_pristine(
         missing = search(missing, place)
     releases: dict[tuple[str, str], list[NotFound]] = {}
     for one in missing:
-        key = (
-            one.file.located.dist_info if fetch else one.file.path
-        )  # what is fetched is all that is needed of a release
+        # what is fetched is all that is needed of a release
+        key = one.file.located.dist_info if fetch else one.file.path
         releases.setdefault((one.file.site, key), []).append(one)
     lost = []
     for several in releases.values():

@@ -339,9 +339,8 @@ class Importer:
         differing = self._differing(
             Draft(()), {match.path: match.after for match in taken if match.located}
         )
-        if (
-            any(match.problem for match in taken) or differing or not taken
-        ):  # it was written or changed by hand
+        # it was written or changed by hand
+        if any(match.problem for match in taken) or differing or not taken:
             self.sources.patched = before
             for path in (
                 path for patch in patches for path in patch.paths if path in self.pristine

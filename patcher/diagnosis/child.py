@@ -39,9 +39,8 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
         raise RuntimeError("this PyTorch was built without torch.distributed")
     yield "device"
     kind, backend = _choice(torch, size, request, report)
-    module: Any = (
-        getattr(torch, kind, None) if kind != "cpu" else None
-    )  # torch.cpu has a device_count, too
+    # torch.cpu has a device_count, too
+    module: Any = getattr(torch, kind, None) if kind != "cpu" else None
     count = module.device_count() if hasattr(module, "device_count") else 0
     if count and hasattr(module, "set_device"):
         module.set_device(rank % count)
@@ -70,13 +69,11 @@ def _choice(
 ) -> "Tuple[str, str]":
     """The kind of device and the backend: what is asked for, else what all ranks have one of, else the CPU and gloo."""
     backend, backends = request["backend"], torch.distributed.Backend
-    kinds = [
-        part.partition(":")[0] for part in backend.split(",") if ":" in part
-    ]  # "cpu:gloo,gcu:eccl"
+    # "cpu:gloo,gcu:eccl"
+    kinds = [part.partition(":")[0] for part in backend.split(",") if ":" in part]
     named = next((kind for kind in kinds if kind != "cpu"), "cpu" if kinds else "")
-    for name in request[
-        "vendors"
-    ]:  # as a script would import them; not where torch knows the device already
+    # as a script would import them; not where torch knows the device already
+    for name in request["vendors"]:
         known = hasattr(torch, named) if named else _accelerator(torch)
         if not known and importlib.util.find_spec(name):
             importlib.import_module(name)
@@ -136,9 +133,8 @@ def main(request: "Dict[str, Any]", path: str) -> None:
     """Do all steps, and end the process: what threads of a backend do at exit is no concern here."""
     threading.Thread(target=_end_with_the_command, daemon=True).start()
     faulthandler.enable()
-    faulthandler.dump_traceback_later(
-        max(0.1, request["until"] - time.time()), exit=True
-    )  # shows where it hangs
+    # shows where it hangs
+    faulthandler.dump_traceback_later(max(0.1, request["until"] - time.time()), exit=True)
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     facts: Dict[str, Any] = {"steps": [], "notes": []}

@@ -55,12 +55,13 @@ _FAMILIES = (
     ("ColossalAI", "colossalai"),
 )
 _OF_COLOSSALAI = ("cuda", "npu")  # else it takes the CPU (0.4.9: accelerator/api.py)
+# reported for every such wrapper: nothing is wrong
 NOTES = (
     OTHER,
     "fsdp",
     "deepspeed",
     "colossalai",
-)  # reported for every such wrapper: nothing is wrong
+)
 _IMPORT = Message(
     "import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made"
 )
@@ -122,9 +123,8 @@ def _kinds_of(devices: Sequence[tuple[str, int]]) -> list[str]:
 
 # what can be wrong ----------------------------------------------------------------------------------------------------
 def _moved_back(row: Report) -> Finding | None:
-    was = listed(
-        [kind for kind in _kinds_of(row.before) if kind not in NO_DEVICE]
-    )  # by kind: one sentence for all ranks
+    # by kind: one sentence for all ranks
+    was = listed([kind for kind in _kinds_of(row.before) if kind not in NO_DEVICE])
     if not (on_cpu(row) and was):
         return None
     text = "the model was on {was}, and `model = model.to(get_device())` in {place} moved it to the CPU"
@@ -387,10 +387,11 @@ def _wrapper_note(row: Report) -> Finding:
 
 # what holds for ranks -------------------------------------------------------------------------------------------------
 READY = "ready"
+# else the kind in capitals
 _VISIBLE = {
     "npu": "ASCEND_RT_VISIBLE_DEVICES",
     "gcu": "TOPS_VISIBLE_DEVICES",
-}  # else the kind in capitals
+}
 _ONE_FOR_ALL = ("xla", "hpu")  # every process numbers its own devices from 0
 _REFUSED = (
     Message(
@@ -414,9 +415,8 @@ _UNREADABLE = (
     Message("the model could not be read completely"),
     Message("listing its parameters raises: see its named_parameters"),
 )
-_Check = Tuple[
-    str, Optional[str], Callable[[Report], Optional[Finding]]
-]  # a code, the wrapper that it is about, what holds
+# a code, the wrapper that it is about, what holds
+_Check = Tuple[str, Optional[str], Callable[[Report], Optional[Finding]]]
 _GRAVER: tuple[_Check, ...] = (
     ("moved-back", None, _moved_back),
     ("cpu-with-device-ids", DDP, lambda row: _never_moved(row) if row.device_ids else None),
@@ -514,9 +514,8 @@ def _card(row: Report) -> tuple[object, ...] | None:
         return None
     visible = dict(row.visible)
     chosen = [visible.get(_VISIBLE.get(kind, f"{kind.upper()}_VISIBLE_DEVICES"), "")]
-    if (
-        kind == "cuda"
-    ):  # ROCm's HIP numbers what is left by ROCR; both are unset where the cards are NVIDIA's
+    # ROCm's HIP numbers what is left by ROCR; both are unset where the cards are NVIDIA's
+    if kind == "cuda":
         chosen = [
             visible.get("HIP_VISIBLE_DEVICES") or chosen[0],
             visible.get("ROCR_VISIBLE_DEVICES", ""),

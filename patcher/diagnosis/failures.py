@@ -32,27 +32,25 @@ _FIELD = re.compile(
 _RECORDED = re.compile(  # torch 1.9: all that the error file has
     rb"""msg: \\?"\{'message': \\?(["'])(.*?)\\?\1, 'extraInfo': """
 )
-_INSTALLED = re.compile(
-    r"-packages/|/lib/python3|^<"
-)  # files of packages, of Python itself, and frozen ones
+# files of packages, of Python itself, and frozen ones
+_INSTALLED = re.compile(r"-packages/|/lib/python3|^<")
 _LAST_FIELDS, _ENTRY = ("traceback", "msg"), 12  # lines of an entry
 _NONE = "<N/A>"
 OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
-_RAISED = re.compile(
-    rb"(?:\w+\.)*(?:_*[A-Z]\w*|\w*(?:error|timeout))(?::|\s*$|\\n)"
-)  # how the line of an exception begins
+# how the line of an exception begins
+_RAISED = re.compile(rb"(?:\w+\.)*(?:_*[A-Z]\w*|\w*(?:error|timeout))(?::|\s*$|\\n)")
 _MOST, _CUT = 5000, 50  # lines of a traceback, and of one whose beginning is not in the log
 _KEPT = 1000  # ranks of which the last traceback is kept, entries of a summary, and summaries
+# how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
 _AFTER_RAISING = (
     0,
     -6,
     -15,
-)  # how a rank may end that has raised: by itself, aborted by a library at its exit, by torchrun
+)
 _SHOWN = 300  # columns
 _GRACE = 30  # seconds after which torchrun kills what it has told to end
-_WHILE_ENDING = re.compile(
-    r"^KeyboardInterrupt|killed by signal: Terminated"
-)  # what a rank raises that is being ended
+# what a rank raises that is being ended
+_WHILE_ENDING = re.compile(r"^KeyboardInterrupt|killed by signal: Terminated")
 
 
 class Traceback(NamedTuple):
@@ -105,10 +103,11 @@ class _Open:
     """A traceback that is being read: its best frame so far, and the column of its lines once a frame has shown it."""
 
     def __init__(self, entry: tuple[list[Failure], int] | None = None) -> None:
+        # the summary in which it is, and the place of its rank there
         self.entry, self._column = (
             entry,
             -1,
-        )  # the summary in which it is, and the place of its rank there
+        )
         self.at, self._own = "", False
 
     def add_frame(self, frame: Match[bytes]) -> None:
@@ -124,9 +123,8 @@ class _Open:
             self._column = max(0, frame.start() - 2)
             self.add_frame(frame)
         elif self._column >= 0 and _RAISED.match(line, self._column):
-            return line[self._column :].partition(b'\\n"')[
-                0
-            ]  # of a line that docker keeps as a JSON string
+            # of a line that docker keeps as a JSON string
+            return line[self._column :].partition(b'\\n"')[0]
         return b""
 
 
@@ -266,10 +264,11 @@ class FailureReader:
 
     def _end_summary(self, summary: list[Failure]) -> None:
         summary[:] = with_tracebacks(summary, [self.tracebacks])
+        # a later run in this log has its own
         for rank in (
             None,
             *(failure.rank for failure in summary),
-        ):  # a later run in this log has its own
+        ):
             self.tracebacks.pop(rank, None)
         if len(self.summaries) < _KEPT:
             self.summaries.append(summary)
@@ -338,9 +337,8 @@ def first_failures(
     for summary in summaries:
         *others, first = with_tracebacks(summary, tracebacks)
         causes += _causes(first, [*others, *elsewhere], meaning)
-    once = {
-        failure._replace(log="", line=0): failure for failure in reversed(causes)
-    }  # two logs may hold one summary
+    # two logs may hold one summary
+    once = {failure._replace(log="", line=0): failure for failure in reversed(causes)}
     return tuple(
         sorted(
             once.values(),
@@ -382,11 +380,12 @@ def _failed_by_itself(failure: Failure, first: Failure, meaning: Callable[[str],
         return failure.signal not in ("SIGTERM", "SIGABRT", "SIGINT") and not _was_killed_late(
             failure, first
         )
+    # Python ends with 1 after any exception, also of a rank that waited
     return failure.exitcode not in (
         None,
         0,
         1,
-    )  # Python ends with 1 after any exception, also of a rank that waited
+    )
 
 
 def _was_killed_late(failure: Failure, first: Failure) -> bool:

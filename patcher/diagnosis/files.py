@@ -22,11 +22,12 @@ _FORMAT = re.compile(  # what a file begins with that is no plain text
     rb"(?P<tar>.{257}ustar)|(?P<UTF_16>(?:\xff\xfe|\xfe\xff)[^\0]*\0)",
     re.DOTALL,
 )
+# what reading a log raises that is damaged, or on a disk that fails
 _DAMAGE = (
     OSError,
     EOFError,
     zlib.error,
-)  # what reading a log raises that is damaged, or on a disk that fails
+)
 
 
 def log_files(words: Sequence[str]) -> list[str]:
@@ -98,9 +99,8 @@ def read_log(
     peek = getattr(stream, "peek", None)
     if peek and bytes(peek(len(_GZIP))).startswith(_GZIP):
         stream = cast(BinaryIO, gzip.GzipFile(mode="rb", fileobj=stream))
-    read = getattr(
-        stream, "read1", stream.read
-    )  # a pipe gives what it has: progress is shown as it comes
+    # a pipe gives what it has: progress is shown as it comes
+    read = getattr(stream, "read1", stream.read)
     try:
         piece = read(PIECE)
         if how := _format(piece):

@@ -12,9 +12,8 @@ from typing import Iterator, NamedTuple, Sequence
 from patcher.diagnosis.words import shape
 
 BLOCK, LONGEST = 1 << 15, 1 << 18  # bytes of a block that is looked at as a whole, and of a line
-_COLOR = re.compile(
-    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-Z])"
-)  # CSI of ECMA-48, and what `tput sgr0` writes besides
+# CSI of ECMA-48, and what `tput sgr0` writes besides
+_COLOR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-Z])")
 _QUOTING = re.compile(rb"^(?:[>|*\s]|\xe2\x94[\x82\x83])+")
 _BEGINS = re.compile(  # a line that another one does not run on into
     rb"\[(?:[A-Za-z]|\d{4})|\(\w+ |\{\"log\"|\d{4}[-/]\d\d|\d\d(?::\d\d|/\d\d )|[EWIF]\d{4} |"

@@ -203,9 +203,8 @@ class LogReader:
         if words:
             self._devices |= devices_in(unknown)
         elif not reads_on:
-            for alike in (
-                set(shapes) if len(set(shapes)) <= _FEW else ()
-            ):  # else hardly any comes again
+            # else hardly any comes again
+            for alike in set(shapes) if len(set(shapes)) <= _FEW else ():
                 if begins(alike) and b"\r" not in alike:
                     _keep(self._settled, alike, ())
             texts, number = texts[-_TAIL:], number + max(0, len(texts) - _TAIL)

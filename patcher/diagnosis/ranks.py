@@ -19,6 +19,7 @@ from patcher.text.listed import listed
 from patcher.text.listed import ranks as numbered
 
 OK, FAILED, LATE, WAITED = "ok", "failed", "late", "waited"
+# as child.py does them
 _STEPS = (
     "import torch",
     "device",
@@ -26,7 +27,7 @@ _STEPS = (
     "all-reduce",
     "barrier",
     "end",
-)  # as child.py does them
+)
 _TOGETHER = ("start", "all-reduce", "barrier")  # steps that no rank does alone
 _NAMES = {
     "start": Message("the start of the process group"),
@@ -40,11 +41,12 @@ _AFTER = 0.1  # seconds after the time is up at which a rank that still runs say
 _PAUSE = 0.05  # seconds between two looks
 _KEPT = 1 << 16  # bytes of a rank's output, the last ones
 _NO_TORCH = "No module named 'torch'"
+# frames that say nothing of torch
 _OWN = (
     "diagnosis/child.py",
     "importlib/__init__.py",
     "threading.py",
-)  # frames that say nothing of torch
+)
 
 
 class EndedRank(NamedTuple):
@@ -148,9 +150,8 @@ class _Child:
         """Read how far it is; whether it has ended, or done all that it has to."""
         gone = self.process.poll() is not None
         lines = self._report.read_bytes().split(b"\n") if self._report.exists() else []
-        self.rank = self.rank._replace(
-            **(json.loads(lines[-2]) if lines[1:] else {})
-        )  # the last one that was written whole
+        # the last one that was written whole
+        self.rank = self.rank._replace(**(json.loads(lines[-2]) if lines[1:] else {}))
         return gone or self.rank.done
 
     def ended(self) -> EndedRank:

@@ -65,9 +65,8 @@ def decode_line(text: bytes) -> dict[str, Any] | None:
     from json import JSONDecoder  # `diagnose --help` has no use for it
 
     decoder = JSONDecoder()
-    if body.startswith(
-        b'{\\"'
-    ):  # the log itself is kept as JSON strings, as docker does it: undo one layer of them
+    # the log itself is kept as JSON strings, as docker does it: undo one layer of them
+    if body.startswith(b'{\\"'):
         string = body.decode("latin-1")
         try:
             string = decoder.raw_decode('"' + string)[0]
@@ -77,9 +76,8 @@ def decode_line(text: bytes) -> dict[str, Any] | None:
     if not body.startswith(_BEGIN) and not _BEGIN.startswith(body.rstrip()):
         return None
     try:
-        facts: dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[
-            0
-        ]  # what we print is ASCII
+        # what we print is ASCII
+        facts: dict[str, Any] = decoder.raw_decode(body.decode("latin-1"))[0]
     except (ValueError, RecursionError):
         return {}
     return facts
@@ -88,20 +86,19 @@ def decode_line(text: bytes) -> dict[str, Any] | None:
 def read_report(line: int, facts: dict[str, Any], log: str = "") -> Report | None:
     """The record of the facts of a line of a log; None if they are not such as we can have printed."""
     env = dict(_pairs(facts.get("env")))
-    trains = (
-        facts.get("event") == "trains"
-    )  # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
+    # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
+    trains = facts.get("event") == "trains"
     if trains:
         idle = dict.fromkeys(_texts(facts.get("idle")), _number(env.get("LOCAL_RANK")) or 0)
+        # up to schema 6: devices
         facts = {
             "parameters": facts.get("devices", ""),
             "buffers": {},
             **facts,
             "current": idle,
-        }  # up to schema 6: devices
-    tensors = [
-        facts.get(kind, "") for kind in ("parameters", "buffers")
-    ]  # null: they could not be listed
+        }
+    # null: they could not be listed
+    tensors = [facts.get(kind, "") for kind in ("parameters", "buffers")]
     parameters, buffers, ids = _devices(tensors[0]), _devices(tensors[1]), facts.get("device_ids")
     ids = None if ids == "?" else [ids] if isinstance(ids, int) else ids  # FSDP has one device_id
     if parameters is None or buffers is None or not isinstance(ids, (list, type(None))):
@@ -152,9 +149,8 @@ def read_report(line: int, facts: dict[str, Any], log: str = "") -> Report | Non
 def _devices(counts: object) -> Devices | None:
     """How many tensors are on which device: nothing where they could not be listed, None where it is no such table."""
     counts = {} if counts is None else counts
-    devices = (
-        counts.get("devices", counts) if isinstance(counts, dict) else None
-    )  # up to schema 6 beside other facts of them
+    # up to schema 6 beside other facts of them
+    devices = counts.get("devices", counts) if isinstance(counts, dict) else None
     if not isinstance(devices, dict):
         return None
     numbers = [

@@ -17,9 +17,8 @@ from patcher.diagnosis.report import OURS, REFUSAL
 from patcher.diagnosis.words import BETWEEN, wording
 from patcher.message import Message
 
-KNOWN, EXCEPTION, LOGGED, EXIT = range(
-    4
-)  # what is a sign: a pattern; what is worth most of the others comes first
+# what is a sign: a pattern; what is worth most of the others comes first
+KNOWN, EXCEPTION, LOGGED, EXIT = range(4)
 _NEAR = 200  # bytes before and after an error in which a line may say that it is none
 
 
@@ -59,10 +58,11 @@ _ROLE = re.compile("(" + "|".join(map(re.escape, ROLES)) + ")")
 _COMMON = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
     b"signal socket rendezvous symbol attribute failed found timeout error device module torch available support only".split()
 )
+# bytes: how far apart the parts of a pattern stand at most; how far on it is looked for once more
 _REACH, _AGAIN = (
     4096,
     3072,
-)  # bytes: how far apart the parts of a pattern stand at most; how far on it is looked for once more
+)
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
 _ESCAPE = rb"(?<=\\[nrt])|(?<=\\u[0-9a-f]{4})"  # what JSON writes for a line's end or a letter
 _BEFORE_WORD = rb"(?:(?<![A-Za-z0-9_])|" + _ESCAPE + rb")"
@@ -112,9 +112,8 @@ class SymptomPattern:
         return Sign(KNOWN, self.text, at - begin, at - begin, spoken, text.count(b"\n", 0, at))
 
 
-_compiled = lru_cache(maxsize=None)(
-    SymptomPattern
-)  # a log has its own reader, and the patterns are the same
+# a log has its own reader, and the patterns are the same
+_compiled = lru_cache(maxsize=None)(SymptomPattern)
 
 
 @lru_cache(maxsize=None)
@@ -242,9 +241,8 @@ EXAMPLE = re.compile(  # what stands before an example
 )
 RETRIED = re.compile(rb"\b(?:retrying|will retry|retry in|falling back)\b", re.IGNORECASE)
 _TOLD = re.compile(rb"CCL INFO |(?<!=)\b(?:INFO|DEBUG)\b ?[\])|:-]")  # of what a library tells
-_RAISED = re.compile(
-    rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$"
-)  # before text in source code, which a traceback quotes
+# before text in source code, which a traceback quotes
+_RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")
 ABOUT = (  # what an error is about by its words, the surest first
     (Message("the memory of a device or of the machine"), r"out of memory|\boom\b|memory|alloc"),
     (
@@ -314,9 +312,8 @@ def devices_in(text: bytes) -> set[str]:
 
 
 # paragraphs -----------------------------------------------------------------------------------------------------------
-_NUMBERED = re.compile(
-    rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b"
-)  # what is something else where the digits are others
+# what is something else where the digits are others
+_NUMBERED = re.compile(rb"\b[TS]0{1,3}\b|\b000B\b|\bexit|\bstatus\b")
 
 
 class SignReader:

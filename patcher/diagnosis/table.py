@@ -12,6 +12,7 @@ from patcher.text.listed import count, listed, ranks
 from patcher.text.terminal import clip, padded, width
 
 WIDTH = 100
+# the wrapper takes it
 DOUBTS = (
     "accelerator-unused",
     "buffers-elsewhere",
@@ -19,7 +20,7 @@ DOUBTS = (
     "ranks-differ",
     "missing",
     *NOTES,
-)  # the wrapper takes it
+)
 COLUMNS = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 

@@ -135,11 +135,12 @@ def _line(line: DiffLine, layout: HunkLayout) -> Html:
     code, hang = _code(line), _hang(line)
     shown = tag("code", code, class_=hang)
     if line.tag == " ":
+        # for the eye
         again = (
             tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true")
             if layout.sides
             else ""
-        )  # for the eye
+        )
         return tag("div", *numbers, shown, again, class_="l")
     return tag("del" if line.tag == "-" else "ins", *numbers, shown, class_="l")
 

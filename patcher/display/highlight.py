@@ -71,9 +71,8 @@ def highlight(code: str) -> tuple[list[TokenSpan], list[str]]:
             spans += [(start, name, "keyword"), (name, end, "defined")]
         else:
             spans.append((start, end, kind))
-            inner.update(
-                _line_starts(code, start, end)
-            )  # of a string: nothing else has several lines
+            # of a string: nothing else has several lines
+            inner.update(_line_starts(code, start, end))
     return spans, _scopes(code, inner)
 
 

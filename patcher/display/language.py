@@ -30,9 +30,8 @@ class Catalog:
         lines = []
         if code.isalpha() and path.is_file():
             lines = path.read_bytes().split(b"\n")
-        self._below = dict(
-            zip(lines, lines[1:])
-        )  # `msgid` -> `msgstr`: parsed no further than what is looked up
+        # `msgid` -> `msgstr`: parsed no further than what is looked up
+        self._below = dict(zip(lines, lines[1:]))
 
     def __bool__(self) -> bool:
         return bool(self._below)
@@ -144,9 +143,8 @@ class Formatter(click.HelpFormatter):
         rows = list(rows)
         column = min(max(width(name) for name, _ in rows), col_max) + col_spacing
         for name, help_text in rows:
-            help_text, *defaults = _one_line(help_text).split(
-                "  ["
-            )  # what click adds: `[default: 120.0]`
+            # what click adds: `[default: 120.0]`
+            help_text, *defaults = _one_line(help_text).split("  [")
             lines = self._wrapped("  ".join([term(help_text), *map(_added, defaults)]), column)
             beside = width(name) <= column - col_spacing
             head = padded(name, column) + lines.pop(0) if beside and lines else name

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from contextlib import suppress
 
+# what a shell ends with where there is no such command, or one that cannot be run
 _NOT_THERE = (
     126,
     127,
-)  # what a shell ends with where there is no such command, or one that cannot be run
+)
 
 
 def pager() -> str:
@@ -18,13 +19,14 @@ def pager() -> str:
     command = os.environ.get("SITEPATCH_PAGER")
     if command is None:
         with suppress(OSError, subprocess.SubprocessError):
+            # what a repository sets for itself is no choice of its user
             query = [
                 "git",
                 "-C",
                 "/",
                 "var",
                 "GIT_PAGER",
-            ]  # what a repository sets for itself is no choice of its user
+            ]
             child = subprocess.run(
                 query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5
             )
@@ -41,11 +43,12 @@ def paged(page: str) -> bool:
     command = pager()
     if not command:
         return False
+    # as git does: leave at once what fits on one screen
     variables = {
         "LESS": "FRX",
         "LV": "-c",
         **os.environ,
-    }  # as git does: leave at once what fits on one screen
+    }
     child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=variables)
     with suppress(BrokenPipeError, KeyboardInterrupt):
         child.communicate(page.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))

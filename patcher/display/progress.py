@@ -13,11 +13,12 @@ from patcher.display.styles import translated
 from patcher.message import Message
 from patcher.text.terminal import clip, terminal_width
 
+# seconds: until a bar is shown, between two looks of it, between two lines of a log
 _FIRST, _AGAIN, _LOG = (
     1.0,
     0.25,
     30.0,
-)  # seconds: until a bar is shown, between two looks of it, between two lines of a log
+)
 _UNKNOWN = (number for number in range(0))  # click then shows no length
 
 

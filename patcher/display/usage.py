@@ -71,9 +71,8 @@ def problem(error: click.ClickException) -> str:
             [name.lstrip("-") for name in error.possibilities or ()],
             1,
         )
-        meant = suggest(
-            error.option_name, [f"--{name}" for name in alike]
-        )  # dashes alone make no two options alike
+        # dashes alone make no two options alike
+        meant = suggest(error.option_name, [f"--{name}" for name in alike])
         group = error.ctx.command if error.ctx else None
         names = (
             group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []

@@ -57,9 +57,8 @@ def _of_words(old: str, new: str, edits: Iterable[tuple[int, str]]) -> list[Word
         [word.span() for word in _WORD.finditer(new)],
     )
     count = -1
-    while count != len(
-        same
-    ):  # a word that is touched in one text touches what corresponds to it in the other
+    # a word that is touched in one text touches what corresponds to it in the other
+    while count != len(same):
         count = len(same)
         for side in (0, 1):
             matched = {pair[side] for pair in same}

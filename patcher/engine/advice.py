@@ -15,11 +15,12 @@ from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 
+# context lines; arguments that stay; characters of a string
 _MANY_LINES, _MANY_ARGUMENTS, _LONG = (
     4,
     3,
     40,
-)  # context lines; arguments that stay; characters of a string
+)
 _FEW_NAMES = 2  # of a statement that may stand in another branch as well
 _Reasons = Iterator[Tuple[str, str, str]]  # rule, text, hint
 _LITERALS = ("Integer", "Float", "String")
@@ -105,9 +106,8 @@ def _specific(hunk: Hunk) -> _Reasons:
                 (index for index, argument in enumerate(args) if argument not in stays),
                 default=len(args),
             )
-            names = [
-                argument for argument in args[:last] if argument.is_identity
-            ]  # they say which call it is
+            # they say which call it is
+            names = [argument for argument in args[:last] if argument.is_identity]
             stays = [argument for argument in stays if argument not in names]
             stays = [
                 argument for argument in stays if not any(part.role for part in argument.walk())

@@ -229,9 +229,8 @@ class Aligner(Matcher):
                 cost = self.aligned(patterns[i], codes[j]).cost
                 if cost <= weights[i] * (1 - _LEAST.get(patterns[i].kind, 0.0)):
                     moves.append((best[i + 1, j + 1][0] - cost, i + 1, j + 1))
-            best[i, j] = max(
-                moves, default=(0.0, m, n)
-            )  # of equal costs: changed, rather than deleted and inserted
+            # of equal costs: changed, rather than deleted and inserted
+            best[i, j] = max(moves, default=(0.0, m, n))
         pairs: list[AlignedPair] = []
         i = j = 0
         while (i, j) != (m, n):

@@ -299,9 +299,8 @@ def _merge(source: Source, matched: Sequence[Matched]) -> tuple[list[HunkAnswer]
 
 def _depth(edit: Edit) -> tuple[int, bool]:
     """The indentation of the whole lines that an edit inserts, -1 for none, and whether they are a clause."""
-    is_lines = edit.text.endswith(("\n", "\r")) or edit.text.startswith(
-        ("\n", "\r")
-    )  # the latter after the end of a file
+    # the latter after the end of a file
+    is_lines = edit.text.endswith(("\n", "\r")) or edit.text.startswith(("\n", "\r"))
     code = next((line for line in edit.text.splitlines() if is_lines and line.strip()), "")
     inside = code.lstrip()
     return (len(code) - len(inside) if code else -1), bool(

@@ -82,9 +82,8 @@ def check_result(
             result.whole()
     except SyntaxProblem as wrong:
         problem = wrong.message
-    if problem or (
-        source.has_ast and not result.has_ast
-    ):  # the interpreter's own message is the clearest
+    # the interpreter's own message is the clearest
+    if problem or (source.has_ast and not result.has_ast):
         words = _syntax_error(new.decode(source.encoding)) if source.has_ast else ""
         problem = Message("the result does not parse: {words}", words=words or problem)
     else:
@@ -326,9 +325,8 @@ def _equal_branches(
             and len({ast.dump(ast.Module(body, [])) for body in _bodies(node)}) == 1
         ):
             begins = [node, *(body[0] for body in _bodies(node))]
-            starts = [
-                result.lines.starts[part.lineno - 1] + part.col_offset for part in begins
-            ]  # only blanks before each
+            # only blanks before each
+            starts = [result.lines.starts[part.lineno - 1] + part.col_offset for part in begins]
             is_whole = result.text.startswith("if", starts[0])  # no `elif`
             if is_whole and any(
                 begin <= start < end for start in starts for begin, end in inserted
@@ -399,9 +397,8 @@ def _statements_near(body: Sequence[ast.stmt], lines: Sequence[tuple[int, int]])
     statements: list[ast.stmt] = []
     for node in body:
         start, end = lines_of(node)
-        future = (
-            isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        )  # has to be above the others
+        # has to be above the others
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         if future or meets(lines, start - 1, end + 1):
             if isinstance(node, ast.ClassDef):
                 inside = _statements_near(node.body, lines) or node.body[:1]
@@ -429,9 +426,8 @@ def _syntax_error(code: str) -> str:
         check_for_ast(code)
         ast.parse(code)
     except (SyntaxError, ValueError) as error:
-        digits = "Exceeds the limit" in str(
-            error
-        )  # that message advises to change a setting of the interpreter
+        # that message advises to change a setting of the interpreter
+        digits = "Exceeds the limit" in str(error)
         return (
             Message("a number has more digits than Python reads; write it in hexadecimal")
             if digits

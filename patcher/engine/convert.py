@@ -188,9 +188,8 @@ class Converter:
         parts = [self.one(element) for element in node.slice]
         index = parts[0]
         lone = len(parts) == 1 and type(node.slice[0].comma).__name__ == "Comma"
-        if (
-            len(parts) > 1 or index.kind == "Star" or lone
-        ):  # `a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`
+        # `a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`
+        if len(parts) > 1 or index.kind == "Star" or lone:
             end = (
                 self.shift + find_outside(self.text, index.outer_end - self.shift, ",") + 1
                 if lone

@@ -190,9 +190,8 @@ def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     framed = hunk.text.inside is not None and any(surroundings(source, hunk))
     if framed and report.state is State.NOT_FOUND:
         return report  # its answer says where the code stands
-    if (
-        not hunk.text.in_string and report.state is State.NOT_FOUND
-    ):  # its other lines are in `closest`
+    # its other lines are in `closest`
+    if not hunk.text.in_string and report.state is State.NOT_FOUND:
         report = report._replace(problem=one_line(report.problem))
     outside = [] if report.matches else _elsewhere(source, hunk, report.scopes)
     report = report._replace(
@@ -256,9 +255,8 @@ def _telling_apart(source: Source, places: Sequence[MatchRange]) -> str:
 
 def _distinctions(source: Source, places: Sequence[MatchRange]) -> Iterator[tuple[str, list[str]]]:
     """What may tell places apart, and what it is at each of them: a metavariable, the header around, the statement above."""
-    bindings = [
-        place.matches[0].names for place in places
-    ]  # a place where the after side stands may bind fewer
+    # a place where the after side stands may bind fewer
+    bindings = [place.matches[0].names for place in places]
     for name in bindings[0]:
         if name[0] != "_" and all(name in names for names in bindings):
             advice = Message("write in place of `${name}` what it is", name=name)

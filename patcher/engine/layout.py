@@ -100,9 +100,8 @@ def reindented(
     while start > around[0] and re.match(r"[ \t]*#", source[lines.start(start - 1) : start]):
         if len(lines.indent(start - 1)) > len(old):  # at the end of the block above
             break
-        start = lines.start(
-            start - 1
-        )  # the code around these statements is deleted: their comments are kept
+        # the code around these statements is deleted: their comments are kept
+        start = lines.start(start - 1)
     owner = codes[-1].parent.parent if codes[-1].parent is not None else None
     if owner is not None and _siblings(codes[-1])[-1] is codes[-1]:
         end = min(max(around[1], end), body_end(lines, end, lines.indent(owner.begin)))

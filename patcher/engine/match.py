@@ -28,13 +28,14 @@ _STEPS_A_START = (
     50  # the limit grows with the length of the scope, by each place where a match may begin
 )
 _SUBSEQUENCE = frozenset(["decorators", "clauses"])
+# rule 10: only where written
 _OPTIONAL = _SUBSEQUENCE | {
     "returns",
     "annotation",
     "type_parameters",
     "doc",
     "groups",
-}  # rule 10: only where written
+}
 REMOVED = "gone"  # the name of a run of decorators that is removed: it covers at least one
 METHODS = "methods"  # the name of a class body that definitions are added to, in whatever place
 _NAMED = frozenset(["Keyword", "DoubleStar"])

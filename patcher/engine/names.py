@@ -227,9 +227,8 @@ def _early(function: _Function) -> list[ast.Name]:
         if isinstance(target, ast.Name) and target.id not in {*bindings, *elsewhere}
     ]
     for read, scopes, path in (read for node in function.body for read in _reads(node, [], "")):
-        at_once = (
-            not scopes and not path
-        )  # what is inside of a function or a lambda is read when that is called
+        # what is inside of a function or a lambda is read when that is called
+        at_once = not scopes and not path
         if at_once and (read.lineno, read.col_offset) < bindings.get(read.id, (0, 0)):
             early.append(read)
     return early
@@ -312,9 +311,8 @@ def unbound(
         injected: names that exist at run time without being bound in the file.
     """
     spans = [(start, end - 1) for start, end in inserted]
-    if (
-        not before.has_ast or after.tree is None
-    ):  # the tree of `before` is made only where it is needed: each is large
+    # the tree of `before` is made only where it is needed: each is large
+    if not before.has_ast or after.tree is None:
         return _unseen(after, spans, injected)
     if any(_is_star(node) for node in _statements(after.tree.body)):
         return []
@@ -417,9 +415,8 @@ def _bound_by(tree: ast.AST) -> set[str]:
             names.add(node.id)
         elif type(node).__name__ in ("ExceptHandler", "MatchAs", "MatchStar", "MatchMapping"):
             names.update(filter(None, [getattr(node, "name", None), getattr(node, "rest", None)]))
-        targets = (
-            {id(node.target)} if isinstance(node, ast.comprehension) else set()
-        )  # bound inside the comprehension only
+        # bound inside the comprehension only
+        targets = {id(node.target)} if isinstance(node, ast.comprehension) else set()
         parts = ast.iter_child_nodes(node)
         todo += [
             child

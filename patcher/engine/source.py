@@ -78,9 +78,8 @@ class Source:
             raise SyntaxProblem(
                 Message("the file is not text in its encoding: {error}", error=error)
             ) from None
-        self._single = (
-            len(self.text) == len(data) - self.skipped
-        )  # one byte a character: byte offsets need no encoding
+        # one byte a character: byte offsets need no encoding
+        self._single = len(self.text) == len(data) - self.skipped
         self.lines = Lines(self.text)
         self.indent = "    "
         self._slices: dict[tuple[int, int], Node] = {}
@@ -253,9 +252,8 @@ class Source:
 
     def _start(self, node: ast.stmt) -> int:
         start = self.lines.starts[lines_of(node)[0] - 1]
-        while (
-            self.text[start : start + 1] == "\f"
-        ):  # libcst does not give back a form feed that begins a definition's line
+        # libcst does not give back a form feed that begins a definition's line
+        while self.text[start : start + 1] == "\f":
             start += 1
         return start
 

@@ -107,9 +107,8 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
     Raises:
         SyntaxProblem: not valid Python, or libcst does not reproduce the text byte for byte.
     """
-    code = (
-        code[:-1] if code.endswith("\r") else code
-    )  # libcst takes a lone CR for a line break, but not at the end
+    # libcst takes a lone CR for a line break, but not at the end
+    code = code[:-1] if code.endswith("\r") else code
     # An indented part gets a header: dedenting it would change its multi-line strings.
     scaffold = f"if 1:{newline}" if code[:1] in (" ", "\t") else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)

@@ -181,10 +181,11 @@ def _nearest(file: _Text, hunk: HunkText) -> str:
 # rewriting ------------------------------------------------------------------------------------------------------------
 def _splices(file: _Text, form: HunkText, laying: _Laying) -> Iterator[Splice]:
     """The change of each row of lines that are deleted and inserted."""
+    # each line, and each run, ends where the next one begins
     bounds, index = (
         (*laying, laying[-1] + 1),
         0,
-    )  # each line, and each run, ends where the next one begins
+    )
     for is_change, group in groupby(form.lines, key=lambda line: line[0] != " "):
         rows = list(group)
         first, index = index, index + sum(tag != "+" for tag, _, _ in rows)

@@ -78,9 +78,8 @@ def recorded_problems(
         aloud: report it where the state file is damaged.
     """
     try:
-        fd = os.open(
-            folder + "/state", os.O_RDONLY | os.O_NONBLOCK
-        )  # a FIFO in its place is not waited for
+        # a FIFO in its place is not waited for
+        fd = os.open(folder + "/state", os.O_RDONLY | os.O_NONBLOCK)
         with open(fd, "rb") as file:
             state = (file.read() or b"").decode("utf-8", "surrogateescape")
         return changed_files(state, os.path.dirname(folder), version, mode == "warn")
@@ -134,9 +133,8 @@ def signature(path: str, opened: "set[str] | None" = None) -> str:
     folder = path.rpartition("/")[0]  # os.path.dirname would take as long as all the rest
     if opened is None or folder not in opened:
         try:  # noqa: SIM105  (a start does without contextlib)
-            os.close(
-                os.open(folder, os.O_RDONLY)
-            )  # NFS: see `look_again` of patcher.system.reading
+            # NFS: see `look_again` of patcher.system.reading
+            os.close(os.open(folder, os.O_RDONLY))
         except OSError:
             pass
         if opened is not None:

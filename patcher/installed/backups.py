@@ -73,9 +73,8 @@ def _proven(site: str) -> list[Backup]:
         file, digests = Path(site, path), recorded.get(path, ())
         with suppress(OSError, SitepatchError):  # it cannot be read
             edited = read_file(file)
-            if (
-                len(digests) != 1 or sha256(edited).hexdigest() in digests
-            ):  # of two texts that are listed none is proven
+            # of two texts that are listed none is proven
+            if len(digests) != 1 or sha256(edited).hexdigest() in digests:
                 continue
             for name in sorted(names):
                 with suppress(OSError, SitepatchError):

@@ -61,9 +61,8 @@ def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
     rows = plain or [f"{package}/"]  # of a namespace package any row counts
     owners = [site / name for name in near if lists(site / name, rows)]
     samples = [*files, *plain, f"{package}/version.py", f"{package}/_version.py"]
-    if not owners or (
-        len(owners) == 1 and not all(as_recorded(owners[0], samples))
-    ):  # another one may have overwritten it
+    # another one may have overwritten it
+    if not owners or (len(owners) == 1 and not all(as_recorded(owners[0], samples))):
         owners += [site / name for name in names if name not in near and lists(site / name, rows)]
     if not owners:
         return _unrecorded(site, package, names)

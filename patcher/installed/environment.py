@@ -260,9 +260,8 @@ def _pointers(site: Path, package: str) -> Iterator[Path]:
             path.suffix == ".pth" and path.name.startswith(("__editable__", "easy-"))
         ):
             lines = [line.strip() for line in _lines(path) if not line.startswith("import")]
-            yield from (
-                site / line for line in lines if line and not line.endswith(".egg")
-            )  # an unpacked egg is installed
+            # an unpacked egg is installed
+            yield from (site / line for line in lines if line and not line.endswith(".egg"))
         elif path.name.startswith("__editable__") and path.suffix == ".py":
             mapped = re.search(
                 rf"""["']{re.escape(package)}["']\s*:\s*(["'])(.+?)\1""", "\n".join(_lines(path))

@@ -101,11 +101,12 @@ def _start_session() -> _Session:
             options, _ = command.parse_args(["--no-cache-dir"])
             _add_uv(options, os.environ)
             session = command._build_session(options)
+        # a keyring is asked, nobody at a terminal
         session.auth._prompt_for_password = lambda netloc: (
             None,
             None,
             False,
-        )  # a keyring is asked, nobody at a terminal
+        )
         finder = partial(
             command._build_package_finder, options, session, ignore_requires_python=True
         )

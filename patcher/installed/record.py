@@ -107,9 +107,8 @@ def _rows(dist_info: Path) -> Iterator[list[str]]:
 
 
 def _record(folder: Path) -> bytes:
-    return read_metadata(
-        os.path.join(folder, "RECORD")
-    )  # none after an interrupted install, and in Debian
+    # none after an interrupted install, and in Debian
+    return read_metadata(os.path.join(folder, "RECORD"))
 
 
 def read_metadata(path: str) -> bytes:

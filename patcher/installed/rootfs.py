@@ -21,11 +21,12 @@ _DEPTH = 8  # ROOTFS/home/me/.local/share/uv/python/cpython-3.13/lib
 _LIBRARY = re.compile(r"(?:python|pypy)3(?:\.(\d+)t?)?")
 _SITES = ("site-packages", "dist-packages")
 _PASSED = {"dev", "proc", "sys", "usr/share", "usr/src", "usr/include"}
+# names of directories that hold no Python, or conda's copies of packages
 _HOLDING = {
     "pkgs",
     "node_modules",
     ".git",
-}  # names of directories that hold no Python, or conda's copies of packages
+}
 _TOOLS = {"pip", "setuptools", "wheel"}  # every environment has them
 _LINKS = 40  # as many as Linux follows
 _SHOWN = 5  # names in a message
@@ -128,9 +129,8 @@ def _pythons(root: str, directory: str) -> Iterator[Image]:
     for library in _libraries(root, directory):
         prefix, version = os.path.dirname(os.path.dirname(library)), _version(root, library)
         if prefix == os.path.join(root, "usr/local") and not os.path.exists(f"{library}/os.py"):
-            prefix = os.path.join(
-                root, "usr"
-            )  # what pip installs for the Python of the distribution
+            # what pip installs for the Python of the distribution
+            prefix = os.path.join(root, "usr")
         for name in _SITES:
             site = _resolved(root, os.path.relpath(f"{library}/{name}", root))
             if site and os.path.isdir(site):

@@ -171,9 +171,8 @@ def _beginnings(versions: str) -> Iterator[str]:
         except ValueError:
             continue  # `===` takes any text, and matches no version that can be compared
     yield from map(str, named)
-    yield from (
-        version.base_version for version in named
-    )  # for packaging < 26.1, `<1.0.post1` holds no pre-release of 1.0
+    # for packaging < 26.1, `<1.0.post1` holds no pre-release of 1.0
+    yield from (version.base_version for version in named)
     yield from ("0", "0.dev0")
     length = max((len(version.release) for version in named), default=0) + 1
     for version in named:
@@ -183,9 +182,8 @@ def _beginnings(versions: str) -> Iterator[str]:
             f"{epoch}{'.'.join(map(str, [*release[:index], release[index] + 1]))}"
             for index in range(length)
         ]
-        for number in re.finditer(
-            r"(?<=a|b|c|t|v)\d+", version.public
-        ):  # of aN, bN, rcN, .postN, .devN
+        # of aN, bN, rcN, .postN, .devN
+        for number in re.finditer(r"(?<=a|b|c|t|v)\d+", version.public):
             after.append(f"{version.public[: number.start()]}{int(number.group()) + 1}")
         if version.dev is None:
             after += (

@@ -179,12 +179,13 @@ def _prime(path: str, source: str) -> None:
     import linecache
 
     lines = io.StringIO(source if source.endswith("\n") else source + "\n").readlines()
+    # without an mtime it is never compared with the disk
     linecache.cache[path] = (
         len(source),
         None,
         lines,
         path,
-    )  # without an mtime it is never compared with the disk
+    )
 
 
 def _print_from_linecache() -> None:

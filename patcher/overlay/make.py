@@ -78,16 +78,14 @@ def write_overlay(files: Sequence[FilePlan]) -> Path:
         )
     while True:
         if intact(folder, texts):
-            ownership.refuse_shared(
-                str(folder), _PRIVATE, inside=True
-            )  # the bytecode beside the copies is run, too
+            # the bytecode beside the copies is run, too
+            ownership.refuse_shared(str(folder), _PRIVATE, inside=True)
         else:
             with unwritable_explained():
                 _write(home, folder, texts)
         with suppress(FileNotFoundError):  # removed just now
-            os.set_inheritable(
-                open_in_use(folder), True
-            )  # never closed: this process becomes the command
+            # never closed: this process becomes the command
+            os.set_inheritable(open_in_use(folder), True)
             return folder
 
 
@@ -98,9 +96,8 @@ def _texts(files: Sequence[FilePlan]) -> dict[str, bytes]:
     rows: list[bytes] = [boot.HEAD]
     for file in files:
         path = Path(file.site, file.path)
-        original = (
-            path.parent.resolve() / path.name
-        )  # the file itself may be a link, which is no other name of it here
+        # the file itself may be a link, which is no other name of it here
+        original = path.parent.resolve() / path.name
         before = None if file.change and not file.change.old else file.before
         if (original.read_bytes() if original.exists() else None) != before:
             raise OutdatedError(
@@ -143,9 +140,8 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
                 (stage / "new" / name).write_bytes(data)
             with suppress(OSError):
                 (stage / "new").rename(folder)
-            if not intact(
-                folder, texts
-            ):  # a damaged one is there; not one of another machine, whose lock may not be seen
+            # a damaged one is there; not one of another machine, whose lock may not be seen
+            if not intact(folder, texts):
                 folder.rename(stage / "damaged")
                 (stage / "new").rename(folder)
         finally:

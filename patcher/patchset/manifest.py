@@ -227,9 +227,8 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Option | No
         if kind == "float" and type(choice) is int:
             choice = float(choice)
         typed.append(choice)
-        finite = type(choice) is not float or abs(choice) < float(
-            "inf"
-        )  # inf and nan have no Python literal
+        # inf and nan have no Python literal
+        finite = type(choice) is not float or abs(choice) < float("inf")
         expected = Message("a finite {kind}" if kind == "float" else "of type {kind}", kind=kind)
         reader.check(
             f"{where}.{key}", choice, type(choice) is OPTION_TYPES[kind] and finite, expected

@@ -54,10 +54,11 @@ from patcher.system.reading import TEXT, read_file
 
 KNOWN_FORMAT = 1
 """The version of the tables and of the engine: raised when the same hunks give another result for the same text."""
+# which names are builtins depends on the Python
 _MAKER = (
     __version__,
     f"{sys.version_info[0]}.{sys.version_info[1]}",
-)  # which names are builtins depends on the Python
+)
 _MOST, _BYTES = 1_000, 64_000_000
 _OBJECTS = 10_000
 Made = TypeVar("Made")
@@ -96,10 +97,11 @@ def _once(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
         if id(argument) not in memory:
             if len(memory) > _OBJECTS:
                 memory.clear()
+            # held, so that no other object gets its id
             memory[id(argument)] = (
                 argument,
                 function(argument),
-            )  # held, so that no other object gets its id
+            )
         return memory[id(argument)][1]
 
     return remembered
@@ -324,9 +326,8 @@ def read_result(key: str) -> bytes:
     try:
         data = read_file(folder / key, TEXT)
         check_private(folder)
-        ownership.refuse_shared(
-            str(folder / key), HINT
-        )  # another user may have put it there before the folder was private
+        # another user may have put it there before the folder was private
+        ownership.refuse_shared(str(folder / key), HINT)
     except (OSError, SitepatchError):
         return b""
     with suppress(OSError):

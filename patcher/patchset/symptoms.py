@@ -42,11 +42,12 @@ SYMPTOM = Table(
     optional=("advice", "options", "needs", "installed", "follows"),
 )
 SYMPTOMS = tables("symptom", SYMPTOM)
+# bytes of the longest literal part, characters of a whole pattern, `*` in it
 _LEAST, _MOST, _STARS = (
     10,
     400,
     8,
-)  # bytes of the longest literal part, characters of a whole pattern, `*` in it
+)
 
 
 def general_symptoms(folder: str) -> tuple[Symptom, ...]:

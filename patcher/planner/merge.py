@@ -106,9 +106,8 @@ def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> byte
         out += [*lines[position:start], new]
         position = end
     out = list(filter(None, [*out, *lines[position:]]))
-    if not all(
-        piece.endswith(_ENDS) for piece in out[:-1]
-    ):  # lines were added below one that the other side leaves open
+    # lines were added below one that the other side leaves open
+    if not all(piece.endswith(_ENDS) for piece in out[:-1]):
         raise Overlap(edits[-1][2] + 1, theirs[edits[-1][2]].decode("utf-8", "replace").strip())
     return b"".join(out)
 
@@ -163,7 +162,6 @@ def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> tuple[int, 
         and (end == end_line or not splice.new or splice.new.endswith(_ENDS))
     ):
         return start, end
-    joins = splice.end > starts[end] or not splice.new.endswith(
-        _ENDS
-    )  # what follows is in the same line then
+    # what follows is in the same line then
+    joins = splice.end > starts[end] or not splice.new.endswith(_ENDS)
     return min(start, end_line - 1), min(end + joins, end_line)

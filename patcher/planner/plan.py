@@ -148,11 +148,12 @@ def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
     Raises:
         SitepatchError: the edit and our change overlap.
     """
+    # with diff: only where a file was edited
     from patcher.planner.merge import (
         Overlap,
         parses,
         replace_steps,
-    )  # with diff: only where a file was edited
+    )
 
     hint = Message(
         "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of the edited one"
@@ -320,9 +321,8 @@ def resolve(
         if step and (assignment is None or step.identity == assignment.requested.identity):
             answers += [] if assignment is None else _applied_answers(step, assignment)
         else:
-            assignment = assignment or assignment_of(
-                recorded[name].step
-            )  # without a request it is applied already
+            # without a request it is applied already
+            assignment = assignment or assignment_of(recorded[name].step)
             result = rewriter.rewrite(data, assignment)
             told = _with_conflicts(result.answers, assignment, layers, rewriter, assignment_of)
             answers += [answer_of(name, path, answer) for answer in told]

@@ -55,9 +55,10 @@ class _Rewriter:
 
     def rewrite(self, data: bytes, assignment: Assignment) -> Rewrite:
         """The result of an assignment's hunks on a text."""
+        # with json, which a `restore` of nothing need not import
         from patcher.patchset import (
             results,
-        )  # with json, which a `restore` of nothing need not import
+        )
 
         result = results.rewrite_cached(
             data, results.request_of(assignment.requested, assignment.hunks, assignment.names)
@@ -68,9 +69,10 @@ class _Rewriter:
 
         if parses(result.data):
             return result
+        # with libcst: for an error, or for the syntax of a newer Python
         from patcher.engine.check import (
             source_problem,
-        )  # with libcst: for an error, or for the syntax of a newer Python
+        )
 
         problem = source_problem(result.data)
         refused = (
@@ -140,9 +142,8 @@ def read_facts(
         else:
             files[site, path] = read_target(located, path, receipt, wanted, seen.get((site, path)))
     other_items: Sequence[FileStatus] = ()
-    failed = wanted.reverted == () and any(
-        answer.state.failed for answer in survey.answers
-    )  # then nothing is written
+    # then nothing is written
+    failed = wanted.reverted == () and any(answer.state.failed for answer in survey.answers)
     if not (wanted.fresh or wanted.edits is not None or failed):
         other_items = statuses(env, but=assignments, read=receipts) if items is None else items
     going = [
@@ -470,9 +471,8 @@ def _likeliest(
         return paths
     scores = {path: _score(requested, located, path, patch) for path in paths}
     best = [path for path in paths if scores[path] == max(scores.values())]
-    return (
-        best if scores[best[0]][1] else best[:1]
-    )  # the first, where none has the code: its answers say so
+    # the first, where none has the code: its answers say so
+    return best if scores[best[0]][1] else best[:1]
 
 
 def _variant(requested: Requested, variants: Sequence[Variant], located: Located) -> Variant:

@@ -17,9 +17,8 @@ class Patience(NamedTuple):
     report: Callable[[str], None] = _unreported
 
 
-_patience = [
-    Patience()
-]  # the last one is in force; a ContextVar would cost `status` more than all the rest of this module
+# the last one is in force; a ContextVar would cost `status` more than all the rest of this module
+_patience = [Patience()]
 
 
 @contextmanager

@@ -56,9 +56,8 @@ def _found(site: Folder, path: str) -> Iterator[tuple[Folder, str]]:
             with missing, Folder.open(os.path.abspath(str(prefix))) as top, top.holder(
                 mirror
             ) as cache:
-                yield from _tagged(
-                    cache, stem
-                )  # interpreters make no links there, and links of others are not followed
+                # interpreters make no links there, and links of others are not followed
+                yield from _tagged(cache, stem)
 
 
 def _tagged(cache: Folder, stem: str) -> Iterator[tuple[Folder, str]]:

@@ -132,9 +132,8 @@ class Folder:
 
     def names(self) -> list[str]:
         """Return the names in this directory, sorted."""
-        os.lseek(
-            self.fd, 0, os.SEEK_SET
-        )  # btrfs shows what there was when a directory was opened or rewound last
+        # btrfs shows what there was when a directory was opened or rewound last
+        os.lseek(self.fd, 0, os.SEEK_SET)
         return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
 
     def mounted(self, name: str) -> bool:
@@ -259,9 +258,8 @@ class Folder:
         try:
             info = os.fstat(fd)
             if (stat.S_IMODE(info.st_mode), info.st_mtime_ns) != (meta.mode, meta.mtime_ns):
-                stamp(
-                    fd, meta
-                )  # only its owner can do that, and in a shared directory another user may restore
+                # only its owner can do that, and in a shared directory another user may restore
+                stamp(fd, meta)
         finally:
             os.close(fd)
 

@@ -193,9 +193,8 @@ def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) ->
 def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> None:
     """Once every file is in place: drop the second names and the bytecode, and put the receipts in place."""
     targets = [entry for entry in entries if not entry.stays]
-    undo(
-        site, targets
-    )  # removes what waits for a file that is left alone, and syncs every directory
+    # removes what waits for a file that is left alone, and syncs every directory
+    undo(site, targets)
     for entry in entries:
         if entry.stale:
             bytecode.purge(site, entry.path)

@@ -41,9 +41,8 @@ def locked(site: Folder) -> Iterator[Folder]:
             with _uv_kept_out(site.path, wait):
                 yield home
         finally:
-            with suppress(
-                OSError
-            ):  # the next one removes what cannot be removed now, and the work is done
+            # the next one removes what cannot be removed now, and the work is done
+            with suppress(OSError):
                 if [name for name in home.names() if not name.startswith(_OPEN)] == [_NAME]:
                     home.remove(_NAME)
                     site.remove_folder(HOME)
@@ -111,9 +110,8 @@ def _acquire(site: Folder, wait: _Wait, stack: ExitStack) -> tuple[Folder, int]:
     while True:
         with _gone(), ExitStack() as opened:  # removed by the process that finished, between two of our steps
             home = opened.enter_context(site.make(HOME))
-            with naming(
-                f"{home.path}/{_NAME}"
-            ):  # private: whoever can open a lock file can lock it
+            # private: whoever can open a lock file can lock it
+            with naming(f"{home.path}/{_NAME}"):
                 fd = os.open(_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=home.fd)
             opened.callback(os.close, fd)
             set_owner(fd, home.fd)
@@ -147,9 +145,8 @@ def _give_to_owner(site: Folder, home: Folder) -> None:
     for name in home.names():
         if stat.S_ISDIR(os.stat(name, dir_fd=home.fd, follow_symlinks=False).st_mode):
             with home.sub(name) as folder:
-                for file_name in (
-                    folder.names() if name != "pristine" else ()
-                ):  # a pristine copy has the owner of its file
+                # a pristine copy has the owner of its file
+                for file_name in folder.names() if name != "pristine" else ():
                     os.chown(
                         file_name,
                         owner.st_uid,
@@ -217,9 +214,8 @@ def uv_locks(site: str) -> list[str]:
             prefixes.append(directory)
             break
     paths = [os.path.join(prefix, ".lock") for prefix in prefixes]
-    return [
-        path for path in paths if os.path.isfile(path) and not os.path.islink(path)
-    ]  # uv makes no link
+    # uv makes no link
+    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
 
 
 # who has it ------------------------------------------------------------------------------------------------------------

@@ -207,11 +207,12 @@ def _immutable(folder: Folder, name: str) -> bool:
         else:  # noqa: RET505  (so that mypy sees two platforms and no dead code)
             import fcntl
 
+            # FS_IOC_GETFLAGS, <linux/fs.h>
             get_flags, immutable, append_only = (
                 0x80086601,
                 0x10,
                 0x20,
-            )  # FS_IOC_GETFLAGS, <linux/fs.h>
+            )
             try:
                 flags = int.from_bytes(fcntl.ioctl(fd, get_flags, bytes(8))[:4], sys.byteorder)
             except OSError:

@@ -17,12 +17,10 @@ from patcher.store.store import Store, edited_copy
 from patcher.system.decode import is_sha256
 
 # xfs asks for 200 KB of room before it makes a file, even an empty one.
-_SPARE_SIZE = (
-    1 << 19
-)  # bytes set aside on every apply, so that a restore can write its journal on a full disk ...
-_SPARE_EACH = (
-    1 << 11
-)  # ... and so many more for each file: its two entries, in the journal and in the one that replaces it
+# bytes set aside on every apply, so that a restore can write its journal on a full disk ...
+_SPARE_SIZE = 1 << 19
+# ... and so many more for each file: its two entries, in the journal and in the one that replaces it
+_SPARE_EACH = 1 << 11
 
 
 class Work(NamedTuple):
@@ -176,9 +174,8 @@ def _writing(site: Folder, change: Change, current: bytes, texts: AbstractSet[st
     if new is None:
         return Work(entry, data=data, mtime_ns=change.mtime_ns)
     encoded = receipt.encode_receipt(new)
-    receipt.decode(
-        encoded, receipt.file_name(change.path)
-    )  # what could not be read back is not written
+    # what could not be read back is not written
+    receipt.decode(encoded, receipt.file_name(change.path))
     if new.current != entry.new and not change.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
     copy = current if new.pristine == change.old else change.pristine
@@ -205,9 +202,8 @@ def _restoring(site: Folder, change: Change, back: Receipt, *, shared: bool) -> 
     with site.holder(change.path) as folder:
         if back.link and folder.digest(back.link) == back.pristine:
             return Work(entry._replace(link=back.link), back=back)
-    data = Store(site.path).pristine(
-        back.pristine
-    )  # a link leads nowhere now: restore the file itself
+    # a link leads nowhere now: restore the file itself
+    data = Store(site.path).pristine(back.pristine)
     return Work(entry, data=data, back=back, shared=shared)
 
 
@@ -222,9 +218,8 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
     problems = permission.obstacles(
         site, [work.entry.path for work in works if not work.entry.stays], moved
     )
-    for folder in sorted(
-        {work.entry.folder for work in works} - {""}
-    ):  # its name is made or removed
+    # its name is made or removed
+    for folder in sorted({work.entry.folder for work in works} - {""}):
         problems += permission.obstacles_above(site, folder)
     if any(work.text for work in works):
         sizes = [size for work in works for size in (len(work.data), len(work.text), _SPARE_EACH)]
@@ -263,9 +258,8 @@ def prepare(
                 with site.holder(work.entry.path, work.entry.folder) as folder:
                     _prepare_file(site, folder, pristine, work)
             if work.entry.stale:
-                bytecode.purge(
-                    site, work.entry.path
-                )  # now, while it can fail without harm, and again after the rename
+                # now, while it can fail without harm, and again after the rename
+                bytecode.purge(site, work.entry.path)
         sync_holders(site, [work.entry.path for work in works if not work.entry.stays])
         spare = _SPARE_SIZE + _SPARE_EACH * len(receipts.names())
         if any(work.text for work in works) and (
@@ -293,9 +287,8 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
         folder.make_link(waiting, entry.link, back.mtime_ns)
     elif back:
         meta = pristine.look(entry.new)[1]
-        if (
-            not back.link
-        ):  # else mode and mtime are those of the link, and the copy has those of what it led to
+        # else mode and mtime are those of the link, and the copy has those of what it led to
+        if not back.link:
             meta = meta._replace(mode=back.mode, mtime_ns=back.mtime_ns)
         if not work.shared and pristine.link_to(entry.new, folder, waiting):
             folder.stamp(waiting, meta)

@@ -106,9 +106,8 @@ def classify(
             deleted=folder_exists and receipt.pristine in recorded_now(site, receipt.path)
         )
     digest = sha256(data)
-    if (
-        receipt.origin == ADDED_FILE
-    ):  # it belongs to no release, unless one has a file of that name now
+    # it belongs to no release, unless one has a file of that name now
+    if receipt.origin == ADDED_FILE:
         shipped = digest != receipt.current and digest in recorded_now(site, receipt.path)
         unlike = Condition.OVERWRITTEN if shipped else Condition.EDITED
         return item._replace(condition=Condition.APPLIED if digest == receipt.current else unlike)
@@ -124,9 +123,10 @@ def classify(
     if digest in recorded or (stale and digest != receipt.current):
         return item._replace(condition=Condition.OVERWRITTEN)
     if stale:
+        # `status` does without where all is in order
         from patcher.installed.distribution import (
             reinstall_command,
-        )  # `status` does without where all is in order
+        )
 
         name = receipt.distribution or receipt.package
         return item._replace(
@@ -155,9 +155,10 @@ def _installed(site: str, receipt: Receipt, names: Sequence[str]) -> str:
 
 def _version(dist_info: str) -> str:
     """The version in METADATA; the name of the folder may have it in another spelling."""
+    # `status` does without where that name says it
     from patcher.installed.distribution import (
         read_headers,
-    )  # `status` does without where that name says it
+    )
 
     return read_headers(os.path.join(dist_info, "METADATA"))[1]
 

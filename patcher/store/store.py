@@ -134,10 +134,11 @@ class Store:
         """
         with explained(self.site), suppress(FileNotFoundError), self._home() as home:
             if home.has(JOURNAL):
+                # `status` does without where all is in order
                 from patcher.store.journal import (
                     describe,
                     read_journal,
-                )  # `status` does without where all is in order
+                )
 
                 journal = read_journal(home)
                 return describe(journal, recovered=False) if journal else ""

@@ -125,9 +125,8 @@ class Transaction:
                 prepare.prepare(place.site, place.home, place.works, patchsets)
             try:
                 for place in self._in_turn(places):
-                    place.write_journal(
-                        journal.COMMITTING
-                    )  # the commit point: from now on, recovery finishes
+                    # the commit point: from now on, recovery finishes
+                    place.write_journal(journal.COMMITTING)
                 for place in self._in_turn(places):
                     place.left_alone = journal.put_in_place(place.site, place.home, place.entries)
             except BaseException:

@@ -46,10 +46,11 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
     if info.file_size > FILE:
         template = "{name} has {file_size:,} bytes, expected at most {file:,}"
         raise zipfile.BadZipFile(Message(template, name=name, file_size=info.file_size, file=FILE))
+    # others raise errors of their own
     if info.compress_type not in (
         zipfile.ZIP_STORED,
         zipfile.ZIP_DEFLATED,
-    ):  # others raise errors of their own
+    ):
         problem = "{name} is compressed by method {compress_type}, expected deflate or none"
         raise zipfile.BadZipFile(Message(problem, name=name, compress_type=info.compress_type))
     return archive.read(info)

@@ -53,9 +53,8 @@ def lock_with_server(fd: int) -> bool:
         return False
     if sys.platform == "linux":
         try:
-            fcntl.fcntl(
-                fd, _F_OFD_SETLK, _whole_file()
-            )  # of the open file as the other, so that on NFS both are one
+            # of the open file as the other, so that on NFS both are one
+            fcntl.fcntl(fd, _F_OFD_SETLK, _whole_file())
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 fcntl.flock(fd, fcntl.LOCK_UN)

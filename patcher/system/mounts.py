@@ -63,9 +63,8 @@ def mount_of(path: str, table: str) -> Mount | None:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         inside = f"{path}/".startswith(f"{point.rstrip('/')}/")
-        if inside and (
-            mount is None or len(point) >= len(mount.point)
-        ):  # of two on one directory the later one is seen
+        # of two on one directory the later one is seen
+        if inside and (mount is None or len(point) >= len(mount.point)):
             mount = Mount(point, kinds[0], tuple(fields[5].split(",") + kinds[2].split(",")))
     return mount
 

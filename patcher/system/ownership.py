@@ -61,9 +61,8 @@ def _above(paths: Iterable[str]) -> list[str]:
         if place not in places:
             places.add(place)
             waiting.append(os.path.dirname(place))
-            if os.path.islink(
-                place
-            ):  # one step of it: a link in a directory of others may be in the middle
+            # one step of it: a link in a directory of others may be in the middle
+            if os.path.islink(place):
                 waiting.append(
                     os.path.normpath(
                         os.path.join(os.path.realpath(os.path.dirname(place)), os.readlink(place))
@@ -91,9 +90,8 @@ def _problem(path: str, users: set[int], *, sticky: bool = False) -> Iterator[st
     shared = mode & stat.S_IWOTH or (
         mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid)
     )
-    if (
-        shared and not os.statvfs(path).f_flag & os.ST_RDONLY
-    ):  # as a volume of Kubernetes is, whatever its mode
+    # as a volume of Kubernetes is, whatever its mode
+    if shared and not os.statvfs(path).f_flag & os.ST_RDONLY:
         who = "everybody" if mode & stat.S_IWOTH else Message("group {group}", group=info.st_gid)
         yield Message("{path}: others may write to it ({who})", path=path, who=who)
 

@@ -63,9 +63,8 @@ def open_file(name: str, dir_fd: int | None = None, path: str = "") -> int:
         SitepatchError: it is no regular file, or a link that must not be followed.
     """
     path = path or name
-    _check(
-        os.stat(name, dir_fd=dir_fd), path
-    )  # before it is opened: that alone makes some devices act
+    # before it is opened: that alone makes some devices act
+    _check(os.stat(name, dir_fd=dir_fd), path)
     fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=dir_fd)
     try:
         info = os.fstat(fd)
@@ -91,9 +90,8 @@ def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
     """Return the bytes of an open file and close it; SitepatchError with its `path` if they are more than `limit`."""
     try:
         size, data = os.fstat(fd).st_size, b""
-        piece = (
-            os.read(fd, size + 1) if size <= limit else b""
-        )  # Python sets aside as much memory as it is asked to read
+        # Python sets aside as much memory as it is asked to read
+        piece = os.read(fd, size + 1) if size <= limit else b""
         while piece and len(data) <= limit:
             data += piece
             # nothing, but where it grew or is one of /proc, whose size is 0

@@ -30,9 +30,8 @@ def end_interrupted(why: str = "", head: str = "interrupted:") -> int:
 
     What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and the process would wait.
     """
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # stderr may be such a pipe too: a second Ctrl-C ends the process
+    # stderr may be such a pipe too: a second Ctrl-C ends the process
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     drop_output(sys.stdout)
     sys.stderr.write(f"{head} {why}\n" if why else f"{head[:-1]}\n")
     sys.stderr.flush()

@@ -12,12 +12,13 @@ from patcher.text.listed import listed
 if TYPE_CHECKING:
     from patcher.model import Patchset
 
+# controls, format characters (bidi, zero width), line and paragraph separators
 _HIDDEN = (
     "Cc",
     "Cf",
     "Zl",
     "Zp",
-)  # controls, format characters (bidi, zero width), line and paragraph separators
+)
 _STRING = r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2"""
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 _MEANT = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2013\u2014\u2212", "''\"\"----"))

@@ -50,9 +50,8 @@ def diff_texts(
     edits = line_edits(old, new) if before != after else []
     out: list[bytes] = []
     if edits:
-        name = path.encode("utf-8", "surrogateescape") + (
-            b"\t" if " " in path else b""
-        )  # ends a name with spaces
+        # ends a name with spaces
+        name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")
         out = [b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
     for group in grouped(edits, 2 * CONTEXT):
         out += _hunk(old, new, group)

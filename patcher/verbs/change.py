@@ -132,9 +132,10 @@ def _verified(outcome: Outcome, settings: VerifySettings) -> Verified | None:
     ]
     if not texts:
         return None
+    # with subprocess: only where something is to be written
     from patcher.verify.run import (
         verify_files,
-    )  # with subprocess: only where something is to be written
+    )
 
     try:
         with stoppable():

@@ -119,10 +119,11 @@ def check(
         PatchError: a named patchset is invalid.
         SitepatchError: as `check_releases`; no such environment.
     """
+    # with pip and the engine
     from patcher.verbs.releases.against import (
         check_against,
         check_releases,
-    )  # with pip and the engine
+    )
 
     named, releases = one_or_more(names), one_or_more(against)
     check_against(releases, folders=True)

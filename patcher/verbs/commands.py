@@ -94,10 +94,11 @@ class Group(click.Group):
             raise click.UsageError(message, ctx)
         name, command, left = super().resolve_command(ctx, args)
         if command:
+            # `common_options` refuses them
             command.context_class, command.allow_extra_args = (
                 self.context_class,
                 True,
-            )  # `common_options` refuses them
+            )
         return name, command, left
 
     def _meant(self, ctx: click.Context, word: str) -> str:

@@ -241,9 +241,8 @@ def lay_out(name: str, dest: Path) -> None:
     files[f"{info}/INSTALLER"] = b"pip\n"
     record = []
     for path, data in sorted(files.items()):
-        digest = (
-            base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        )  # as PEP 376 has it
+        # as PEP 376 has it
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         record.append(f"{path},sha256={digest},{len(data)}\n")
     files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
     (dest / info).mkdir(parents=True)

@@ -126,9 +126,10 @@ def _edited(
     edits: list[HandEditDiff] = []
     notes = [*outcome.notes, *search.notes]
     if search.files:
+        # with the index, which few need
         from patcher.author.pristine import (
             search_pristine as search_before,
-        )  # with the index, which few need
+        )
 
         before, lost = search_before(search.files, events.note, fetch=fetch)
         notes += (

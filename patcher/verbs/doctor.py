@@ -84,9 +84,8 @@ def examine(
     for number, check in enumerate(checks, 1):
         of_check: list[Finding] = []
         try:
-            for severity, message, hint in check.look(
-                case
-            ):  # one by one: what was found before it failed is kept
+            # one by one: what was found before it failed is kept
+            for severity, message, hint in check.look(case):
                 of_check.append(Finding(severity, check.name, message, hint))
         except SitepatchError as error:
             template = "this could not be looked at: {message}"
@@ -528,9 +527,8 @@ def _cache(case: Examination) -> Found:
 def _sources(case: Examination) -> Found:
     for error in case.broken.values():
         yield PROBLEM, error.brief, error.hint
-    import_module(
-        "patcher.engine.syntax"
-    )  # raises SitepatchError, which says what to install, where libcst is broken
+    # raises SitepatchError, which says what to install, where libcst is broken
+    import_module("patcher.engine.syntax")
     for message in case.catalogue.others_change(case.catalogue.folders):
         yield PROBLEM, message, OTHERS_HINT
 

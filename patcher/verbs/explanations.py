@@ -64,9 +64,8 @@ def explanations(env: Environment, requested: Requested) -> tuple[list[HunkExpla
     for key, (assignment,) in facts.assignments.items():
         notes += facts.files[key].notes
         hunks += _file(assignment, facts.files[key])
-    states = reconciled(
-        [explained.answer for explained in hunks]
-    )  # of several files together: rule 24
+    # of several files together: rule 24
+    states = reconciled([explained.answer for explained in hunks])
     return [explained._replace(answer=answer) for explained, answer in zip(hunks, states)], list(
         dict.fromkeys(notes)
     )
@@ -84,9 +83,8 @@ def _file(assignment: Assignment, file: TargetFile) -> list[HunkExplanation]:
     _, _, planned = resolve(site, path, file, [*ahead, name], {name: assignment}, REWRITER)
     options, names = assignment.requested.options, assignment.names
     alone: list[tuple[bytes, Explanation]] = []
-    for hunks in layers_of(
-        assignment.hunks
-    ):  # each with the text that its hunks are matched against
+    # each with the text that its hunks are matched against
+    for hunks in layers_of(assignment.hunks):
         alone += [(data, explanation) for explanation in explain(data, hunks, options, names)]
         data = REWRITER.rewrite(data, assignment._replace(hunks=hunks)).data
     return [
@@ -99,9 +97,8 @@ def _explained(
     assignment: Assignment, file: TargetFile, data: bytes, planned: Answer, explanation: Explanation
 ) -> HunkExplanation:
     path = assignment.path
-    if (
-        planned.state is State.CONFLICT and explanation.state is not State.CONFLICT
-    ):  # no text has what is closest
+    # no text has what is closest
+    if planned.state is State.CONFLICT and explanation.state is not State.CONFLICT:
         return HunkExplanation(assignment.located.site, planned)
     places = planned.places or tuple(match.line for match in explanation.matches)
     answer = planned._replace(places=places, problem=explanation.problem, hint=explanation.hint)
@@ -111,9 +108,8 @@ def _explained(
             assignment.located.site, path, data, apply_splices(data, explanation.splices)
         ).text
     if planned.state is State.APPLIED and explanation.state in (State.UPSTREAM, State.NOT_NEEDED):
-        answer = answer._replace(
-            state=explanation.state
-        )  # the patchset is applied in this file, and had nothing to do here
+        # the patchset is applied in this file, and had nothing to do here
+        answer = answer._replace(state=explanation.state)
     elif planned.state is State.APPLIED:
         answer = answer._replace(
             places=_now(file, planned.patchset, explanation.splices), problem="", hint=""

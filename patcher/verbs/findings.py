@@ -26,10 +26,11 @@ from patcher.store.retry import settled
 from patcher.store.status import statuses
 from patcher.verbs.fit import APPLICABLE, UNKNOWN, Fit, fit_of
 
+# symptoms that are known better from a summary of torchrun
 _OF_SUMMARY = (
     "a-rank-failed",
     "rank-ended-by-sigkill",
-)  # symptoms that are known better from a summary of torchrun
+)
 _OF_REPORTS = ("reported-on-a-card-before-ddp",)  # and from reports of where the ranks train
 _WAITED = {  # symptoms of a rank that has waited for another one
     "collective-timed-out": Meaning.TIMED_OUT,

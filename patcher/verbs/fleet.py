@@ -29,9 +29,8 @@ from patcher.text.listed import count
 APPLIED, NOTHING, DIFFERS, UNKNOWN = "applied", "nothing", "differs", "unknown"
 """What a host is, beside the states of patchsets: all is as it was applied, nothing is, not as locked, no answer of it."""
 
-_REPORTED = {
-    "reported": string
-}  # when the role asked, as the file `play` says when it began: text that sorts by time
+# when the role asked, as the file `play` says when it began: text that sorts by time
+_REPORTED = {"reported": string}
 _FAILED = Table(
     {"error": Table({"message": string, "hint": string}, other_keys=True), **_REPORTED},
     _REPORTED,

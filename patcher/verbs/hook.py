@@ -204,9 +204,8 @@ def _status(env: Environment, folder: str) -> HookStatus:
 
 def _lacks_sitepatch(env: Environment) -> bool:
     """Whether the Python of an environment finds no sitepatch; of `--target` nobody knows where else its Python looks."""
-    there = any(
-        any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites
-    )  # PYTHONPATH is not for the hook's child
+    # PYTHONPATH is not for the hook's child
+    there = any(any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites)
     return not there and bool(env.root or env.search != env.sites)
 
 

@@ -241,9 +241,8 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     targets: dict[int, PackageRange] = {}
     for at, (home, target) in enumerate(zip(homes, proof.targets)):
         number = numbers.get(home.package, len(variants) + at)
-        if number < len(
-            variants
-        ):  # no release goes from the range: a patch that one does not fit is not imported
+        # no release goes from the range: a patch that one does not fit is not imported
+        if number < len(variants):
             of_home = [
                 release for release in proof.releases if release.distribution == home.distribution
             ]

@@ -59,9 +59,8 @@ def main(folder: str, mode: str) -> int:
     try:
         with _turn(f"{folder}/lock"):
             hook = load_hook(folder)
-            reasons = recorded_problems(
-                folder, hook.version, mode, aloud=True
-            )  # another start may have seen to them
+            # another start may have seen to them
+            reasons = recorded_problems(folder, hook.version, mode, aloud=True)
             if reasons is None or mode != "repair":
                 reasons = _check(hook, write=mode != "warn") if reasons is None else reasons
                 for reason in reasons:

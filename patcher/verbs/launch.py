@@ -68,9 +68,8 @@ def interpreter_of(program: str, words: Sequence[str]) -> Python | None:
     except OSError:
         return None
     line = os.fsdecode(first_line[2:]) if first_line.startswith(b"#!") else ""
-    if line.strip() == "/bin/sh" and second_line.startswith(
-        b"'''exec' "
-    ):  # pip's, where the path is long or has a blank
+    # pip's, where the path is long or has a blank
+    if line.strip() == "/bin/sh" and second_line.startswith(b"'''exec' "):
         line = os.fsdecode(second_line[len(b"'''exec' ") :]).replace('"$0" "$@"', "")
     try:
         parts = shlex.split(line)
@@ -131,11 +130,12 @@ def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) ->
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    # Python ignores them, and what is ignored stays so
     for name in (
         "SIGPIPE",
         "SIGXFZ",
         "SIGXFSZ",
-    ):  # Python ignores them, and what is ignored stays so
+    ):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:

@@ -173,19 +173,19 @@ def _shipped_state(patchset: Patchset, ranged: Sequence[tuple[Located, Sequence[
             except SitepatchError:
                 return APPLICABLE  # `check` says why it is not
             absent = not paths and not all(hunk.when_present for hunk in patch.hunks)
-            if (
-                absent or len(paths) > 1 or len(variants) > 1
-            ):  # which of them is meant takes the engine
+            # which of them is meant takes the engine
+            if absent or len(paths) > 1 or len(variants) > 1:
                 return APPLICABLE
             hunks.update({path: hunks.get(path, ()) + patch.hunks for path in paths})
         for path, file_hunks in hunks.items():
             data = read_installed(located.site, path) or b""
             if sha256(data).hexdigest().encode() not in table:
                 return APPLICABLE
+            # with json, for a text that is in the table
             from patcher.patchset.results import (
                 request_of,
                 shipped_result,
-            )  # with json, for a text that is in the table
+            )
 
             result = shipped_result(data, request_of(requested, file_hunks, variants[0].names))
             states |= {answer.state for answer in result.answers} if result else {State.APPLICABLE}

@@ -78,9 +78,8 @@ def main() -> None:
         sys.stdout, sys.stderr = sys.stdout or nobody, sys.stderr or nobody
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # a terminal that lacks a character must not stop a command
+            # a terminal that lacks a character must not stop a command
+            stream.reconfigure(errors="backslashreplace")
     as_json = "--json" in sys.argv[1 : sys.argv.index("--") if "--" in sys.argv else None]
     if language := "" if as_json else _language():  # what a program reads is English
         from patcher.display.language import Context, set_language
@@ -108,7 +107,6 @@ def main() -> None:
         sys.stderr.flush()
     except OSError:
         drop_output(sys.stderr)
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # what is left of this process is short, and could only fail
+    # what is left of this process is short, and could only fail
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)

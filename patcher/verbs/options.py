@@ -199,10 +199,11 @@ def complete_names(ctx: click.Context, param: click.Parameter, begun: str) -> li
 
 def complete_settings(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """`NAME.option=` of the patchsets named so far, and the choices after it."""
+    # click leaves them in args while --set waits for its value
     named = [
         *(ctx.params.get("names") or ()),
         *ctx.args,
-    ]  # click leaves them in args while --set waits for its value
+    ]
     completions: list[str] = []
     try:
         catalogue = Catalogue(ctx.params.get("patch_dir") or ())

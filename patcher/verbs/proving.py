@@ -301,9 +301,8 @@ def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Proposal 
         for patch in patchset.variants[tried.variant].patches
         for hunk in patch.hunks
     }
-    for explained in sorted(
-        tried.hunks, key=lambda explained: -explained.answer.written[1]
-    ):  # lines above stay where they are
+    # lines above stay where they are
+    for explained in sorted(tried.hunks, key=lambda explained: -explained.answer.written[1]):
         answer, explanation = explained.answer, explained.explanation
         if explanation is None and explained.elsewhere:
             paths = {place.path for place in explained.elsewhere}

@@ -53,9 +53,8 @@ def restore(
         bad: list[StoreError] = []
         items = statuses(env, bad)
         for error in bad:
-            if isinstance(
-                error, FormatError
-            ):  # what its release knows of the other files is not known here
+            # what its release knows of the other files is not known here
+            if isinstance(error, FormatError):
                 raise error
         applied = applied_names(items)
         idle, meant = divide_names(applied, one_or_more(names))

@@ -195,9 +195,8 @@ def applied_states(
 
 
 def _severity(state: str) -> int:
-    return (
-        _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
-    )  # upstream, not needed: it can go
+    # upstream, not needed: it can go
+    return _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
 
 
 def outdated(
@@ -472,9 +471,10 @@ def command(
             raise UsageError(
                 "--fleet: found a NAME or --verify too, which are for this environment"
             )
+        # not for every `status`: pathlib costs nearly a start of Python
         from patcher.verbs.fleet import (
             show_fleet,
-        )  # not for every `status`: pathlib costs nearly a start of Python
+        )
 
         return show_fleet(console, fleet, lock)
     if lock:
@@ -511,10 +511,11 @@ def command(
         {"site": site, "problem": problem} for _, site, problem in outcome.interrupted
     ]
     if outcome.verified:
+        # `status` alone has no use for it
         from patcher.verbs.report import (
             verified_json,
             verified_rows,
-        )  # `status` alone has no use for it
+        )
 
         console.rows(verified_rows(console, outcome.verified))
         fields["verify"] = verified_json(outcome.verified)

@@ -15,9 +15,8 @@ from patcher.place import HERE, SILENT, Events, Place
 from patcher.system.signals import stoppable
 from patcher.verbs.findings import DiagnoseOutcome, KnownSymptoms
 
-_VENDORS = [
-    name for name in VENDORS if name != "torch_xla"
-]  # which gives each process all devices, by its own launcher
+# which gives each process all devices, by its own launcher
+_VENDORS = [name for name in VENDORS if name != "torch_xla"]
 
 
 class TrialOutcome(NamedTuple):

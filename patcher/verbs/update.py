@@ -429,9 +429,8 @@ def _with_variant(
         and spatch not in patchset.files
         and read_file(destination) == text.encode("utf-8")
     )
-    if (
-        destination.exists() and not left
-    ):  # that of a run which was killed before it wrote the manifest is no obstacle
+    # that of a run which was killed before it wrote the manifest is no obstacle
+    if destination.exists() and not left:
         hint = Message("edit it, or remove it and its [[variant]] first")
         raise SitepatchError.at(Location(str(destination)), "is there already", hint)
     patches = parse_spatch(text, spatch)[1]

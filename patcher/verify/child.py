@@ -60,18 +60,16 @@ def compiled(path: str, source: bytes, shown: bool) -> str:
     with open(path, "rb") as file:
         if file.read() != source:
             return "it is not what it was: somebody changed it meanwhile"
-    loaded = importlib.machinery.SourceFileLoader(path, path).get_code(
-        path
-    )  # the name is free: nothing is imported
+    # the name is free: nothing is imported
+    loaded = importlib.machinery.SourceFileLoader(path, path).get_code(path)
     if loaded is None or not _same(loaded, code):
         return "stale bytecode: the interpreter would load other code than the file holds"
     return ""
 
 
 def _same(code: "CodeType", loaded: "CodeType") -> bool:
-    return code == loaded or marshal.dumps(code, 2) == marshal.dumps(
-        loaded, 2
-    )  # a constant nan is no other's equal
+    # a constant nan is no other's equal
+    return code == loaded or marshal.dumps(code, 2) == marshal.dumps(loaded, 2)
 
 
 def serve(texts: "Dict[str, bytes]") -> None:
@@ -91,12 +89,13 @@ def serve(texts: "Dict[str, bytes]") -> None:
         if served is None:
             return get_code(self, fullname)
         lines = served.decode("utf-8", "replace").splitlines(True)
+        # or `inspect.getsource` would read the disk
         linecache.cache[path] = (
             len(served),
             None,
             lines,
             path,
-        )  # or `inspect.getsource` would read the disk
+        )
         return compile(served, path, "exec", dont_inherit=True)
 
     loader.get_data, loader.get_code = data_of, code_of
@@ -115,9 +114,8 @@ def serve(texts: "Dict[str, bytes]") -> None:
                     if _resolved(place) in added:
                         return spec_from_file_location(fullname, place)
                 if any(place.startswith(_resolved(folder) + os.sep) for place in added):
-                    spec = importlib.machinery.ModuleSpec(
-                        fullname, None, is_package=True
-                    )  # a namespace package
+                    # a namespace package
+                    spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
                     spec.submodule_search_locations = [folder]
                     return spec
             return None
@@ -217,9 +215,8 @@ def main(request_path: str, results_path: str) -> None:
             break
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(
-        0
-    )  # without waiting for threads that a module left behind, or running its exit handlers
+    # without waiting for threads that a module left behind, or running its exit handlers
+    os._exit(0)
 
 
 if __name__ == "__main__":

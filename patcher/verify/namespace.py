@@ -29,9 +29,8 @@ class Namespace:
             copy.write_bytes(data)
             info = Path(path).stat()
             copy.chmod(info.st_mode & 0o777)
-            os.utime(
-                copy, (info.st_atime, info.st_mtime + 1)
-            )  # bytecode that a child writes of it is none of the file's
+            # bytecode that a child writes of it is none of the file's
+            os.utime(copy, (info.st_atime, info.st_mtime + 1))
             self._binds.append((os.fsencode(copy), os.fsencode(path)))
         caches = {Path(path).parent / "__pycache__" for path in texts}
         self._hidden = [os.fsencode(cache) for cache in caches if cache.is_dir()]
@@ -75,9 +74,8 @@ class Namespace:
                 ("gid_map", self._group),
             ):
                 Path("/proc/self", name).write_text(content, encoding="ascii")
-        call(
-            libc.mount, b"none", b"/", None, _SLAVE, None
-        )  # what is unmounted outside goes here, too, and is kept by nobody
+        # what is unmounted outside goes here, too, and is kept by nobody
+        call(libc.mount, b"none", b"/", None, _SLAVE, None)
         for copy, path in self._binds:
             call(libc.mount, copy, path, None, _BIND, None)
         for cache in self._hidden:

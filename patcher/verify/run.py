@@ -64,10 +64,11 @@ def verify_files(
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
         stage = _Stage(settings, Path(folder), texts, in_memory=in_memory)
         checks = stage.examine(tasks, shown=not written)
+        # what was not there was not broken either
         new = {
             *stage.added,
             *(paths[path].module for path in stage.added),
-        }  # what was not there was not broken either
+        }
         bad = [check[:2] for check in checks if check.problem and check.name not in new]
         broken = {check[:2] for check in stage.examine(bad, shown=written) if check.problem}
         checks = [check._replace(before=check[:2] in broken) for check in checks]
@@ -99,9 +100,8 @@ class _Stage:
     ) -> None:
         self._settings, self._folder, self._texts = settings, folder, texts
         self.unseen: list[str] = []
-        self.added = [
-            path for path in texts[True] if not os.path.lexists(path)
-        ]  # nothing can be mounted over them
+        # nothing can be mounted over them
+        self.added = [path for path in texts[True] if not os.path.lexists(path)]
         (folder / "shown").mkdir()
         view = Namespace(
             {path: data for path, data in texts[True].items() if path not in self.added},
@@ -162,9 +162,8 @@ class _Stage:
         cwd = tempfile.mkdtemp(prefix="cwd-", dir=str(folder))
         ended = run_process(command, cwd, alone(), settings.timeout + _GRACE, enter)
         lines = []
-        for line in results.read_bytes().split(b"\n")[
-            :-1
-        ]:  # a line that has no end was being written
+        # a line that has no end was being written
+        for line in results.read_bytes().split(b"\n")[:-1]:
             lines.append(json.loads(line.decode("ascii")))
         self.unseen += [
             Message(line["unseen"], **line["fields"]) for line in lines if "unseen" in line

@@ -204,9 +204,8 @@ def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> 
         if place.start == start
     ]
     below = [place for place in places if hunk.heading and _heading(text, place.at) == hunk.heading]
-    if (
-        fuzz + trail < lead and places and places[-1].at + len(old) == len(text.lines)
-    ):  # it was cut by the end of the file
+    # it was cut by the end of the file
+    if fuzz + trail < lead and places and places[-1].at + len(old) == len(text.lines):
         return places[-1:]
     return named[:1] or (below if len(places) > 1 and len(below) == 1 else places)
 

@@ -116,9 +116,8 @@ class InstalledSources:
                 sure = each.whole and (common > 1 or "/" not in each.path)
                 if not made.problems and (sure or _is_distinctive(section.hunks)):
                     fits.append(each)
-            whole = [
-                each for each in fits if each.common == each.path.count("/") + 1
-            ]  # `requests/a.py`, not pip's copy
+            # `requests/a.py`, not pip's copy
+            whole = [each for each in fits if each.common == each.path.count("/") + 1]
             fits = whole or fits
             if len(fits) > 1:  # some of them perhaps with fuzz
                 fits = [
@@ -153,9 +152,8 @@ class InstalledSources:
             for at in range(len(parts) - 1)
         ]
         packages = [(path, located) for path, located in homes if isinstance(located, Located)]
-        packages.sort(
-            key=lambda home: not Path(home[1].site, home[0]).parent.is_dir()
-        )  # else the commit makes its folder
+        # else the commit makes its folder
+        packages.sort(key=lambda home: not Path(home[1].site, home[0]).parent.is_dir())
         for path, located in packages[:1]:
             match = FileMatch(section, path, located, after=section.new, adds=True)
             if path in self.patched or Path(located.site, path).exists():
@@ -227,10 +225,11 @@ class InstalledSources:
         """Where the package of a file is installed, or why it cannot be patched."""
         name = path.split("/")[0]
         package = name[: -len(".py")] if name.endswith(".py") else name
+        # only of a namespace package the file matters
         for key, files in (
             (package, ()),
             (path, (path,)),
-        ):  # only of a namespace package the file matters
+        ):
             if key not in self._packages:
                 try:
                     self._packages[key] = (

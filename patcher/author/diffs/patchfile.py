@@ -188,9 +188,8 @@ def _split(text: str) -> tuple[dict[str, list[str]], str]:
         elif line.startswith("# User "):
             fields["author"] = [line[len("# User ") :]]
     indented = [line for line in prose if line.strip()]
-    if (
-        "commit" in fields and indented and all(line.startswith("    ") for line in indented)
-    ):  # as `git show` has it
+    # as `git show` has it
+    if "commit" in fields and indented and all(line.startswith("    ") for line in indented):
         prose = [line[4:] for line in prose]
     return fields, "\n".join(prose).strip("\n")
 

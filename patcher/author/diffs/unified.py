@@ -103,9 +103,8 @@ def pasted(data: bytes) -> bytes:
     data = _COLOUR.sub(b"", data)
     quoted = _QUOTED.search(data)
     mark = quoted[1] if quoted else b""
-    lines = [
-        b"" if line == mark.rstrip() else line for line in data.split(b"\n")
-    ]  # a blank at the end is easily lost
+    # a blank at the end is easily lost
+    lines = [b"" if line == mark.rstrip() else line for line in data.split(b"\n")]
     return b"\n".join(line[len(mark) :] if line.startswith(mark) else line for line in lines)
 
 
@@ -197,9 +196,8 @@ class _Reader:
             self._plain(follow[0], follow[1], line, refused, mode)
         else:
             why = refused or mode or Message("a section without a hunk")
-            empty = (
-                b"\n" if refused == _NEW and not binary else None
-            )  # a `.spatch` has one line of it at least
+            # a `.spatch` has one line of it at least
+            empty = b"\n" if refused == _NEW and not binary else None
             self.sections.append(Section(path, line, (), why, not refused, empty))
 
     def _plain(self, old: str, new: str, line: int, refused: str = "", mode: str = "") -> None:
@@ -234,11 +232,12 @@ class _Reader:
             _EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)
         ):
             after, refused = before, refused or _DELETED
+        # `m.py.orig`
         path = (
             before
             if not refused and (before.endswith(".py") or not after.endswith(".py"))
             else after
-        )  # `m.py.orig`
+        )
         text = (
             b"".join(line for hunk in hunks for line in hunk.side("+")) if refused == _NEW else None
         )
@@ -256,10 +255,11 @@ class _Reader:
         start, old, new_start, new = (
             1 if found.group(at) is None else int(found.group(at)) for at in (1, 2, 3, 4)
         )
+        # of an empty side the line before it is named
         start, new_start = (
             start - bool(old),
             new_start - bool(new),
-        )  # of an empty side the line before it is named
+        )
         lines: list[tuple[str, bytes]] = []
         self.at += 1
         while self.at < len(self.lines):

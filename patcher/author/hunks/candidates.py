@@ -32,9 +32,8 @@ class Candidates:
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""
         seen: set[str] = set()
-        is_doc = (
-            bool(difference.pairs) and difference.pairs[0][0].field() == "doc"
-        )  # releases write them in different ways
+        # releases write them in different ways
+        is_doc = bool(difference.pairs) and difference.pairs[0][0].field() == "doc"
         for candidate in self.makers[difference.kind](difference):
             if candidate.text not in seen and any(tag != " " for tag, _ in candidate.lines):
                 seen.add(candidate.text)
@@ -61,9 +60,8 @@ class Candidates:
             for candidate in (
                 self.of(first) if inside and second.place.neighbours[0] is None else ()
             ):
-                if candidate.lines[-1][0] == "+" and candidate.lines[-1][1].endswith(
-                    ":"
-                ):  # all of the header
+                # all of the header
+                if candidate.lines[-1][0] == "+" and candidate.lines[-1][1].endswith(":"):
                     form = Message("{form}, with what is inserted below it", form=candidate.form)
                     yield candidate._replace(lines=(*candidate.lines, *inside), form=form)
 

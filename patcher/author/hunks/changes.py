@@ -269,9 +269,8 @@ class Changes:
             )
             fragments.append(Fragment((*decorators, *lines), form))
         yield from (Candidate(scope, fragment.lines, fragment.form) for fragment in fragments)
-        yield from with_context(
-            self.before, difference.place, fragments
-        )  # one of several definitions of this name
+        # one of several definitions of this name
+        yield from with_context(self.before, difference.place, fragments)
 
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> list[Line]:
         lines: list[Line] = []
@@ -326,9 +325,8 @@ class Changes:
             for form, lines in zip(forms, (inner, (*above, *inner, *below)))
         ]
         yield from (Candidate(scope, fragment.lines, fragment.form) for fragment in fragments)
-        yield from with_context(
-            self.before, BlockRange.of(old), fragments[:2]
-        )  # one of several statements that begin so
+        # one of several statements that begin so
+        yield from with_context(self.before, BlockRange.of(old), fragments[:2])
         yield from self.whole(old, new)
 
 

@@ -255,9 +255,8 @@ class _Comparison:
             _gap(self.before, blocks[0].statements(), old),
             _gap(self.after, blocks[1].statements(), new),
         )
-        if (
-            new[0] == new[1] == len(blocks[1].statements())
-        ):  # what was above the deleted code is now above the code below
+        # what was above the deleted code is now above the code below
+        if new[0] == new[1] == len(blocks[1].statements()):
             rests = [
                 text.text[span[1] : text.code_from(span[1])]
                 for text, span in zip((self.before, self.after), spans)

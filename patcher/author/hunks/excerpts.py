@@ -191,10 +191,11 @@ def _runs(
         following = matches[index + 1] if index + 1 < len(matches) else None
         inserted = following is not None and following[0] == i + size
         removed = following is not None and following[1] == j + size
+        # `{...}` may be a set as well
         whole = old[0].kind == "DictElement" and size in (
             len(old),
             len(new),
-        )  # `{...}` may be a set as well
+        )
         kept = 1 if inserted or removed or whole else 0
         before: Sequence[Node] = ()  # what stands before something that changed
         is_record = owner.kind == "Call" or (owner.kind == "Tuple" and len(old) == len(new) < _LIST)

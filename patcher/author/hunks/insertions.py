@@ -48,9 +48,8 @@ class Runs:
         if difference.deleted:
             deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
             inserted = self.inserted(difference, below=True)
-            bare = [
-                line for line in uncommented(inserted) if line
-            ]  # a comment inside changed code may have no place
+            # a comment inside changed code may have no place
+            bare = [line for line in uncommented(inserted) if line]
             new = [inserted] if bare == inserted else [inserted, bare]
             new = (
                 [[""] * blank for blank in sorted({self._blank(difference), 0}, reverse=True)]
@@ -78,9 +77,8 @@ class Runs:
             self.after.code_before(difference.start),
             self.after.code_from(difference.start),
         )
-        if (
-            not self.before.text[last:].strip("\r\n") and not below
-        ):  # at the end of a file it leaves none
+        # at the end of a file it leaves none
+        if not self.before.text[last:].strip("\r\n") and not below:
             return left.count("")
         shorter = min(
             len([*takewhile(lambda line: not line, lines)]) for lines in (above[::-1], below)
@@ -202,10 +200,11 @@ class Runs:
         elif kinds == {"FunctionDef"} and not read_during_import(self.after.root, names):
             code = "\n".join(self.inserted(difference, below=False))
             blank = max(len(code) - len(code.lstrip("\n")), len(code) - len(code.rstrip("\n")))
+            # nothing follows at the end of a module
             lines = [
                 *[""] * blank,
                 *code.strip("\n").split("\n"),
-            ]  # nothing follows at the end of a module
+            ]
             words = Message("a helper that only functions use: end of the module")
             yield Candidate("<module>", ((" ", "..."), *tagged("+", lines)), words, elsewhere=True)
 
@@ -259,9 +258,8 @@ class Runs:
             wrapped = Message("the code that is wrapped, word for word")
             words = wrapped if rank else Message("the code that is wrapped, its parts left open")
             whole = Fragment((*tagged("-", deleted), *tagged("+", inserted)), words)
-            yield from in_headers(
-                self.before, difference.place, [whole]
-            )  # upstream may have wrapped more of it
+            # upstream may have wrapped more of it
+            yield from in_headers(self.before, difference.place, [whole])
             yield Candidate(difference.place.scope, whole.lines, words)
             if rank:
                 yield from with_context(self.before, difference.place, [whole])

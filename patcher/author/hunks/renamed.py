@@ -19,10 +19,11 @@ from patcher.message import Message
 _FEWEST = 2  # names and strings that stay, and name the place
 _MOST_RENAMED = 2  # parts of a hunk that are others in another release
 _MOST_WAYS = 60
+# the part of their code that one function under two names shares; how far others are from that
 _ALIKE, _CLEAR = (
     0.7,
     0.2,
-)  # the part of their code that one function under two names shares; how far others are from that
+)
 _VERSION = re.compile(r"\bv?\d+(\.\d+)+\w*")
 
 

@@ -41,9 +41,8 @@ def changed_part(
     if i1 > 0 and i2 < len(deleted):
         above = int(i1 == i2 or j1 == j2 or not "".join(deleted[i1:i2]).strip())
         return deleted[i1 - above : i2], inserted[j1 - above : j2]
-    return (
-        _words(deleted[i1], inserted[j1]) if i2 - i1 == j2 - j1 == 1 else None
-    )  # a line that begins or ends at the quotes
+    # a line that begins or ends at the quotes
+    return _words(deleted[i1], inserted[j1]) if i2 - i1 == j2 - j1 == 1 else None
 
 
 def changed_lines(

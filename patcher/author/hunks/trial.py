@@ -184,9 +184,8 @@ def _shape(data: bytes, anywhere: bool) -> str | None:
             # a docstring may be indented otherwise
             node.value = ast.Constant(cleandoc(node.value.value), kind=None)  # type: ignore[attr-defined]
         elif isinstance(node, ast.Call):
-            node.keywords.sort(
-                key=lambda keyword: keyword.arg or ""
-            )  # their order does not matter (format rule 8)
+            # their order does not matter (format rule 8)
+            node.keywords.sort(key=lambda keyword: keyword.arg or "")
     if anywhere:
         for node in reversed(list(ast.walk(tree))):
             if isinstance(node, (ast.Module, ast.ClassDef)):

@@ -169,9 +169,8 @@ def _likeness(hunk: Hunk, old: Node, new: Node, kept: set[int], kept_new: set[in
             )
             else 0
         )
-    unwritten = old.kind == "Match" and not (
-        old.items("clauses") or new.items("clauses")
-    )  # they are what is there
+    # they are what is there
+    unwritten = old.kind == "Match" and not (old.items("clauses") or new.items("clauses"))
     if old.is_clause or unwritten or shares(old, new):
         return 10
     if old.is_compound or not related(old, new):
@@ -346,9 +345,8 @@ class Counterparts:
         if node not in self._hashes:
             parts: list[object] = []
             for value in node.fields.values():
-                if isinstance(
-                    value, list
-                ):  # keyword arguments in any order; an empty list is the same as none
+                # keyword arguments in any order; an empty list is the same as none
+                if isinstance(value, list):
                     parts.append(sum(map(self._hash, value)) if value else None)
                 else:
                     parts.append(self._hash(value) if isinstance(value, Node) else value or None)

@@ -247,9 +247,8 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
             None,
         )
         above, following = elements[max(index - 1, 0)], elements[index + 1 : index + 2]
-        stays = (
-            id(above) not in removed_ids
-        )  # for the first element `above` is itself, which is deleted
+        # for the first element `above` is itself, which is deleted
+        stays = id(above) not in removed_ids
         if row.has_own_lines(element):
             edits.add(lines.start(start), end, "")
         elif following and stays and _ends_line(code, above, element, following[0]):

@@ -36,9 +36,8 @@ class Renderer:
         self._file, self._unit, self.hunk, self.match = file, unit, hunk, match
         self.kept: dict[int, None] = {}
         self.changed: set[Node] = set()
-        self.together: set[tuple[Node, Node]] = (
-            set()
-        )  # neighbours in the file that are written with what is between them
+        # neighbours in the file that are written with what is between them
+        self.together: set[tuple[Node, Node]] = set()
         self.rows: set[int] = set()  # lines of the hunk that are written with their indentation
         self.deleted_ranges: list[
             tuple[int, int]
@@ -48,9 +47,8 @@ class Renderer:
         )
         self.base = ""  # the indentation that the lines being written have in the hunk
         units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
-        self._hunk_unit = min(
-            (unit for unit in units if unit), key=len, default="    "
-        )  # the hunk's own indentation
+        # the hunk's own indentation
+        self._hunk_unit = min((unit for unit in units if unit), key=len, default="    ")
 
     @cached_property
     def _counterparts(self) -> Counterparts:
@@ -218,9 +216,8 @@ class Renderer:
         side = self.hunk.after
         edits: list[Edit] = []
         self._substitute_all(nodes, edits, indent)
-        edits = [
-            edit for edit in edits if begins_line or edit.start < end
-        ]  # what is behind a part of a line stays there
+        # what is behind a part of a line stays there
+        edits = [edit for edit in edits if begins_line or edit.start < end]
         filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
         starts = side.lines.starts
         for offset in starts[

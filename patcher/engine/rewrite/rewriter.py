@@ -229,9 +229,8 @@ class _Rewriter(Edits):
             self._replace_header(before, after, code)
             return
         self.deleted.append(before)
-        if any(
-            node.kind == "Slice" for node in (after, *after.items("elements"))
-        ):  # cannot stand in parentheses
+        # cannot stand in parentheses
+        if any(node.kind == "Slice" for node in (after, *after.items("elements"))):
             written = self.render.expression(after, self.lines.indent(code.start))
             self.add(code.outer_start, code.outer_end, written)
             return

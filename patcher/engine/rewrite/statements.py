@@ -39,9 +39,8 @@ def change_lines(
     inserts = any(gap.inserted for gap in gaps)
     above = {id(gap.below[1]): gap for gap in gaps if gap.below is not None and not gap.deleted}
     for old, new in pairs:
-        if (
-            id(new) in above
-        ):  # in the order of the text: before a decorator that is inserted at the same place
+        # in the order of the text: before a decorator that is inserted at the same place
+        if id(new) in above:
             _insert(edits, above[id(new)], siblings, parent)
         if old.role != "run":
             _comments(edits, old, new)
@@ -243,9 +242,8 @@ def _blank_rows(edits: Edits, gap: Gap) -> int:
             len(side.numbers) if gap.below is None else side.lines.number(gap.below[1].begin) - 1,
             -1,
         )
-    written = {
-        number for tag, _, number in edits.hunk.text.lines if tag == "+"
-    }  # a side without a line has that of its hunk
+    # a side without a line has that of its hunk
+    written = {number for tag, _, number in edits.hunk.text.lines if tag == "+"}
     return sum(side.numbers[row] in written for row in rows)
 
 
@@ -253,9 +251,8 @@ def _size(edits: Edits, block: Node) -> tuple[int, int] | None:
     """The start offset and the number of statements of a block; None for a list that may be empty (rule 15)."""
     if block.kind != "Block":
         return None
-    if (
-        block.parent is None
-    ):  # a definition that is the scope: the block that holds it was not parsed
+    # a definition that is the scope: the block that holds it was not parsed
+    if block.parent is None:
         return edits.source.block(edits.lines.start(block.start))
     body = block.statements()
     return edits.lines.start(body[0].begin), len(body)

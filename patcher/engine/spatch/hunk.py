@@ -19,9 +19,8 @@ from patcher.text.terminal import marked
 MOST_LINES = 5000
 """Lines of a hunk: it is matched and tried as a whole, which takes a millisecond and more for each of them."""
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
-_OR = re.compile(
-    r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@"
-)  # `or` is a keyword, so no scope has this name
+# `or` is a keyword, so no scope has this name
+_OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")
 _UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
 _ALMOST = r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*"  # `--- PATH` as something else made it
 _FILE = ("--- ", "+++ ")

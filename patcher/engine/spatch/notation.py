@@ -27,9 +27,8 @@ _RUNS = {  # a run as Python, by the kind of its node
     "Param": rf"{_RUN_NAME}{_NAME}?|{_RUN_DOUBLE_STAR}{_NAME}?=0",
     "Alias": rf"{_RUN_NAME}{_NAME}?",
 }
-_NAMED = frozenset(
-    ["Name", "Param", "Alias", "Expr", "MatchAs"]
-)  # what `$NAME` and `$name` are as Python
+# what `$NAME` and `$name` are as Python
+_NAMED = frozenset(["Name", "Param", "Alias", "Expr", "MatchAs"])
 _PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_RUNS = 200  # in one statement; the time grows with their number times its length
 _WORDS = """

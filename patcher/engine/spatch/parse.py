@@ -16,9 +16,8 @@ from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 from patcher.text.confusable import typeset
 
-_CLAUSE = re.compile(
-    r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))"
-)  # `case = 1` is a statement
+# `case = 1` is a statement
+_CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")
 _ANY_CASE = " case _: ..."  # below a `match` that has no case, so that it parses
 
 

@@ -114,9 +114,8 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
     _check_names(hunk_text, before, after)
     _check_comments(hunk_text, before, after)
     pair_runs(hunk_text, before, after)
-    for option in before.placeholders(
-        "option"
-    ):  # any literal: a `+` line has the option's value in its place (rule 6)
+    # any literal: a `+` line has the option's value in its place (rule 6)
+    for option in before.placeholders("option"):
         option.name = option.name if before.number(option) in before.context else ""
     _check_trivial(hunk_text, form, before)
     if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
@@ -128,9 +127,8 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
         _require_absent(before.nodes, after.nodes)
     _mark_methods(after)
     trivial = _is_trivial(after.nodes, words=2 if form == "expression" else 1)
-    if _is_simple_statement(before.nodes) and _is_trivial(
-        before.nodes
-    ):  # it may be gone for another reason
+    # it may be gone for another reason
+    if _is_simple_statement(before.nodes) and _is_trivial(before.nodes):
         trivial = trivial or not any(
             same(part, before.nodes[0]) for top in after.nodes for part in top.walk()
         )
@@ -160,9 +158,8 @@ def _form(hunk: HunkText, before: Side, after: Side) -> str:
     ]
     if all(only) and not before.nodes[0].role:
         bound = {node.name for role in ("meta", "option") for node in before.placeholders(role)}
-        if (
-            after.nodes[0].role in ("", "option") or after.nodes[0].name in bound
-        ):  # `$X` is bound to an expression there
+        # `$X` is bound to an expression there
+        if after.nodes[0].role in ("", "option") or after.nodes[0].name in bound:
             return "expression"
     clauses = [all(node.is_clause for node in side.nodes) for side in (before, after)]
     if clauses[0] and clauses[1]:

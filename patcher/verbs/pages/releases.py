@@ -108,9 +108,8 @@ def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
         )
         yield tag("ol", *rows, class_="reasons")
     for change, group in named.changes.items():
-        diff = next(
-            diff for diff in group.outcomes[-1].diffs if _change(diff) == change
-        )  # of the newest release
+        # of the newest release
+        diff = next(diff for diff in group.outcomes[-1].diffs if _change(diff) == change)
         view = View(diff)
         anchor, *places = anchors(diff, view, names, f"{group.anchor}:")
         head = tag(
@@ -311,9 +310,8 @@ def _versions(group: _Group, checked: Checked) -> Html:
     }
     parts = []
     for name, outcomes in groupby(group.outcomes, lambda outcome: outcome.distribution):
-        places = enumerate(
-            outcomes
-        )  # in a run the distance between the two numbers of a release stays
+        # in a run the distance between the two numbers of a release stays
+        places = enumerate(outcomes)
         runs = groupby(
             places, lambda place: order[place[1].distribution, place[1].version] - place[0]
         )

@@ -339,9 +339,8 @@ def _parallel(
 
     results: list[_T] = []
     try:
-        for _ in range(
-            min(_JOBS, len(tasks))
-        ):  # daemons, since nothing ends one that waits for an index
+        # daemons, since nothing ends one that waits for an index
+        for _ in range(min(_JOBS, len(tasks))):
             threading.Thread(target=work, daemon=True).start()
         for future in futures:
             report(len(results))
@@ -370,9 +369,8 @@ def _outcomes(
             ranges = listed(
                 [variant.versions for variant in pick_variants(requested.patchset)[package]], "or"
             )
-            asked_early = NEWEST in against and not can_go(
-                requested.patchset, name, version
-            )  # by CI, as `apply` would answer
+            # by CI, as `apply` would answer
+            asked_early = NEWEST in against and not can_go(requested.patchset, name, version)
             word = State.NOT_FOUND.value if asked_early else OUT_OF_RANGE
             problem = Message(
                 "the patchset is for {package} {ranges}", package=package, ranges=ranges
@@ -407,9 +405,8 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     """
     _, site, distribution, version, *_ = release
     variants = tuple(pick_variants(requested.patchset)[release.package])
-    if is_series(
-        requested.patchset
-    ):  # what would become of it in a release that it is not for is asked early
+    # what would become of it in a release that it is not for is asked early
+    if is_series(requested.patchset):
         variants = (choose_variant(variants, version) or variants[-1]._replace(versions=""),)
     only = requested._replace(patchset=requested.patchset._replace(variants=variants))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
@@ -528,9 +525,8 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> tuple[P
     answers: dict[str, list[Answer]] = {name: [] for name in patch_names(requested.patchset)}
     patches = [patch for variant in requested.patchset.variants for patch in variant.patches]
     for answer in plan.answers:
-        origins = {
-            patch.hunks[0].origin for patch in patches if answer.path in patch.paths
-        }  # of a whole file that is refused
+        # of a whole file that is refused
+        origins = {patch.hunks[0].origin for patch in patches if answer.path in patch.paths}
         for origin in {answer.written[0]} if answer.written[0] else origins:
             answers[patch_name(origin)].append(answer)
     explained = _explained(requested, release, plan)
