@@ -26,7 +26,6 @@ __all__ = [
     "export",
     "import_",
     "list_patchsets",
-    "lock",
     "restore",
     "show",
     "status",

@@ -12,7 +12,6 @@ from patcher.verbs.edit import edit as edit
 from patcher.verbs.export import export as export
 from patcher.verbs.import_ import import_ as import_
 from patcher.verbs.list import list_patchsets as list_patchsets
-from patcher.verbs.lock import lock as lock
 from patcher.verbs.restore import restore as restore
 from patcher.verbs.show import show as show
 from patcher.verbs.status import status as status

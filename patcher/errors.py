@@ -106,10 +106,6 @@ class AbsentError(SitepatchError):
     """A package is not installed, or in no release that a patchset is for: no fault where that package is optional."""
 
 
-class LockError(SitepatchError):
-    """Something differs from the lock of a project."""
-
-
 class StoreError(SitepatchError):
     """The store cannot go on: no permission, no space, a lock not got in time, a damaged receipt."""
 

@@ -330,26 +330,17 @@ class Answer(NamedTuple):
     layer: int = 0
 
 
-class LockedFile(NamedTuple):
-    """A file of an installed release that patchsets change: the sha256 (hex) of its bytes before and after all of them."""
+class FileRelease(NamedTuple):
+    """The installed release that a file belongs to; the version is "" where it is not known."""
 
-    package: str
     distribution: str
     version: str
-    path: str
-    before: str
-    after: str
-
-    @property
-    def release(self) -> Tuple[str, str, str]:
-        """The import package, the distribution and the version that it belongs to."""
-        return self[:3]
 
 
 class FilePlan(NamedTuple):
     """The plan for one file, and the bytes `before` and `after`.
 
-    `locked` is what a lock has of it, None where none of the requested patchsets is for it.
+    `release` is the one that it belongs to, None where none of the requested patchsets is for the file.
     """
 
     site: str
@@ -358,7 +349,7 @@ class FilePlan(NamedTuple):
     after: bytes
     change: Optional[Change]
     steps: Tuple[Step, ...]
-    locked: Optional[LockedFile] = None
+    release: Optional[FileRelease] = None
 
     @property
     def module(self) -> str:
@@ -378,8 +369,3 @@ class Plan(NamedTuple):
     def failed(self) -> Tuple[Answer, ...]:
         """The answers that stop the commit."""
         return tuple(answer for answer in self.answers if answer.state.failed)
-
-    @property
-    def locked(self) -> Tuple[LockedFile, ...]:
-        """What a lock has of the files that the requested patchsets are for."""
-        return tuple(file.locked for file in self.files if file.locked)

@@ -30,7 +30,6 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
 }
 BECOME = ("verify/child.py:",)  # modules without `Message`, whose sentences become messages in the process that reads them
 NOTHING_SAID = {  # what is no message, though it has two words
-    "# Made by `sitepatch lock`. Where anything differs from it, `sitepatch sync --locked` does nothing.",
     "# edited by hand",
     "Content-Type: text/plain; charset=UTF-8",
     "DistributedDataParallel device_ids and output_device",
@@ -78,7 +77,7 @@ _CODE = re.compile(
 _OURS = re.compile(r"(?<![\w.\[-])[a-z]{2,}(?![\w=\[.(]\w)")  # a word, and no part of a name
 _FIELD = re.compile(r"\{(?:\w[\w.]*(?:![rs])?(?::[^{}]*)?)?\}")
 _LONG = 4  # lines, from which on a text is a file or a program
-_STATES = {"checks", "doctor", "fit", "fleet", "lint", "patchsets", "trying", "verdict"}  # modules that name some in a tuple
+_STATES = {"checks", "doctor", "fit", "lint", "patchsets", "trying", "verdict"}  # modules that name some in a tuple
 _FIRST, _SECOND = slice(1), slice(1, 2)
 _SPOKEN = {
     "Message": _FIRST,

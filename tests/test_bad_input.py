@@ -12,7 +12,6 @@ from patcher.model import Option, Patchset
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.symptoms import general_symptoms
 from patcher.patchset.variants import resolve_options
-from patcher.project import lockfile
 from patcher.project.request import read_project, read_requirements
 from tests.command import ROOT, Site, sitepatch
 
@@ -33,7 +32,6 @@ versions = ""
 patches = ["m.spatch"]
 """
 SPATCH = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new($A)\n"
-LOCK = f'format = 1\n\n[[patchset]]\nname = "{NAME}"\nversion = "1.0"\nsha256 = "{"0" * 64}"\noptions = {{ n = 1 }}\n'
 PROJECT = f'[project]\nname = "x"\nversion = "1"\n[tool.sitepatch]\npatchsets = ["{NAME}"]\n'
 SYMPTOMS = """[[symptom]]
 name = "port"
@@ -43,7 +41,6 @@ advice = "Take another one."
 """
 READERS = {  # every TOML file: a good text, and what reads it
     "patchset.toml": (MANIFEST, lambda path: load_patchset(path.parent, "test")),
-    "sitepatch.lock": (LOCK, lockfile.load_lock),
     "pyproject.toml": (PROJECT, read_project),
     "symptoms.toml": (SYMPTOMS, lambda path: general_symptoms(str(path.parent))),
 }
@@ -174,7 +171,7 @@ def test_bad_requirements_are_said_with_their_file(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "words", [["show", NAME], ["apply", NAME], ["check", NAME], ["lock"], ["sync", "--locked"], ["hook", "init", "h", NAME], ["list"]]
+    "words", [["show", NAME], ["apply", NAME], ["check", NAME], ["sync"], ["hook", "init", "h", NAME], ["list"]]
 )
 @pytest.mark.parametrize("shape", ["lists", "digits"])
 def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
@@ -185,7 +182,6 @@ def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
     bad = BAD[shape][0]
     (folder / "patchset.toml").write_text(f"{bad}\n{MANIFEST}")
     (tmp_path / "pyproject.toml").write_text(f"{bad}\n{PROJECT}")
-    (tmp_path / "sitepatch.lock").write_text(f"{bad}\n{LOCK}")
     done = site(*words) if words[0] not in ("hook", "list", "show") else sitepatch(*words, cwd=tmp_path)
     assert done.code in (1, 2) and "Traceback" not in done.err, done
     assert BAD[shape][1] in done.err + done.out
@@ -194,7 +190,7 @@ def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
 
 def test_the_readers_above_are_all_that_read_toml():
     users = {path.name for path in (ROOT / "patcher").rglob("*.py") if re.search("decode_toml|read_toml", path.read_text())}
-    assert users == {"toml.py", "manifest.py", "lockfile.py", "request.py", "hook.py", "symptoms.py"}
+    assert users == {"toml.py", "manifest.py", "request.py", "hook.py", "symptoms.py"}
     loaders = [path.name for path in Path(ROOT / "patcher").rglob("*.py") if "tomllib.load" in path.read_text()]
     assert loaders == ["toml.py"]
 

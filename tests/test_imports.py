@@ -181,7 +181,7 @@ def test_the_commands_alone_end_the_process_and_know_exit_codes():
 
 def test_a_verb_takes_names_and_keywords_and_returns_a_frozen_outcome():
     verbs = {name: getattr(patcher, name) for name in patcher.__all__ if name.islower()}
-    assert set(verbs) == {"adopt", "apply", "capture", "check", "copy_release", "diagnose", "diff", "doctor", "edit", "export", "import_", "list_patchsets", "lock", "restore", "show", "status", "sync", "update"}
+    assert set(verbs) == {"adopt", "apply", "capture", "check", "copy_release", "diagnose", "diff", "doctor", "edit", "export", "import_", "list_patchsets", "restore", "show", "status", "sync", "update"}
     for name, verb in verbs.items():
         parameters = inspect.signature(verb).parameters
         keywords = {each for each, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}

@@ -65,7 +65,7 @@ FROM python:3.11-slim
 RUN python -m venv /opt/venv && /opt/venv/bin/pip install demo sitepatch
 ENV PATH=/opt/venv/bin:$PATH
 """
-PROJECT = '[tool.sitepatch]\npatchsets = ["my-fix"]\n'
+PROJECT = '[tool.sitepatch]\npatchsets = ["my-fix==1"]\n'
 VALUE = "import demo.m; print('VALUE', demo.m.VALUE)"
 
 
@@ -211,12 +211,19 @@ def lay_out(images):
         archive.extractall(images.folder / "site")
 
 
+def another_version(manifest):
+    """A manifest with version 2 in the place of 1."""
+    changed = manifest.replace('version = "1"', 'version = "2"')
+    assert changed != manifest
+    return changed
+
+
 def dockerfiles(images):
     """The blocks of the page on Docker, in its order; yields a line for each that does what it says."""
-    apply, lock, stages, hook, back = (
+    apply, project, stages, hook, back = (
         block.text for block in blocks(DOCKER) if block.language == "dockerfile"
     )
-    context, site = images.context, images.folder / "site"
+    context = images.context
     (context / "requirements.txt").write_text("demo==1.0\n")
     plain = apply.partition("RUN --mount")[0]
     one = images.build("train", apply), *images.layers("train")
@@ -236,26 +243,15 @@ def dockerfiles(images):
     ), files(layer)
     yield "restored in a further layer: it holds the file of before, and that .sitepatch is gone"
 
-    (context / "requirements.txt").write_text("demo==1.0  # sitepatch: my-fix\n")
-    images.sitepatch(
-        "lock",
-        "-r",
-        context / "requirements.txt",
-        "--target",
-        site,
-        "--patch-dir",
-        context / "patchsets",
-        "--lock",
-        context / "sitepatch.lock",
-    )
-    images.build("locked", plain + lock)
-    assert images.value("locked") == "VALUE patched"
-    text = context / "patchsets/my-fix/p.spatch"
-    was = text.read_text()
-    text.write_text(was.replace("Why.", "Another reason."))
-    assert "my-fix" in images.build("locked", plain + lock, "--no-cache", code=1)
-    text.write_text(was)
-    yield "with a lock: built, and stopped where a patchset is another one"
+    (context / "requirements.txt").write_text("demo==1.0  # sitepatch: my-fix==1\n")
+    images.build("project", plain + project)
+    assert images.value("project") == "VALUE patched"
+    manifest = context / "patchsets/my-fix/patchset.toml"
+    was = manifest.read_text()
+    manifest.write_text(another_version(was))
+    assert "my-fix" in images.build("project", plain + project, "--no-cache", code=1)
+    manifest.write_text(was)
+    yield "with a project: built, and stopped where a patchset is in another version"
 
     images.build("stages", stages)
     assert images.value("stages") == "VALUE patched"
@@ -408,9 +404,6 @@ def kubernetes(images):
     shutil.rmtree(project, ignore_errors=True)
     project.mkdir()
     (project / "pyproject.toml").write_text(PROJECT)
-    images.sitepatch(
-        "lock", "--project", project, "--target", images.folder / "site", "--patch-dir", mine.parent
-    )
     texts = {
         name: {path.name: path.read_text() for path in folder.iterdir()}
         for name, folder in (("train-project", project), ("my-fix", mine))
@@ -419,7 +412,7 @@ def kubernetes(images):
         **texts,
         "my-fix": {
             **texts["my-fix"],
-            "p.spatch": texts["my-fix"]["p.spatch"].replace("Why.", "Another reason."),
+            "patchset.toml": another_version(texts["my-fix"]["patchset.toml"]),
         },
     }
     venv = images.folder / "validate"

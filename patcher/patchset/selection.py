@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
+from patcher.installed.versions import accepts, is_version
 from patcher.message import Message
 from patcher.model import Patchset, Requested
 from patcher.patchset.catalogue import Catalogue
@@ -19,7 +20,8 @@ class ProjectEntry(NamedTuple):
     """A patchset that is requested.
 
     `settings` are texts `option=VALUE`; `optional` says that its packages need not be installed. `location` is where it is
-    requested, None for the command line, and `field` the path of the field there, "" for none.
+    requested, None for the command line, and `field` the path of the field there, "" for none. `version` is the one version
+    that will do, "" for any.
     """
 
     name: str
@@ -27,11 +29,45 @@ class ProjectEntry(NamedTuple):
     optional: bool = False
     location: Location | None = None
     field: str = ""
+    version: str = ""
+
+    @property
+    def pinned_name(self) -> str:
+        """The name as it is requested: `NAME`, or `NAME==VERSION`."""
+        return f"{self.name}=={self.version}" if self.version else self.name
 
     @property
     def origin(self) -> str:
         """Where it is requested, as a message begins with it; "" for the command line."""
         return ": ".join(filter(None, (str(self.location or ""), self.field)))
+
+
+def split_pin(word: str) -> tuple[str, str] | None:
+    """The name and the version, "" for any, of `NAME` or `NAME==VERSION`; None for what is neither."""
+    name, pin, version = word.partition("==")
+    if not name or "=" in name or (pin and not is_version(version)):
+        return None
+    return name, version
+
+
+def named_entries(words: Iterable[str]) -> list[ProjectEntry]:
+    """What the words of a command line request, each `NAME` or `NAME==VERSION`.
+
+    Raises:
+        UsageError: words that are neither, all of them.
+    """
+    entries: list[ProjectEntry] = []
+    errors: list[SitepatchError] = []
+    for word in dict.fromkeys(words):
+        pin = split_pin(word)
+        if pin is None:
+            problem = "found {word}, expected NAME or NAME==VERSION"
+            errors.append(UsageError(problem, word=word))
+        else:
+            name, version = pin
+            entries.append(ProjectEntry(name, version=version))
+    raise_all(errors)
+    return entries
 
 
 def choose(
@@ -40,15 +76,15 @@ def choose(
     """The patchsets of a command line with their options, and remarks.
 
     Args:
-        names: of patchsets.
+        names: of patchsets, each perhaps with the version that it must have (`NAME==VERSION`).
         settings: the values of `--set` (see `with_settings`).
         patch_dirs: the values of `--patch-dir`.
         trusted: see `chosen`.
 
     Raises:
-        SitepatchError: see `chosen` and `with_settings`.
+        SitepatchError: see `named_entries`, `chosen` and `with_settings`.
     """
-    entries = [ProjectEntry(name) for name in dict.fromkeys(one_or_more(names))]
+    entries = named_entries(one_or_more(names))
     return chosen(with_settings(entries, one_or_more(settings)), patch_dirs, trusted=trusted)
 
 
@@ -61,7 +97,8 @@ def chosen(
     see `Catalogue.check_trusted`.
 
     Raises:
-        SitepatchError: names that no place has, options that do not fit, an option with two values; all of that.
+        SitepatchError: names that no place has, another version than the one that is pinned, options that do not fit, an
+            option with two values; all of that.
     """
     by_name: dict[str, list[ProjectEntry]] = {}
     for entry in entries:
@@ -77,6 +114,7 @@ def chosen(
         errors += clashes
         try:
             item = catalogue.find(name)
+            errors += _other_versions(item.patchset, its_entries)
             options = resolve_options(item.patchset, values)
             requested.append(
                 Requested(item.patchset, options, all(entry.optional for entry in its_entries))
@@ -90,6 +128,24 @@ def chosen(
             )
     raise_all(errors)
     return requested, notes
+
+
+def _other_versions(patchset: Patchset, entries: Sequence[ProjectEntry]) -> list[SitepatchError]:
+    """An error for each entry that pins another version than that of the patchset which was found."""
+    errors: list[SitepatchError] = []
+    for entry in entries:
+        if not entry.version or accepts(f"=={entry.version}", patchset.version):
+            continue
+        problem = Message(
+            "{one.name}: found version {one.version} ({one.source}), expected {pinned}",
+            one=patchset,
+            pinned=entry.pinned_name,
+        )
+        hint = Message("install or name the version that is pinned, or change the pin")
+        if entry.origin:
+            problem = Message("{origin}: {problem}", origin=entry.origin, problem=problem)
+        errors.append(SitepatchError(problem, hint, entry.location))
+    return errors
 
 
 def _values(entries: Sequence[ProjectEntry]) -> tuple[dict[str, str], list[SitepatchError]]:

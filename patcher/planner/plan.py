@@ -24,9 +24,9 @@ from patcher.model import (
     Answer,
     Change,
     FilePlan,
+    FileRelease,
     HunkAnswer,
     HunkText,
-    LockedFile,
     Plan,
     Rewrite,
     State,
@@ -79,11 +79,7 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
         notes += [file.if_changed] if file.if_changed and change else []
         if change and file.aside != after:
             change = change._replace(aside=file.aside)
-        files.append(
-            FilePlan(
-                site, path, file.now, after, change, steps, _locked(file, assignments, sha256(data))
-            )
-        )
+        files.append(FilePlan(site, path, file.now, after, change, steps, _release(assignments)))
     return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
@@ -111,17 +107,12 @@ def _change(
     )
 
 
-def _locked(file: TargetFile, assignments: Sequence[Assignment], after: str) -> LockedFile | None:
-    for located, path in ((assignment.located, assignment.path) for assignment in assignments):
-        return LockedFile(
-            located.package,
-            located.distribution,
-            located.version,
-            path,
-            sha256(file.pristine),
-            after,
-        )
-    return None
+def _release(assignments: Sequence[Assignment]) -> FileRelease | None:
+    """The release that the file of these assignments belongs to; None without any."""
+    if not assignments:
+        return None
+    located = assignments[0].located
+    return FileRelease(located.distribution, located.version)
 
 
 def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iterator[str]:

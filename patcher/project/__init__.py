@@ -1,1 +1,1 @@
-"""What a project asks for: pyproject.toml, requirements files, sitepatch.lock."""
+"""What a project asks for: pyproject.toml and requirements files."""

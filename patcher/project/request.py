@@ -1,4 +1,4 @@
-"""What a project requests: `[tool.sitepatch]` of its pyproject.toml, comments of its requirements files, and its lock."""
+"""What a project requests: `[tool.sitepatch]` of its pyproject.toml, and comments of its requirements files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
 from patcher.model import Patchset, Requested
 from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
-from patcher.patchset.selection import ProjectEntry, chosen
+from patcher.patchset.selection import ProjectEntry, chosen, split_pin
 from patcher.patchset.toml import lookup, read_toml
-from patcher.project import lockfile
 from patcher.system.decode import STRINGS, Reader, Table
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import AnyPath, Texts, one_or_more, suggest
@@ -23,20 +22,10 @@ PROJECT = "pyproject.toml"
 
 
 class ProjectFiles(NamedTuple):
-    """The files in which a project requests patchsets: its directory, and requirements files.
-
-    `lock` is the lock file, "" for that of the directory; with `locked` nothing is done where anything differs from it.
-    """
+    """The files in which a project requests patchsets: its directory, and requirements files."""
 
     folder: AnyPath = "."
     requirements: Texts = ()
-    lock: AnyPath = ""
-    locked: bool = False
-
-    @property
-    def lock_path(self) -> Path:
-        """Where the lock lies."""
-        return Path(self.lock) if self.lock else Path(self.folder) / lockfile.LOCK_NAME
 
 
 PROJECT_FILES = ProjectFiles()
@@ -44,15 +33,11 @@ PROJECT_FILES = ProjectFiles()
 
 
 class ProjectRequest(NamedTuple):
-    """What a project requests: patchsets with their options, remarks, and every directory of patchsets.
-
-    `lock` is what everything must agree with, None where that was not asked for.
-    """
+    """What a project requests: patchsets with their options, remarks, and every directory of patchsets."""
 
     patchsets: tuple[Requested, ...]
     notes: tuple[str, ...]
     patch_dirs: tuple[str, ...]
-    lock: lockfile.Lock | None
 
 
 def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectRequest:
@@ -63,9 +48,8 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
         patch_dirs: the values of `--patch-dir`; they come before the directories that the project names.
 
     Raises:
-        SitepatchError: the lock cannot be read; nothing is requested; what is wrong with files, patchsets and options.
+        SitepatchError: nothing is requested; what is wrong with files, patchsets and options.
     """
-    lock = lockfile.load_lock(request.lock_path) if request.locked else None
     projects = _read(request)
     entries = [entry for project in projects for entry in project.entries]
     named = [folder for project in projects for folder in project.patch_dirs]
@@ -74,7 +58,7 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
     only_there = set(named) - set(patch_dirs)
     requested = (item._replace(patchset=_with_source(item.patchset, only_there)) for item in asked)
     notes = [*(note for project in projects for note in project.notes), *notes]
-    return ProjectRequest(tuple(requested), tuple(notes), folders, lock)
+    return ProjectRequest(tuple(requested), tuple(notes), folders)
 
 
 def _with_source(patchset: Patchset, named: Collection[str]) -> Patchset:
@@ -123,7 +107,7 @@ def _read(request: ProjectFiles) -> list[Project]:
 
 # pyproject.toml -------------------------------------------------------------------------------------------------------
 _OPTIONAL = "optional"
-_FORM = Message('expected "NAME [option=VALUE]... [optional]"')
+_FORM = Message('expected "NAME[==VERSION] [option=VALUE]... [optional]"')
 
 
 def _folders(value: object) -> str:
@@ -132,7 +116,7 @@ def _folders(value: object) -> str:
 
 
 _TABLE_FORM = Message(
-    'the table is written: patchsets = ["NAME option=VALUE", "NAME optional"], patch-dir = "DIR"'
+    'the table is written: patchsets = ["NAME option=VALUE", "NAME==VERSION optional"], patch-dir = "DIR"'
 )
 _TABLE = Table({"patchsets": STRINGS, "patch-dir": _folders}, optional=("patchsets", "patch-dir"))
 
@@ -146,7 +130,7 @@ class Project(NamedTuple):
 
 
 def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry:
-    """Read `NAME [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
+    """Read `NAME[==VERSION] [option=VALUE]... [optional]`; a value with blanks is quoted as in a shell.
 
     Raises:
         UsageError: what was found instead.
@@ -159,7 +143,8 @@ def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry
         raise UsageError(
             template, location=location, origin=origin, text=entry, error=reason, form=_FORM
         ) from None
-    if not words or "=" in words[0]:
+    pin = split_pin(words[0]) if words else None
+    if pin is None:
         said = "{origin}: found {text}, {form}"
         raise UsageError(
             said,
@@ -179,7 +164,8 @@ def parse_entry(entry: str, location: Location, field: str = "") -> ProjectEntry
                 "{origin}: {problem}", location=location, origin=origin, problem=problem
             )
     settings = tuple(word for word in words[1:] if word != _OPTIONAL)
-    return ProjectEntry(words[0], settings, _OPTIONAL in words[1:], location, field)
+    name, version = pin
+    return ProjectEntry(name, settings, _OPTIONAL in words[1:], location, field, version)
 
 
 def read_project(path: Path) -> Project | None:
@@ -229,7 +215,7 @@ _NOT_OURS_TO_JUDGE = (Message("no such option"), "${")
 def read_requirements(paths: Sequence[str]) -> Project:
     """Read requirements files and those that they include with `-r` and `-c`, each once.
 
-    A comment `# sitepatch: NAME [option=VALUE]... [optional]` asks for a patchset, on a line of its own or behind a
+    A comment `# sitepatch: NAME[==VERSION] [option=VALUE]... [optional]` asks for a patchset, on a line of its own or behind a
     requirement; `# sitepatch: --patch-dir DIR` names a directory of patchsets. What follows a further ` #` is a remark.
     A line that is commented out, `# torch  # sitepatch: NAME`, asks for nothing; a note says so. A relative path begins at
     the directory of the file that it is written in; `${NAME}` in it is a variable of the environment, as for pip.

@@ -26,7 +26,6 @@ SECTIONS = {
     },
     "Projects": {
         "sync": Message("Make the environment what the project asks for."),
-        "lock": Message("Write down what the project asks for, and what it makes."),
         "hook": Message(
             "Keep patchsets applied after every install, by a line in requirements.txt."
         ),

@@ -166,14 +166,13 @@ def _changed(plan: Plan) -> list[PatchedFile]:
     """
     files = [
         PatchedFile(
-            locked.path,
-            locked.distribution,
-            locked.version,
+            file.path,
+            *file.release,
             file.before if file.change.old else None,
             file.steps,
         )
-        for file, locked in zip(plan.files, plan.locked)
-        if file.change and file.before != file.after
+        for file in plan.files
+        if file.release and file.change and file.before != file.after
     ]
     if not files:
         states = dict.fromkeys(answer.state.value for answer in plan.answers) or (

@@ -17,7 +17,7 @@ from patcher.hook.boot import MODES, recorded_problems
 from patcher.hook.installed import PATCHSETS, Hook, hook_folders, load_hook
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.patchset.selection import ProjectEntry, chosen, with_settings
+from patcher.patchset.selection import ProjectEntry, chosen, named_entries, with_settings
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.request import read_project
 from patcher.text.listed import listed, suggest
@@ -103,7 +103,8 @@ def init_hook(
             for setting in entry.settings
             for word in ("--set", f"{entry.name}.{setting}")
         ]
-        again = ["sitepatch", "hook", "init", directory, *(entry.name for entry in entries), *words]
+        requests = [entry.pinned_name for entry in entries]
+        again = ["sitepatch", "hook", "init", directory, *requests, *words]
         notes.append(
             Message(
                 "patchsets of other places are used only where they are named: {names}",
@@ -127,7 +128,7 @@ def _entries(
     project = read_project(path) if path.is_file() else None
     folders = [*patch_dirs, *(project.patch_dirs if project else ())]
     if names:
-        entries = [ProjectEntry(name) for name in dict.fromkeys(names)]
+        entries = named_entries(names)
     elif project and project.entries:
         entries = list(project.entries)
     else:

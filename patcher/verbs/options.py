@@ -128,16 +128,8 @@ def writing_options(function: CommandFunction) -> CommandFunction:
 
 
 def project_options(function: CommandFunction) -> CommandFunction:
-    """Give a command `-r`, `--project` and `--lock`."""
+    """Give a command `-r` and `--project`."""
     for option in (
-        click.option(
-            "--lock",
-            "lock_file",
-            metavar="FILE",
-            type=click.Path(),
-            default="",
-            help="Default: sitepatch.lock beside pyproject.toml.",
-        ),
         click.option(
             "--project",
             metavar="DIR",

@@ -55,7 +55,6 @@ def make_overlay(
     """Make an overlay of what `apply` of these names, or `sync` of a project, would write; nothing else is written.
 
     Raises:
-        LockError: something differs from the lock.
         SitepatchError: what keeps it from making a plan or an overlay.
     """
     from patcher.overlay import make  # not for every `run`
@@ -63,11 +62,10 @@ def make_overlay(
     env, patch_dirs = place.environment(), place.patch_dirs
     if project:
         from patcher.project.request import read_request  # reads TOML: not where names are given
-        from patcher.verbs.sync import project_plan
 
         asked_for = read_request(project, patch_dirs)
         requested, notes, patch_dirs = asked_for.patchsets, asked_for.notes, asked_for.patch_dirs
-        planned = partial(project_plan, project, asked_for, env, events)
+        planned = partial(make_plan, env, Wanted(requested, None))
     else:
         named, shadows = choose(names, settings, patch_dirs, trusted=True)
         requested, notes = tuple(named), tuple(shadows)
@@ -170,11 +168,6 @@ class _Launcher(click.Command):
 @settings_option
 @project_options
 @click.option(
-    "--locked",
-    is_flag=True,
-    help="Without a NAME: run nothing where anything differs from the lock.",
-)
-@click.option(
     "--overlay",
     is_flag=True,
     help="Write nothing there: what is started imports patched copies from the cache.",
@@ -188,8 +181,6 @@ def command(
     settings: tuple[str, ...],
     project: str,
     requirements: tuple[str, ...],
-    lock_file: str,
-    locked: bool,
     overlay: bool,
     verify: str,
     words: tuple[str, ...],
@@ -202,9 +193,7 @@ def command(
     With --overlay nothing is written in the environment, which may be read-only: every Python process that the command
     starts imports the patched source, unless it is started with -I, -E or -S, or without PYTHONPATH.
     """
-    if lock_file and not locked:
-        raise UsageError("--lock: found no --locked, without which no lock is looked at")
-    if names and (requirements or locked or project != "."):
+    if names and (requirements or project != "."):
         raise UsageError(
             "found a NAME and a project", "without a NAME it is what the project asks for"
         )
@@ -242,7 +231,7 @@ def command(
             )
         from patcher.project.request import ProjectFiles
 
-        files = ProjectFiles(project, requirements, lock_file, locked)
+        files = ProjectFiles(project, requirements)
         if overlay:
             from patcher.overlay import make
 

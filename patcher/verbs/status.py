@@ -10,7 +10,7 @@ import click
 
 from patcher.display.console import Console
 from patcher.display.styles import Row, hint_lines, term
-from patcher.errors import SitepatchError, StoreError, UsageError
+from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.backups import Backup, proven_backups
 from patcher.installed.interpreter import Environment
@@ -435,17 +435,10 @@ def _verify(
 @click.command(
     "status",
     epilog="\b\nExamples:\n  sitepatch status --check || sitepatch apply mmengine-ddp-debug\n"
-    "  sitepatch status mmengine-ddp-debug --verify import\n"
-    "  sitepatch status --fleet reports --lock sitepatch.lock",
+    "  sitepatch status mmengine-ddp-debug --verify import",
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--check", is_flag=True, help="Exit with 1 if anything is not as it was applied.")
-@click.option(
-    "--fleet",
-    metavar="DIR",
-    help="Of many hosts: read HOST.json of each, what its status --json answered.",
-)
-@click.option("--lock", metavar="FILE", help="With --fleet: also what differs from this lock.")
 @verify_option("none")
 @common_options()
 def command(
@@ -453,8 +446,6 @@ def command(
     names: tuple[str, ...],
     check: bool,
     verify: str,
-    fleet: str | None,
-    lock: str | None,
 ) -> int:
     """Show which patchsets are applied, the state of their files, and what to do about it.
 
@@ -462,23 +453,7 @@ def command(
 
     --verify also compiles, or imports, what is patched in the target interpreter. A module that cannot be imported without
     the patch either is reported, and is no failure.
-
-    --fleet shows the patchsets and releases of hosts, those that are alike in one line (-v: with all their names), what is
-    astray, and with --lock what differs from it; exit code 1 if anything is.
     """
-    if fleet:
-        if names or verify != NONE:
-            raise UsageError(
-                "--fleet: found a NAME or --verify too, which are for this environment"
-            )
-        # not for every `status`: pathlib costs nearly a start of Python
-        from patcher.verbs.fleet import (
-            show_fleet,
-        )
-
-        return show_fleet(console, fleet, lock)
-    if lock:
-        raise UsageError("--lock: found no --fleet, which it belongs to")
     outcome = status(names, place=console.place, verify=verify, events=console)
     console.notes(outcome.recovered, "recovered")
     console.notes((error.brief for error in outcome.broken.values()), "broken")

@@ -8,7 +8,7 @@ import click
 
 from patcher.display.console import Console
 from patcher.display.styles import Row
-from patcher.errors import Location, LockError, SitepatchError, UsageError
+from patcher.errors import SitepatchError
 from patcher.facts import FileStatus, Wanted
 from patcher.hook.installed import hook_name, loaded_hooks
 from patcher.installed.interpreter import Environment
@@ -17,8 +17,7 @@ from patcher.model import Plan, Requested, Step
 from patcher.patchset.toml import options_text
 from patcher.place import HERE, SILENT, Effect, Events, Outcome, Place
 from patcher.planner.survey import make_plan
-from patcher.project import lockfile
-from patcher.project.request import PROJECT_FILES, ProjectFiles, ProjectRequest, read_request
+from patcher.project.request import PROJECT_FILES, ProjectFiles, read_request
 from patcher.store.status import applied_names, statuses
 from patcher.text.listed import count
 from patcher.verbs.change import carry_out, verify_settings
@@ -39,7 +38,6 @@ def sync(
     """Verify what the project asks for, and make the environment that, all or nothing; see `patcher.apply` for the arguments.
 
     Raises:
-        LockError: something differs from the lock.
         SitepatchError: see `read_request`; what keeps it from making a plan or from writing.
     """
     asked_for = read_request(project, place.patch_dirs)
@@ -55,7 +53,7 @@ def sync(
 
     def look() -> Outcome:
         items = statuses(env)
-        plan = project_plan(project, asked_for, env, events, items, force=force)
+        plan = make_plan(env, Wanted(requested, None, force), items)
         going = dict.fromkeys(
             step.patchset
             for item in items
@@ -75,46 +73,6 @@ def sync(
         return outcome._replace(effects=_effects(items, plan), restored=tuple(going))
 
     return carry_out(look, env, verification, events, dry_run=dry_run)
-
-
-def project_plan(
-    project: ProjectFiles,
-    asked_for: ProjectRequest,
-    env: Environment,
-    events: Events,
-    items: Sequence[FileStatus] | None = None,
-    *,
-    force: bool = False,
-) -> Plan:
-    """The plan that makes an environment what a project asks for; `items` are the files that are patched, None to look.
-
-    Raises:
-        LockError: something differs from the lock.
-        SitepatchError: what keeps it from making a plan.
-    """
-    plan = make_plan(env, Wanted(asked_for.patchsets, None, force), items)
-    if asked_for.lock:
-        lock = lockfile.make_lock(asked_for.patchsets, plan.locked)
-        problems = lockfile.lock_differences(asked_for.lock, lock, complete=not plan.failed)
-        if problems:
-            path = project.lock_path
-            hint = Message(
-                "nothing was changed; if this is what is wanted, `sitepatch lock` makes {path} anew",
-                path=path,
-            )
-            events.unfit(plan.failed)
-            raise LockError(
-                joined(
-                    "\n",
-                    (
-                        Message("{path}: {problem}", path=path, problem=problem)
-                        for problem in problems
-                    ),
-                ),
-                hint,
-                Location(str(path)),
-            )
-    return plan
 
 
 def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> list[str]:
@@ -194,14 +152,9 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> tuple[Effect, ...]:
 
 @click.command(
     "sync",
-    epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt --locked",
+    epilog="\b\nExample:\n  pip install -r requirements.txt && sitepatch sync -r requirements.txt",
 )
 @project_options
-@click.option(
-    "--locked",
-    is_flag=True,
-    help="Do nothing where anything differs from the lock; report all that does.",
-)
 @click.option(
     "--dry-run", is_flag=True, help="Show the plan and the diff, and write nothing at all."
 )
@@ -212,8 +165,6 @@ def command(
     console: Console,
     project: str,
     requirements: tuple[str, ...],
-    lock_file: str,
-    locked: bool,
     dry_run: bool,
     force: bool,
     verify: str,
@@ -225,9 +176,7 @@ def command(
 
     The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements files.
     """
-    if lock_file and not locked:
-        raise UsageError("--lock: found no --locked, without which no lock is looked at")
-    files = ProjectFiles(project, requirements, lock_file, locked)
+    files = ProjectFiles(project, requirements)
     return report_synced(console, files, verify, dry_run=dry_run, force=force)
 
 

@@ -137,18 +137,14 @@ def test_hostile_words_of_a_command_line_and_names_of_folders_are_made_printable
         assert raw_controls(text) == [], text
 
 
-def test_what_a_project_asks_for_and_its_lock_are_made_printable_on_a_terminal(site):
+def test_what_a_project_asks_for_is_made_printable_on_a_terminal(site):
     (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml(NAME)}]\n")
-    assert on_a_terminal(site.cwd, "lock", "--target", site.path)[0] == 0
-    lock = site.cwd / "sitepatch.lock"
-    lock.write_text(re.sub('version = "1.0"', 'version = "1.0\\\\u001b[8m"', lock.read_text(), count=1))
-    assert "\\u001b" in lock.read_text()
-    words = ["lock", "--check"], ["sync", "--locked"], ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--verify", "none"], ["run", "--", "true"]
+    words = ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--verify", "none"], ["run", "--", "true"]
     for each in words:
         end = each.index("--") if "--" in each else len(each)
         target = [] if each[0] == "hook" else ["--target", site.path]
         code, text = on_a_terminal(site.cwd, *each[:end], *target, *each[end:])
-        assert code == (1 if "lock" in "".join(each) else 0) and "Traceback" not in text, text
+        assert code == 0 and "Traceback" not in text, text
         assert (raw_controls(text), forged(text)) == ([], False), text
     (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml('no' + EVIL)}]\n")
     code, text = on_a_terminal(site.cwd, "sync", "--target", site.path)

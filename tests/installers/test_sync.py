@@ -1,9 +1,11 @@
 """One more command after an install: `sitepatch sync`, and `sitepatch apply` as the last layer of an image."""
 
+import re
+
 import pytest
 
 from tests.installers.ways import EACH, WAYS
-from tests.installers.world import NAME, PATCHED, STOCK, UV, Env
+from tests.installers.world import NAME, PATCHED, STOCK, UV
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 LINES = ["orchard==1.0", f"# sitepatch: {NAME}"]
@@ -49,20 +51,17 @@ def test_the_last_layer_of_an_image_holds_the_changed_files_alone(project):
     assert project.env.state() == PATCHED
 
 
-def test_with_a_lock_another_environment_becomes_the_same_or_nothing_is_done(project):
-    """The lines of the documentation for an image: `lock` where the patch is made, `sync --locked` where it is used."""
-    WAYS["uv hardlink"](project, *LINES)
-    project.sitepatch("lock", "-r", "requirements.txt", "--python", project.env.python)
-    project.sitepatch("lock", "-r", "requirements.txt", "--python", project.env.python, "--check")
-    sync(project, "--locked")
-    assert project.env.state() == PATCHED
-    there = project.env = Env(project.folder / "image", project.variables)
+def test_with_pins_another_environment_becomes_the_same_or_nothing_is_done(project):
+    """The lines of the documentation for an image: the patchset in the version that is pinned, or nothing."""
     WAYS["pip"](project, *LINES)
-    sync(project, "--locked")
-    assert there.state() == PATCHED
-    WAYS["pip"](project, "orchard==1.1", *LINES[1:])
-    before = there.tree()
-    assert "orchard 1.1" in sync(project, "--locked", code=1).err
-    unlocked = {path: what for path, what in there.tree().items() if path != ".sitepatch/lock"}
-    assert unlocked == {path: what for path, what in before.items() if path != ".sitepatch/lock"}
-    project.sitepatch("lock", "-r", "requirements.txt", "--python", there.python, "--check", code=1)
+    requirements = project.folder / "requirements.txt"
+    text = requirements.read_text()
+    manifest = project.folder / "patchsets" / NAME / "patchset.toml"
+    version = re.search('^version = "(.*)"', manifest.read_text(), re.MULTILINE)[1]
+    requirements.write_text(text.replace(NAME, f"{NAME}==0.1"))
+    before = project.env.tree()
+    assert f"found version {version}" in sync(project, code=1).err
+    assert project.env.tree() == before and project.env.state() == STOCK
+    requirements.write_text(text.replace(NAME, f"{NAME}=={version}"))
+    sync(project)
+    assert project.env.state() == PATCHED

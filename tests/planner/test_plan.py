@@ -14,7 +14,7 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, HandEdit, TargetFile
 from patcher.installed.interpreter import Environment, discover
-from patcher.model import Answer, HunkAnswer, Located, LockedFile, Plan, Receipt, Requested, State
+from patcher.model import Answer, FileRelease, HunkAnswer, Located, Plan, Receipt, Requested, State
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import answer_of, reconciled, resolve
 from patcher.planner.survey import REWRITER
@@ -526,11 +526,11 @@ def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
     world.apply("a", "b")
     plan = plan_sync(world.env(), world.requested("a"))
     assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (A, "written", ("a",))}
-    hashes = [sha256(text.encode()).hexdigest() for text in (TEXT, A)]
-    assert plan.locked == (LockedFile("mmengine", "mmengine", "0.10.7", OLD, *hashes),)
+    release = FileRelease("mmengine", "0.10.7")
+    assert {file.path: file.release for file in plan.files} == {OLD: release, NEW: None}
     plan = plan_sync(world.env(), world.requested("b", "a"))
     assert told(plan) == {OLD: (BOTH, "nothing", ("a", "b")), NEW: (B, "nothing", ("b",))}
-    assert [each.path for each in plan.locked] == [NEW, OLD] == sorted([OLD, NEW])
+    assert {file.path: file.release for file in plan.files} == {OLD: release, NEW: release}
     world.edit(TEXT, NEW)
     assert plan_sync(world.env(), world.requested("a")).notes == (
         f"{NEW}: a reinstall replaced the file, our change is gone; only the receipt is left to drop",
@@ -547,7 +547,6 @@ def test_a_plan_anew_is_of_the_text_that_upstream_shipped(world: World) -> None:
     world.apply("a")
     plan = plan_pristine(world.env(), world.requested("b"))
     assert [(file.path, file.before.decode(), file.after.decode()) for file in plan.files] == [(NEW, TEXT, B), (OLD, TEXT, B)]
-    assert [each.path for each in plan.locked] == [NEW, OLD]
     world.edit(A + MINE)
     assert [answer.path for answer in plan_pristine(world.env(), world.requested("b")).failed] == [OLD], "nothing is forced"
 

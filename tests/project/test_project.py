@@ -6,11 +6,9 @@ import pytest
 
 from patcher.display.console import exit_code
 from patcher.errors import Location, SitepatchError
-from patcher.model import LockedFile
-from patcher.patchset.selection import ProjectEntry, chosen, with_settings
-from patcher.project.lockfile import Lock, Pinned, host_differences
+from patcher.patchset.selection import ProjectEntry, chosen, split_pin, with_settings
 from patcher.project.request import Project, parse_entry, read_project
-from tests.command import DDP, DYNAMO
+from tests.command import DDP, DDP_VERSION, DYNAMO
 from tests.places import patchset
 
 
@@ -128,10 +126,33 @@ def test_the_folders_of_patchsets_are_listed_once_however_many_a_project_asks_fo
     assert listed.count(str(tmp_path / "mine")) == 1
 
 
-def test_a_host_is_compared_with_a_lock_patchset_by_patchset_and_release_by_release():
-    file = LockedFile("demo", "demo", "1.0", "demo/m.py", "0" * 64, "1" * 64)
-    lock = Lock((Pinned("fix", "1", "0" * 64, {"n": 1}),), ((file,),))
-    assert host_differences(lock, lock.patchsets, [file.release]) == []
-    assert host_differences(lock, [Pinned("fix", "2", "0" * 64, {"n": 2})], [("demo", "demo", "2.0")]) == [
-        "fix: found version 2, the lock has 1", "fix: found n = 2, the lock has 1", "demo 2.0 is installed, the lock has demo 1.0",
-    ]  # fmt: skip
+PINS = [  # what a request says, and the name and the version that it asks for; None: it is refused
+    (DDP, (DDP, "")),
+    (f"{DDP}==4.1", (DDP, "4.1")),
+    (f"{DDP}==4.1+musa", (DDP, "4.1+musa")),
+    (f"{DDP}==", None),
+    (f"{DDP}=4.1", None),
+    (f"{DDP}===4.1", None),
+    (f"{DDP}==4.*", None),
+    ("==4.1", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("text", "pin"), PINS)
+def test_a_request_may_pin_one_version(text, pin):
+    assert split_pin(text) == pin
+
+
+def test_a_version_is_compared_as_versions_are():
+    for text in (f"{DDP}=={DDP_VERSION}", f"{DDP}=={DDP_VERSION}.0", f"{DDP}==v{DDP_VERSION}"):
+        requested, _ = chosen([parse_entry(text, Location("a", 1))], ())
+        assert requested[0].patchset.version == DDP_VERSION
+
+
+def test_each_pin_of_another_version_is_named_with_the_version_that_was_found():
+    entries = [parse_entry(f"{DDP}==1.0", Location("a", 1)), parse_entry(f"{DDP}==2.0", Location("b", 7))]
+    with pytest.raises(SitepatchError) as caught:
+        chosen(entries, ())
+    found = f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}"
+    assert caught.value.message == f"a:1: {found}==1.0\nb:7: {found}==2.0"

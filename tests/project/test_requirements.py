@@ -109,8 +109,8 @@ def test_everything_that_is_wrong_is_reported_with_its_line(write):
     assert told == [
         "r.txt:1: none.txt: found no readable file (No such file or directory), expected one",
         "sub/c.txt:1: sub/missing.txt: found no readable file (No such file or directory), expected one",
-        'r.txt:3: found "optinal", expected "NAME [option=VALUE]... [optional]"; did you mean "optional"?',
-        'r.txt:4: found nothing, expected "NAME [option=VALUE]... [optional]"',
+        'r.txt:3: found "optinal", expected "NAME[==VERSION] [option=VALUE]... [optional]"; did you mean "optional"?',
+        'r.txt:4: found nothing, expected "NAME[==VERSION] [option=VALUE]... [optional]"',
         "r.txt:5: found foo bar (why), expected a requirement or an option of pip",
         "r.txt:6: found --requirement (--requirement option requires 1 argument), expected a requirement or an option of pip",
         "r.txt:7: found --patch-dir (one directory after it), expected --patch-dir DIR",
@@ -143,5 +143,5 @@ def test_a_directory_is_no_requirements_file(write):
 
 def test_two_places_that_want_different_options_are_both_named(write):
     folder = write(r=f"# sitepatch: {DDP} params=1\n-r s.txt\n", s=f"# sitepatch: {DDP} params=2\n")
-    told = done(sitepatch("lock", "-r", "r.txt", "--target", folder, cwd=folder), 2)
+    told = done(sitepatch("sync", "-r", "r.txt", "--target", folder, cwd=folder), 2)
     assert told.err == f"error: s.txt:1: {DDP} params=2: r.txt:1 has params=1\n"

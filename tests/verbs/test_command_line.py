@@ -11,7 +11,7 @@ from tests.command import DDP, Site, sitepatch
 SECTIONS = {
     "Start here:": {"demo", "list", "show"},
     "Every day:": {"diff", "apply", "status", "restore", "run"},
-    "Projects:": {"sync", "lock", "hook"},
+    "Projects:": {"sync", "hook"},
     "When something is wrong:": {"diagnose", "doctor", "check"},
 }
 
@@ -84,7 +84,7 @@ def test_every_command_takes_the_shared_options_and_has_an_example():
 
 WRONG = {  # a run of each command that fails after its words were read
     "apply": ["no-such"], "check": ["no-such"], "diagnose": ["no-such"], "diff": ["no-such"],
-    "show": ["no-such"], "restore": ["no-such"], "lock": [], "sync": [], "hook init": ["h"],
+    "show": ["no-such"], "restore": ["no-such"], "sync": [], "hook init": ["h"],
     "hook status": ["--python", "no-such"], "status": ["--python", "no-such"],
     "doctor": ["--python", "no-such"], "list": ["--patch-dir", "no-such"], "run": ["no-such"],
     "capture": ["no-such", "--name", "mine"], "edit": ["no-such", "--name", "mine"],

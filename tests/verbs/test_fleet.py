@@ -1,4 +1,4 @@
-"""Many hosts: the report of a fleet, and what the Ansible collection makes of an answer; `python -m tools.fleet` runs the real thing."""
+"""Many hosts: what the Ansible collection makes of answers, and the playbooks of the documentation under real ansible-core."""
 
 import importlib.util
 import json
@@ -11,93 +11,24 @@ from types import SimpleNamespace
 import pytest
 
 import patcher
-from tests.command import ROOT, Site, done, environ, sitepatch
+from tests.command import DDP, DDP_VERSION, ROOT, Site, environ
 from tests.verbs.test_golden import GOLDEN
 
 pytestmark = pytest.mark.once
 COLLECTION = ROOT / "ansible_collections/sitepatch/sitepatch"
+COMMAND = "plugins/module_utils/command.py"
 
 
-def report(folder, *words):
-    return sitepatch("status", "--fleet", "fleet", *words, cwd=folder)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A directory whose `fleet` has six hosts as the golden file of `status` has them: five alike, one outdated."""
-    (tmp_path / "fleet").mkdir()
-    answers = [each["stdout"] for each in json.loads((GOLDEN / "status.json").read_text()) if each["command"].startswith("sitepatch status")]
-    for number in range(6):
-        (tmp_path / f"fleet/n{number}.json").write_text(json.dumps(answers[2 if number == 3 else 1]))
-    return tmp_path
-
-
-def test_hosts_that_are_alike_are_one_line_and_what_is_astray_is_reported(folder):
-    ended = done(report(folder), 1)
-    same, other = ended.out.splitlines()[0], ended.out.splitlines()[1:]
-    assert re.sub(" +", " ", same) == "applied 5 hosts: n0, n1, n2, 2 more two 1.0 lang=en value=2, other 1.0 demo 1.0"
-    assert other[0].startswith("outdated  1 host: n3") and "differs from the one that is applied" in other[1]
-    assert "n0, n1, n2, n4, n5" in report(folder, "-v").out
-
-
-def test_an_answer_of_the_module_is_read_as_one_of_the_command(folder):
-    text = (folder / "fleet/n1.json").read_text()
-    (folder / "fleet/n2.json").write_text(json.dumps({"changed": False, "answer": json.loads(text)}))
-    assert done(report(folder), 1).out.startswith("applied   5 hosts: ")
-    (folder / "fleet/n3.json").write_text(text)
-    assert done(report(folder)).out.startswith("applied  6 hosts: ")
-
-
-def test_a_lock_belongs_to_a_fleet(folder):
-    assert "--lock: found no --fleet" in done(sitepatch("status", "--lock", "x", cwd=folder), 2).err
-
-
-def test_a_host_that_has_no_answer_is_unknown(folder):
-    for number, text in enumerate(("", "[]", "{}", '{"error": 1}', '{"patchsets": 1, "files": [], "interrupted": [], "damaged": []}')):
-        (folder / f"fleet/n{number}.json").write_text(text)
-    error = {"error": {"message": "found no Python", "hint": "install it"}}
-    (folder / "fleet/n5.json").write_text(json.dumps({"schema": 1, "ok": False, **error}))
-    found = done(report(folder), 1).out
-    assert "n4.json is no answer of sitepatch status --json: patchsets: found 1, expected a list" in " ".join(found.split())
-    assert found.count("is no answer of sitepatch status --json") == 8, "each problem of a file is told, and n2.json has four"
-    assert "found no Python" in found and "install it" in found
-
-
-def test_a_host_that_the_last_play_did_not_come_to_is_unknown(folder):
-    text = json.loads((folder / "fleet/n1.json").read_text())
-    for name, reported in (("n1", "2026-01-02T00:00:01"), ("n2", "2026-01-01T23:59:59")):
-        (folder / f"fleet/{name}.json").write_text(json.dumps({**text, "reported": reported}))
-    (folder / "fleet/play").write_text(json.dumps({"begun": "2026-01-02T00:00:00", "hosts": ["n1", "n2", "n4", "never"]}))
-    hosts = {host["host"]: host for host in json.loads(done(report(folder, "--json"), 1).out)["hosts"]}
-    assert [name for name, host in hosts.items() if host["state"] == "unknown"] == ["n2", "n4", "never"]
-    assert "the last play did not come to this host" in hosts["never"]["problems"][0]
-    assert (hosts["n1"]["state"], hosts["n5"]["state"], list(hosts)) == ("applied", "applied", sorted(hosts))
-    (folder / "fleet/play").write_text('{"begun": 1, "hosts": "n1"}')
-    refused = done(report(folder), 1).err
-    assert "begun: found 1, expected a string" in refused and 'hosts: found "n1", expected a list of strings' in refused
-
-
-# the collection --------------------------------------------------------------------------------------------------------
-def collection():
-    """The module that maps answers: it imports nothing of Ansible."""
-    spec = importlib.util.spec_from_file_location("command", COLLECTION / "plugins/module_utils/command.py")
+def plugin(path):
+    """A module of the collection that imports nothing of Ansible."""
+    spec = importlib.util.spec_from_file_location("plugin", COLLECTION / path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_a_host_differs_from_a_lock_where_it_has_not_what_the_lock_needs(folder):
-    lock = folder / "sitepatch.lock"
-    head = "format = 1\n" + '[[patchset]]\nname = "absent"\nversion = "1"\nsha256 = "' + "0" * 64 + '"\noptions = {}\n'
-    for text, needed in ((head, True), (head + "optional = true\n", False)):
-        lock.write_text(text)
-        found = done(report(folder, "--lock", "sitepatch.lock", "-v"), 1).out
-        assert ("absent is in the lock, and not applied" in found) == needed
-        assert "two is applied, and not in the lock" in found
-
-
 def test_every_answer_that_is_not_as_asked_for_gives_the_module_a_message():
-    problem, seen = collection().problem, 0
+    problem, seen = plugin(COMMAND).problem, 0
     for path in sorted(GOLDEN.glob("*.json")):
         for record in json.loads(path.read_text()):
             answer = record.get("stdout")
@@ -119,7 +50,7 @@ def test_a_host_without_sitepatch_is_told_what_is_needed_there(tmp_path, monkeyp
     module = SimpleNamespace(params=given, get_bin_path=lambda name: None, fail_json=lambda msg: said.append(msg))
     (tmp_path / "sitepatch").mkdir()  # no command
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    collection()._command(module)
+    plugin(COMMAND)._command(module)
     needs = f"It needs Python 3.8 or newer;\nthe one that runs this module is {platform.python_version()}, /nowhere/python."
     assert said[0].startswith("found no command sitepatch on this host, expected it beside the Python") and needs in said[0]
 
@@ -143,3 +74,85 @@ def test_the_module_runs_as_ansible_runs_it(tmp_path):
     assert run(options={"params": 5})["changed"] and not run(options={"params": 5})["changed"]
     assert run(state="absent")["changed"] and site.file().read_bytes() and not run(state="absent")["changed"]
     assert "found no command sitepatch on this host" in run(sitepatch="/nowhere")["msg"] and "known" in run(name="nonsense")["msg"]
+
+
+# the table of hosts ---------------------------------------------------------------------------------------------------
+def answers():
+    """What `status --json` said where two patchsets are applied, and where one of them is outdated."""
+    records = json.loads((GOLDEN / "status.json").read_text())
+    applied, outdated = [each["stdout"] for each in records if each["command"].startswith("sitepatch status")][1:3]
+    return applied, outdated
+
+
+def test_hosts_that_are_alike_are_one_line_and_what_is_wrong_stands_below_it():
+    applied, outdated = answers()
+    nothing = {**applied, "patchsets": [], "files": []}
+    results = [{"answer": answer} for answer in (applied, applied, outdated, applied, nothing)]
+    lines = plugin("plugins/filter/table.py").table(results, ["n1", "n2", "n3", "n4", "n5"])
+    assert lines[0] == "applied  3 hosts: n1, n2, n4  two 1.0 lang=en value=2, other 1.0  demo 1.0"
+    assert lines[1].startswith("outdated  1 host: n3  ") and lines[2].startswith("    two: ")
+    assert lines[-1] == "nothing  1 host: n5"
+
+
+def test_a_host_without_an_answer_is_unknown_and_says_why():
+    refused = {"failed": True, "msg": "x", "answer": {"ok": False, "error": {"message": "found no Python", "hint": "install it"}}}
+    damaged = {"answer": {**answers()[0], "damaged": [{"problem": "a receipt is damaged", "hint": ""}]}}
+    results = [{"unreachable": True, "msg": "no route\nto it"}, refused, {"failed": True}, damaged]
+    lines = plugin("plugins/filter/table.py").table(results, ["n1", "n2", "n3", "n4"])
+    assert lines[:2] == ["unknown  1 host: n1", "    no route"] and "    found no Python" in lines and "    no answer" in lines
+    assert lines[-2].startswith("damaged  1 host: n4  two 1.0") and lines[-1] == "    a receipt is damaged"
+
+
+# the playbooks of the documentation -----------------------------------------------------------------------------------
+def page_file(name):
+    """A playbook of docs/howto/machines.md, where each host has a directory of packages in place of /opt/train."""
+    page = (ROOT / "docs/howto/machines.md").read_text(encoding="utf-8")
+    text = re.search(f"^`{name}`:\n\n```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    packages = r'\1\2target: "{{ packages }}"' + "\n" + r'\1\2sitepatch: "{{ tool }}"'
+    text = re.sub(r"^( *)(fleet_)?python: /opt/train$", packages, text, flags=re.MULTILINE)
+    return text.replace("/srv/project", '"{{ playbook_dir }}/project"')
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    """Runs a playbook on three hosts, each with a directory of packages, the last one without a command."""
+    pytest.importorskip("ansible", reason="pip install ansible-core")
+    command = tmp_path / "sitepatch"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m patcher "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / "project").mkdir()
+    lines = ["[trainers]"]
+    sites = {}
+    for name, tool in (("n1", command), ("n2", command), ("n3", "/nowhere")):
+        (tmp_path / name).mkdir()
+        sites[name] = Site(tmp_path / name, "mmengine-0.10.7")
+        lines.append(f"{name} packages={sites[name].path} tool={tool}")
+    lines += ["[trainers:vars]", "ansible_connection=local", f"ansible_python_interpreter={sys.executable}"]
+    (tmp_path / "hosts").write_text("\n".join(lines) + "\n")
+    home = {"ANSIBLE_COLLECTIONS_PATH": str(ROOT), "ANSIBLE_HOME": str(tmp_path / "ansible"), "LC_ALL": "C.UTF-8"}
+
+    def run(playbook, *words):
+        (tmp_path / "play.yml").write_text(page_file(playbook))
+        ansible = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts", "play.yml", *words]
+        ended = subprocess.run(ansible, cwd=str(tmp_path), env=environ(**home), capture_output=True, text=True)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    return SimpleNamespace(run=run, sites=sites, folder=tmp_path)
+
+
+def test_the_role_applies_what_the_project_pins_and_the_table_shows_all_hosts(hosts):
+    project = hosts.folder / "project/pyproject.toml"
+    project.write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}==0.1"]\n')
+    before = hosts.sites["n1"].tree()
+    code, out = hosts.run("play.yml", "--limit", "n1,n2")
+    assert code != 0 and f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}==0.1" in out
+    assert hosts.sites["n1"].tree() == before
+    project.write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}=={DDP_VERSION} params=7"]\n')
+    code, out = hosts.run("play.yml", "--limit", "n1,n2", "--check", "--diff")
+    assert code == 0 and "+++ b/mmengine/" in out and hosts.sites["n1"].tree() == before
+    code, out = hosts.run("play.yml", "--limit", "n1,n2")
+    assert code == 0 and hosts.sites["n1"].tree() != before
+    code, out = hosts.run("table.yml")
+    assert code == 0
+    assert f'"applied  2 hosts: n1, n2  {DDP} {DDP_VERSION} params=7  mmengine 0.10.7"' in out
+    assert '"unknown  1 host: n3"' in out and "found no command sitepatch on this host" in out

@@ -226,15 +226,6 @@ def kill(world):
     killed_once_committed(world, "apply", "two")
 
 
-def keep(host):
-    """A step that keeps what `status` answers as the file of a host."""
-
-    def write(world):
-        world.write(f"fleet/{host}.json", sitepatch("status", "--json", cwd=world.cwd, **world.variables()).out)
-
-    return write
-
-
 def damage(world):
     (receipt,) = world.path.glob(".sitepatch/receipts/*")
     receipt.write_text("no JSON")
@@ -324,7 +315,7 @@ SCENARIOS = {
     "edited-there": ["apply two", {"demo/m.py": EDITED}, "doctor", "restore", "restore --force", "status", "doctor"],
     "overwritten": ["apply two", upgrade, "status --check", "diff", "status --verify import", "restore two"],
     "interrupted": [
-        kill, "doctor", "capture demo/n.py --name mine", {"pyproject.toml": PROJECT}, "lock", f"run fits --overlay -- {PRINT}", "restore", kill, "status",
+        kill, "doctor", "capture demo/n.py --name mine", f"run fits --overlay -- {PRINT}", "restore", kill, "status",
     ],
     "damaged": ["apply two", damage, "status", "apply other", "restore", "doctor"],
     "check-explain": [*(f"check {name} --explain" for name in ("two", "fits", "clashes", "fails", "absent")), "apply two", "check two --explain"],
@@ -366,11 +357,6 @@ SCENARIOS = {
         "sync", {"pyproject.toml": PROJECT}, "sync --dry-run", "sync", "sync", {"pyproject.toml": LESS}, "sync", {"pyproject.toml": NOBODY}, "sync", "sync",
         {"pyproject.toml": "", "requirements.txt": "demo==1.0  # sitepatch: fails\n"}, "sync -r requirements.txt",
     ],
-    "lock": [
-        {"pyproject.toml": PROJECT}, "lock --check", "lock", "lock", "lock --check",
-        lambda world: (world.path / "demo/n.py").unlink(), "lock --check", {"demo/n.py": M}, "sync --locked",
-        {"pyproject.toml": PROJECT.replace("5", "6")}, "lock --check", "sync --locked", {"pyproject.toml": OTHERS}, "lock", "lock --check",
-    ],
     "hook": [
         "hook status", "hook init patches", {"pyproject.toml": PROJECT}, "hook init patches",
         "hook init patches --mode loud", install_hook, "hook status", start, "hook status",
@@ -410,12 +396,6 @@ SCENARIOS = {
     ],
     "diagnose-talk": ["diagnose --ranks 2", add_torch, "diagnose --ranks 2", "diagnose --ranks 2 1.log", "diagnose 1.log --backend gloo"],
     "demo": ["demo"],
-    "status-fleet": [
-        {"pyproject.toml": PROJECT}, "lock", "sync", keep("n1"), keep("n2"), "status --fleet fleet --lock sitepatch.lock",
-        "apply two --set value=6", {"demo/n.py": EDITED, "fleet/n4.json": "no JSON"}, keep("n3"), "status --fleet fleet --lock sitepatch.lock",
-        "restore --force", keep("n5"), upgrade, "sync", keep("n6"), "status --fleet fleet --lock sitepatch.lock",
-        "status --fleet nowhere", "status --lock sitepatch.lock",
-    ],
 }  # fmt: skip
 
 

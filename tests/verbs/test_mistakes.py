@@ -135,7 +135,6 @@ MISTAKES = [
     ("run good python -c pass", 2, "`--`", "run", "sitepatch run good -- python"),
     ("run good -- nosuchprogram", 127, "nosuchprogram", "PATH|nosuchprogram", "install|PATH|activate"),
     ("sync", 2, r"\[tool.sitepatch\]|pyproject.toml", "pyproject.toml", "apply =|patchsets =|write|sitepatch apply"),
-    ("sync --locked", 1, "sitepatch.lock|pyproject.toml", "sitepatch.lock|pyproject.toml", "sitepatch lock|write|\\[tool.sitepatch\\]"),
     ("diagnose nosuch.log", 2, "no such file", "nosuch.log", "name|log"),
 ]
 

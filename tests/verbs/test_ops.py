@@ -1,13 +1,12 @@
 """The verbs as a Python program calls them: what the documentation shows, events, and what comes back."""
 
-import os
 import re
 from pathlib import Path
 
 import pytest
 
 import patcher
-from patcher import Events, Place, ProjectFiles, apply, check, lock, restore, status, sync
+from patcher import Events, Place, ProjectFiles, apply, check, restore, status, sync
 from patcher.errors import StoreError, UsageError
 from patcher.model import Plan
 from patcher.place import SILENT, Outcome
@@ -42,7 +41,7 @@ def test_the_examples_of_the_documentation_apply_and_restore_and_write_patchsets
     exec(compile(third, "python.md", "exec"), {})
     others = capsys.readouterr()
     assert others.out.splitlines() == [
-        "here: ['is-ready']", "for: ['mmengine']", "fits: True", "problems: 0", "locked: ('is-ready',)", "synced: True", "adopted: True", "restored: True",
+        "here: ['is-ready']", "for: ['mmengine']", "fits: True", "problems: 0", "synced: True", "adopted: True", "restored: True",
     ]  # fmt: skip
     assert others.err == "" and {path: state[:2] for path, state in site.tree().items()} == {path: state[:2] for path, state in before.items()}
 
@@ -142,21 +141,17 @@ def test_a_path_may_be_a_path_and_one_name_a_text(site, monkeypatch):
     requirements.write_text(f"# sitepatch: {DDP} params=10\n")
     one = apply(DDP, "params=10", place=place, dry_run=True).plan
     assert one.files and one == apply([DDP], ["params=10"], place=place, dry_run=True).plan
-    assert lock(ProjectFiles(Path(), requirements, Path("my.lock")), place=place).written and Path("my.lock").is_file()
-    assert sync(ProjectFiles(Path(), requirements, Path("my.lock"), locked=True), place=place).written
+    assert sync(ProjectFiles(Path(), requirements), place=place).written
     assert [one.name for one in status(DDP, place=place, verify="import").patchsets] == [DDP]
     assert restore(DDP, place=place).patchsets == (DDP,)
     with pytest.raises(UsageError, match='there is no patchset "nothing"'):
         restore("nothing", place=place)
 
 
-def test_a_project_is_locked_and_synced(site, capsys):
+def test_a_project_is_synced(site, capsys):
     Path("pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     place, before = Place(target=str(site.path)), site.tree()
-    missing = lock(place=place)
-    assert missing.ok and missing.written and len(missing.locked_files) == 3 and os.path.exists("sitepatch.lock")
-    assert lock(place=place, check=True).differences == ()
-    done = sync(ProjectFiles(locked=True), place=place)
+    done = sync(place=place)
     assert [(one.word, one.patchset, one.files) for one in done.effects] == [("applied", DDP, 3)] and done.restored == ()
     Path("pyproject.toml").write_text("[tool.sitepatch]\npatchsets = []\n")
     done = sync(place=place)

@@ -11,18 +11,17 @@ from tests.command import DDP, Site, done, sitepatch
 
 COMMON = ["--json", "-q", "-v"]
 SITE = ["--python", "--target", "--system"]
-PROJECT = ["-r", "--project", "--lock"]
+PROJECT = ["-r", "--project"]
 OPTIONS = {  # command -> its arguments and options, without those that every command has
     "demo": [],
     "list": ["text", *SITE, "--patch-dir"],
     "show": ["name", "--patch-dir"],
     "diff": ["names", "--stat", "--html", "--edited", "--fetch", "--exit-code", *SITE, "--patch-dir"],
     "apply": ["names", "--set", "--dry-run", "--restore", "--force", "--verify", *SITE, "--patch-dir"],
-    "status": ["names", "--check", "--fleet", "--lock", "--verify", *SITE, "--patch-dir"],
+    "status": ["names", "--check", "--verify", *SITE, "--patch-dir"],
     "restore": ["names", "--force", "--from-backup", "--dry-run", *SITE, "--patch-dir"],
-    "run": ["names", "--set", *PROJECT, "--locked", "--overlay", "--verify", *SITE, "--patch-dir"],
-    "sync": [*PROJECT, "--locked", "--dry-run", "--force", "--verify", *SITE, "--patch-dir"],
-    "lock": [*PROJECT, "--check", *SITE, "--patch-dir"],
+    "run": ["names", "--set", *PROJECT, "--overlay", "--verify", *SITE, "--patch-dir"],
+    "sync": [*PROJECT, "--dry-run", "--force", "--verify", *SITE, "--patch-dir"],
     "hook init": ["directory", "names", "--set", "--mode", "--name", "--patch-dir"],
     "hook status": [*SITE],
     "edit": ["package", "file", "--name", "--output", "--no-editor", *SITE, "--patch-dir"],

@@ -70,8 +70,7 @@ def test_doctor_says_what_is_not_well_and_the_rest_when_it_is_asked(site):
 def test_sync_that_has_nothing_to_do_says_one_line(site):
     (site.cwd / "pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     done(site("sync"))
-    done(site("lock"))
-    shown = on_terminal(site, "sync", "--locked")
+    shown = on_terminal(site, "sync")
     assert len(shown) == 1 and "nothing to do" in shown[0]
 
 

@@ -176,7 +176,7 @@ def test_without_a_name_the_environment_is_made_what_the_project_asks_for(projec
     assert ended.out == "2\n"
     assert "other is applied and is not asked for: it is reverted" in ended.err
     assert project.values() == (2, 1)
-    for more in (["--project", "elsewhere"], ["-r", "requirements.txt"], ["--locked"]):
+    for more in (["--project", "elsewhere"], ["-r", "requirements.txt"]):
         assert "found a NAME and a project" in done(project.run("true", options=more), 2).err
     assert "--set: found no patchset" in done(project.run("true", names=[], options=["--set", "a=1"]), 2).err
 
@@ -190,20 +190,15 @@ def test_an_overlay_of_what_the_project_asks_for(project):
     assert project.values() == (1, 2), "nothing was written there"
 
 
-def test_with_a_lock_anything_that_differs_runs_nothing(project):
-    project.asks('"two"')
-    assert "sitepatch.lock" in done(project.run("echo", "ran", names=[], options=["--locked"]), 1).err
-    done(sitepatch("lock", "--python", project.python, cwd=project.folder))
-    project.asks('"two", "other"')
+def test_where_another_version_than_the_pinned_one_is_found_nothing_is_run(project):
+    project.asks('"two==9"')
     for more in ([], ["--overlay"]):
-        ended = done(project.run("echo", "ran", names=[], options=["--locked", *more], SITEPATCH_CACHE=str(project.folder)), 1)
+        ended = done(project.run("echo", "ran", names=[], options=more, SITEPATCH_CACHE=str(project.folder)), 1)
         assert ended.out == ""
-        assert "other" in ended.err
+        assert "two: found version 1.0 (" in ended.err and "expected two==9" in ended.err
+    assert done(project.run("echo", "ran", names=["two==9"]), 1).out == ""
     assert project.values() == (1, 1)
-    project.asks('"two"')
-    for more in (["--overlay"], []):
-        ended = done(project.run("echo", "ran", names=[], options=["--locked", *more], SITEPATCH_CACHE=str(project.folder)))
-        assert ended.out == "ran\n"
+    assert done(project.run("echo", "ran", names=["two==1.0"])).out == "ran\n"
     assert project.values() == (2, 1)
 
 

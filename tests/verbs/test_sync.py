@@ -107,12 +107,38 @@ def test_a_second_sync_writes_nothing_and_needs_no_syntax_tree(site):
     again = loaded(site, "sync", "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess", "pip_requirements_parser"} == set()
     assert again - loaded(site, "apply", DDP, GUARD, "--set", f"{DDP}.params=7", "--target", site.path) <= {
-        "patcher.verbs.sync", "patcher.project", "patcher.project.request", "patcher.project.lockfile", "shlex",
+        "patcher.verbs.sync", "patcher.project", "patcher.project.request", "shlex",
         "patcher.hook", "patcher.hook.boot", "patcher.hook.installed",  # what a hook would undo
     }  # fmt: skip
     assert done(site("sync")).out == "2 patchsets: nothing to do, they are applied already\n"
     assert f"{DDP}: nothing to do, it is applied already" in done(site("sync", "-v")).out
     assert site.tree() == between
+
+
+# pinned ---------------------------------------------------------------------------------------------------------------
+def test_where_another_version_than_the_pinned_one_is_found_nothing_is_done_and_both_are_named(site):
+    before = site.tree()
+    asks(site, f"{DDP}==0.1 params=7", GUARD)
+    (site.cwd / "requirements.txt").write_text(f"mmengine==0.10.7  # sitepatch: {DDP}==0.2\n")
+    found = f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}"
+    told = done(site("sync", "-r", "requirements.txt"), 1)
+    assert told.err.splitlines()[0] == f"error: pyproject.toml: tool.sitepatch.patchsets[0]: {found}==0.1"
+    assert f"requirements.txt:1: {found}==0.2" in told.err
+    for words in (["apply", f"{DDP}==0.1"], ["diff", f"{DDP}==0.1"], ["check", f"{DDP}==0.1"], ["export", f"{DDP}==0.1"]):
+        assert f"error: {found}==0.1" in done(site(*words), 1).err
+    refused = done(sitepatch("hook", "init", "h", f"{DDP}==0.1", cwd=site.cwd), 1)
+    assert f"{found}==0.1" in refused.err and not (site.cwd / "h").exists()
+    assert site.tree() == before
+
+
+def test_what_is_pinned_and_found_is_applied(site):
+    asks(site, f"{DDP}=={DDP_VERSION} params=7")
+    done(site("sync"))
+    assert standing(site) == {DDP: {"params": 7}}
+    done(site("apply", f"{DDP}=={DDP_VERSION}", "--set", "params=8"))
+    assert standing(site) == {DDP: {"params": 8}}
+    told = done(site("apply", f"{DDP}=="), 2)
+    assert f"error: found {DDP}==, expected NAME or NAME==VERSION" in told.err
 
 
 # what a project asks for ----------------------------------------------------------------------------------------------
@@ -149,22 +175,20 @@ def test_where_nothing_is_asked_for_nothing_is_done_and_the_message_says_how_to_
     (site.cwd / "r.txt").write_text("mmengine==0.10.7\n")
     if project is not None:
         (site.cwd / "pyproject.toml").write_text(project)
-    for command in ("sync", "lock"):
-        told = done(site(command, *words), 2)
-        assert all(text in told.err for text in texts), told
-        assert site.tree() == before
-        assert "Traceback" not in told.err
+    told = done(site("sync", *words), 2)
+    assert all(text in told.err for text in texts), told
+    assert site.tree() == before
+    assert "Traceback" not in told.err
 
 
 def test_what_fits_nothing_is_an_error_unless_its_package_is_optional(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     before = site.tree()
     asks(site, DDP, GUARD)
-    for words in (["sync"], ["lock"]):
-        told = done(site(*words), 1)
-        assert "torch is not installed in" in told.out
-        assert f'or ask for "{GUARD} optional", where it may be absent' in told.out
-        assert site.tree() == before
+    told = done(site("sync"), 1)
+    assert "torch is not installed in" in told.out
+    assert f'or ask for "{GUARD} optional", where it may be absent' in told.out
+    assert site.tree() == before
     asks(site, DDP, f"{GUARD} optional")
     told = done(site("sync"))
     assert f"note: {GUARD} is optional and left out: torch is not installed in" in told.err
@@ -314,8 +338,7 @@ def test_root_is_refused_a_directory_of_patchsets_that_others_may_write_to(site)
     folder.rename(site.cwd / "mine")
     (site.cwd / "mine" / DDP / "patchset.toml").chmod(0o666)
     asks(site, DDP, more='patch-dir = "mine"')
-    for command in ("sync", "lock"):
-        assert "others may write to it" in done(site(command), 1).err
+    assert "others may write to it" in done(site("sync"), 1).err
 
 
 # after an installer, and side by side ---------------------------------------------------------------------------------
@@ -353,10 +376,10 @@ def test_eight_at_once_do_the_work_once_and_all_are_content(site):
 
 
 def test_the_options_complete_with_tab(site):
-    line = "sitepatch sync --lo"
+    line = "sitepatch sync --p"
     told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD="2")
-    assert told.out.split() == ["plain,--lock", "plain,--locked"]
-    told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch lock -r ", COMP_CWORD="3")
+    assert told.out.split() == ["plain,--project", "plain,--python", "plain,--patch-dir"]
+    told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch sync -r ", COMP_CWORD="3")
     assert told.out.split() == ["file,"]
 
 
@@ -370,19 +393,15 @@ def test_json_reports_what_was_done(site):
     assert told["verify"]["ok"] is True
     again = json.loads(done(site("sync", "--json", "--dry-run")).out)
     assert (again["written"], again["restored"], again["diff"]) == (False, [], "")
-    locked = json.loads(done(site("lock", "--json")).out)
-    assert (locked["command"], locked["written"], locked["patchsets"], len(locked["files"])) == ("lock", True, [DDP], 3)
-    asks(site, f"{DDP} params=9")
-    checked = json.loads(done(site("lock", "--json", "--check"), 1).out)
-    assert (checked["ok"], checked["written"], checked["differences"]) == (False, False, [f"{DDP}: found params = 9, the lock has 5"])
-    refused = json.loads(done(site("sync", "--json", "--locked"), 1).out)
-    assert f"{DDP}: found params = 9, the lock has 5" in refused["error"]["message"]
+    asks(site, f"{DDP}==0.1")
+    refused = json.loads(done(site("sync", "--json"), 1).out)
+    assert f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}==0.1" in refused["error"]["message"]
 
 
 def test_quiet_says_nothing_but_errors_and_help_says_that_what_is_not_asked_for_is_restored(site):
     asks(site, DDP)
-    for words in (["lock"], ["lock", "--check"], ["sync"], ["sync", "--locked"]):
-        told = done(site(*words, "-q"))
+    for _ in range(2):
+        told = done(site("sync", "-q"))
         assert (told.out, told.err) == ("", "")
     assert "REVERTED, also what was applied by hand" in " ".join(sitepatch("sync", "--help", cwd=site.cwd).out.split())
     painted = done(site("sync", "--force", "-v", FORCE_COLOR="1"))

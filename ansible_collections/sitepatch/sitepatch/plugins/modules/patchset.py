@@ -20,7 +20,7 @@ requirements:
 options:
   names:
     description:
-      - The patchsets.
+      - The patchsets; C(NAME==VERSION) names the one version that will do, and another one that is found is an error.
       - With O(state=absent) and without names all that are applied are meant. With O(state=synced) the project names them.
     type: list
     elements: str
@@ -47,11 +47,6 @@ options:
     type: list
     elements: path
     default: []
-  lock:
-    description:
-      - The C(sitepatch.lock), on the host. Where anything differs from it, nothing is done and the module fails.
-      - Used with O(state=synced) only.
-    type: path
   python:
     description: The Python, or the virtual environment, that is patched. By default that which sitepatch is installed in.
     type: path
@@ -91,16 +86,15 @@ seealso:
 EXAMPLES = r"""
 - name: Apply a patchset
   sitepatch.sitepatch.patchset:
-    name: mmengine-ddp-debug
+    name: mmengine-ddp-debug==4.1
     options:
       params: 10
     python: /opt/train
 
-- name: Make the environment what the lock says
+- name: Bring the environment in line with the project
   sitepatch.sitepatch.patchset:
     state: synced
     project: /srv/project
-    lock: /srv/project/sitepatch.lock
     python: /opt/train
 
 - name: Restore every file
@@ -137,7 +131,7 @@ def words(params):
         return ["apply", *made, "--", *params["names"]]
     made += [f"--requirement={path}" for path in params["requirements"]]
     made += [f"--project={params['project']}"] if params["project"] else []
-    return ["sync", *made, *(["--locked", f"--lock={params['lock']}"] if params["lock"] else [])]
+    return ["sync", *made]
 
 
 def _written(value):
@@ -152,7 +146,6 @@ def main():
         "options": {"type": "dict", "default": {}},
         "project": {"type": "path"},
         "requirements": {"type": "list", "elements": "path", "default": []},
-        "lock": {"type": "path"},
         "verify": {"type": "str", "choices": ["import", "compile", "probe", "none"], "default": "import"},
         "force": {"type": "bool", "default": False},
         **PLACE,

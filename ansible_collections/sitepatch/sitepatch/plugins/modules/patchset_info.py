@@ -10,7 +10,7 @@ module: patchset_info
 short_description: Tell which patchsets are applied, and the state of their files
 description:
   - Runs C(sitepatch status) on the host.
-  - Files of this answer, one of each host, are what C(sitepatch status --fleet) reads.
+  - The filter P(sitepatch.sitepatch.table#filter) makes a table of what several hosts answered.
 version_added: 0.1.0
 author:
   - the sitepatch authors (@sitepatch)
@@ -37,6 +37,8 @@ attributes:
     support: full
 seealso:
   - module: sitepatch.sitepatch.patchset
+  - plugin: sitepatch.sitepatch.table
+    plugin_type: filter
 """
 
 EXAMPLES = r"""
