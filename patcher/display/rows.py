@@ -23,18 +23,28 @@ def answer_rows(answers: Iterable[Answer]) -> list[Row]:
     """One row for each patchset, file and scope; what failed is explained below it, once for all scopes of a file."""
     scopes: dict[tuple[str, str, str, tuple[str, ...], int], list[str]] = {}
     for number, answer in enumerate(answers):
-        path = (
-            f"{answer.path}:{','.join(map(str, answer.places))}" if answer.places else answer.path
-        )
-        details = (*filter(None, [answer.problem]), *hint_lines(answer.hint))
-        if not details and answer.state in _PLAIN:
-            details = (_PLAIN[answer.state],)
-        row = (answer.state.value, answer.patchset, path, details, -1 if details else number)
+        path = answer.path
+        if answer.places:
+            path += f":{','.join(map(str, answer.places))}"
+        details = _details(answer)
+        group = -1 if details else number  # without details each answer is a row of its own
+        row = (answer.state.value, answer.patchset, path, details, group)
         scopes.setdefault(row, []).append(answer.scope)
-    return [
-        Row(word, (patchset, path, ", ".join(filter(None, dict.fromkeys(names)))), details)
-        for (word, patchset, path, details, _), names in scopes.items()
-    ]
+
+    rows = []
+    for (word, patchset, path, details, _), names in scopes.items():
+        named = ", ".join(name for name in dict.fromkeys(names) if name)
+        rows.append(Row(word, (patchset, path, named), details))
+    return rows
+
+
+def _details(answer: Answer) -> tuple[str, ...]:
+    details = hint_lines(answer.hint)
+    if answer.problem:
+        details.insert(0, answer.problem)
+    if not details and answer.state in _PLAIN:
+        details.append(_PLAIN[answer.state])
+    return tuple(details)
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
@@ -46,9 +56,15 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 def diff_json(diff: FileDiff) -> dict[str, Any]:
     """A file's difference as JSON."""
-    fields = {**diff._asdict(), "diff": diff.text}
     return {
-        key: value for key, value in fields.items() if key not in ("text", "old", "new", "release")
+        "site": diff.site,
+        "path": diff.path,
+        "patchsets": diff.patchsets,
+        "before": diff.before,
+        "after": diff.after,
+        "added": diff.added,
+        "removed": diff.removed,
+        "diff": diff.text,
     }
 
 

@@ -47,12 +47,15 @@ class DiffHunk(NamedTuple):
     def runs(self) -> list[tuple[list[DiffLine], list[DiffLine]]]:
         """The lines in order, as (deleted lines, inserted lines); for unchanged ones both are the same list."""
         runs: list[tuple[list[DiffLine], list[DiffLine]]] = []
-        for same, group in groupby(
-            (line for line in self.lines if line.tag != "\\"), lambda line: line.tag == " "
-        ):
+        lines_of_code = [line for line in self.lines if line.tag != "\\"]
+        for is_context, group in groupby(lines_of_code, lambda line: line.tag == " "):
             lines = list(group)
-            deleted, inserted = ([line for line in lines if line.tag == tag] for tag in "-+")
-            runs.append((lines, lines) if same else (deleted, inserted))
+            if is_context:
+                runs.append((lines, lines))
+                continue
+            deleted = [line for line in lines if line.tag == "-"]
+            inserted = [line for line in lines if line.tag == "+"]
+            runs.append((deleted, inserted))
         return runs
 
 
@@ -61,14 +64,15 @@ class View:
 
     def __init__(self, diff: FileDiff) -> None:
         self.diff = diff
-        self._old, self._new = _Side(diff.old), _Side(diff.new)
+        self._old = _Side(diff.old or b"")
+        self._new = _Side(diff.new)
         plain = list(_plain(diff.text))
         if diff.added + diff.removed <= _MOST:
             self._mark([line for _, lines in plain for line in lines])
-        self.hunks = [
-            DiffHunk(head, self._scope(lines), tuple(map(self._line, lines)))
-            for head, lines in plain
-        ]
+        self.hunks: list[DiffHunk] = []
+        for head, lines in plain:
+            shown = tuple(self._line(line) for line in lines)
+            self.hunks.append(DiffHunk(range=head, scope=self._scope(lines), lines=shown))
 
     def context(self, old: int, new: int, count: int) -> list[DiffLine]:
         """`count` unchanged lines, from these two line numbers on."""
@@ -77,56 +81,56 @@ class View:
     def gap(self, number: int) -> tuple[int, int, int]:
         """The unchanged lines above a hunk (for `len(hunks)`: below the last one): the numbers of the first, and how many."""
         before = self.hunks[number - 1].lines if number else ()
-        old, new = (
-            max((line.old for line in before), default=0) + 1,
-            max((line.new for line in before), default=0) + 1,
-        )
+        old = max((line.old for line in before), default=0) + 1
+        new = max((line.new for line in before), default=0) + 1
         if number == len(self.hunks):
             return old, new, max(0, self._new.count - new + 1)
+
         first_line = self.hunks[number].lines[0]
-        return old, new, (first_line.new - new if first_line.new else first_line.old - old)
+        if first_line.new:
+            return old, new, first_line.new - new
+        return old, new, first_line.old - old
 
     def _mark(self, lines: Sequence[_Plain]) -> None:
         """Mark the words that differ in each run of changed lines."""
-        for _, group in groupby(lines, lambda line: line[0] == " "):
+        for is_context, group in groupby(lines, lambda line: line[0] == " "):
+            if is_context:
+                continue
             run = list(group)
-            deleted, inserted = (
-                [old for tag, old, _ in run if tag == "-"],
-                [new for tag, _, new in run if tag == "+"],
-            )
-            single = len(deleted) == len(inserted)  # compared line by line, else the run as a whole
-            for old, new in (
-                zip(deleted, inserted)
-                if single
-                else [(deleted[0], inserted[0])]
-                if deleted and inserted
-                else ()
-            ):
-                before = self._old.span(old, old if single else deleted[-1])
-                after = self._new.span(new, new if single else inserted[-1])
-                words = word_edits(self._old.text[slice(*before)], self._new.text[slice(*after)])
-                self._old.mark(before[0], [(i1, i2) for i1, i2, _, _ in words])
-                self._new.mark(after[0], [(j1, j2) for _, _, j1, j2 in words])
+            deleted = [old for tag, old, _ in run if tag == "-"]
+            inserted = [new for tag, _, new in run if tag == "+"]
+            if len(deleted) == len(inserted):
+                for old, new in zip(deleted, inserted):
+                    self._mark_words((old, old), (new, new))
+            elif deleted and inserted:
+                self._mark_words((deleted[0], deleted[-1]), (inserted[0], inserted[-1]))
+
+    def _mark_words(self, deleted: tuple[int, int], inserted: tuple[int, int]) -> None:
+        """Mark the words that differ between two ranges of lines, each given by its first and last line."""
+        old_start, old_end = self._old.span(*deleted)
+        new_start, new_end = self._new.span(*inserted)
+        words = word_edits(self._old.text[old_start:old_end], self._new.text[new_start:new_end])
+        self._old.mark(old_start, [(i1, i2) for i1, i2, _, _ in words])
+        self._new.mark(new_start, [(j1, j2) for _, _, j1, j2 in words])
 
     def _scope(self, lines: Sequence[_Plain]) -> str:
-        """The scope of the first changed line that is not blank."""
-        changed = [
-            (self._new, new) if tag == "+" else (self._old, old)
-            for tag, old, new in lines
-            if tag in "-+"
-        ]
-        side, number = next(
-            ((side, line) for side, line in changed if side.has_text(line)), changed[0]
-        )
-        return side.scopes[number - 1]
+        """The scope of the first changed line that is not blank; of the first one where all are blank."""
+        scopes = []
+        for tag, old, new in lines:
+            if tag not in "-+":
+                continue
+            side, number = (self._new, new) if tag == "+" else (self._old, old)
+            if side.has_text(number):
+                return side.scopes[number - 1]
+            scopes.append(side.scopes[number - 1])
+        return scopes[0]
 
     def _line(self, line: _Plain) -> DiffLine:
         tag, old, new = line
         if tag == "\\":
             return DiffLine(tag, 0, 0, (Piece(Message(" No newline at end of file"), "", False),))
-        return DiffLine(
-            tag, old, new, self._old.pieces(old) if tag == "-" else self._new.pieces(new)
-        )
+        pieces = self._old.pieces(old) if tag == "-" else self._new.pieces(new)
+        return DiffLine(tag, old, new, pieces=pieces)
 
 
 _Plain = Tuple[str, int, int]
@@ -146,8 +150,11 @@ def _plain(diff: bytes) -> Iterator[tuple[str, list[_Plain]]]:
             head, lines = line.decode("ascii"), []
             old, new = (int(part[1:].split(b",")[0]) for part in line.split(b" ")[1:3])
         else:
-            lines.append((tag, old if tag in " -" else 0, new if tag in " +" else 0))
-            old, new = old + (tag in " -"), new + (tag in " +")
+            in_old = tag in " -"
+            in_new = tag in " +"
+            lines.append((tag, old if in_old else 0, new if in_new else 0))
+            old += in_old
+            new += in_new
     if lines:
         yield head, lines
 
@@ -160,15 +167,17 @@ class _Side:
         self._starts = [0]
         for line in self.text.split("\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)
-        self.count = len(self._starts) - 1 - (not self.text or self.text.endswith("\n"))
+        self.count = len(self._starts) - 1
+        if not self.text or self.text.endswith("\n"):
+            self.count -= 1
         self._spans, self.scopes = highlight(self.text)
         self._marks: list[TokenSpan] = []
 
     def mark(self, start: int, words: Sequence[tuple[int, int]]) -> None:
         """Mark words as changed, by their offsets from `start` on; to be called in the order of the text."""
-        self._marks += [
-            (start + begin, start + stop, "changed") for begin, stop in words if begin < stop
-        ]
+        for begin, stop in words:
+            if begin < stop:
+                self._marks.append((start + begin, start + stop, "changed"))
 
     def span(self, top: int, bottom: int) -> tuple[int, int]:
         """The characters of lines, without the end of the last one."""
@@ -176,32 +185,30 @@ class _Side:
 
     def has_text(self, number: int) -> bool:
         """Whether a line is not blank."""
-        return bool(self.text[slice(*self.span(number, number))].strip())
+        start, end = self.span(number, number)
+        return bool(self.text[start:end].strip())
 
     def pieces(self, number: int) -> tuple[Piece, ...]:
         """A line in pieces of one colour each."""
         start, end = self.span(number, number)
-        kinds, marks = _within(self._spans, start, end), _within(self._marks, start, end)
-        edges = sorted(
-            {
-                start,
-                end,
-                *(min(max(edge, start), end) for span in (*kinds, *marks) for edge in span[:2]),
-            }
-        )
+        kinds = _within(self._spans, start, end)
+        marks = _within(self._marks, start, end)
+        edges = {start, end}
+        for begin, stop, _ in (*kinds, *marks):
+            edges.add(min(max(begin, start), end))
+            edges.add(min(max(stop, start), end))
+
         pieces = []
-        for low, high in zip(edges, edges[1:]):
+        cuts = sorted(edges)
+        for low, high in zip(cuts, cuts[1:]):
             kind = next((kind for begin, stop, kind in kinds if begin <= low < stop), "")
-            pieces.append(
-                Piece(
-                    self.text[low:high], kind, any(begin <= low < stop for begin, stop, _ in marks)
-                )
-            )
+            changed = any(begin <= low < stop for begin, stop, _ in marks)
+            pieces.append(Piece(self.text[low:high], kind, changed))
         return tuple(pieces)
 
 
 def _within(spans: Sequence[TokenSpan], start: int, end: int) -> Sequence[TokenSpan]:
     """Those of sorted spans, of which none lies in another, that touch `[start, end)`; and perhaps the one before them."""
-    return spans[
-        max(0, bisect_right(spans, (start, start, "")) - 1) : bisect_left(spans, (end, end, ""))
-    ]
+    first = bisect_right(spans, (start, start, "")) - 1
+    last = bisect_left(spans, (end, end, ""))
+    return spans[max(0, first) : last]

@@ -13,53 +13,94 @@ CONTEXT = 3
 
 
 class FileDiff(NamedTuple):
-    """The difference of a file: `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes.
+    """The difference of a file.
 
-    `patchsets` are the names of those that make the difference, () for edits by hand; `before` and `after` are the sha256
-    (hex) of the bytes `old` and `new`, `before` "" for a file that is not there; `release` is the name and version of the
-    file's distribution, where that is known.
+    `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes. `patchsets` are the names of those
+    that make the difference, empty for edits by hand. `old` is None for a file that is not there. `release` is the name and
+    version of the file's distribution, where that is known.
     """
 
     site: str
     path: str
     patchsets: tuple[str, ...]
-    before: str
-    after: str
-    added: int
-    removed: int
-    text: bytes
-    old: bytes
+    old: bytes | None
     new: bytes
+    text: bytes
     release: str = ""
+
+    @property
+    def before(self) -> str:
+        """The sha256 (hex) of `old`; empty for a file that is not there."""
+        return "" if self.old is None else sha256(self.old).hexdigest()
+
+    @property
+    def after(self) -> str:
+        """The sha256 (hex) of `new`."""
+        return sha256(self.new).hexdigest()
+
+    @property
+    def added(self) -> int:
+        """How many lines are inserted."""
+        return self._count(b"+")
+
+    @property
+    def removed(self) -> int:
+        """How many lines are deleted."""
+        return self._count(b"-")
 
     @property
     def lines(self) -> tuple[bytes, ...]:
         """What `text` shows, wherever in a file it stands: its lines without the paths and the numbers."""
-        return tuple(line for line in self.text.split(b"\n")[2:] if not line.startswith(b"@@"))
+        return tuple(line for line in self._body() if not line.startswith(b"@@"))
+
+    def _count(self, tag: bytes) -> int:
+        return sum(line.startswith(tag) for line in self._body())
+
+    def _body(self) -> list[bytes]:
+        return self.text.split(b"\n")[2:]
 
 
 def diff_texts(
-    site: str, path: str, before: bytes | None, after: bytes, patchsets: Iterable[str] = ()
+    site: str,
+    path: str,
+    before: bytes | None,
+    after: bytes,
+    patchsets: Iterable[str] = (),
+    release: str = "",
 ) -> FileDiff:
-    """The difference between two texts of a file; `text` is b"" where they are the same.
+    """The difference between two texts of a file; its `text` is empty where they are the same.
 
     `before` is None for a file that is not there. Only LF ends a line, as it does for git and patch: a lone CR and the CR of
     CRLF are bytes like any other.
     """
-    old, new = _lines(before or b""), _lines(after)
-    edits = line_edits(old, new) if before != after else []
-    out: list[bytes] = []
-    if edits:
-        # ends a name with spaces
-        name = path.encode("utf-8", "surrogateescape") + (b"\t" if " " in path else b"")
-        out = [b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
+    text = _unified(path, before, after)
+    return FileDiff(
+        site=site,
+        path=path,
+        patchsets=tuple(patchsets),
+        old=before,
+        new=after,
+        text=text,
+        release=release,
+    )
+
+
+def _unified(path: str, before: bytes | None, after: bytes) -> bytes:
+    if before == after:
+        return b""
+    old = _lines(before or b"")
+    new = _lines(after)
+    edits = line_edits(old, new)
+    if not edits:
+        return b""
+
+    name = path.encode("utf-8", "surrogateescape")
+    if " " in path:
+        name += b"\t"  # ends a name with spaces
+    out = [b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
     for group in grouped(edits, 2 * CONTEXT):
         out += _hunk(old, new, group)
-    added, removed = sum(j2 - j1 for _, _, j1, j2 in edits), sum(i2 - i1 for i1, i2, _, _ in edits)
-    hashes = "" if before is None else sha256(before).hexdigest(), sha256(after).hexdigest()
-    return FileDiff(
-        site, path, tuple(patchsets), *hashes, added, removed, b"".join(out), before or b"", after
-    )
+    return b"".join(out)
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -69,19 +110,26 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _hunk(old: Sequence[bytes], new: Sequence[bytes], edits: Sequence[LineEdit]) -> list[bytes]:
-    start, end = max(0, edits[0][0] - CONTEXT), min(len(old), edits[-1][1] + CONTEXT)
-    shift, shift_after = edits[0][2] - edits[0][0], edits[-1][3] - edits[-1][1]
-    out = [f"@@ -{_range(start, end)} +{_range(start + shift, end + shift_after)} @@\n".encode()]
+    start = max(0, edits[0][0] - CONTEXT)
+    end = min(len(old), edits[-1][1] + CONTEXT)
+    start_after = start + edits[0][2] - edits[0][0]
+    end_after = end + edits[-1][3] - edits[-1][1]
+
+    lines = [f"@@ -{_range(start, end)} +{_range(start_after, end_after)} @@\n".encode()]
     at = start
     for i1, i2, j1, j2 in edits:
-        out += [b" " + line for line in old[at:i1]]
-        out += [b"-" + line for line in old[i1:i2]]
-        out += [b"+" + line for line in new[j1:j2]]
+        lines += [b" " + line for line in old[at:i1]]
+        lines += [b"-" + line for line in old[i1:i2]]
+        lines += [b"+" + line for line in new[j1:j2]]
         at = i2
-    out += [b" " + line for line in old[at:end]]
-    return [
-        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in out
-    ]
+    lines += [b" " + line for line in old[at:end]]
+
+    out = []
+    for line in lines:
+        out.append(line)
+        if not line.endswith(b"\n"):
+            out.append(b"\n\\ No newline at end of file\n")
+    return out
 
 
 def _range(start: int, end: int) -> str:
@@ -95,20 +143,20 @@ def plan_diffs(plan: Plan) -> list[FileDiff]:
     """What a plan would change, file by file."""
     diffs = []
     for file in plan.files:
-        if file.before != file.after:
-            names, receipt = (
-                [step.patchset for step in file.steps],
-                file.change.receipt if file.change else None,
-            )
-            release = (
-                release_name(receipt.package, receipt.distribution, receipt.version)
-                if receipt
-                else ""
-            )
-            before = None if file.change and not file.change.old else file.before
-            diffs.append(
-                diff_texts(file.site, file.path, before, file.after, names)._replace(
-                    release=release
-                )
-            )
+        if file.before == file.after:
+            continue
+        receipt = file.change.receipt if file.change else None
+        release = ""
+        if receipt:
+            release = release_name(receipt.package, receipt.distribution, receipt.version)
+        is_new = file.change is not None and not file.change.old
+        diff = diff_texts(
+            site=file.site,
+            path=file.path,
+            before=None if is_new else file.before,
+            after=file.after,
+            patchsets=[step.patchset for step in file.steps],
+            release=release,
+        )
+        diffs.append(diff)
     return diffs

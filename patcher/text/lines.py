@@ -6,9 +6,8 @@ from typing import Hashable, Sequence, Tuple, TypeVar
 
 _T = TypeVar("_T", bound=Hashable)
 LineEdit = Tuple[int, int, int, int]
-_JUNK_LIMIT = (
-    5000  # lines; above it difflib may pass over frequent lines, or a big file would take minutes
-)
+_JUNK_LIMIT = 5000
+"""Lines, above which difflib may pass over frequent ones: a big file would take minutes."""
 
 
 def line_edits(old: Sequence[_T], new: Sequence[_T]) -> list[LineEdit]:
@@ -19,13 +18,15 @@ def line_edits(old: Sequence[_T], new: Sequence[_T]) -> list[LineEdit]:
     from difflib import SequenceMatcher
 
     head, tail = common_ends(old, new)
-    middle, changed = old[head : len(old) - tail], new[head : len(new) - tail]
+    middle = old[head : len(old) - tail]
+    changed = new[head : len(new) - tail]
     matcher = SequenceMatcher(None, middle, changed, autojunk=len(middle) > _JUNK_LIMIT)
-    return [
-        (i1 + head, i2 + head, j1 + head, j2 + head)
-        for kind, i1, i2, j1, j2 in matcher.get_opcodes()
-        if kind != "equal"
-    ]
+
+    edits: list[LineEdit] = []
+    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
+        if kind != "equal":
+            edits.append((i1 + head, i2 + head, j1 + head, j2 + head))
+    return edits
 
 
 def grouped(edits: Sequence[LineEdit], near: int) -> list[list[LineEdit]]:
@@ -42,9 +43,14 @@ def grouped(edits: Sequence[LineEdit], near: int) -> list[list[LineEdit]]:
 def common_ends(old: Sequence[_T], new: Sequence[_T]) -> tuple[int, int]:
     """How many items two sequences have in common at their beginning, and how many of the others at their end."""
     shorter = min(len(old), len(new))
-    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    most = shorter - head
-    return head, next((index for index in range(most) if old[-1 - index] != new[-1 - index]), most)
+    head = 0
+    while head < shorter and old[head] == new[head]:
+        head += 1
+
+    tail = 0
+    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return head, tail
 
 
 def best_pairs(like: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
@@ -56,16 +62,22 @@ def best_pairs(like: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
     Returns:
         the indexes of each pair.
     """
-    best = [[0.0] * (len(like[0]) + 1 if like else 0) for _ in range(len(like) + 1)]
+    if not like:
+        return []
+    # best[i][j]: the highest total for the elements from i and j on
+    best = [[0.0] * (len(like[0]) + 1) for _ in range(len(like) + 1)]
     for i in reversed(range(len(like))):
         for j in reversed(range(len(like[i]))):
-            best[i][j] = max(best[i + 1][j], best[i][j + 1], like[i][j] + best[i + 1][j + 1])
+            paired = like[i][j] + best[i + 1][j + 1]
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], paired)
+
     pairs: list[tuple[int, int]] = []
     i = j = 0
     while i < len(like) and j < len(like[i]):
         if like[i][j] and best[i][j] == like[i][j] + best[i + 1][j + 1]:
             pairs.append((i, j))
-            i, j = i + 1, j + 1
+            i += 1
+            j += 1
         elif best[i][j] == best[i + 1][j]:
             i += 1
         else:

@@ -90,11 +90,16 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
         if applied and item.live:
             before, after = before_and_after(item.site, item.receipt, applied)
             absent = not before and item.receipt.origin == ADDED_FILE
-            file_diff = diff_texts(
-                item.site, item.receipt.path, None if absent else before, after, applied
+            diff = diff_texts(
+                site=item.site,
+                path=item.receipt.path,
+                before=None if absent else before,
+                after=after,
+                patchsets=applied,
+                release=item.release,
             )
-            diffs.append(file_diff._replace(release=item.release))
-            notes += diff_remarks(item.receipt.path, diffs[-1].text)
+            diffs.append(diff)
+            notes += diff_remarks(item.receipt.path, diff.text)
     return DiffOutcome(env, tuple(diffs), items=tuple(items), notes=tuple(notes))
 
 
@@ -141,8 +146,12 @@ def _edited(
             pristine = before.get((file.site, file.path))
             edit = HandEditDiff(file.site, file.path, file.release)
             if pristine:
-                difference = diff_texts(file.site, file.path, pristine.data, file.data)._replace(
-                    release=file.release
+                difference = diff_texts(
+                    site=file.site,
+                    path=file.path,
+                    before=pristine.data,
+                    after=file.data,
+                    release=file.release,
                 )
                 edit = edit._replace(
                     compared=pristine.where, proven=pristine.proven, diff=difference
