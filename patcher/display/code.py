@@ -42,8 +42,9 @@ class Anchors:
     def name(self, label: str) -> str:
         """A name made of `label`; from the second one on with a number."""
         name = "".join(printable(label).split())
-        self._given[name] = self._given.get(name, 0) + 1
-        return name if self._given[name] == 1 else f"{name}~{self._given[name]}"
+        number = self._given.get(name, 0) + 1
+        self._given[name] = number
+        return name if number == 1 else f"{name}~{number}"
 
 
 def link(anchor: str, *children: str, **attributes: str) -> Html:
@@ -80,23 +81,18 @@ def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
     old, new, most = view.gap(number)
     below = min(most, layout.lines) if number else 0  # after the hunk above it
     above = min(most - below, layout.lines) if number < len(view.hunks) else 0
-    for skipped, size in (
-        ((0, below), (most - above, above)) if below + above < most else ((0, most),)
-    ):
-        if size:
-            lines = (
-                _line(line, layout) for line in view.context(old + skipped, new + skipped, size)
-            )
-            many = count(most, "unchanged line")
-            yield tag(
-                "details",
-                tag(
-                    "summary",
-                    many if size == most else Message("{size} of {many}", size=size, many=many),
-                ),
-                *lines,
-                class_="gap",
-            )
+    parts = [(0, most)]
+    if below + above < most:
+        parts = [(0, below), (most - above, above)]
+
+    for skipped, size in parts:
+        if not size:
+            continue
+        summary = many = count(most, "unchanged line")
+        if size < most:
+            summary = Message("{size} of {many}", size=size, many=many)
+        lines = [_line(line, layout) for line in view.context(old + skipped, new + skipped, size)]
+        yield tag("details", tag("summary", summary), *lines, class_="gap")
 
 
 def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
@@ -131,18 +127,17 @@ def _side(lines: list[DiffLine], kind: str, layout: HunkLayout) -> list[Html]:
 
 
 def _line(line: DiffLine, layout: HunkLayout) -> Html:
-    numbers = (tag("i", str(number or "")) for number in (line.old, line.new))
-    code, hang = _code(line), _hang(line)
-    shown = tag("code", code, class_=hang)
-    if line.tag == " ":
-        # for the eye
-        again = (
-            tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true")
-            if layout.sides
-            else ""
-        )
-        return tag("div", *numbers, shown, again, class_="l")
-    return tag("del" if line.tag == "-" else "ins", *numbers, shown, class_="l")
+    code = _code(line)
+    hang = _hang(line)
+    parts = [
+        tag("i", str(line.old or "")),
+        tag("i", str(line.new or "")),
+        tag("code", code, class_=hang),
+    ]
+    if line.tag == " " and layout.sides:  # the other side, for the eye alone
+        parts.append(tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true"))
+    element = {" ": "div", "-": "del", "+": "ins"}[line.tag]
+    return tag(element, *parts, class_="l")
 
 
 def _hang(line: DiffLine) -> str:

@@ -38,14 +38,14 @@ class Catalog:
 
     def word(self, entry: str) -> str:
         """A text that is an entry by itself."""
+        if not entry:
+            return entry
         quoted = entry.replace("\\", "\\\\").replace('"', '\\"')
-        line = (
-            self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape"))
-            if entry
-            else None
-        )
-        said = line[len(b'msgstr "') : -1].decode("utf-8") if line else entry
-        return re.sub(r"\\(.)", r"\1", said) if line and "\\" in said else said
+        line = self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape"))
+        if not line:
+            return entry
+        said = line[len(b'msgstr "') : -1].decode("utf-8")
+        return re.sub(r"\\(.)", r"\1", said)
 
     def text(self, text: str) -> str:
         """A message with its fields; any other text as it is."""
@@ -57,19 +57,25 @@ class Catalog:
         names = [match[1] for match in _FIELD.finditer(line) if match[1]]
         english = [f"{{{name}}}".format(**fields) for name in names]
         values = [self._field(name, fields, value) for name, value in zip(names, english)]
+        said = self._template(line, translates_fields=values != english)
+        parts = re.split(r"\{(\d?)\}", said)
+        parts[1::2] = [values[int(number or at)] for at, number in enumerate(parts[1::2])]
+        return _glued(parts)
+
+    def _template(self, line: str, *, translates_fields: bool) -> str:
+        """A line of a template in this language, with `{}` or `{NUMBER}` for its fields."""
         msgid = _FIELD.sub(lambda match: "{}" if match[1] else match[0][0], line)
         bare = msgid.strip()
         said = self.word(bare)
         if said != bare:
             indent = msgid[: len(msgid) - len(msgid.lstrip())]
-            said = f"{'' if indent == ' ' and _is_wide(said[:1]) else indent}{said}{msgid[len(msgid.rstrip()) :]}"
-        else:  # `{place}: {problem}`: the punctuation is translated
-            said = (
-                _widened(msgid) if values != english and not re.search("[A-Za-z]", msgid) else msgid
-            )
-        parts = re.split(r"\{(\d?)\}", said)
-        parts[1::2] = [values[int(number or at)] for at, number in enumerate(parts[1::2])]
-        return _glued(parts)
+            if indent == " " and _is_wide(said[:1]):
+                indent = ""
+            return indent + said + msgid[len(msgid.rstrip()) :]
+        # `{place}: {problem}` has no words of its own: its punctuation is translated
+        if translates_fields and not re.search("[A-Za-z]", msgid):
+            return _widened(msgid)
+        return msgid
 
     def _field(self, name: str, fields: Mapping[str, Any], english: str) -> str:
         field_name, *attributes = name.split(".")
@@ -94,9 +100,9 @@ def _glued(parts: Iterable[str]) -> str:
     for part in parts:
         if line[-1:] == " " and _is_wide(line[-2:-1]) and _is_wide(part[:1]):
             line = line[:-1]
-        line += (
-            part[1:] if part[:1] == " " and _is_wide(line[-1:]) and _is_wide(part[1:2]) else part
-        )
+        if part[:1] == " " and _is_wide(line[-1:]) and _is_wide(part[1:2]):
+            part = part[1:]
+        line += part
     return line
 
 
@@ -128,13 +134,12 @@ class Formatter(click.HelpFormatter):
         """Write paragraphs; the lines of one that begins with a backspace are kept, as click has it."""
         for number, paragraph in enumerate(re.split(r"\n\s*\n", text)):
             self.write("\n" if number else "")
-            kept = paragraph.startswith("\b")
-            lines = (
-                [term(line) for line in paragraph.splitlines()[1:]]
-                if kept
-                else self._wrapped(_one_line(paragraph), 0)
-            )
-            self.write("".join(f"{' ' * self.current_indent}{line}\n" for line in lines))
+            if paragraph.startswith("\b"):
+                lines = [term(line) for line in paragraph.splitlines()[1:]]
+            else:
+                lines = self._wrapped(_one_line(paragraph), 0)
+            for line in lines:
+                self.write(f"{' ' * self.current_indent}{line}\n")
 
     def write_dl(
         self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
@@ -146,10 +151,13 @@ class Formatter(click.HelpFormatter):
             # what click adds: `[default: 120.0]`
             help_text, *defaults = _one_line(help_text).split("  [")
             lines = self._wrapped("  ".join([term(help_text), *map(_added, defaults)]), column)
-            beside = width(name) <= column - col_spacing
-            head = padded(name, column) + lines.pop(0) if beside and lines else name
-            for line in (head, *(" " * column + line for line in lines)):
-                self.write(f"{' ' * self.current_indent}{line}\n")
+            head = name
+            if lines and width(name) <= column - col_spacing:
+                head = padded(name, column) + lines.pop(0)
+            indent = " " * self.current_indent
+            self.write(f"{indent}{head}\n")
+            for line in lines:
+                self.write(f"{indent}{' ' * column}{line}\n")
 
     def _wrapped(self, paragraph: str, column: int) -> list[str]:
         return wrapped(term(paragraph), max(self.width - self.current_indent - column, 10))
@@ -166,9 +174,9 @@ def _one_line(paragraph: str) -> str:
 
 
 def _added(addition: str) -> str:
-    pairs = [part.partition(": ") for part in addition[:-1].split("; ")]
-    return (
-        "["
-        + "；".join(f"{term(key)}：{value}" if colon else term(key) for key, colon, value in pairs)
-        + "]"
-    )
+    """What click adds to a text of help, `default: 120.0; required]`, in the language of the user."""
+    parts = []
+    for part in addition[:-1].split("; "):
+        key, colon, value = part.partition(": ")
+        parts.append(f"{term(key)}：{value}" if colon else term(key))
+    return f"[{'；'.join(parts)}]"

@@ -78,21 +78,29 @@ def titled(text: str) -> Styled:
 def labelled(word: str, text: str, **attributes: Any) -> Styled:
     """A styled label, as `error:`, and what it is about, both in the language of the user."""
     head = label(word)
-    return Styled(
-        style(head, **attributes)
-        + (" " if head[-1] == ":" else "")
-        + printable_lines(translated(text))
-    )
+    return Styled(style(head, **attributes) + _gap(head) + printable_lines(translated(text)))
+
+
+def _gap(head: str) -> str:
+    """What stands between a label and its text: nothing after a wide colon, which includes a blank."""
+    return " " if head.endswith(":") else ""
 
 
 def color_diff(diff: str) -> list[Styled]:
     """The lines of a unified diff, or of a .spatch, with colours."""
-    out = []
-    for line in diff.split("\n")[: -1 if not diff or diff.endswith("\n") else None]:
-        head = line.startswith(("--- ", "+++ "))
-        color = None if head else _DIFF_COLORS.get(line[:1])
-        out.append(style(line, fg=color, bold=head or None) if head or color else join_styled(line))
-    return out
+    lines = diff.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [_color_line(line) for line in lines]
+
+
+def _color_line(line: str) -> Styled:
+    if line.startswith(("--- ", "+++ ")):
+        return style(line, bold=True)
+    color = _DIFF_COLORS.get(line[:1])
+    if color:
+        return style(line, fg=color)
+    return join_styled(line)
 
 
 # tables ---------------------------------------------------------------------------------------------------------------
@@ -126,13 +134,11 @@ class Row(NamedTuple):
 
 def hint_lines(hint: str) -> list[str]:
     """A hint as the details of a row, none for ""."""
+    if not hint:
+        return []
     first_line, *further_lines = translated_lines(hint) or [""]
     head = label("hint")
-    return (
-        [Verbatim(head + (" " if head[-1] == ":" else "") + first_line), *further_lines]
-        if hint
-        else []
-    )
+    return [Verbatim(head + _gap(head) + first_line), *further_lines]
 
 
 def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
@@ -142,46 +148,61 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
     word (the name of a scope) the middle is left out.
     """
     texts = [[_clipped(printable(translated(cell))) for cell in row.cells] for row in rows]
+    widths = _column_widths(texts)
     word_width = max((width(term(row.word)) for row in rows), default=0)
-    count = max(map(len, texts), default=0)
-    widths = [
-        max((width(cells[at]) for cells in texts if len(cells) > at), default=0)
-        for at in range(count)
-    ]
     room = max(20, most - word_width - 2) if most else sys.maxsize
+
     for row, cells in zip(rows, texts):
-        filled = [""]
-        for cell, column in zip(cells, widths):
-            if filled[-1] and width(filled[-1] + cell) > room:
-                filled.append("")
-            filled[-1:] = [*_wrapped(filled[-1] + cell, room)]
-            filled[-1] += " " * (column - width(cell) + 2)
+        first_line, *further_lines = _filled(cells, widths, room)
+        for detail in _detail_lines(row.details):
+            further_lines += _wrapped(_clipped(printable(detail)), room)
+
         head = style(padded(term(row.word), word_width), fg=COLORS.get(row.word, "red"))
-        yield f"{head}  {filled[0]}".rstrip()
-        ready = (Styled, Verbatim)
-        details = [
-            line
-            for detail in row.details
-            for line in ([detail] if isinstance(detail, ready) else translated(detail).split("\n"))
-        ]
-        below = (part for detail in details for part in _wrapped(_clipped(printable(detail)), room))
-        for line in (*filled[1:], *below):
-            yield (" " * (word_width + 2) + line).rstrip()
+        yield f"{head}  {first_line}".rstrip()
+        indent = " " * (word_width + 2)
+        for line in further_lines:
+            yield (indent + line).rstrip()
+
+
+def _column_widths(texts: Sequence[Sequence[str]]) -> list[int]:
+    """How wide the widest cell of each column is."""
+    widths: list[int] = []
+    for cells in texts:
+        for at, cell in enumerate(cells):
+            if at == len(widths):
+                widths.append(0)
+            widths[at] = max(widths[at], width(cell))
+    return widths
+
+
+def _filled(cells: Sequence[str], widths: Sequence[int], room: int) -> list[str]:
+    """The lines of the cells of one row, of at most `room` columns."""
+    lines = [""]
+    for cell, column in zip(cells, widths):
+        if lines[-1] and width(lines[-1] + cell) > room:
+            lines.append("")
+        lines[-1:] = _wrapped(lines[-1] + cell, room)
+        lines[-1] += " " * (column - width(cell) + 2)
+    return lines
+
+
+def _detail_lines(details: Sequence[str]) -> Iterator[str]:
+    for detail in details:
+        if isinstance(detail, (Styled, Verbatim)):
+            yield detail
+        else:
+            yield from translated(detail).split("\n")
 
 
 def _clipped(text: str) -> str:
     """The text with the middle of very long words left out; styled text, which is code, stays as it is."""
-    return (
-        text
-        if isinstance(text, Styled)
-        else re.sub(rf"\S{{{LONGEST},}}", lambda word: clip(word.group(), LONGEST), text)
-    )
+    if isinstance(text, Styled):
+        return text
+    return re.sub(rf"\S{{{LONGEST},}}", lambda word: clip(word.group(), LONGEST), text)
 
 
 def _wrapped(text: str, most: int) -> list[str]:
     """A text in lines of at most `most` columns; code, which is styled or begins with a blank, stays as it is."""
-    return (
-        [text]
-        if width(text) <= most or isinstance(text, Styled) or text[:1] == " "
-        else wrapped(text, most)
-    )
+    if width(text) <= most or isinstance(text, Styled) or text.startswith(" "):
+        return [text]
+    return wrapped(text, most)
