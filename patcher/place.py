@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
-from patcher.installed.interpreter import Environment, discover, image_root
+from patcher.installed.interpreter import Environment, discover
 from patcher.text.listed import AnyPath, Texts, one_or_more
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class _Place(NamedTuple):
 class Place(_Place):
     """Which environment is meant, and further directories of patchsets, which are searched first.
 
-    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of `pip install --target`) or
-    the root directory of an unpacked image; without both it is the active virtual environment, else that of the running
+    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of `pip install --target`);
+    without both it is the active virtual environment, else that of the running
     interpreter. With `system` also what a virtual environment shares with others is meant. Paths may be texts or `Path`s.
     """
 
@@ -65,19 +65,9 @@ class Place(_Place):
         """The environment that is meant (see `patcher.installed.interpreter.discover`); with `system` all of it is its own.
 
         Raises:
-            UsageError: there is no such directory, or it is no interpreter that answers, or no image with one Python.
+            UsageError: there is no such directory, or it is no interpreter that answers.
         """
-        unpacked = None
-        if self.target and image_root(self.target):
-            from patcher.installed.rootfs import image
-
-            unpacked = image(self.target)
-        env = discover(self.python, unpacked.sites[0] if unpacked else self.target)
-        if unpacked:
-            version = unpacked.version or env.version
-            env = env._replace(
-                sites=unpacked.sites, search=unpacked.sites, version=version, root=unpacked.root
-            )
+        env = discover(self.python, self.target)
         return env._replace(outer=()) if self.system else env
 
 

@@ -281,7 +281,12 @@ def unpacked(images):
         shutil.rmtree(bundle, ignore_errors=True)
         images.run("umoci", "unpack", "--image", f"{layout}:1", bundle)
         images.sitepatch(
-            "apply", "my-fix", "--target", bundle / "rootfs", "--patch-dir", context / "patchsets"
+            "apply",
+            "my-fix",
+            "--target",
+            bundle / "rootfs" / SITE,
+            "--patch-dir",
+            context / "patchsets",
         )
         time.sleep(1)
         images.run(

@@ -45,7 +45,7 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
     ),
     "store": (
         "store/* system/flock system/ownership system/reading",
-        "store system test_races.py test_round_trip.py verbs/test_commands.py verbs/test_doctor.py installed/test_rootfs.py faults",
+        "store system test_races.py test_round_trip.py verbs/test_commands.py verbs/test_doctor.py faults",
     ),
     "hook": ("hook/* verbs/keep", "hook"),
     "author": (

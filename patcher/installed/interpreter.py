@@ -70,8 +70,7 @@ class Environment(NamedTuple):
     `sites` are its site directories in import order, `search` is its whole `sys.path` without '' and the directory of a
     script; all absolute, links not resolved. With `--target` both are that directory alone. `version` is (3, 11). `outer`
     are the directories that a virtual environment searches but shares with others (those of its base installation, of the
-    user, of another environment): what lies there is neither patched nor restored, unless `--system` empties it. `root` is
-    that of the unpacked image in which the sites lie; `python` is none of its interpreters then, and `version` is the image's.
+    user, of another environment): what lies there is neither patched nor restored, unless `--system` empties it.
     """
 
     python: str
@@ -79,7 +78,6 @@ class Environment(NamedTuple):
     search: tuple[str, ...]
     version: tuple[int, int]
     outer: tuple[str, ...] = ()
-    root: str = ""
 
     @classmethod
     def alone(cls, site: str) -> Environment:
@@ -88,8 +86,8 @@ class Environment(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name for messages: the interpreter or the image, and the version."""
-        return f"{self.root or self.python}, Python {'.'.join(map(str, self.version))}"
+        """Its name for messages: the interpreter, and the version."""
+        return f"{self.python}, Python {'.'.join(map(str, self.version))}"
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -272,13 +270,3 @@ def _ask(option: str, python: str, path: str) -> dict[str, Any]:
             last_line=last_line,
         )
     return described
-
-
-def image_root(target: str) -> str:
-    """The nearest directory from a path upwards that is the root of an image; "" if only this machine's own is."""
-    root = directory = os.path.abspath(target)
-    while not (os.path.isdir(f"{root}/usr") and os.path.isdir(f"{root}/etc")):
-        root, below = os.path.dirname(root), root
-        if root == below:
-            return ""
-    return "" if root == "/" != directory else root

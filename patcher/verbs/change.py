@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
@@ -188,17 +187,8 @@ def verify_settings(
         for patchset in patchsets:
             if not patchset.verify.probe:
                 events.note(Message("{name} has no probe", name=patchset.name))
-    if alone and env.root:
-        own_version = "{}.{}".format(*sys.version_info[:2])
-        events.note(
-            Message(
-                "the Python of the image is not run: Python {here} of this machine compiles the files, and imports none",
-                here=own_version,
-            )
-        )
     no_python = Message("--target names no interpreter to import them with; add --python")
-    why = Message("an image is not run") if env.root else no_python
-    reason = why if alone and verification != COMPILE else ""
+    reason = no_python if alone and verification != COMPILE else ""
     limit = seconds_of("SITEPATCH_VERIFY_TIMEOUT", 120)
     return VerifySettings(
         env, limit, verification, place.target is not None, reason, events.progress

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from functools import cached_property
 from importlib import import_module
 from itertools import groupby
@@ -466,16 +465,6 @@ def _bytecode(case: Examination) -> Found:
     import json  # with subprocess: not for the help
     import subprocess
 
-    if case.env.root and case.env.version != sys.version_info[:2]:
-        message = Message(
-            "{name}: another release than runs sitepatch, which cannot read its bytecode",
-            name=case.env.name,
-        )
-        yield (
-            NOTE,
-            message,
-            Message("nothing to do: what was compiled of the old source was removed by apply"),
-        )
     prefix_options = ["-X", f"pycache_prefix={prefix}"] if prefix else []
     command = [
         case.env.python,
@@ -698,8 +687,6 @@ def _listed(name: str) -> list[str]:
     return [line.rpartition("=> ")[2].strip() for line in lines if name in line and "=> " in line]
 
 
-_OF_MACHINE = ("libcuda", "driver")
-"""The checks that hold packages against this machine, which says nothing of an image."""
 TROUBLES = (
     Check("code", Message("no installed code uses an attribute that nothing defines"), _asked_for),
     Check("libcuda", Message("what ldconfig lists is there"), _libcuda),
@@ -733,9 +720,7 @@ def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
     """
     env = place.environment()
     events.started(env)
-    checks = [
-        check for check in (*CHECKS, *TROUBLES) if not (env.root and check.name in _OF_MACHINE)
-    ]
+    checks = (*CHECKS, *TROUBLES)
     findings = settled(
         env, lambda: examine(Examination(env, place.patch_dirs), checks, events.progress)
     )

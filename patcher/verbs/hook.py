@@ -207,7 +207,7 @@ def _lacks_sitepatch(env: Environment) -> bool:
     """Whether the Python of an environment finds no sitepatch; of `--target` nobody knows where else its Python looks."""
     # PYTHONPATH is not for the hook's child
     there = any(any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites)
-    return not there and bool(env.root or env.search != env.sites)
+    return not there and env.search != env.sites
 
 
 @click.group("hook", cls=Group)

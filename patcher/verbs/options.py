@@ -38,7 +38,9 @@ def common_options(
                 "--python", metavar="PATH", help="Interpreter (or venv) of the environment."
             ),
             click.option(
-                "--target", metavar="DIR", help="A directory of packages, or the root of an image."
+                "--target",
+                metavar="DIR",
+                help="A directory of packages, as of pip install --target.",
             ),
             click.option(
                 "--system",

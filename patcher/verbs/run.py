@@ -223,12 +223,6 @@ def command(
                 path=python.path,
                 python=env.python,
             )
-        if overlay and env.root:
-            raise UsageError(
-                "--overlay: found an image, {root}, whose Python is not run here",
-                Message("apply to it instead"),
-                root=env.root,
-            )
         from patcher.project.request import ProjectFiles
 
         files = ProjectFiles(project, requirements)
