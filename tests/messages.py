@@ -59,7 +59,6 @@ NOTHING_SAID = {  # what is no message, though it has two words
     '], "results": {',
     ", as the only line on stderr before the command runs",
     "{}def {}({}):",
-    "{} (sha256:{}, fetched {})",
     "; script-src '{}'",
     "applied upstream:",
     "commit {}",

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
 import re
-import time
-import urllib.error
-import urllib.request
-from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
-from typing import IO, Any, Iterator, NamedTuple, Sequence
-from urllib.parse import urljoin, urlsplit
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.author.diffs.patchfile import Patch, read_patches, read_series
-from patcher.errors import Location, SitepatchError, UsageError
+from patcher.errors import Location, UsageError
 from patcher.message import Message
 from patcher.system.reading import read_file
 from patcher.text.listed import listed
@@ -36,29 +30,15 @@ class GivenPatch(NamedTuple):
     error: UsageError | None = None
 
 
-def given_patches(
-    words: Sequence[str], data: bytes | None = None, digest: str = ""
-) -> list[GivenPatch]:
-    """The patches in files, in quilt series, in directories and at URLs; with `data` those in it, which the words name.
-
-    `digest` is the sha256 (`sha256:HEX`) of the file at the one URL, "" for any.
+def given_patches(words: Sequence[str], data: bytes | None = None) -> list[GivenPatch]:
+    """The patches in files, in quilt series and in directories; with `data` those in it, which the words name.
 
     Raises:
-        UsageError: none of them can be read, or a directory has none; a hash that is none, or is of no single URL.
-        SitepatchError: a URL cannot be fetched, or has another hash.
+        UsageError: none of them can be read, or a directory has none.
     """
-    if digest and not (
-        re.fullmatch("sha256:[0-9a-fA-F]{64}", digest) and len(words) == 1 and is_url(words[0])
-    ):
-        raise UsageError(
-            "--hash {digest}: expected one URL and its sha256:HEX, 64 digits", digest=digest
-        )
     given: list[GivenPatch] = []
     names: set[str] = set()
-    sources = (
-        _of_word(word, digest[len("sha256:") :]) if data is None else _of_text(word, word, data)
-        for word in words
-    )
+    sources = (_of_word(word) if data is None else _of_text(word, word, data) for word in words)
     for patch in chain.from_iterable(sources):
         name = re.sub(r"[^A-Za-z0-9._+-]+", "-", _SUFFIX.sub("", patch.name)).strip("-.") or "patch"
         numbered = (f"{name}-{number}" for number in count(2))
@@ -71,12 +51,14 @@ def given_patches(
     return given
 
 
-def _of_word(word: str, digest: str) -> Iterator[GivenPatch]:
+def _of_word(word: str) -> Iterator[GivenPatch]:
     """The patches of a file, a `series`, or a directory that has one or patches alone."""
     path = Path(word)
-    if is_url(word):
-        yield from _of_url(word, digest)
-        return
+    if "://" in word:
+        raise UsageError(
+            "found a URL, expected files",
+            "fetch it first: curl -fsSL URL | sitepatch import - --name NAME",
+        )
     if path.is_dir():
         homes = [path / home / SERIES for home in ("", "patches", "debian/patches")]
         path = next((home for home in homes if home.is_file()), path)
@@ -94,17 +76,6 @@ def _of_word(word: str, digest: str) -> Iterator[GivenPatch]:
         yield from _of_series(path)
     else:
         yield from _of_file(path, path.name)
-
-
-def _of_url(url: str, digest: str) -> Iterator[GivenPatch]:
-    """The patches at a URL; their origin says which one it is, what was there, and when."""
-    data = download(url, digest)
-    source = f"{url} (sha256:{sha256(data).hexdigest()}, fetched {time.strftime('%Y-%m-%d', time.gmtime())})"
-    for given in _of_text(url, urlsplit(url).path.rstrip("/").rpartition("/")[2], data):
-        origin = ", ".join(filter(None, (given.patch.provenance.get("origin", ""), source)))
-        yield given._replace(
-            patch=given.patch._replace(provenance={**given.patch.provenance, "origin": origin})
-        )
 
 
 def _of_series(path: Path) -> Iterator[GivenPatch]:
@@ -163,71 +134,3 @@ def _bytes(path: Path) -> bytes:
 
 
 _NOTHING = Patch("", "", {}, ())
-
-
-_SCHEMES = ("http", "https")
-_MOST = 16 << 20  # bytes of a diff
-_TIMEOUT = 30.0  # seconds
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    def http_error_302(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-    ) -> Any:
-        target = urljoin(req.full_url, headers.get("Location") or "")
-        if not is_url(target):
-            raise ValueError(
-                Message("it redirects to {target}, expected a URL of http or https", target=target)
-            )
-        return super().http_error_302(req, fp, code, msg, headers)
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
-
-
-def is_url(address: str) -> bool:
-    """Whether a text is a URL of http or https."""
-    return urlsplit(address).scheme.lower() in _SCHEMES and "://" in address
-
-
-def download(url: str, digest: str = "") -> bytes:
-    """The file at a URL.
-
-    Args:
-        url: one of http or https.
-        digest: the sha256 (hex) that it must have, "" for any.
-
-    Raises:
-        SitepatchError: it cannot be had, is too large, or has another hash.
-    """
-    try:
-        with urllib.request.build_opener(_Redirects).open(url, timeout=_TIMEOUT) as answer:
-            data: bytes = answer.read(_MOST + 1)
-            expected = answer.headers.get("Content-Length")
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()  # it holds the connection
-        hint = _ADDRESS if isinstance(error, urllib.error.HTTPError) else ""
-        raise SitepatchError(
-            "{url}: cannot be fetched: {error}", hint, url=url, error=error
-        ) from None
-    if len(data) > _MOST:
-        raise SitepatchError(
-            "{url}: found more than {limit:,} bytes, expected a diff", url=url, limit=_MOST
-        )
-    if expected and expected.isdigit() and len(data) != int(expected):
-        template = "{url}: found {number:,} bytes, expected {length:,}"
-        raise SitepatchError(
-            template, "run it again", url=url, number=len(data), length=int(expected)
-        )
-    fetched = sha256(data).hexdigest()
-    if digest and fetched != digest.lower():
-        template = "{url}: found sha256:{there}, expected sha256:{digest}"
-        raise SitepatchError(
-            template, "what is there has changed: look at it", url=url, there=fetched, digest=digest
-        )
-    return data

@@ -120,14 +120,13 @@ def import_(
     also: Texts = (),
     leave_out: Texts = (),
     fuzz: int = FUZZ,
-    digest: str = "",
     moved: Mapping[str, str] = {},
     events: Events = SILENT,
 ) -> ImportOutcome:
     """Make a patchset of a patch, or a series of several; one that is there already gets the patches that it lacks.
 
     Args:
-        patches: files, quilt `series`, directories and URLs; with `data` only what that is called.
+        patches: files, quilt `series` and directories; with `data` only what that is called.
         name: that of the patchset.
         place: the environment.
         data: the patch itself.
@@ -135,7 +134,6 @@ def import_(
         also: releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well.
         leave_out: the parts that cannot be put into a hunk and need not be: `PATH:LINE`, or the path of a whole file.
         fuzz: how many lines of context may differ.
-        digest: the hash of what is at the one URL, `sha256:HEX`, "" for any.
         moved: where files are that the diffs name otherwise.
         events: takes what is done.
 
@@ -150,7 +148,7 @@ def import_(
     series = find_series(name, output)
     folder = series.folder if series else output_folder(name, output, events.note)
     check_also(further)
-    inputs = given_patches(words, data, digest)
+    inputs = given_patches(words, data)
     env = place.environment()
     events.started(env)
     series = series.installed(env) if series else None
@@ -264,9 +262,9 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     epilog="\b\nExamples:\n  sitepatch import fix.patch --name runner-fix\n"
     "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5\n"
     "  sitepatch import debian/patches --name vendor\n"
-    "  sitepatch import https://github.com/open-mmlab/mmengine/pull/1.diff --name fix",
+    "  curl -fsSL https://github.com/open-mmlab/mmengine/pull/1.diff | sitepatch import - --name fix",
 )
-@click.argument("patches", metavar="FILE|DIR|URL...", nargs=-1, required=True, type=click.Path())
+@click.argument("patches", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
 @click.option("--name", required=True, help="The name of the new patchset.")
 @click.option(
     "--output",
@@ -288,21 +286,14 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     default=2,
     help="How many lines of context may differ at either end of a hunk (default 2).",
 )
-@click.option(
-    "--hash",
-    "digest",
-    metavar="sha256:HEX",
-    default="",
-    help="The hash that the file at the URL must have.",
-)
 @common_options(sources=False)
 def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     """Make a patchset of a diff, or of a series of patches.
 
-    FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt series; URL
-    is that of a diff, over http or https (of a pull request: with .diff at its end). The subject, prose and DEP-3 header of a
-    patch become those of the patchset, its changes hunks that are matched by syntax. They are proven on what is installed,
-    and tried on each release of --also. The environment is not touched.
+    FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt
+    series. The subject, prose and DEP-3 header of a patch become those of the patchset, its changes hunks that are
+    matched by syntax. They are proven on what is installed, and tried on each release of --also. The environment is
+    not touched.
 
     Of several patches each becomes a .spatch of its own, which is read after those before it. One that cannot be imported is
     named, and the others are; the same command, once it is mended, imports what is not in the patchset yet.
