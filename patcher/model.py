@@ -87,6 +87,19 @@ class HunkText(NamedTuple):
         return self.scope in (TEXT, ADDED)
 
     @property
+    def only_imports(self) -> bool:
+        """Whether imports are all that it changes: where they stand already, other code may have need of them."""
+        in_parentheses = False
+        for tag, text, _ in (line for form in self.forms for line in form.lines):
+            code = text.partition("#")[0].strip() if tag != " " else ""
+            if tag == "-" or ";" in code:
+                return False
+            if code and not in_parentheses and not code.startswith(("import ", "from ")):
+                return False
+            in_parentheses = (in_parentheses or "(" in code) and ")" not in code
+        return True
+
+    @property
     def forms(self) -> Tuple["HunkText", ...]:
         """The forms of the hunk, in the order in which they are tried."""
         return (self._replace(others=()), *self.others)

@@ -330,12 +330,40 @@ def made(data, body):
         (b"a: 2\n", "-a: 1\n+b\n", ("not found", b"a: 2\n")),
         (b"\xef\xbb\xbfa\xc3\xa9\n", "-aé\n+b\n", ("applicable", b"b\n")),
         (b"a\xe9\n", "-aé\n+ü\n", ("applicable", b"\xfc\n")),
+        (b"a\xe9\n", "-aé\n+\u663e\n", ("conflict", b"a\xe9\n")),  # what latin-1 cannot hold
+        (b"\xc5\xe4\na: 1\n", " a: 1\n+\u663e: 2\n", ("conflict", b"\xc5\xe4\na: 1\n")),  # GBK
+        (b"\xc5\xe4\na: 1\n", " a: 1\n+é: 2\n", ("conflict", b"\xc5\xe4\na: 1\n")),  # which latin-1 could
+        (b"\xc5\xe4\na: 1\n", " a: 1\n+b: 2\n", ("applicable", b"\xc5\xe4\na: 1\nb: 2\n")),
+        (b"\xe9??\na: 1\n", " é\u663e\u663e\n-a: 1\n", ("not found", b"\xe9??\na: 1\n")),  # `?` is no other character
+        # a run stays inside the block in which it began
+        (b"- n: a\n  m: 24\n- n: b\n  m: 16\n", " - n: a\n ...\n-  m: 16\n+  m: 32\n", ("not found", b"- n: a\n  m: 24\n- n: b\n  m: 16\n")),
+        (b"- n: a\n  m: 24\n- n: b\n  m: 32\n", " - n: a\n ...\n-  m: 16\n+  m: 32\n", ("not found", b"- n: a\n  m: 24\n- n: b\n  m: 32\n")),
+        (b"- n: a\n  c: 4\n\n  d:\n    - 1\n  m: 16\n- n: b\n", " - n: a\n ...\n-  m: 16\n+  m: 32\n", ("applicable", b"- n: a\n  c: 4\n\n  d:\n    - 1\n  m: 32\n- n: b\n")),
+        (b"- a:\n  c: 4\n- b:\n  c: 4\n  m: 16\n", "   c: 4\n ...\n-  m: 16\n+  m: 32\n", ("applicable", b"- a:\n  c: 4\n- b:\n  c: 4\n  m: 32\n")),
+        (b"a:\n\tb: 1\n\tc: 2\nd:\n\te: 1\nf: 1\n", " \tb: 1\n ...\n-f: 1\n+f: 2\n", ("applicable", b"a:\n\tb: 1\n\tc: 2\nd:\n\te: 1\nf: 2\n")),
+        (b"{\n  a: {\n    x: 1\n  }\n  b: {\n    y: 1\n  }\n}\n", "   a: {\n ...\n-    y: 1\n+    y: 2\n", ("not found", b"{\n  a: {\n    x: 1\n  }\n  b: {\n    y: 1\n  }\n}\n")),
     ],
 )
 def test_lines_are_found_once_or_refused_and_the_rest_stays_as_it_is(data, body, expected):
     if data.startswith(b"\xef\xbb\xbf"):
         expected = (expected[0], b"\xef\xbb\xbf" + expected[1])
     assert made(data, body) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "body", "gone"),
+    [
+        (b"a\nc\n", " a\n-b\n c\n", True),
+        (b"a\nx\nc\n", " a\n-b\n c\n", False),  # what it keeps has changed too
+        (b"b\na\nc\n", " a\n-b\n c\n", False),  # it stands elsewhere
+        (b"a\nc\nb\n", " a\n-b\n c\n", False),
+        (b"a\nc\n", " a\n-b\n+d\n c\n", False),
+    ],
+)
+def test_lines_to_delete_are_gone_where_none_of_them_is_left(data, body, gone):
+    _, (patch,) = parse_spatch(f"--- demo/a.yaml\n@@ <text> @@\n{body}", "x.spatch")
+    (answer,) = rewrite(data, patch.hunks, {}).answers
+    assert (answer.state.value, answer.gone) == ("not found", gone)
 
 
 @pytest.mark.parametrize(

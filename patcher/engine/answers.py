@@ -6,8 +6,8 @@ import gc
 import re
 from typing import Mapping, NamedTuple, Sequence
 
-from patcher.engine.check import Matched, MatchEdits, check_result
-from patcher.engine.find import FoundPlaces, already_deleted, find_form, find_hunk
+from patcher.engine.check import NESTED, Matched, MatchEdits, check_result
+from patcher.engine.find import FoundPlaces, already_deleted, find_form, find_hunk, outermost
 from patcher.engine.match import MAX_MATCHES, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import insertion_anchors
@@ -20,6 +20,7 @@ from patcher.engine.text import rewrite_text
 from patcher.message import Message
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State, apply_splices
 from patcher.text.lines import common_ends
+from patcher.text.splices import compose
 
 
 def rewrite_source(
@@ -142,7 +143,7 @@ def _answered(source: Source, hunk: Hunk) -> Matched:
         form, places = find_form(source, hunk)
         unchanged = _counted(source, form, places)
         answer, changes = (
-            (unchanged, []) if unchanged is not None else _changed(source, form, places.todo)
+            (unchanged, []) if unchanged is not None else _changed_all(source, form, places.todo)
         )
         return Matched(hunk, form, answer._replace(hunk=hunk.text), changes)
     except SyntaxProblem as problem:
@@ -191,6 +192,45 @@ def _lines(source: Source, places: Sequence[MatchRange]) -> tuple[int, ...]:
     return tuple(source.lines.number(place.start) for place in places)
 
 
+def _changed_all(
+    source: Source, hunk: Hunk, places: Sequence[MatchRange]
+) -> tuple[HunkAnswer, list[MatchEdits]]:
+    """`_changed`; a place inside another one is changed in what becomes of that, where that writes it anew (rule 23)."""
+    answer, changes = _changed(source, hunk, places)
+    if answer.state.failed or hunk.text.expected != 0 or outermost(places, places) == places:
+        return answer, changes
+    made, inner = source, changes
+    splices: tuple[Splice, ...] = ()
+    for round_number in range(len(places)):
+        step = _merge(made, [Matched(hunk, hunk, answer, inner)])[1]
+        splices = compose(len(source.data), splices, step)
+        made = Source(apply_splices(made.data, step))
+        left = find_hunk(made, hunk).todo
+        if not left:
+            return answer, _edited(source, changes, splices) if round_number else changes
+        inner_answer, inner = _changed(made, hunk, left)
+        if inner_answer.state.failed:
+            break
+    problem = Message(
+        "line {line}: one place is inside another, and cannot be changed in what becomes of that",
+        line=answer.places[0],
+    )
+    return answer._replace(state=State.CONFLICT, problem=problem, hint=NESTED), []
+
+
+def _edited(
+    source: Source, changes: Sequence[MatchEdits], splices: Sequence[Splice]
+) -> list[MatchEdits]:
+    """The changes with the edits that splices make, each with those inside it."""
+    edits: list[list[Edit]] = [[] for _ in changes]
+    ends = [max([change.match.end, *(edit.end for edit in change.edits)]) for change in changes]
+    for start, end, new in splices:
+        edit = Edit(source.character(start), source.character(end), new.decode(source.encoding))
+        owner = next((at for at, last in enumerate(ends) if edit.start <= last), len(ends) - 1)
+        edits[owner].append(edit)
+    return [MatchEdits(change.match, own, nested=True) for change, own in zip(changes, edits)]
+
+
 def _changed(
     source: Source, hunk: Hunk, places: Sequence[MatchRange]
 ) -> tuple[HunkAnswer, list[MatchEdits]]:
@@ -218,7 +258,9 @@ def _changed(
             hint = Message("write what stands beside the part that is meant")
             return HunkAnswer(hunk.text, State.AMBIGUOUS, (line,), problem=problem, hint=hint), []
         changes.append(MatchEdits(place.matches[0], choices[0]))
-    starts = [min((edit.start for edit in edits), default=match.start) for match, edits in changes]
+    starts = [
+        min((edit.start for edit in edits), default=match.start) for match, edits, _ in changes
+    ]
     return HunkAnswer(hunk.text, State.APPLICABLE, tuple(map(source.lines.number, starts))), changes
 
 

@@ -22,16 +22,18 @@ from patcher.engine.syntax import check_for_ast
 from patcher.message import Message, joined
 from patcher.model import HunkAnswer, Splice, State
 
-_NESTED = Message("where one place is inside another, write a hunk that has both")
+NESTED = Message("where one place is inside another, write a hunk that has both")
+"""The hint where all places are meant and one of them is inside another."""
 
 Rewritten = Callable[[Source, Hunk, MatchRange, Match], Sequence[Edit]]
 
 
 class MatchEdits(NamedTuple):
-    """The change of one place: its match, and the edits that make it."""
+    """The change of one place: its match, and the edits that make it; `nested` is whether they change places inside it too."""
 
     match: Match
     edits: Sequence[Edit]
+    nested: bool = False
 
 
 class Matched(NamedTuple):
@@ -107,7 +109,7 @@ def check_result(
             problem = _second_change(result, match.hunk, rewritten) or _check_hunk(
                 result, match, all_edits, offsets
             )
-            hint = _NESTED if match.form.text.expected != 1 else ""
+            hint = NESTED if match.form.text.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
             problem = Message("the result cannot be read for checking: {error}", error=error)
         except Conflict as error:
@@ -224,7 +226,7 @@ def _check_hunk(
     places = _after_side_places(result, hunk)
     byte = offsets.source.byte
     for change in matched.changes:
-        match, edits = change
+        match, edits, _ = change
         inside = [
             edit for edit in edits if edit.end >= match.start and edit.start <= match.end
         ] or edits
@@ -277,7 +279,9 @@ def _same_names(
         edited = (
             owner for edit, owner in all_edits if old.start <= edit.start and edit.end <= old.end
         )
-        if not same(old, node) and all(owner is change for owner in edited):
+        if same(old, node) or change.nested:
+            continue
+        if all(owner is change for owner in edited):
             return False
     return True
 

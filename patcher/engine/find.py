@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple
+from typing import Iterator, NamedTuple, Sequence
 
+from patcher.engine.imports import binds, has_imports, inserted_imports
+from patcher.engine.in_place import change_of, is_in_place, written
 from patcher.engine.in_string import text_places
-from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange
-from patcher.engine.names import binds, imported
+from patcher.engine.match import MAX_MATCHES, Match, Matcher, MatchRange
 from patcher.engine.node import Node
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
@@ -47,38 +48,43 @@ def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
 
 
 def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
-    """Search the definitions that `scope` names, whatever scope the hunk itself has (format rules 21 to 23)."""
+    """Search the definitions that `scope` names, whatever scope the hunk itself has (format rules 21 to 24)."""
     if hunk.text.in_string:
         ranges = scope_ranges(source, scope)
-        after = text_places(source.text, ranges, hunk.after) if hunk.proves_upstream else []
-        return _found(hunk, text_places(source.text, ranges, hunk.before), after)._replace(
+        texts = text_places(source.text, ranges, hunk.after) if hunk.proves_upstream else []
+        return _found(hunk, text_places(source.text, ranges, hunk.before), texts)._replace(
             scopes=len(ranges)
         )
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
-    added = _imported(hunk) if hunk.text.when_present else ()
-    before = [] if added and binds(source, added) else before  # rule 24
     after_matcher = Matcher(most=MAX_MATCHES, anywhere=True)
-    searched = blocks if hunk.proves_upstream else []
-    after = [
-        place for block in searched for place in side_places(hunk, hunk.after, block, after_matcher)
-    ]
-    return _found(hunk, before, after)._replace(
-        scopes=len(blocks), steps=matcher.steps + after_matcher.steps
+    after: list[MatchRange] = []
+    for block in blocks if hunk.proves_upstream else []:
+        after += side_places(hunk, hunk.after, block, after_matcher)
+    places = _found(hunk, before, after)
+    places = places._replace(scopes=len(blocks), steps=matcher.steps + after_matcher.steps)
+    if places.done and not places.todo and still_there(hunk, blocks, after):
+        return places._replace(done=[])
+    return _with_imports(source, hunk, places)
+
+
+def _with_imports(source: Source, hunk: Hunk, places: FoundPlaces) -> FoundPlaces:
+    """The places of a hunk whose imports the module has already, wherever they stand: none is left to change (rule 24)."""
+    if places.done and not places.todo:
+        return places
+    wanted = inserted_imports(hunk)
+    if hunk.text.when_present:
+        bound = {each.bound for each in wanted}
+        return places._replace(todo=[]) if bound and binds(source, bound) else places
+    start = has_imports(source, wanted)
+    if start is None:
+        return places
+    end = source.lines.end(start)
+    standing = MatchRange(
+        start, end, [Node("Opaque", (start, start, end, end))], (Match(start, end, {}, {}),)
     )
-
-
-def _imported(hunk: Hunk) -> set[str]:
-    """The names that a hunk imports at the top or the end of a module; none of one that does more."""
-    added = [node for node in hunk.after.nodes if node.role != "run"]
-    is_all = all(node.role == "run" for node in hunk.before.nodes) and {
-        node.kind for node in added
-    } <= {
-        "Import",
-        "ImportFrom",
-    }
-    return imported([alias for node in added for alias in node.items("names")]) if is_all else set()
+    return places._replace(todo=[], done=[standing])
 
 
 def _found(hunk: Hunk, before: list[MatchRange], after: list[MatchRange]) -> FoundPlaces:
@@ -86,16 +92,15 @@ def _found(hunk: Hunk, before: list[MatchRange], after: list[MatchRange]) -> Fou
     if hunk.before.nodes and all(node.role == "run" for node in hunk.before.nodes):
         todo = [] if after else before
     else:
-        in_place = [
-            place for place in before if any(_covers(hunk, match, place) for match in after)
-        ]
-        todo = [place for place in before if place not in in_place]
-        todo = _outermost(todo, in_place) if hunk.text.expected == 0 else todo
+        todo = before
+        if after and before:
+            change = change_of(hunk)
+            todo = [place for place in before if not is_in_place(hunk, change, place, after)]
     # An after match inside a place still to change proves nothing (rule 22), nor does one inside another.
-    return FoundPlaces(todo, _outermost(after, [*todo, *after]), 0, 0)
+    return FoundPlaces(todo, outermost(after, [*todo, *after]), 0, 0)
 
 
-def _outermost(places: list[MatchRange], outer: list[MatchRange]) -> list[MatchRange]:
+def outermost(places: Sequence[MatchRange], outer: Sequence[MatchRange]) -> list[MatchRange]:
     """The places that lie in none of the others."""
     return [
         part
@@ -150,42 +155,40 @@ def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
 def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
     """Whether a hunk that only deletes has nothing to delete, while all that it keeps is in its scope (rule 25)."""
     kept = hunk.after.nodes
-    if (
-        places.todo
-        or places.done
-        or any(tag == "+" and line.strip() for tag, line, _ in hunk.text.lines)
-    ):
+    if places.todo or places.done:
+        return False
+    if any(tag == "+" and line.strip() for tag, line, _ in hunk.text.lines):
         return False
     if not kept:  # a deleted definition may have been its whole scope
-        return bool(places.scopes) or [node.kind for node in hunk.before.nodes] in (
-            ["FunctionDef"],
-            ["ClassDef"],
-        )
-    blocks = scope_blocks(source, hunk.text.scope, hunk.after)
-    return any(side_places(hunk, hunk.after, block, Matcher(most=1)) for block in blocks)
+        kinds = [node.kind for node in hunk.before.nodes]
+        return bool(places.scopes) or kinds in (["FunctionDef"], ["ClassDef"])
+    blocks = scope_blocks(source, hunk.text.scope, hunk.before, hunk.after)
+    after: list[MatchRange] = []
+    for block in blocks:
+        after += side_places(hunk, hunk.after, block, Matcher(most=MAX_MATCHES))
+    return bool(after) and not still_there(hunk, blocks, after)
 
 
-def _covers(hunk: Hunk, after: MatchRange, before: MatchRange) -> bool:
-    """Whether a match of the after side shows that a place is changed already (rule 22).
+def still_there(
+    hunk: Hunk, blocks: Sequence[Node], after: Sequence[MatchRange]
+) -> list[MatchRange]:
+    """Where the statements that a hunk deletes, and puts nothing in the place of, stand in its scope all the same.
 
-    Code inside what a placeholder is bound to was not compared, and proves nothing.
+    What the after side keeps is not meant, which may be the same statement a second time.
     """
-    if not (after.start <= before.start and before.end <= after.end):
-        return False
-    match = after.matches[0]
-    bound_code = [
-        match.nodes.get(id(node))
-        for top in hunk.after.nodes
-        for node in top.walk()
-        if node.role in ("meta", "run")
-    ]
-    bound = [
-        code
-        for value in bound_code
-        for code in (value if isinstance(value, list) else [value])
-        if code is not None
-    ]
-    return not any(code.begin <= before.start and before.end <= code.end for code in bound)
+    if hunk.form == "expression":
+        return []
+    kept = {id(code) for place in after for match in place.matches for code in written(hunk, match)}
+    module, standing = hunk.text.scope == "<module>", []
+    for deleted in change_of(hunk).deleted:
+        clauses = deleted[0].is_clause
+        for block in blocks:
+            for place in Matcher(most=1).runs(deleted, block, module=module, clauses=clauses):
+                match = place.matches[0]
+                codes = (match.nodes.get(id(node)) for node in deleted)
+                if not all(id(code) in kept for code in codes):
+                    standing.append(place)
+    return standing
 
 
 def scope_ranges(source: Source, scope: str) -> list[tuple[int, int]]:

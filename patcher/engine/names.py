@@ -7,7 +7,6 @@ import builtins
 import re
 from typing import (
     TYPE_CHECKING,
-    AbstractSet,
     Iterator,
     NamedTuple,
     Sequence,
@@ -69,7 +68,7 @@ def name_use(source: Source, lines: Sequence[tuple[int, int]]) -> NameUse | None
     if source.tree is None or _is_dynamic(source):
         return None
     use = NameUse(
-        _bound(source.tree.body),
+        bound_in(source.tree.body),
         set(),
         set(),
         set(),
@@ -105,7 +104,7 @@ def broken(
     """
     if before is None or after.tree is None or _is_dynamic(after):
         return []
-    module = _bound(after.tree.body)
+    module = bound_in(after.tree.body)
     bound_names, gone = _known(after, module) | set(injected), before.module - module
     breaks = set()
     near = [*_near(after.tree.body, lines)]
@@ -147,7 +146,7 @@ def _is_dynamic(source: Source) -> bool:
     """Whether names may be bound that are not written."""
     assert source.tree is not None
     return bool(re.search(r"\b(exec|globals)[ \t]*\(", source.text)) or any(
-        map(_is_star, _statements(source.tree.body))
+        map(is_star, statements(source.tree.body))
     )
 
 
@@ -180,14 +179,14 @@ def _functions_near(
     body: Sequence[ast.stmt], lines: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[str, _Function]]:
     """The functions in the same statements, each with its qualified name."""
-    todo = [("", node) for node in _statements([node for node in body if _is_near(node, lines)])]
+    todo = [("", node) for node in statements([node for node in body if _is_near(node, lines)])]
     while todo:
         path, node = todo.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             inner = f"{path}.{node.name}"
             if not isinstance(node, ast.ClassDef):
                 yield inner, node
-            children = _statements(node.body)
+            children = statements(node.body)
             todo += [
                 (inner, child)
                 for child in children
@@ -197,12 +196,12 @@ def _functions_near(
 
 def _own(function: _Function) -> set[str]:
     """The names that are local to a function: its parameters and what its body binds, unless it says otherwise."""
-    return (_parameters(function.args) | _bound(function.body)) - _said(function)
+    return (_parameters(function.args) | bound_in(function.body)) - _said(function)
 
 
 def _said(function: _Function) -> set[str]:
     """The names that a function says are global, or those of a function around it."""
-    nodes = _statements(function.body)
+    nodes = statements(function.body)
     return {
         name
         for node in nodes
@@ -216,11 +215,9 @@ def _early(function: _Function) -> list[ast.Name]:
     elsewhere = _parameters(function.args) | _said(function)
     bindings: dict[str, tuple[int, int]] = {}
     for node in function.body:
-        for name in _bound([node], (ast.AugAssign,)) - elsewhere:
+        for name in bound_in([node], (ast.AugAssign,)) - elsewhere:
             bindings.setdefault(name, (node.lineno, node.col_offset))
-    targets = (
-        node.target for node in _statements(function.body) if isinstance(node, ast.AugAssign)
-    )
+    targets = (node.target for node in statements(function.body) if isinstance(node, ast.AugAssign))
     early = [
         target
         for target in targets
@@ -236,11 +233,11 @@ def _early(function: _Function) -> list[ast.Name]:
 
 def _deleted(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
     """The names that a scope reads below a `del` of them in one block, where no statement between may bind them."""
-    if not any(isinstance(node, ast.Delete) for node in _statements(body)):
+    if not any(isinstance(node, ast.Delete) for node in statements(body)):
         return
     gone: set[str] = set()
     for node in body:
-        bound = _bound([node])
+        bound = bound_in([node])
         simple = not hasattr(node, "body")
         for read, scopes, path in _reads(node, [], "") if gone else ():
             if read.id in gone and not scopes and not path and (simple or read.id not in bound):
@@ -278,25 +275,8 @@ def _bound_at_once(node: ast.stmt) -> set[str]:
     return (
         set()
         if isinstance(node, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete))
-        else _bound([node])
+        else bound_in([node])
     )
-
-
-def imported(aliases: Sequence[Node]) -> set[str]:
-    """The names that the items of imports (`a.b`, `c as d`) bind."""
-    names: set[str] = set()
-    for alias in aliases:
-        name = alias.fields.get("asname") or alias.fields.get("name")
-        while isinstance(name, Node) and name.kind == "Attribute":
-            name = name.node("value")
-        names.add(str(name.fields["value"]) if isinstance(name, Node) else "*")
-    return names
-
-
-def binds(source: Source, names: AbstractSet[str]) -> bool:
-    """Whether a module binds all of these names, by whatever statement; one with `from x import *` may do so."""
-    body = source.tree.body if source.tree is not None else []
-    return names <= _bound(body) or any(map(_is_star, _statements(body)))
 
 
 def unbound(
@@ -314,9 +294,9 @@ def unbound(
     # the tree of `before` is made only where it is needed: each is large
     if not before.has_ast or after.tree is None:
         return _unseen(after, spans, injected)
-    if any(_is_star(node) for node in _statements(after.tree.body)):
+    if any(is_star(node) for node in statements(after.tree.body)):
         return []
-    bound_names = _known(after, _bound(after.tree.body)) | set(injected)
+    bound_names = _known(after, bound_in(after.tree.body)) | set(injected)
     lines = [(after.lines.number(start), after.lines.number(end)) for start, end in spans]
     missing: list[Unbound] = []
     read_before: dict[str, set[str]] = {}
@@ -364,28 +344,29 @@ def _binds(node: Node) -> bool:
     )
 
 
-def _is_star(node: ast.stmt) -> bool:
+def is_star(node: ast.stmt) -> bool:
+    """Whether a statement is `from x import *`."""
     return isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
 
 
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of one scope: into `if`, `try`, `with` and loops, not into definitions."""
     for node in body:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             for field in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(node, field, []))
+                yield from statements(getattr(node, field, []))
             for part in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
-                yield from _statements(part.body)
+                yield from statements(part.body)
 
 
-def _bound(body: Sequence[ast.stmt], without: tuple[type[ast.stmt], ...] = ()) -> set[str]:
+def bound_in(body: Sequence[ast.stmt], without: tuple[type[ast.stmt], ...] = ()) -> set[str]:
     """The names that the statements of one scope bind at run time, those of some kinds left out."""
     names: set[str] = set()
     hidden: set[int] = set()
-    for node in _statements(body):
+    for node in statements(body):
         if _for_type_checkers(node):
-            hidden.update(id(child) for child in _statements(node.body))
+            hidden.update(id(child) for child in statements(node.body))
         if id(node) in hidden or isinstance(node, without):
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -457,14 +438,14 @@ def _reads(
             return
         body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
         scope = _parameters(arguments)
-        scope |= _bound_by(node.body) if isinstance(node, ast.Lambda) else _bound(node.body)
+        scope |= _bound_by(node.body) if isinstance(node, ast.Lambda) else bound_in(node.body)
         name = f"{path}.{node.name}" if not isinstance(node, ast.Lambda) else path
         for child in body:
             yield from _reads(child, [*_from_functions(scopes), scope], name, lines)
     elif isinstance(node, ast.ClassDef):
         for child in [*node.decorator_list, *node.bases, *node.keywords]:
             yield from _reads(child, scopes, path, lines)
-        scope = _ClassNames(_bound(node.body))
+        scope = _ClassNames(bound_in(node.body))
         for child in node.body:
             yield from _reads(child, [*scopes, scope], f"{path}.{node.name}", lines, near=near)
     elif isinstance(node, _COMPREHENSIONS):

@@ -17,13 +17,14 @@ _Laying = Tuple[int, ...]
 
 
 class _Text:
-    """The lines of a file, with their ends, and where each begins."""
+    """The lines of a file, with their ends, where each begins, and how far it is indented (None for a blank one)."""
 
     def __init__(self, data: bytes) -> None:
         begin = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
         self.lines = data[begin:].splitlines(keepends=True)
         self.starts = list(accumulate(map(len, self.lines), initial=begin))
         self.bare = [line.rstrip() for line in self.lines]
+        self.indents = [_indent(line.decode("latin-1")) for line in self.bare]
         ended = [line for line in self.lines if line.endswith((b"\n", b"\r"))]
         self.end = ended[0][len(ended[0].rstrip(b"\r\n")) :] if ended else b"\n"
         self.open = len(ended) < len(self.lines)  # the last line has no end
@@ -31,11 +32,37 @@ class _Text:
             data.decode("utf-8")
             self.encoding = "utf-8"
         except UnicodeDecodeError:
-            self.encoding = "latin-1"
+            self.encoding = "latin-1"  # a character a byte: which one it is nobody knows
 
-    def encoded(self, line: str) -> bytes:
-        """A line of a hunk as the file would have it."""
-        return line.encode(self.encoding, "replace")
+    def encoded(self, line: str) -> bytes | None:
+        """A line of a hunk as the file would have it; None where it cannot have it."""
+        try:
+            return line.encode(self.encoding)
+        except UnicodeEncodeError:
+            return None
+
+    def refused(self, hunk: HunkText) -> HunkAnswer | None:
+        """A conflict where a hunk inserts what the file cannot hold.
+
+        In a file that is not UTF-8 that is all that is not ASCII, unless a line that the hunk finds there has such characters.
+        """
+        lines = [(tag, line) for tag, line, _ in hunk.lines if not line.isascii()]
+        known = self.encoding == "utf-8" or any(tag != "+" for tag, _ in lines)
+        for tag, line in lines:
+            if tag == "+" and not (known and self.encoded(line) is not None):
+                problem = Message(
+                    "the file is not UTF-8: `{line}` cannot be written in its encoding",
+                    line=line.strip(),
+                )
+                hint = Message("write it in ASCII")
+                return HunkAnswer(hunk, State.CONFLICT, problem=problem, hint=hint)
+        return None
+
+
+def _indent(line: str) -> int | None:
+    """How many columns a line is indented, a tab counting to the next multiple of eight; None for a blank line."""
+    code = line.lstrip(" \t")
+    return len(line[: len(line) - len(code)].expandtabs()) if code else None
 
 
 def rewrite_text(data: bytes, hunks: Sequence[HunkText]) -> Rewrite:
@@ -86,15 +113,24 @@ def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
         hint = Message("write more of the lines around the place")
         return HunkAnswer(hunk, State.AMBIGUOUS, numbers, problem=problem, hint=hint)
     if todo:
+        refused = file.refused(form)
+        if refused is not None:
+            return refused._replace(hunk=hunk, places=numbers)
         return HunkAnswer(hunk, State.APPLICABLE, numbers, tuple(_splices(file, form, todo[0])))
     if done:
         return HunkAnswer(hunk, State.UPSTREAM, numbers)
     if hunk.when_present:
         return HunkAnswer(hunk, State.NOT_NEEDED)
-    gone = all(
-        _tags(form) == {"-"} and len(_layings(file, _side(form, "+"))) == 1 for form in hunk.forms
-    )
+    gone = all(_already_deleted(file, form) for form in hunk.forms)
     return HunkAnswer(hunk, State.NOT_FOUND, problem=_nearest(file, hunk), gone=gone)
+
+
+def _already_deleted(file: _Text, form: HunkText) -> bool:
+    """Whether a form only deletes, what it keeps is there, and no line that it deletes is (format rule 25)."""
+    if _tags(form) != {"-"} or len(_layings(file, _side(form, "+"))) != 1:
+        return False
+    deleted = {file.encoded(line.rstrip()) for tag, line, _ in form.lines if tag == "-"}
+    return not deleted & {line for line in file.bare if line}
 
 
 # matching -------------------------------------------------------------------------------------------------------------
@@ -126,48 +162,70 @@ def _places(file: _Text, form: HunkText) -> tuple[list[_Laying], list[_Laying]]:
 
 def _layings(file: _Text, side: Sequence[str]) -> list[_Laying]:
     """Where a side lies, at most `_MOST` ways: the pieces between its runs, one below the other."""
-    lines = [None if line.strip() == _RUN else file.encoded(line).rstrip() for line in side]
-    pieces = [list(piece) for _, piece in groupby(lines, key=lambda line: line is None)]
-    places: list[
-        list[int]
-    ] = []  # of each piece those that leave room for the ones below it: so no way ends in nothing
-    last = len(file.bare)
-    for piece in reversed(pieces):
-        if piece[0] is not None:
-            places.insert(
-                0,
-                [
-                    at
-                    for at in range(last - len(piece) + 1)
-                    if file.bare[at : at + len(piece)] == piece
-                ],
-            )
-            last = max(places[0], default=-1)
-        else:
-            places.insert(0, [])
-    layings: list[_Laying] = [()] if any(lines) else []
-    for piece, starts in zip(pieces, places):
-        ends = [
-            laying[-1] + (lines[len(laying) - 1] is not None) if laying else 0 for laying in layings
-        ]
-        if piece[0] is None:
-            layings = [(*laying, *[end] * len(piece)) for laying, end in zip(layings, ends)]
-        else:
-            layings = [
-                (*laying, *range(at, at + len(piece)))
-                for laying, end in zip(layings, ends)
-                for at in starts
-                if at >= end
-            ][:_MOST]
+    pieces = [(is_run, list(rows)) for is_run, rows in groupby(side, key=_is_run)]
+    layings: list[_Laying] = [()] if any(map(str.strip, side)) else []
+    for (is_run, rows), starts in zip(pieces, _starts(file, pieces)):
+        longer: list[_Laying] = []
+        for laying in layings:
+            end = _end(side, laying)
+            if is_run:
+                longer.append((*laying, *[end] * len(rows)))
+                continue
+            for at in starts:
+                if not laying or (at >= end and _holds_run(file, side, laying, at)):
+                    longer.append((*laying, *range(at, at + len(rows))))
+        layings = longer[:_MOST]
     return layings
+
+
+def _is_run(line: str) -> bool:
+    return line.strip() == _RUN
+
+
+def _starts(file: _Text, pieces: Sequence[tuple[bool, list[str]]]) -> list[list[int]]:
+    """The lines at which each piece stands and leaves room for those below it, so that no way ends in nothing."""
+    found: list[list[int]] = []
+    last = len(file.bare)
+    for is_run, rows in reversed(pieces):
+        starts: list[int] = []
+        if not is_run:
+            lines = [file.encoded(row.rstrip()) for row in rows]
+            for at in range(last - len(lines) + 1):
+                if file.bare[at : at + len(lines)] == lines:
+                    starts.append(at)
+            last = max(starts, default=-1)
+        found.insert(0, starts)
+    return found
+
+
+def _end(side: Sequence[str], laying: _Laying) -> int:
+    """The line below what is laid of a side."""
+    if not laying:
+        return 0
+    return laying[-1] + (not _is_run(side[len(laying) - 1]))
+
+
+def _holds_run(file: _Text, side: Sequence[str], laying: _Laying, below: int) -> bool:
+    """Whether the run above the line `below` stays inside the block in which it began.
+
+    That of the line above it where the one below is indented deeper, else that of the one below: no line between is
+    indented less.
+    """
+    if not _is_run(side[len(laying) - 1]):
+        return True
+    start = laying[-1]  # where the run begins
+    above, under = file.indents[start - 1] or 0, file.indents[below] or 0
+    least = above + 1 if under > above else under
+    return all(indent is None or indent >= least for indent in file.indents[start:below])
 
 
 def _nearest(file: _Text, hunk: HunkText) -> str:
     """What the first line is that keeps a hunk from being found, at the place where most of its lines stand."""
-    lines = [file.encoded(line).rstrip() for line in _side(hunk, "-") if line.strip() != _RUN]
-    shown = next((line for line in lines if line and line not in file.bare), b"")
-    if shown:
-        return Message("no line of the file is `{line}`", line=shown.decode(file.encoding).strip())
+    side = [line.rstrip() for line in _side(hunk, "-") if not _is_run(line)]
+    lines = [file.encoded(line) for line in side]
+    for text, line in zip(side, lines):
+        if text and line not in file.bare:
+            return Message("no line of the file is `{line}`", line=text.strip())
     at = max(
         range(len(file.bare) or 1),
         key=lambda at: sum(map(eq, file.bare[at : at + len(lines)], lines)),
@@ -197,7 +255,7 @@ def _splices(file: _Text, form: HunkText, laying: _Laying) -> Iterator[Splice]:
 
 def _splice(file: _Text, start: int, end: int, new: Sequence[str]) -> Splice:
     """Replace the lines `[start, end)`; the last line of a file keeps an end, or none, as it was."""
-    data = b"".join(file.encoded(line) + file.end for line in new)
+    data = b"".join(line.encode(file.encoding) + file.end for line in new)
     low, high = file.starts[start], file.starts[end]
     if file.open and end == len(file.lines):
         data = data[: len(data) - len(file.end)] if data else data

@@ -8,7 +8,8 @@ from typing import AbstractSet, Mapping, Sequence
 
 from patcher.engine import layout, lex
 from patcher.engine.answers import answer_alone
-from patcher.engine.names import Unbound, binds, imported, unbound
+from patcher.engine.imports import binds, imported
+from patcher.engine.names import Unbound, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Source
 from patcher.engine.spatch.pattern import compile_hunks

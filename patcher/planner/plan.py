@@ -357,24 +357,9 @@ def _step(assignment: Assignment, result: Rewrite) -> Step:
 def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
     """The answer of a hunk, as a command reports it."""
     hunk = answer.hunk
-    optional = hunk.when_present or (answer.state is State.UPSTREAM and _only_imports(hunk))
+    optional = hunk.when_present or (answer.state is State.UPSTREAM and hunk.only_imports)
     words = answer.problem, answer.hint, optional, answer.gone, (hunk.origin, hunk.line), hunk.layer
     return Answer(patchset, path, hunk.scope, answer.state, answer.places, *words)
-
-
-def _only_imports(hunk: HunkText) -> bool:
-    """Whether imports are all that a hunk changes: where they stand already, other code may have need of them."""
-    inside = False  # parentheses
-    for tag, text, _ in (line for form in hunk.forms for line in form.lines):
-        code = text.partition("#")[0].strip() if tag != " " else ""
-        if (
-            tag == "-"
-            or ";" in code
-            or (code and not inside and not code.startswith(("import ", "from ")))
-        ):
-            return False
-        inside = (inside or "(" in code) and ")" not in code
-    return True
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> list[Answer]:

@@ -7,7 +7,8 @@ import pytest
 
 from patcher.engine.engine import rewrite
 from patcher.model import HunkText, Splice, State, apply_splices
-from patcher.patchset.layers import compose, rewrite_layers
+from patcher.patchset.layers import rewrite_layers
+from patcher.text.splices import compose
 from tests.author.world import FILES, M, World
 from tests.command import done
 

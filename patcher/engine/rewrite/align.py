@@ -115,6 +115,12 @@ def shares(before: Node, after: Node) -> bool:
     return any(same(old, after.fields[key]) and old for key, old in before.fields.items())
 
 
+def has_part(node: Node, inner: Node) -> bool:
+    """Whether the expression `inner` is a part of `node`."""
+    parts = (part for child in node.children() for part in child.walk())
+    return not inner.has_body and any(same(part, inner) for part in parts)
+
+
 def related(old: Value, new: Value) -> bool:
     """Whether one piece of syntax is the other one changed, so that what they have in common keeps its bytes."""
     if isinstance(old, list) and isinstance(new, list):

@@ -13,7 +13,7 @@ from patcher.engine.layout import breaks_f_string, header_end, lines_end
 from patcher.engine.lex import find_outside
 from patcher.engine.match import Match, MatchRange
 from patcher.engine.node import Node, same
-from patcher.engine.rewrite.align import alignments, related
+from patcher.engine.rewrite.align import alignments, has_part, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.elements import change_chain, change_elements
 from patcher.engine.rewrite.precedence import binding, needed, with_parentheses
@@ -111,12 +111,6 @@ def _check_f_strings(edits: Edits, siblings: list[Node]) -> None:
                 )
 
 
-def _has_part(node: Node, inner: Node) -> bool:
-    """Whether the expression `inner` is a part of `node`."""
-    parts = (part for child in node.children() for part in child.walk())
-    return not inner.has_body and any(same(part, inner) for part in parts)
-
-
 class _Rewriter(Edits):
     """Changes one node at a time; lists of nodes are changed by `statements` and `elements`."""
 
@@ -130,7 +124,7 @@ class _Rewriter(Edits):
                 raise ReplaceWhole
             if before.kind in _CHAINS and change_chain(self, before, after):
                 return
-            if _has_part(after, before) or _has_part(before, after):
+            if has_part(after, before) or has_part(before, after):
                 raise ReplaceWhole  # the one that is part of the other keeps its bytes there
             if (
                 before.kind in _OPERATIONS
