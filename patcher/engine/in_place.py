@@ -16,7 +16,7 @@ from patcher.engine.spatch.side import Hunk, Side
 _OPTIONAL = ("decorators", "clauses", "doc", "returns", "annotation", "type_parameters")
 
 
-class Change(NamedTuple):
+class ChangedParts(NamedTuple):
     """What a hunk changes, by the nodes of its two sides.
 
     `replaced` are the nodes of the before side that do not stay as they are, `anchors` those that stay beside an insertion,
@@ -28,16 +28,16 @@ class Change(NamedTuple):
     deleted: list[list[Node]]
 
 
-def change_of(hunk: Hunk) -> Change:
+def change_of(hunk: Hunk) -> ChangedParts:
     """What a hunk changes."""
-    change = Change([], [], [])
+    change = ChangedParts([], [], [])
     _compare_lists(hunk, hunk.before.nodes, hunk.after.nodes, change)
     moved = {(node.role, node.name) for top in hunk.after.nodes for node in top.walk() if node.role}
     replaced = [node for node in change.replaced if (node.role, node.name) not in moved]
     return change._replace(replaced=replaced)
 
 
-def _compare(hunk: Hunk, old: Node, new: Node, change: Change) -> None:
+def _compare(hunk: Hunk, old: Node, new: Node, change: ChangedParts) -> None:
     if same(old, new):
         return
     if old.kind != new.kind or old.role or new.role or has_part(old, new) or has_part(new, old):
@@ -48,7 +48,7 @@ def _compare(hunk: Hunk, old: Node, new: Node, change: Change) -> None:
 
 
 def _compare_field(
-    hunk: Hunk, old: Node, values: tuple[Value, Value], change: Change, *, arguments: bool
+    hunk: Hunk, old: Node, values: tuple[Value, Value], change: ChangedParts, *, arguments: bool
 ) -> None:
     before, after = values
     if same(before, after):
@@ -67,7 +67,7 @@ def _compare_lists(
     hunk: Hunk,
     before: Sequence[Node],
     after: Sequence[Node],
-    change: Change,
+    change: ChangedParts,
     *,
     arguments: bool = False,
 ) -> None:
@@ -78,7 +78,7 @@ def _compare_lists(
         _compare(hunk, old, new, change)
 
 
-def _add_gap(gap: Gap, change: Change) -> None:
+def _add_gap(gap: Gap, change: ChangedParts) -> None:
     change.replaced.extend(gap.deleted)
     whole = [node for node in gap.deleted if not node.role]
     if whole and not gap.inserted and all(node.has_lines for node in whole):
@@ -89,7 +89,7 @@ def _add_gap(gap: Gap, change: Change) -> None:
 
 
 def is_in_place(
-    hunk: Hunk, change: Change, place: MatchRange, after_places: Sequence[MatchRange]
+    hunk: Hunk, change: ChangedParts, place: MatchRange, after_places: Sequence[MatchRange]
 ) -> bool:
     """Whether each way in which the before side matches a place is accounted for by a match of the after side."""
     proofs = [
@@ -105,7 +105,9 @@ def is_in_place(
     )
 
 
-def _proves(change: Change, before: Match, after: Match, holes: Sequence[tuple[int, int]]) -> bool:
+def _proves(
+    change: ChangedParts, before: Match, after: Match, holes: Sequence[tuple[int, int]]
+) -> bool:
     """Whether one match of the after side proves that the change is made at one match of the before side."""
 
     def is_compared(start: int, end: int) -> bool:
@@ -135,7 +137,7 @@ def _not_compared(side: Side, match: Match) -> Iterator[tuple[int, int]]:
         code = match.nodes.get(id(pattern))
         if not isinstance(code, Node):
             continue
-        if pattern.role:
+        if pattern.role == "meta":
             yield code.begin, code.end
             continue
         for key in _OPTIONAL:

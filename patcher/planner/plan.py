@@ -26,7 +26,6 @@ from patcher.model import (
     FilePlan,
     FileRelease,
     HunkAnswer,
-    HunkText,
     Plan,
     Rewrite,
     State,
