@@ -33,7 +33,9 @@ def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
     tried: list[tuple[Hunk, FoundPlaces]] = []
     for form in hunk.forms:
         places = find_hunk(source, form)
-        if places.todo or places.done:
+        if places.todo:
+            return form, _in_body(source, form, places) or places
+        if places.done:
             return form, places
         tried.append((form, places))
     elsewhere = ((form, _elsewhere(source, form)) for form in hunk.forms)
@@ -111,45 +113,70 @@ def outermost(places: Sequence[MatchRange], outer: Sequence[MatchRange]) -> list
 
 def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
     """Where all that a form inserts stands elsewhere in its scope, with nothing left there of what it removes (rule 22)."""
-    hunk_text, nowhere = hunk.text, FoundPlaces([], [], 0, 0)
-    if (
-        hunk.form != "statements"
-        or hunk_text.when_present
-        or hunk_text.expected != 1
-        or hunk_text.inside is not None
-    ):
-        return nowhere
-    added, removed = hunk.after.own_statements(), hunk.before.own_statements()
-    nodes = [node for run in added or () for top in run for node in top.walk()]
+    removed, blocks = hunk.before.own_statements(), _blocks(source, hunk)
+    matcher = Matcher(most=1)
+    hits = _inserted(hunk, blocks, matcher) if removed is not None else []
+    if not hits or any(_places(hunk, run, blocks, matcher) for run in removed or ()):
+        return FoundPlaces([], [], 0, 0)
+    return FoundPlaces([], hits[:1], len(blocks), matcher.steps)
+
+
+def _in_body(source: Source, hunk: Hunk, found: FoundPlaces) -> FoundPlaces | None:
+    """Where what a form inserts stands in the block of its anchor, on the same side of it, with other code in between.
+
+    Only for one that does nothing else, and has one anchor: above or below what it inserts, or the header around it. None
+    where it stands nowhere there (rule 22).
+    """
+    nodes, added = hunk.after.nodes, hunk.after.own_statements() or []
+    if len(found.todo) != 1 or found.done or len(added) != 1 or hunk.before.own_statements() != []:
+        return None
+    hits = _inserted(hunk, _blocks(source, hunk), Matcher(most=1))
+    anchor = found.todo[0]
+    for hit in hits:
+        block = hit.siblings[0].parent
+        same_block = hit.siblings[0].parent is anchor.siblings[0].parent
+        below = added[0][-1] is nodes[-1] and hit.start >= anchor.end
+        above = added[0][0] is nodes[0] and hit.end <= anchor.start
+        owner = block.parent if block is not None else None
+        inside = len(nodes) == 1 and owner is not None and owner in anchor.siblings
+        inside = inside and anchor.start <= hit.start and hit.end <= anchor.end
+        if inside or (same_block and (above or below)):
+            return FoundPlaces([], hits, found.scopes, found.steps)
+    return None
+
+
+def _inserted(hunk: Hunk, blocks: list[Node], matcher: Matcher) -> list[MatchRange]:
+    """The places of all that a hunk inserts, each of which stands in its scope once; none where that tells too little."""
+    text = hunk.text
+    is_plain = not text.when_present and text.expected == 1 and text.inside is None
+    added = hunk.after.own_statements() or []
+    if hunk.form != "statements" or not (is_plain and hunk.proves_upstream and added):
+        return []
+    nodes = [node for run in added for top in run for node in top.walk()]
     names = {node.fields["value"] for node in nodes if node.kind == "Name"} - _COMMON
-    if (
-        not (hunk.proves_upstream and added)
-        or removed is None
-        or len(names) < _FEWEST
-        or any(node.role for node in nodes)
-    ):
-        return nowhere
-    module, matcher = hunk_text.scope == "<module>", Matcher(most=1)
-    blocks = scope_blocks(source, hunk_text.scope, hunk.before, hunk.after)
+    if len(names) < _FEWEST or any(node.role for node in nodes):
+        return []
+    hits_by_run = [_places(hunk, run, blocks, matcher) for run in added]
+    if any(len(hits) != 1 for hits in hits_by_run):
+        return []
+    return [hits[0] for hits in hits_by_run]
 
-    def places(run: list[Node]) -> list[MatchRange]:
-        hits = [
-            place
-            for block in blocks
-            for place in matcher.runs(run, block, module=module, clauses=False)
-        ]
-        return [
-            place
-            for place in hits
-            if not module or all(up.kind != "If" for up in place.siblings[0].ancestors())
-        ]
 
-    hits_by_run = [places(run) for run in added]
-    if any(len(hits) != 1 for hits in hits_by_run) or any(map(places, removed)):
-        return nowhere
-    return FoundPlaces(
-        [], [place for hits in hits_by_run for place in hits][:1], len(blocks), matcher.steps
-    )
+def _places(hunk: Hunk, run: list[Node], blocks: list[Node], matcher: Matcher) -> list[MatchRange]:
+    """Where statements stand in these blocks; at the top level of a module not what is in an `if`."""
+    module = hunk.text.scope == "<module>"
+    hits = [
+        place
+        for block in blocks
+        for place in matcher.runs(run, block, module=module, clauses=False)
+    ]
+    if not module:
+        return hits
+    return [place for place in hits if all(up.kind != "If" for up in place.siblings[0].ancestors())]
+
+
+def _blocks(source: Source, hunk: Hunk) -> list[Node]:
+    return scope_blocks(source, hunk.text.scope, hunk.before, hunk.after)
 
 
 def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
@@ -239,10 +266,13 @@ def surroundings(source: Source, hunk: Hunk) -> Iterator[tuple[MatchRange, tuple
 
 
 def _enclosing_keywords(place: MatchRange, block: Node, *, module: bool) -> tuple[str, ...]:
-    """The keywords of the statements whose bodies or clauses hold a place, the outermost first, the scope's own left out."""
-    scope = None if module else block.items("body")[0]
+    """The keywords of the statements around a place, within the scope that `block` holds."""
+    return enclosing_keywords(place.siblings[0], None if module else block.items("body")[0])
+
+
+def enclosing_keywords(node: Node, scope: Node | None) -> tuple[str, ...]:
+    """The keywords of the statements whose bodies or clauses hold a node, the outermost first, the scope's own left out."""
     keywords: list[str] = []
-    node = place.siblings[0]
     while node is not scope and node.parent is not None:
         owner = node.parent
         if owner is not scope and owner.is_compound and node.field() in ("body", "clauses"):

@@ -8,14 +8,16 @@ from typing import AbstractSet, Mapping, Sequence
 
 from patcher.engine import layout, lex
 from patcher.engine.answers import answer_alone
+from patcher.engine.find import enclosing_keywords
 from patcher.engine.imports import binds, imported
 from patcher.engine.names import Unbound, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Source
+from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import HunkAnswer, HunkText, OptionValue
 
-__all__ = ["Node", "SyntaxProblem", "Tree", "imported", "proves_upstream", "same"]
+__all__ = ["Node", "SyntaxProblem", "Tree", "imported", "inside_of", "proves_upstream", "same"]
 
 
 class Tree:
@@ -104,3 +106,9 @@ def proves_upstream(hunk: HunkText) -> bool:
         PatchError: the hunk is wrong in itself.
     """
     return compile_hunks([hunk], {})[0].proves_upstream
+
+
+def inside_of(block: Node) -> str:
+    """The flag `inside=…` (format rule 29) of a block, within the definition that holds it."""
+    definitions = (owner for owner in block.ancestors() if owner.is_definition)
+    return inside_flag(enclosing_keywords(block, next(definitions, None)))

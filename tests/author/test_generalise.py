@@ -67,8 +67,8 @@ def applied(draft, text):
 EDITS = {  # what is edited -> the hunks
     "an argument": ('family="inet"', 'family="inet6"', """
         @@ connect @@
-        -resolve(host, port, family="inet")
-        +resolve(host, port, family="inet6")
+        -resolve(host, port, family="inet", ...)
+        +resolve(host, port, family="inet6", ...)
         """),
     "an argument that comes": ("open_link(address, timeout)", "open_link(address, timeout, retry=True)", """
         @@ connect @@
@@ -159,7 +159,7 @@ EDITS = {  # what is edited -> the hunks
          if timeout:
              link = $V
         -    link.greet("hello", mode=1)
-        @@ or @@
+        @@ or @@ inside=if
         -link.greet("hello", mode=1)
         """),
     "a statement that goes and has one name": ("            self.grow(1)\n", "", """
@@ -408,7 +408,7 @@ def test_a_form_that_another_release_has_too_is_chosen():
 def test_each_hunk_says_its_form_and_the_candidates_that_lost_say_why():
     _, draft = drafted('family="inet"', 'family="inet6"')
     (hunk,) = draft.files[0].hunks
-    assert (hunk.line, hunk.form) == (11, "the expression around the change")
+    assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open")
     assert hunk.rejected and all(each.why and each.text.startswith("@@ connect @@") for each in hunk.rejected)
 
 

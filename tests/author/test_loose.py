@@ -213,10 +213,10 @@ def test_a_placeholder_for_a_local_keeps_what_names_its_place():
 @pytest.mark.parametrize(
     ("code", "old", "new", "other", "hunk"),
     [
-        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("1.2", "1.3"), "-gone($VERSION, 'a')\n+gone($VERSION, 'b')\n"),
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("1.2", "1.3"), "-x = gone($VERSION, 'a', ...)\n+x = gone($VERSION, 'b', ...)\n"),
         ("if parse(V) < parse('1.2'):\n    x = 1\n", "<", "<=", ("1.2", "1.2.0rc1"), "-parse(V) < parse($VERSION)\n+parse(V) <= parse($VERSION)\n"),
-        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "for ever"), "-gone('since 1.2', 'a')\n+gone('since 1.2', 'b')\n"),
-        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "until 1.3"), "-gone('since 1.2', 'a')\n+gone('since 1.2', 'b')\n"),
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "for ever"), "-x = gone('since 1.2', 'a', ...)\n+x = gone('since 1.2', 'b', ...)\n"),
+        ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "until 1.3"), "-x = gone('since 1.2', 'a', ...)\n+x = gone('since 1.2', 'b', ...)\n"),
     ],
 )  # fmt: skip
 def test_a_string_in_which_another_release_has_another_version_is_a_placeholder(code, old, new, other, hunk):

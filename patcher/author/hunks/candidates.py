@@ -6,10 +6,11 @@ from itertools import chain, combinations, dropwhile, islice
 from typing import Iterator, Sequence
 
 from patcher.author.hunks.changes import Changes
-from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.differences import Difference
-from patcher.author.hunks.excerpts import enclosed, tagged
+from patcher.author.hunks.context import Candidate, Fragment, alone_and_around
+from patcher.author.hunks.differences import BlockRange, Difference
+from patcher.author.hunks.excerpts import Line, enclosed, tagged, verbatim
 from patcher.author.hunks.insertions import Runs
+from patcher.author.hunks.names import distinctive_words
 from patcher.engine.tree import Tree
 from patcher.message import Message
 
@@ -38,6 +39,29 @@ class Candidates:
             if candidate.text not in seen and any(tag != " " for tag, _ in candidate.lines):
                 seen.add(candidate.text)
                 yield candidate._replace(optional=is_doc)
+
+    def together(self, group: Sequence[Difference]) -> Iterator[Candidate]:
+        """The candidates for differences that are one run of lines."""
+        ways = [self._ways(each, number) for number, each in enumerate(group)]
+        fragments: list[Fragment] = []
+        for number in range(max(map(len, ways))):
+            lines = [*chain.from_iterable(way[min(number, len(way) - 1)] for way in ways)]
+            lines.sort(key=lambda line: line[0] == "+")  # as a diff has them
+            fragments.append(Fragment(tuple(lines), Message("all of the lines that changed")))
+        block, (first, last) = group[0].blocks[0], (group[0].old[0], group[-1].old[1])
+        little = len(distinctive_words(block.statements()[first:last])) < 2
+        place = BlockRange(block, (first, last))
+        yield from alone_and_around(self.changes.before, place, fragments, little=little)
+
+    def _ways(self, difference: Difference, number: int) -> list[tuple[Line, ...]]:
+        """The lines of one of several differences, the most general first."""
+        if difference.kind == "change":
+            return [fragment.lines for fragment in self.changes.statement(difference)]
+        deleted = [
+            line for node in difference.deleted for line in verbatim(self.changes.before, node)
+        ]
+        inserted = self.runs.inserted(difference, below=number == 0)
+        return [(*tagged("-", deleted), *tagged("+", inserted))]
 
     def both(self, first: Difference, second: Difference) -> Iterator[Candidate]:
         """Candidates for an insertion and the change of a header directly below or above it; none for other differences."""

@@ -7,6 +7,7 @@ from typing import Iterator, Sequence
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
 from patcher.author.hunks.differences import BlockRange, Difference, Pair, scope_of
 from patcher.author.hunks.excerpts import (
+    BEHIND,
     LISTS,
     OPEN,
     Hole,
@@ -82,12 +83,26 @@ class Changes:
                 scope, lines, Message("the part of the string that changed"), in_string=True
             )
         yield from self._expressions(scope, difference.pairs)
+        old = difference.pairs[0][0]
+        statement = self.statement(difference)
+        if old.is_clause:
+            yield from self._in_clause(difference, statement)
+        else:
+            owner = difference.blocks[0].parent
+            inside = (
+                owner is not None and owner.kind != "ClassDef"
+            )  # elsewhere a name is bound once
+            little = inside and not old.has_body and len(distinctive_words([old])) < 2
+            yield from alone_and_around(self.before, difference.place, statement, little=little)
+
+    def statement(self, difference: Difference) -> list[Fragment]:
+        """The ways to write a statement or the header that changed, the most general first."""
         old, new = difference.pairs[0]
         simple = not old.has_body
         found = elided(difference.pairs)
         if simple and not found:
             found = kept_calls(old, new)
-        statement: list[Fragment] = []
+        ways: list[Fragment] = []
         for holes in _with_and_without(found):
             form = Message(
                 "the statement, what did not change left open" if holes else "the statement"
@@ -95,16 +110,13 @@ class Changes:
             lines = self._statement(old, new, holes)
             inserted = [line for tag, line in lines if tag == "+"]
             plain = uncommented(inserted) if simple else inserted  # what stays keeps its comments
-            statement.append(Fragment(lines, form))
-            if plain != inserted:
-                statement.append(Fragment((*lines[: -len(inserted)], *tagged("+", plain)), form))
-        owner = difference.blocks[0].parent
-        inside = owner is not None and owner.kind != "ClassDef"  # elsewhere a name is bound once
-        if old.is_clause:
-            yield from self._in_clause(difference, statement)
-        else:
-            little = inside and simple and len(distinctive_words([old])) < 2
-            yield from alone_and_around(self.before, difference.place, statement, little=little)
+            shown = [inserted, plain]
+            if holes and simple:
+                shown.insert(0, on_one_line(plain))
+            for number, each in enumerate(shown):
+                if each not in shown[:number]:
+                    ways.append(Fragment((*lines[: -len(inserted)], *tagged("+", each)), form))
+        return ways
 
     def text(self, difference: Difference) -> Iterator[Candidate]:
         """The candidate for one of several parts of a string: its lines, which stand there once."""
@@ -336,21 +348,47 @@ def _gains(old: Node, new: Node) -> bool:
 
 
 def _with_and_without(holes: Holes) -> list[Holes]:
-    return [holes, ()] if holes else [()]
+    """All of the holes, those within lists alone, and none: each once."""
+    closed = [pair for pair in holes if pair[0][2] != BEHIND]
+    ways: list[Holes] = [holes, closed] if len(closed) < len(holes) else [holes]
+    return [*(way for way in ways if way), ()]
 
 
 def _stands_alone(pairs: Sequence[Pair]) -> bool:
     """Whether the last of these expressions, each a part of the one before, names a place without what stands before it.
 
-    Behind a key (`cfg.get("key", ...)`) nothing does, behind another literal or name what has two words of its own.
+    Behind a key (`cfg.get("key", ...)`) nothing does, nor does all that a module, a class or an object has as a value; behind
+    another literal or name what has two words of its own.
     """
     old = pairs[-1][0]
+    if len(pairs) == 2 and _is_lasting(pairs[0][0]):
+        return False
     before = [
         node for (owner, _), (part, _) in zip(pairs, pairs[1:]) for node in _before(owner, part)
     ]
     if old.is_literal:
         return not before and len(str(old.fields.get("value")).split()) > 1  # a text
-    return not any(map(is_key, before)) and len(distinctive_words([old])) > bool(before)
+    return not any(map(is_key, before)) and len(distinctive_words([old], _keywords(old))) > bool(
+        before
+    )
+
+
+def _is_lasting(node: Node) -> bool:
+    """Whether a statement gives a value to a name of a module or a class, or to an attribute."""
+    if node.kind != "Assign" or node.parent is None:
+        return False
+    owner = node.parent
+    while owner.parent is not None and not owner.is_definition:
+        owner = owner.parent
+    return owner.kind != "FunctionDef" or any(
+        target.kind == "Attribute" for target in node.items("targets")
+    )
+
+
+def _keywords(node: Node) -> list[tuple[int, int]]:
+    """Where the keywords of calls are (offsets): they say of no call which one it is."""
+    names = (part.fields.get("arg") for part in node.walk() if part.kind == "Keyword")
+    return [(name.start, name.end) for name in names if isinstance(name, Node)]
 
 
 def _before(owner: Node, part: Node) -> list[Node]:

@@ -19,9 +19,9 @@ _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 class Candidate(NamedTuple):
     """A hunk that may make a difference; `form` describes it to the user in a few words.
 
-    `everywhere` is `count=all`, `optional` is `when-present`. With `elsewhere` it inserts its code in another place than the
-    edit did. `others` are further forms of the hunk, for releases in which it is not found, `renamed` those for a definition
-    that only such a release has.
+    `everywhere` is `count=all`, `optional` is `when-present`, `inside` a flag of that name or "". With `elsewhere` it
+    inserts its code in another place than the edit did. `others` are further forms of the hunk, for releases in which it is
+    not found, `renamed` those for a definition that only such a release has.
     """
 
     scope: str
@@ -33,6 +33,7 @@ class Candidate(NamedTuple):
     others: tuple[Candidate, ...] = ()
     optional: bool = False
     renamed: bool = False
+    inside: str = ""
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -67,6 +68,7 @@ class Candidate(NamedTuple):
             " count=all" * self.everywhere
             + " in-string" * self.in_string
             + " when-present" * self.optional
+            + f" {self.inside}" * bool(self.inside)
         )
         escaped = [
             line if tag == "+" or self.in_string else _DOLLAR.sub(r"\\x24", line)
@@ -98,17 +100,23 @@ def alone_and_around(
 
 
 def with_context(
-    text: Tree, place: BlockRange, fragments: Sequence[Fragment], near: Sequence[Fragment] = ()
+    text: Tree,
+    place: BlockRange,
+    fragments: Sequence[Fragment],
+    near: Sequence[Fragment] = (),
+    headers: bool = True,
 ) -> Iterator[Candidate]:
     """The lines of a change with more around them: one neighbour, the header, both neighbours; `near` have a neighbour.
 
-    Where the file has several definitions of the name of the one around them, also with what is beside that.
+    Without `headers` none has the header alone. Where the file has several definitions of the name of the one around them,
+    also with what is beside that.
     """
     above, below = place.neighbours
-    near = near or list(_near(text, place, fragments))
+    near = near or list(beside(text, place, fragments))
     for each in near:
         yield Candidate(place.scope, each.lines, each.form)
-    yield from in_headers(text, place, fragments)
+    if headers:
+        yield from in_headers(text, place, fragments)
     if above is not None and below is not None:
         for each in fragments:
             for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
@@ -138,7 +146,7 @@ def _definitions(tree: Node) -> Counter[str]:
     return Counter(scope_of(node) for node in tree.walk() if node.is_definition)
 
 
-def _near(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
+def beside(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
     """The lines of a change beside a neighbour, in its most general and its most specific form."""
     higher, lower = (
         ends(forms(text, node)) if node is not None else [] for node in place.neighbours

@@ -294,6 +294,36 @@ def apply_differences(text: str, found: Sequence[Difference]) -> str:
     return text
 
 
+def unbroken(found: Sequence[Difference]) -> list[tuple[Difference, ...]]:
+    """The differences, with those together that are one run of lines: statements that became more, or fewer.
+
+    Args:
+        found: the differences, in the order of the text.
+    """
+    groups: list[list[Difference]] = []
+    for each in found:
+        if groups and _touch(groups[-1][-1], each):
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    runs = [any(each.kind == "run" for each in group) for group in groups]
+    together: list[tuple[Difference, ...]] = []
+    for group, has_run in zip(groups, runs):
+        together += [tuple(group)] if has_run else [(each,) for each in group]
+    return together
+
+
+def _touch(above: Difference, below: Difference) -> bool:
+    """Whether no code is between two differences of statements of one block."""
+    if above.blocks[0] is not below.blocks[0] or above.kind not in ("run", "change"):
+        return False
+    if below.kind not in ("run", "change") or above.old[1] != below.old[0]:
+        return False
+    is_open = above.kind == "change" and above.deleted[0].is_compound  # its body is in between
+    in_clause = below.kind == "change" and below.pairs[0][0].is_clause
+    return not is_open and not in_clause
+
+
 def kept_in(node: Node, kept: Sequence[Node]) -> list[Node] | None:
     """The statements in a block of the compound statement `node` that equal `kept`; None where no block holds them."""
     keys = [repr(each) for each in kept]

@@ -19,6 +19,8 @@ Holes = Sequence[Tuple[Hole, Hole]]
 """Pairs of a hole before an edit and the one after it that corresponds to it."""
 OPEN = "$OLD"
 """What is written for the old value of an assignment where releases have several: one literal or one name."""
+BEHIND = ", ..."
+"""What is written behind the last element of a list that changed, for those that another release has there."""
 _LIST = 8  # elements from which a tuple is no record: none of them names another
 LISTS = ("args", "elements", "params", "names", "items", "decorators")
 
@@ -110,7 +112,33 @@ def elided(pairs: Sequence[Pair]) -> Holes:
                 (left_open(one), left_open(other))
                 for one, other in _runs(old, old.items(key), new.items(key))
             ]
+        holes += _not_closed(old, new)
     return holes
+
+
+def _not_closed(old: Node, new: Node) -> Holes:
+    """The holes that leave a list open behind its last element, where that changed: another release has more of them.
+
+    What is no list stays closed: a short tuple, and a call of one value.
+    """
+    key = "args" if old.kind == "Call" else "elements"
+    sides = old.items(key), new.items(key)
+    is_literal = old.kind in ("List", "Set", "Dict") or len(sides[0]) >= _LIST
+    is_call = old.kind == "Call" and len(sides[0]) > 1
+    if not (is_literal or is_call) or not _may_elide(old) or len(sides[0]) != len(sides[1]):
+        return []
+    last = [side[-1] for side in sides if side]
+    others = (name for name in old.fields if name != key)
+    if (
+        not last
+        or same(*last)
+        or not all(same(old.fields[name], new.fields[name]) for name in others)
+    ):
+        return []
+    if any(node.kind in ("Star", "DoubleStar") for node in last):
+        return []
+    one, other = (node.outer_end for node in last)
+    return [((one, one, BEHIND), (other, other, BEHIND))]
 
 
 def is_one(node: Node) -> bool:

@@ -15,8 +15,9 @@ from typing import (
 from patcher.author.draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut, Rejected
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.differences import Difference, Pair, differences
+from patcher.author.hunks.differences import Difference, Pair, differences, unbroken
 from patcher.author.hunks.excerpts import tagged, uncommented
+from patcher.author.hunks.insertions import is_guard
 from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.names import carried_imports, distinctive_words
 from patcher.author.hunks.renamed import renamed, under_other_name
@@ -102,7 +103,7 @@ class _Choice:
 
     def made(self) -> DraftFile:
         parts, made = self.compatible(
-            *self.combined(list(self.parts(self.bound(differences(self.before, self.after)))))
+            *self.combined(self.parts(self.bound(differences(self.before, self.after))))
         )
         hunks = tuple(map(self.hunk, parts))
         difference = self.difference(parts, made)
@@ -177,30 +178,47 @@ class _Choice:
         return kept
 
     # one difference after another -----------------------------------------------------------------------------------------
-    def parts(self, found: Sequence[Difference]) -> Iterator[_Part]:
-        """The differences with their candidates; the same change everywhere in a scope is one part."""
+    def parts(self, found: Sequence[Difference]) -> list[_Part]:
+        """The differences with their candidates, those together that one hunk is for."""
         options = [list(self.candidates.of(difference)) for difference in found]
-        shared: dict[str, list[int]] = {}  # a candidate's text -> the differences that have it
+        parts = self.shared(found, options)
+        done = {id(difference) for part in parts for difference in part.differences}
+        candidates = {id(each): tried for each, tried in zip(found, options)}
+        for group in unbroken(found):
+            rest = tuple(each for each in group if id(each) not in done)
+            together = None
+            if len(rest) > 1 and rest == group:
+                together = self.ranked(group, self.candidates.together(group))
+            if together is not None and together.work:
+                parts.append(together)
+            else:
+                parts += [self.ranked((each,), candidates[id(each)]) for each in rest]
+        order = {id(each): number for number, each in enumerate(found)}
+        return sorted(parts, key=lambda part: order[id(part.differences[0])])
+
+    def shared(
+        self, found: Sequence[Difference], options: Sequence[Sequence[Candidate]]
+    ) -> list[_Part]:
+        """The differences that are the same change everywhere in a scope; `options` are the candidates of each."""
+        having: dict[str, list[int]] = {}  # a candidate's text -> the differences that have it
         for index, candidates in enumerate(options):
             for text in dict.fromkeys(each.text for each in candidates):
-                shared.setdefault(text, []).append(index)
+                having.setdefault(text, []).append(index)
+        parts: list[_Part] = []
         done: set[int] = set()
         for index, difference in enumerate(found):
-            if index in done:
+            if index in done or difference.kind != "change":
                 continue
-            for candidate in options[index] if difference.kind == "change" else ():
-                group = shared[candidate.text]
-                part = (
-                    self.everywhere(candidate, [found[at] for at in group])
-                    if len(group) > 1
-                    else None
-                )
-                if part:
+            for candidate in options[index]:
+                group = having[candidate.text]
+                part = None
+                if len(group) > 1:
+                    part = self.everywhere(candidate, [found[at] for at in group])
+                if part is not None:
                     done.update(group)
-                    yield part
+                    parts.append(part)
                     break
-            else:
-                yield self.ranked((difference,), options[index])
+        return parts
 
     def everywhere(self, candidate: Candidate, group: Sequence[Difference]) -> _Part | None:
         """A candidate for all places of a scope; None where those are not these differences."""
@@ -280,38 +298,49 @@ class _Choice:
         return [best] if best.candidate.others else []
 
     def at_either_neighbour(self, works: Sequence[Tried], group: tuple[Difference, ...]) -> Tried:
-        """The best candidate; for an insertion also beside the other neighbour, for an import beside one and else anywhere.
+        """The best candidate, with a further form that needs less of what is around its place, if it has one.
 
-        For a deletion also without neighbours, which only tell that it is made already, if it names its place alone.
+        For an insertion that is the one beside the other neighbour; for an import beside one, and else anywhere. For a
+        deletion, which is beside both, the one in a block of the same kind, or of a guard above what it guards.
         """
         best, (difference, *_) = works[0], group
-        is_named = not difference.deleted or (
-            not difference.inserted and len(distinctive_words(difference.deleted)) > 1
-        )
-        if (
-            self.trial.others
-            or difference.kind != "run"
-            or not is_named
-            or len(best.candidate.lines) > _LONG
-        ):
-            return best  # other releases say which forms are needed
-        near = [each for each in works if any(each.candidate.sides)]
-        first, others = (
-            best,
-            [
-                each
-                for each in near
-                if not any(map(mul, each.candidate.sides, best.candidate.sides))
-            ],
-        )
+        # other releases say which forms are needed
+        if self.trial.others or difference.kind != "run" or len(best.candidate.lines) > _LONG:
+            return best
         if difference.deleted:
-            others = [each for each in works if not any(each.candidate.sides)]
-        elif best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
-            first, others = next((each for each in near if each.exact), near[0]), [best]
-        if not any(first.candidate.sides) or not others:
+            return best if difference.inserted else self.with_less(best, works, group)
+        near = [each for each in works if any(each.candidate.sides)]
+        if best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
+            first = next((each for each in near if each.exact), near[0])
+            made = self.with_form(first, [best], group)
+            return best if made is first else made
+        sides = best.candidate.sides
+        beside = [each for each in near if not any(map(mul, each.candidate.sides, sides))]
+        return self.with_form(best, beside, group) if any(sides) else best
+
+    def with_less(
+        self, best: Tried, works: Sequence[Tried], group: tuple[Difference, ...]
+    ) -> Tried:
+        """The best candidate for a deletion, with the one that needs less of what is around its place."""
+        (above, below), (difference, *_) = best.candidate.sides, group
+        if is_guard(difference):
+            less = [
+                each for each in works if above and below and each.candidate.sides == (0, below)
+            ]
+        elif len(distinctive_words(difference.deleted)) > 1:
+            less = [each for each in works if not any(each.candidate.sides)]
+        else:
+            less = []
+        return self.with_form(best, less, group) if above or below else best
+
+    def with_form(
+        self, best: Tried, others: Sequence[Tried], group: tuple[Difference, ...]
+    ) -> Tried:
+        """A candidate with one of the others as a further form: an exact one, and the shortest."""
+        if not others:
             return best
         other = min(others, key=lambda each: (not each.exact, len(each.candidate.lines))).candidate
-        tried = self.trial.of(first.candidate._replace(others=(other,)), group)
+        tried = self.trial.of(best.candidate._replace(others=(other,)), group)
         return best if tried.problem or tried.holds < best.holds else tried
 
     # all of them together -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from patcher.author.hunks.context import (
     Candidate,
     Fragment,
     alone_and_around,
+    beside,
     in_headers,
     with_context,
 )
@@ -25,13 +26,16 @@ from patcher.author.hunks.names import (
     names_in,
     read_during_import,
 )
-from patcher.engine.tree import Node, Tree, same
+from patcher.engine.tree import Node, Tree, inside_of, same
 from patcher.message import Message
 
 _STDLIB = frozenset(sys.builtin_module_names) | frozenset(
     getattr(sys, "stdlib_module_names", None)
     or (path.stem for path in Path(ast.__file__).parent.iterdir())
 )
+
+_LEAVES = ("Raise", "Return", "Assert", "Break", "Continue")
+"""The statements by which code leaves its block."""
 
 
 class Runs:
@@ -62,10 +66,37 @@ class Runs:
                 )
                 for lines in new
             ]
-            little = len(distinctive_words(difference.deleted)) < 2
-            yield from alone_and_around(self.before, difference.place, whole, little=little)
+            named = all(node.is_definition for node in difference.deleted)
+            if difference.inserted or named:
+                little = len(distinctive_words(difference.deleted)) < 2
+                yield from alone_and_around(self.before, difference.place, whole, little=little)
+            else:
+                yield from self._deletion(difference, whole)
         else:
             yield from self._insertion(difference)
+
+    def _deletion(
+        self, difference: Difference, fragments: Sequence[Fragment]
+    ) -> Iterator[Candidate]:
+        """Deleted statements beside a neighbour or in their block: elsewhere the same code may be needed.
+
+        A guard is beside the statement below it, which is what it guards; only without one it is beside the other.
+        """
+        place, near = difference.place, list(beside(self.before, difference.place, fragments))
+        if is_guard(difference):
+            below = [each for each in near if each.below]
+            near = below or near
+            yield from with_context(self.before, place, fragments, near, headers=not near)
+            return
+        form, flag = "{form}, in a block of this kind", inside_of(place.block)
+        alone = [
+            Candidate(place.scope, each.lines, Message(form, form=each.form), inside=flag)
+            for each in fragments
+        ]
+        little = len(distinctive_words(difference.deleted)) < 2
+        yield from () if little else alone
+        yield from with_context(self.before, place, fragments, near)
+        yield from alone if little else ()
 
     def _blank(self, difference: Difference) -> int:
         """How many more blank lines are left in the place of deleted statements than the engine leaves (format rule 19)."""
@@ -291,6 +322,16 @@ class Runs:
         yield from alone_and_around(
             self.before, difference.place, [Fragment(lines, words)], little=little
         )
+
+
+def is_guard(difference: Difference) -> bool:
+    """Whether what a difference deletes may leave its block, so that code below it was not reached."""
+    owner = difference.blocks[0].parent
+    is_last = difference.place.neighbours[1] is None
+    if is_last and owner is not None and owner.is_definition:
+        return False
+    statements = (node for node in difference.deleted if not node.is_definition)
+    return any(part.kind in _LEAVES for node in statements for part in node.walk())
 
 
 def _subject(node: Node) -> object:

@@ -1,0 +1,125 @@
+"""What a hunk that was made of an edit does to a release that has the code otherwise: the edit, or nothing."""
+
+import textwrap
+
+import pytest
+
+from patcher.author.draft import FileEdit
+from patcher.author.hunks.generalise import generalise
+from patcher.engine.engine import rewrite
+from patcher.engine.spatch.hunk import parse_spatch
+from patcher.model import State
+
+HANDLE = """
+def handle(self, request):
+    name = Path(request)
+    if name.anchor:
+        raise Forbidden()
+    path = self.root.joinpath(name)
+    return path
+"""
+GUARD = "    if name.anchor:\n        raise Forbidden()\n"
+IN_TRY = HANDLE.replace(GUARD, "    try:\n        if name.anchor:\n            raise Forbidden()\n        self.check(name)\n    except ValueError:\n        pass\n")
+CALLS = "def f(host, log):\n    log.info('on %s', host)\n    if host:\n        host.start()\n    return host\n"
+CALL = "    log.info('on %s', host)\n"
+RETURN = "def run(source):\n    if not source:\n        return None\n    return os.fsdecode(source / 'runner.py')\n"
+BODY = "    return os.fsdecode(source / 'runner.py')\n"
+SEVERAL_BODY = (
+    "    name = 'runner.pyc'\n    file = source / 'runner.py'\n    if file.is_file():\n        name = 'runner.py'\n    return os.fsdecode(source / name)\n"
+)
+SEVERAL = RETURN.replace(BODY, SEVERAL_BODY)
+IN_IF = RETURN.replace("    return os", "    if source.plain:\n        return os") + "    return source.parent\n"
+CHANGED = "def f(a, path):\n    data = load(path, mode=1)\n    return data\n"
+AROUND = CHANGED.replace("mode=1)\n", "mode=2)\n    a.note(data)\n").replace("    data =", "    a.begin(path)\n    data =")
+NAMED = "from pool import Timeout\n\nDEFAULT_TIMEOUT = Timeout(timeout=5.0)\n"
+INSERT = "def f(self, model, path):\n    first = self.begin(model)\n    second = self.end(path)\n    return first, second\n"
+CHECK = "    self.check(model, path)\n"
+BELOW_FIRST = INSERT.replace("    second =", CHECK + "    second =")
+AT_TOP = INSERT.replace("    first =", CHECK + "    first =")
+REFUSED, UPSTREAM = "refused", "upstream"
+CASES = {  # before, after, a release, and what becomes of it
+    "a guard is not taken from where it guards other code": (HANDLE, HANDLE.replace(GUARD, ""), IN_TRY, REFUSED),
+    "a guard is taken from above what it guarded, whatever is above it": (
+        HANDLE,
+        HANDLE.replace(GUARD, ""),
+        HANDLE.replace("    name = Path(request)\n", "    name = Path(request)\n    self.count(name)\n"),
+        HANDLE.replace(GUARD, "").replace("    name = Path(request)\n", "    name = Path(request)\n    self.count(name)\n"),
+    ),
+    "a call is not taken from another kind of block": (
+        CALLS,
+        CALLS.replace(CALL, ""),
+        CALLS.replace(CALL, "    host.stop()\n").replace("        host.start()\n", "        host.start()\n    " + CALL),
+        REFUSED,
+    ),
+    "a call is taken from its kind of block": (
+        CALLS,
+        CALLS.replace(CALL, ""),
+        CALLS.replace(CALL, "    host.stop()\n" + CALL + "    host.load()\n"),
+        CALLS.replace(CALL, "    host.stop()\n    host.load()\n"),
+    ),
+    "a statement that becomes several is one hunk: all of it is where the statement was": (
+        RETURN,
+        SEVERAL,
+        IN_IF,
+        IN_IF.replace(BODY.strip(" "), textwrap.indent(SEVERAL_BODY, "    ").lstrip()),
+    ),
+    "a statement that becomes several, elsewhere": (
+        RETURN,
+        SEVERAL,
+        RETURN.replace("    if not source:", "    if source.gone:"),
+        SEVERAL.replace("    if not source:", "    if source.gone:"),
+    ),
+    "what comes above and below a statement that changes goes with it": (
+        CHANGED,
+        AROUND,
+        CHANGED.replace("    data = load(path, mode=1)\n", "    if a:\n        data = load(path, mode=1)\n"),
+        AROUND.replace("    a.begin", "    if a:\n        a.begin").replace("    data = ", "        data = ").replace("    a.note", "        a.note"),
+    ),
+    "a name that is given a value stays": (NAMED, NAMED.replace("5.0", "7.0"), NAMED.replace("DEFAULT", "PROXY"), REFUSED),
+    "what upstream has inserted, with other code between it and the anchor": (
+        INSERT,
+        BELOW_FIRST,
+        BELOW_FIRST.replace(CHECK, "    assert model\n" + CHECK + "    assert path\n"),
+        UPSTREAM,
+    ),
+    "what upstream has inserted at the top of the function, below other code": (
+        INSERT,
+        AT_TOP,
+        AT_TOP.replace(CHECK, "    assert model\n" + CHECK),
+        UPSTREAM,
+    ),
+    "what stands on the other side of the anchor is not what comes": (
+        INSERT,
+        BELOW_FIRST,
+        AT_TOP,
+        AT_TOP.replace("    second =", CHECK + "    second ="),
+    ),
+    "what stands in another block is not what comes": (
+        INSERT,
+        BELOW_FIRST,
+        INSERT.replace("    return", "    if path:\n    " + CHECK + "    return"),
+        BELOW_FIRST.replace("    return", "    if path:\n    " + CHECK + "    return"),
+    ),
+}  # fmt: skip
+
+
+def tried(before, after, other):
+    """The states of the hunks of an edit in another release, and what they make of it."""
+    draft = generalise([FileEdit("pkg/m.py", before.encode(), after.encode())])
+    assert draft.complete, draft
+    hunks = parse_spatch(draft.spatch(), "draft")[1][0].hunks
+    assert rewrite(before.encode(), hunks, {}).data.decode() == after
+    made = rewrite(other.encode(), hunks, {})
+    return {answer.state for answer in made.answers}, made.data.decode()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_hunk_makes_the_edit_of_a_release_or_nothing(name):
+    before, after, other, expected = CASES[name]
+    states, made = tried(before, after, other)
+    if expected is REFUSED:
+        assert any(state.failed for state in states) and made == other
+    elif expected is UPSTREAM:
+        assert (states, made) == ({State.UPSTREAM}, other)
+    else:
+        assert (states, made) == ({State.APPLICABLE}, expected)
