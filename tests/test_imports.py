@@ -87,7 +87,7 @@ WALL = {  # what other packages know of the engine: the questions, the form of a
     "check": "source_problem",
     "spatch.hunk": "MOST_LINES parse_spatch",
     "spatch.notation": "holes",
-    "tree": "Node SyntaxProblem Tree imported proves_upstream same",
+    "tree": "Node SyntaxProblem Tree imported inside_of proves_upstream same",
     "explain": "Explanation",
     "text": "STANDS_THERE",
     "lex": "LAYOUT lines_in_strings tokens",
