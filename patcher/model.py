@@ -66,8 +66,8 @@ class HunkText(NamedTuple):
     `expected` is the number of places, 0 for `count=all`. `lines` are (tag, text, line number in the .spatch), the tag being
     `" "`, `"-"` or `"+"`; with `in_string` a part of a string, not code. `inside` are the keywords of the statements around
     the place within the scope, the outermost first; None for any. `others` are its further forms, which are tried in order
-    where no side of it is found, and have its `when_present`. `layer` is the index of its patch in a series: it is matched
-    against what the patches before it have made.
+    where no side of it is found, and have its `when_present`. `origin` is its `.spatch`: all hunks of that are matched
+    against what those before it have made.
     """
 
     origin: str
@@ -79,7 +79,6 @@ class HunkText(NamedTuple):
     in_string: bool = False
     inside: Optional[Tuple[str, ...]] = None
     others: Tuple["HunkText", ...] = ()
-    layer: int = 0
 
     @property
     def plain(self) -> bool:
@@ -155,7 +154,7 @@ class Option(NamedTuple):
 class Variant(NamedTuple):
     """The patches for the releases `versions` (PEP 440) of `package`; `distributions` provide it, () for that of its name.
 
-    In a `series` each .spatch is a layer of its own (`HunkText.layer`).
+    `patches` are in the order of their `.spatch` files: each of these is matched against what those before it have made.
     """
 
     package: str
@@ -163,7 +162,6 @@ class Variant(NamedTuple):
     patches: Tuple[FilePatch, ...]
     names: Tuple[str, ...] = ()
     distributions: Tuple[str, ...] = ()
-    series: bool = False
 
 
 class Verify(NamedTuple):
@@ -325,10 +323,7 @@ class Change(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The state of a hunk as a command reports it; `written` is its .spatch and 1-based line there, ("", 0) for no hunk.
-
-    `layer` is that of the hunk.
-    """
+    """The state of a hunk as a command reports it; `written` is its .spatch and 1-based line there, ("", 0) for no hunk."""
 
     patchset: str
     path: str
@@ -340,7 +335,6 @@ class Answer(NamedTuple):
     when_present: bool = False
     gone: bool = False
     written: Tuple[str, int] = ("", 0)
-    layer: int = 0
 
 
 class FileRelease(NamedTuple):

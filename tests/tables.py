@@ -36,14 +36,12 @@ def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request,
     requested, found = Requested(patchset, resolve_options(patchset, {})), {}
 
     def record(data: bytes, request: Request) -> Rewrite:
-        if request.hunks[0].plain:  # a file that is added is no work of the engine, and in no table
-            return rewrite_uncached(data, request)
         key = key_of(data, request)
         if key not in found:
             found[key] = data, request, rewrite_uncached(data, request)
         return found[key][2]
 
-    with mock.patch("patcher.patchset.results.rewrite_cached", record):
+    with mock.patch("patcher.patchset.results._cached", record):  # asked for each .spatch
         for site in sites:
             plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [requested])
     return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from functools import reduce
 from pathlib import Path
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from patcher.author.diffs.patchfile import Patch
-from patcher.author.draft import Draft, package_of
+from patcher.author.draft import Draft
 from patcher.author.manifest import (
     patch_files,
     with_imports,
@@ -24,6 +23,7 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import FilePatch, Patchset, PatchsetSource, Variant
 from patcher.patchset.catalogue import Catalogue
+from patcher.patchset.layers import in_order
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
 from patcher.patchset.places import MANIFEST, builtin_dir
 from patcher.patchset.toml import written_toml
@@ -85,7 +85,7 @@ def named_folder(name: str, output: AnyPath | None = None) -> Path:
 
 
 class SeriesFolder(NamedTuple):
-    """A series that is there already, and its patchset; `numbers` are the indices of the variants that are meant."""
+    """A patchset that is there already, and its folder; `numbers` are the indices of the variants that are meant."""
 
     folder: Path
     patchset: Patchset
@@ -99,17 +99,19 @@ class SeriesFolder(NamedTuple):
 
     @property
     def patches(self) -> dict[str, list[FilePatch]]:
-        """What is in these variants of each of their `.spatch` files, in the order of the series."""
+        """What is in these variants of each of their `.spatch` files, in their order."""
         patches: dict[str, list[FilePatch]] = {}
-        lists = self.lists
-        for number, names in lists.items():
+        for number in self.numbers:
             for patch in self.patchset.variants[number].patches:
-                patches.setdefault(names[patch.hunks[0].layer], []).append(patch)
-        names = reduce(in_order, lists.values(), [])
-        return {name: patches[name] for name in names if name in patches}
+                spatch = Path(patch.hunks[0].origin).relative_to(self.folder).as_posix()
+                patches.setdefault(spatch, []).append(patch)
+        order: list[str] = []
+        for names in self.lists.values():
+            order = in_order(order, names)
+        return {name: patches[name] for name in order if name in patches}
 
     def installed(self, env: Environment) -> SeriesFolder:
-        """The series with the one variant of each package that is for what is installed; a package's only one always is.
+        """It with the one variant of each package that is for what is installed; a package's only one always is.
 
         Raises:
             SitepatchError: none is for it.
@@ -136,22 +138,8 @@ class SeriesFolder(NamedTuple):
         return self._replace(numbers=tuple(numbers))
 
 
-def in_order(there: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The patches of a series that are there and those that come, each of these where it is in its own order."""
-    order = list(there)
-    for number, name in enumerate(names):
-        if name not in order:
-            before = next((other for other in reversed(names[:number]) if other in order), "")
-            after = next((other for other in names[number:] if other in order), "")
-            order.insert(
-                order.index(before) + 1 if before else order.index(after) if after else len(order),
-                name,
-            )
-    return order
-
-
 def find_series(name: str, output: AnyPath | None = None) -> SeriesFolder | None:
-    """The series in the folder of that name, to which patches can be added; None where there is none.
+    """The patchset in the folder of that name, to which patches can be added; None where there is none.
 
     Raises:
         PatchError: it is invalid.
@@ -160,8 +148,7 @@ def find_series(name: str, output: AnyPath | None = None) -> SeriesFolder | None
     if not (folder / MANIFEST).is_file():
         return None
     patchset = load_patchset(folder, PatchsetSource(str(folder)))
-    series = SeriesFolder(folder, patchset, tuple(range(len(patchset.variants))))
-    return series if all(variant.series for variant in patchset.variants) else None
+    return SeriesFolder(folder, patchset, tuple(range(len(patchset.variants))))
 
 
 def _check_free(folder: Path) -> None:
@@ -183,34 +170,22 @@ def _check_free(folder: Path) -> None:
 
 
 def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) -> dict[str, str]:
-    """The texts of a patchset's folder by file name: a `.spatch` for each import package, with the prose in the first."""
-    texts: dict[str, str] = {}
-    variants: list[str] = []
-    for target in targets:
-        files = tuple(
-            file
-            for file in draft.files
-            if file.hunks and package_of(file.paths[0]) == target.package
-        )
-        name = f"{head.name if len(targets) == 1 else target.package}.spatch"
-        texts[name] = Draft(files).spatch("" if texts else _prose(head.prose))
-        variants.append(variant_text(target, [name]))
-    return {
-        MANIFEST: _manifest(head, variants, [file.paths[0] for file in draft.files if file.hunks]),
-        **texts,
-    }
+    """The texts of a patchset's folder by file name: one `.spatch`, of which each variant takes what is of its package."""
+    files = tuple(file for file in draft.files if file.hunks)
+    patches = {f"{head.name}.spatch": Draft(files).spatch(_prose(head.prose))}
+    return series_files(head, patches, [file.paths[0] for file in files], targets)
 
 
 def spatch_text(head: Patch, draft: Draft) -> str:
-    """The `.spatch` of a patch in a series."""
+    """The `.spatch` of a patch."""
     return draft.spatch(_prose(head.head))
 
 
 def series_files(
     head: Head, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
 ) -> dict[str, str]:
-    """The texts of a series' folder: `patches` are the `.spatch` files by name, in order; they change the files `paths`."""
-    variants = [variant_text(target, patches, series=True) for target in targets]
+    """The texts of a patchset's folder: `patches` are the `.spatch` files by name, in order; they change the files `paths`."""
+    variants = [variant_text(target, list(patches)) for target in targets]
     return {MANIFEST: _manifest(head, variants, paths), **patches}
 
 
@@ -220,10 +195,10 @@ def more_series_files(
     paths: Sequence[str],
     targets: Mapping[int, PackageRange],
 ) -> dict[str, str]:
-    """The texts of a series' folder with other patches and ranges, its manifest changed in those lines alone.
+    """The texts of a patchset's folder with other patches and ranges, its manifest changed in those lines alone.
 
     Args:
-        series: the series, with the variants that change.
+        series: the patchset, with the variants that change.
         patches: the texts of their `.spatch` files by name, in order; those that are not among them go.
         paths: the files that they change.
         targets: the range of each of these variants by its index, and that of each further one.
@@ -238,7 +213,7 @@ def more_series_files(
         if number in lists:
             manifest = with_versions(manifest, number, target.versions)
         else:
-            manifest = with_variant(manifest, variant_text(target, patches, series=True))
+            manifest = with_variant(manifest, variant_text(target, list(patches)))
     return {MANIFEST: with_modules(manifest, series.patchset, paths), **patches}
 
 
@@ -318,19 +293,15 @@ def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
     return "\n".join(tables)
 
 
-def variant_text(
-    target: PackageRange, patches: Iterable[str], *, series: bool = False, names: Sequence[str] = ()
-) -> str:
-    """A `[[variant]]` of a manifest, of a series with a line for each patch."""
+def variant_text(target: PackageRange, patches: Sequence[str], names: Sequence[str] = ()) -> str:
+    """A `[[variant]]` of a manifest, with a line for each patch where there are several."""
     text = "[[variant]]\n" + _items({"package": target.package, "versions": target.versions})
     if target.distribution not in ("", target.package):
         text += f"distributions = {written_list([target.distribution])}\n"
-    if series:
-        text += (
-            "patches = [\n"
-            + "".join(f"    {written_toml(patch)},\n" for patch in patches)
-            + "]\nseries = true\n"
-        )
+    if len(patches) > 1:
+        text += "patches = [\n"
+        text += "".join(f"    {written_toml(patch)},\n" for patch in patches)
+        text += "]\n"
     else:
         text += f"patches = {written_list(patches)}\n"
     return text + (f"names = {written_list(names)}\n" if names else "")

@@ -9,8 +9,9 @@ from patcher.author.hunks.trial import same_code
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message, joined, one_line
-from patcher.model import FilePatch, Located
+from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite
 from patcher.patchset.layers import rewrite_layers
+from patcher.planner.plan import answer_of, reconciled
 from patcher.text.listed import listed
 
 
@@ -45,13 +46,39 @@ def by_package(files: Iterable[tuple[Located, str]]) -> dict[Located, set[str]]:
     return packages
 
 
-def with_patches(path: str, text: bytes, patches: Sequence[FilePatch]) -> tuple[bytes, str]:
-    """A text with the hunks for its path, and why some cannot be applied, "" for none."""
-    hunks = [hunk for patch in patches if path in patch.paths for hunk in patch.hunks]
-    result = rewrite_layers(text, hunks, lambda data, layer: rewrite(data, layer, {}))
-    return result.data, joined(
-        "; ", (one_line(answer.problem) for answer in result.answers if answer.state.failed)
-    )
+def with_patches(
+    texts: Mapping[str, bytes],
+    patches: Sequence[FilePatch],
+    options: Mapping[str, OptionValue] = {},
+    names: Sequence[str] = (),
+) -> tuple[dict[str, bytes], list[tuple[str, str]]]:
+    """Texts by path with the hunks of patches, each as those before it make them.
+
+    Args:
+        texts: the files, which the patches may name.
+        patches: the patches.
+        options: the values of the patchset's options.
+        names: those that are injected at run time.
+
+    Returns:
+        the texts, and the path of each in which hunks cannot be applied, with the reasons.
+    """
+
+    def made(data: bytes, layer: tuple[HunkText, ...]) -> Rewrite:
+        return rewrite(data, layer, options, names)
+
+    results: dict[str, bytes] = {}
+    answers: list[Answer] = []
+    for path, text in texts.items():
+        hunks = [hunk for patch in patches if path in patch.paths for hunk in patch.hunks]
+        result = rewrite_layers(text, hunks, made)
+        results[path] = result.data
+        answers += [answer_of("", path, answer) for answer in result.answers]
+    problems: dict[str, list[str]] = {}
+    for answer in reconciled(answers):  # of all files together: format rules 24 and 25
+        if answer.state.failed:
+            problems.setdefault(answer.path, []).append(one_line(answer.problem))
+    return results, [(path, joined("; ", reasons)) for path, reasons in problems.items()]
 
 
 def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> None:
@@ -60,7 +87,8 @@ def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> No
     Raises:
         SitepatchError: they make something else.
     """
-    result, problem = with_patches(edit.path, edit.before, patches)
+    results, problems = with_patches({edit.path: edit.before}, patches)
+    result, problem = results[edit.path], joined("; ", (reason for _, reason in problems))
     (file,) = (file for file in draft.files if file.paths[0] == edit.path)
     if problem or not (
         file.left_out or result == edit.after or same_code(result, edit.after, anywhere=True)

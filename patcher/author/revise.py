@@ -21,7 +21,7 @@ from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import HunkText, OptionValue, PatchsetSource, Requested, State
-from patcher.patchset.layers import is_series
+from patcher.patchset.layers import layers_of
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
@@ -185,7 +185,7 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
 
     Raises:
         UsageError: another one of that name is applied.
-        SitepatchError: it is a series.
+        SitepatchError: several of its patches change one file.
     """
     applied = [
         (item, step)
@@ -202,11 +202,6 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
             )
         return None
     patchset = load_patchset(folder, PatchsetSource(str(folder)))
-    if is_series(patchset):
-        hint = Message("capture the edit under another name")
-        raise SitepatchError(
-            "{name} is a series: its patches are not edited together", hint, name=name
-        )
     requested = Requested(
         patchset, applied[0][1].options if applied else resolve_options(patchset, {})
     )
@@ -214,6 +209,13 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
         key: first
         for key, (first,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items()
     }
+    for assignment in assignments.values():
+        if len(layers_of(assignment.hunks)) > 1:
+            template = (
+                "{name}: several of its patches change {path}, and they are not edited together"
+            )
+            hint = Message("capture the edit under another name")
+            raise SitepatchError(template, hint, name=name, path=assignment.path)
     after = {
         (file.site, file.path): file.after
         for file in make_plan(env, Wanted((), (name,), force=True)).files

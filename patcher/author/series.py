@@ -18,7 +18,7 @@ from patcher.author.diffs.apply import apply_hunks
 from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.draft import Draft, FileEdit, LeftOut, added_file
-from patcher.author.folder import SeriesFolder, in_order, spatch_text
+from patcher.author.folder import SeriesFolder, spatch_text
 from patcher.author.hunks.generalise import generalise
 from patcher.author.hunks.trial import same_code
 from patcher.author.patches import GivenPatch
@@ -27,9 +27,9 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
-from patcher.model import FilePatch, Located, Progress
-from patcher.patchset.layers import patch_name
-from patcher.patchset.variants import choose_variant
+from patcher.model import FilePatch, Located, OptionValue, Progress
+from patcher.patchset.layers import in_order, patch_name
+from patcher.patchset.variants import choose_variant, resolve_options
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff, diff_texts
 
@@ -130,8 +130,10 @@ class _Release:
     `held` is whether the series is for it, and all patches so far fit.
     """
 
-    def __init__(self, release: Release, *, held: bool = False) -> None:
-        self.release, self.held = release, held
+    def __init__(
+        self, release: Release, options: Mapping[str, OptionValue], *, held: bool = False
+    ) -> None:
+        self.release, self.options, self.held = release, options, held
         self.texts = dict(release.texts)
         self.expected: dict[str, bytes] = {}
 
@@ -141,19 +143,19 @@ class _Release:
             **{path: b"" for patch in patches if patch.adds for path in patch.paths},
             **self.texts,
         }
-        results = {path: with_patches(path, text, patches) for path, text in texts.items()}
+        results, unfit = with_patches(texts, patches, self.options)
         missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
         problems: list[tuple[str, str]] = [
             (path, Message("there is no such file")) for path in missing
         ]
-        problems += [(path, problem) for path, (_, problem) in results.items() if problem]
+        problems += unfit
         release, (path, problem) = self.release.located, [*problems, ("", "")][0]
         template, fields = (
             "{name} {version}: {path}: {problem}",
             {"name": release.distribution, "version": release.version},
         )
         said = Message(template, **fields, path=path, problem=problem) if problem else ""
-        return {path: data for path, (data, _) in results.items()}, said
+        return results, said
 
     def advance(self, trial: _Trial, matches: Sequence[FileMatch]) -> None:
         """Go on with the files as a trial has made them."""
@@ -199,6 +201,7 @@ class Importer:
             int, list[_Release]
         ] = {}  # by the index of a variant that is not for what is installed
         variants = series.patchset.variants if series else ()
+        self.options = resolve_options(series.patchset, {}) if series else {}
         for release in releases:
             of_package = [
                 variant for variant in variants if variant.package == release.located.package
@@ -207,7 +210,7 @@ class Importer:
             number = variants.index(variant) if variant else -1
             further = series is not None and variant is not None and number not in series.numbers
             home = self.others.setdefault(number, []) if further else self.releases
-            home.append(_Release(release, held=variant is not None))
+            home.append(_Release(release, self.options, held=variant is not None))
         self.notes: dict[str, None] = {}
         self.failed: dict[
             str, list[str]
@@ -477,10 +480,11 @@ class Importer:
             path = next((path for path in patch.paths if path in self.pristine), "")
             if not path:
                 return Message("{paths}: no installed file", paths=patch.paths[0])
-            texts[path], problem = with_patches(path, self.texts[path], patches)
-            if problem:
-                return Message("{path}: {problem}", path=path, problem=problem)
-        self.texts.update(texts)
+            texts[path] = self.texts[path]
+        results, problems = with_patches(texts, patches, self.options)
+        for path, problem in problems:
+            return Message("{path}: {problem}", path=path, problem=problem)
+        self.texts.update(results)
         return ""
 
     def _narrowing(self, trials: Sequence[_Trial]) -> str:

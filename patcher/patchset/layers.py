@@ -1,4 +1,4 @@
-"""The layers of a series: hunks that are matched against what those of the patches before have made. Pure."""
+"""The layers of a patchset: the hunks of each .spatch are matched against what those before it have made. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from patcher.text.splices import compose
 
 
 def layers_of(hunks: Sequence[HunkText]) -> list[tuple[HunkText, ...]]:
-    """The hunks for a file, layer by layer."""
-    return [tuple(layer) for _, layer in groupby(hunks, key=lambda hunk: hunk.layer)]
+    """The hunks for a file, .spatch by .spatch."""
+    return [tuple(layer) for _, layer in groupby(hunks, key=lambda hunk: hunk.origin)]
 
 
 def rewrite_layers(
@@ -22,8 +22,9 @@ def rewrite_layers(
 ) -> Rewrite:
     """Rewrite a text layer by layer: each hunk is matched against what the layers before have made; all or none of them.
 
-    A layer of which a hunk fails changes nothing for the later ones. With several layers the answers have no splices, and
-    their places are lines of the text that was matched.
+    A layer of which a hunk fails changes nothing for the later ones. A deletion whose code is gone is no failure of the
+    others: either all of its .spatch is upstream, in every file (format rule 25), or nothing is written at all. With several
+    layers the answers have no splices, and their places are lines of the text that was matched.
     """
     layers = layers_of(hunks)
     if len(layers) < 2:
@@ -35,13 +36,8 @@ def rewrite_layers(
         source, splices = result.data, compose(len(data), splices, result.splices)
         results.append(result)
     answers = tuple(answer._replace(splices=()) for result in results for answer in result.answers)
-    failed = any(answer.state.failed for answer in answers)
+    failed = any(answer.state.failed and not answer.gone for answer in answers)
     return Rewrite(data, (), answers) if failed else Rewrite(source, splices, answers)
-
-
-def is_series(patchset: Patchset) -> bool:
-    """Whether a patchset is a series."""
-    return any(variant.series for variant in patchset.variants)
 
 
 def patch_name(origin: str) -> str:
@@ -50,12 +46,23 @@ def patch_name(origin: str) -> str:
 
 
 def patch_names(patchset: Patchset) -> list[str]:
-    """The patches of a series in their order."""
-    hunks = (
-        hunk for variant in patchset.variants for patch in variant.patches for hunk in patch.hunks
-    )
-    return list(
-        dict.fromkeys(
-            patch_name(hunk.origin) for hunk in sorted(hunks, key=lambda hunk: hunk.layer)
-        )
-    )
+    """The patches of a patchset in their order."""
+    names: list[str] = []
+    for variant in patchset.variants:
+        of_variant = [patch_name(patch.hunks[0].origin) for patch in variant.patches]
+        names = in_order(names, list(dict.fromkeys(of_variant)))
+    return names
+
+
+def in_order(there: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The patches that are there and those that come, each of these where it is in its own order."""
+    order = list(there)
+    for number, name in enumerate(names):
+        if name not in order:
+            before = next((other for other in reversed(names[:number]) if other in order), "")
+            after = next((other for other in names[number:] if other in order), "")
+            order.insert(
+                order.index(before) + 1 if before else order.index(after) if after else len(order),
+                name,
+            )
+    return order

@@ -21,7 +21,6 @@ from patcher.system.decode import (
     Table,
     Values,
     anything,
-    boolean,
     integer,
     one_of,
     shown_value,
@@ -53,9 +52,8 @@ TABLES: dict[str, Table] = {
             "patches": STRINGS,
             "names": STRINGS,
             "distributions": STRINGS,
-            "series": boolean,
         },
-        optional=("names", "distributions", "series"),
+        optional=("names", "distributions"),
     ),
     "verify": Table({"imports": STRINGS, "probe": string}, optional=("imports", "probe")),
     "symptom": SYMPTOM,
@@ -241,7 +239,7 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Option | No
 def _variant(
     reader: _Reader, table: Mapping[str, Any], where: str, packages: AbstractSet[object]
 ) -> Variant:
-    """One `[[variant]]`; a series takes of each .spatch the patches of its own package: they are for one of `packages`."""
+    """One `[[variant]]`; it takes of each .spatch the patches of its own package: they are for one of `packages`."""
     package, versions = table.get("package", "x"), table.get("versions", "")
     _check_name(
         reader,
@@ -267,7 +265,9 @@ def _variant(
             f"{where}.distributions[{index}]", name, good, Message("a name that pip installs")
         )
     patches: list[FilePatch] = []
-    listed, series = table.get("patches", ["x"]), table.get("series", False)
+    before = len(reader.problems)
+    others: list[tuple[str, Path, FilePatch]] = []
+    listed = table.get("patches", ["x"])
     if not listed:
         reader.wrong(
             f"{where}.patches", Message("an empty list"), Message("at least one .spatch file")
@@ -278,15 +278,17 @@ def _variant(
             reader.wrong(place, shown_value(name), Message("every file once"))
         elif _inside(reader, place, name, ".spatch"):
             for patch in reader.patches(name):
-                if series and re.sub(
-                    r"(?:\.py)?(?:/.*)?$", "", patch.paths[0], count=1
-                ) in packages - {package}:
+                home = re.sub(r"(?:\.py)?(?:/.*)?$", "", patch.paths[0], count=1)
+                if home in packages - {package}:
+                    others.append((place, reader.folder / name, patch))
                     continue
-                hunks = tuple(hunk._replace(layer=index if series else 0) for hunk in patch.hunks)
-                patches.append(patch._replace(hunks=hunks))
+                patches.append(patch)
                 if "package" in table:
                     _check_paths(reader, place, reader.folder / name, patch, package)
-    return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions), series)
+    if not patches and len(reader.problems) == before:
+        for place, file, patch in others[:1]:
+            _check_paths(reader, place, file, patch, package)
+    return Variant(package, versions, tuple(patches), tuple(names), tuple(distributions))
 
 
 def _check_paths(reader: _Reader, where: str, file: Path, patch: FilePatch, package: str) -> None:

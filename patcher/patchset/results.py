@@ -113,11 +113,11 @@ def _every(variants: Sequence[Variant]) -> tuple[HunkText, ...]:
 
 
 @_once
-def _by_layer(hunks: Sequence[HunkText]) -> dict[int, tuple[HunkText, ...]]:
-    layers: dict[int, list[HunkText]] = {}
-    for hunk in hunks:
-        layers.setdefault(hunk.layer, []).append(hunk)
-    return {layer: tuple(its_hunks) for layer, its_hunks in layers.items()}
+def _by_spatch(hunks: Sequence[HunkText]) -> dict[str, tuple[HunkText, ...]]:
+    of_spatch: dict[str, dict[HunkText, None]] = {}
+    for hunk in hunks:  # several variants may have the same .spatch
+        of_spatch.setdefault(hunk.origin, {})[hunk] = None
+    return {origin: tuple(its_hunks) for origin, its_hunks in of_spatch.items()}
 
 
 def rewrite_cached(data: bytes, request: Request) -> Rewrite:
@@ -154,14 +154,13 @@ def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
 
 
 def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], Rewrite]) -> Rewrite:
-    """The result layer by layer; that of a layer depends on its own hunks alone, so that it is known when others change."""
+    """The result layer by layer; that of a layer depends on its own .spatch alone, so that it is known when others change."""
 
     def of_layer(source: bytes, hunks: tuple[HunkText, ...]) -> Rewrite:
         if hunks[0].plain:
             return rewrite(source, hunks, {})
-        return make(
-            source, request._replace(hunks=hunks, every=_by_layer(request.every)[hunks[0].layer])
-        )
+        every = _by_spatch(request.every)[hunks[0].origin]
+        return make(source, request._replace(hunks=hunks, every=every))
 
     return rewrite_layers(data, request.hunks, of_layer)
 

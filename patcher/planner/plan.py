@@ -180,10 +180,10 @@ def _refused(names: Sequence[str], path: str, error: SitepatchError) -> list[Ans
 
 
 def reconciled(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers after comparing the hunks of each patchset, or patch of a series, across files (format rules 24 and 25).
+    """The answers after comparing the hunks of each .spatch across files (format rules 24 and 25).
 
-    A patchset of which only a part is upstream is a conflict; what is `when-present` is no such part. A deletion of code that
-    is gone is upstream where all other changes of its patchset are.
+    A .spatch of which only a part is upstream is a conflict; what is `when-present` is no such part. A deletion of code that
+    is gone is upstream where all other changes of its .spatch are.
     """
     answers = _deleted(answers)
     changing = {
@@ -200,7 +200,7 @@ def reconciled(answers: Sequence[Answer]) -> list[Answer]:
 
 
 def _halved(answer: Answer) -> Answer:
-    """The answer of a part that is there while others of its patchset are not."""
+    """The answer of a part that is there while others of its .spatch are not."""
     if answer.scope == ADDED:
         problem = Message(
             "the file that the patchset adds is there already, its other changes are not: it was left behind"
@@ -208,7 +208,7 @@ def _halved(answer: Answer) -> Answer:
         hint = Message("remove it if it is not of this release, then apply again")
     else:
         problem = Message(
-            "this part of the patchset is in the file already, other parts are not: upstream did it another way"
+            "this part of the patch is in the file already, other parts are not: upstream did it another way"
         )
         hint = Message(
             "compare the release with the patchset; mark hunks that may be there with `when-present`"
@@ -216,20 +216,20 @@ def _halved(answer: Answer) -> Answer:
     return answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
 
 
-def _owner(answer: Answer) -> tuple[str, int]:
-    """The patchset, and the patch of a series."""
-    return answer.patchset, answer.layer
+def _owner(answer: Answer) -> tuple[str, str]:
+    """The patchset, and the .spatch."""
+    return answer.patchset, answer.written[0]
 
 
 def _deleted(answers: Sequence[Answer]) -> list[Answer]:
-    """Turn deletions whose code is gone into *upstream* where every other change of their patchset is upstream."""
+    """Turn deletions whose code is gone into *upstream* where every other change of their .spatch is upstream."""
     owners = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
     settled = (State.UPSTREAM, State.NOT_NEEDED)
     owners -= {
         _owner(answer) for answer in answers if answer.state not in settled and not answer.gone
     }
     problem = Message(
-        "the code to delete is gone, and every other change of the patchset is in the file already"
+        "the code to delete is gone, and every other change of the patch is in the file already"
     )
     return [
         answer._replace(state=State.UPSTREAM, problem=problem, hint="")
@@ -346,7 +346,10 @@ def _step(assignment: Assignment, result: Rewrite) -> Step:
         for place in answer.places
         if answer.state is State.APPLICABLE
     )
-    states = tuple(answer.state.value for answer in result.answers)
+    # what is gone counts as upstream (rule 25), or its .spatch fails, and then nothing is written
+    states = tuple(
+        (State.UPSTREAM if answer.gone else answer.state).value for answer in result.answers
+    )
     head = Step(
         patchset.name, patchset.version, patchset.digest, patchset.kind, options, result.splices
     )
@@ -357,7 +360,7 @@ def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
     """The answer of a hunk, as a command reports it."""
     hunk = answer.hunk
     optional = hunk.when_present or (answer.state is State.UPSTREAM and hunk.only_imports)
-    words = answer.problem, answer.hint, optional, answer.gone, (hunk.origin, hunk.line), hunk.layer
+    words = answer.problem, answer.hint, optional, answer.gone, (hunk.origin, hunk.line)
     return Answer(patchset, path, hunk.scope, answer.state, answer.places, *words)
 
 
@@ -368,9 +371,8 @@ def _applied_answers(step: Step, assignment: Assignment) -> list[Answer]:
         assignment.hunks, step.states or [State.APPLICABLE] * len(assignment.hunks)
     ):
         current = State.APPLIED if state == State.APPLICABLE else State(state)
-        answers.append(
-            Answer(name, assignment.path, hunk.scope, current, when_present=hunk.when_present)
-        )
+        answer = Answer(name, assignment.path, hunk.scope, current, when_present=hunk.when_present)
+        answers.append(answer._replace(written=(hunk.origin, hunk.line)))
     return answers
 
 

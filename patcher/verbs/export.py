@@ -37,7 +37,7 @@ from patcher.installed.releases import fetch_wheel
 from patcher.installed.versions import canonical
 from patcher.message import Message, joined
 from patcher.model import ADDED, Patchset, Plan, Requested, State
-from patcher.patchset.layers import is_series, layers_of, patch_name
+from patcher.patchset.layers import layers_of, patch_name, patch_names
 from patcher.patchset.places import GROUP
 from patcher.patchset.selection import choose
 from patcher.patchset.variants import choose_variant, pick_variants
@@ -89,7 +89,7 @@ def export(
         settings: values of options, as `--set` takes them.
         form: `patch`, `wheel` or `patchset-wheel`.
         place: the environment.
-        output: a file, for wheels and series a folder; without one wheels go to `dist`, a patch is in the outcome.
+        output: a file, for wheels and several patches a folder; without one wheels go to `dist`, a patch is in the outcome.
         wheels: those of the releases as they are installed; without the one that is needed pip fetches it.
         against: the release of the index that a patch is for, "" for what is installed.
         events: takes what is done.
@@ -139,8 +139,9 @@ def export(
         return ExportOutcome(
             plan, written=tuple(_wheels(env, files, folder, one_or_more(wheels), events))
         )
-    if is_series(requested[0].patchset):
-        return _series(plan, env, requested[0], output)
+    mails = _mails(plan, env, requested[0], output)
+    if mails:
+        return mails
     diff = patch(requested[0], files)
     return (
         ExportOutcome(plan, written=_written({Path(output): diff}))
@@ -213,20 +214,24 @@ def _released(
     return Environment.alone(releases[0].site), [wanted._replace(patchset=patchset)]
 
 
-def _series(
+def _mails(
     plan: Plan, env: Environment, requested: Requested, output: AnyPath | None
-) -> ExportOutcome:
-    """A mail for each patch of a series that changes something, in their order.
+) -> ExportOutcome | None:
+    """A mail for each patch that changes something, in their order; None where there is one patch for what is installed.
 
     Raises:
         UsageError: the folder has other patches, which somebody would take for some of these.
     """
     assignments = read_facts(env, Wanted((requested,), fresh=True)).assignments
-    hunks = sorted(
-        (hunk for (assignment,) in assignments.values() for hunk in assignment.hunks),
-        key=lambda hunk: hunk.layer,
-    )
-    diffs: dict[str, list[bytes]] = {patch_name(hunk.origin): [] for hunk in hunks}
+    present = {
+        patch_name(hunk.origin)
+        for (assignment,) in assignments.values()
+        for hunk in assignment.hunks
+    }
+    if len(present) < 2:
+        return None
+    order = [name for name in patch_names(requested.patchset) if name in present]
+    diffs: dict[str, list[bytes]] = {name: [] for name in order}
     pristine = {(file.site, file.path): file.before for file in plan.files}
     for (site, path), (assignment,) in assignments.items():
         source = pristine[site, path]
@@ -418,7 +423,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
     "--output",
     metavar="PATH",
     default="",
-    help="A file; for wheels and series a folder.  [default: standard output; dist]",
+    help="A file; for wheels and several patches a folder.  [default: standard output; dist]",
 )
 @click.option(
     "--against", metavar="RELEASE", default="", help="The release of the index that a patch is for."
@@ -435,7 +440,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
 def command(console: Console, names: tuple[str, ...], form: str, **options: Any) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
-    As a patch for git apply and patch -p1, of a series a mail for each of its patches, for git am as well; or the wheel of the
+    As a patch for git apply and patch -p1, of several a mail for each of them, for git am as well; or the wheel of the
     release with the files changed and a local version (+sitepatch.hDIGEST).
 
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every release, and is installed beside

@@ -18,7 +18,6 @@ from patcher.author.folder import (
     find_series,
     more_series_files,
     output_folder,
-    patchset_files,
     series_files,
     write_folder,
 )
@@ -123,7 +122,7 @@ def import_(
     moved: Mapping[str, str] = {},
     events: Events = SILENT,
 ) -> ImportOutcome:
-    """Make a patchset of a patch, or a series of several; one that is there already gets the patches that it lacks.
+    """Make a patchset of patches; one that is there already gets those that it lacks.
 
     Args:
         patches: files, quilt `series` and directories; with `data` only what that is called.
@@ -139,7 +138,7 @@ def import_(
 
     Raises:
         UsageError: no patch can be read; the name or the folder cannot be used.
-        SitepatchError: the environment or a release cannot be read; a patch of the series that is there does not fit any more.
+        SitepatchError: the environment or a release cannot be read; a patch that is there does not fit any more.
     """
     from patcher.author.series import Importer  # with the engine
     from patcher.verbs.proving import check_also
@@ -169,8 +168,7 @@ def import_(
     summary = (
         patch.subject or f"Changes {listed([home.package for home in importer.homes])}{source}"
     )
-    prose = "\n\n".join(filter(None, (patch.subject, patch.prose)))
-    return _written(outcome, importer, Head(name, summary, prose, patch.provenance))
+    return _written(outcome, importer, Head(name, summary, provenance=patch.provenance))
 
 
 def _further(
@@ -223,10 +221,9 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     packages = listed([home.package for home in homes])
 
     def files(targets: Sequence[PackageRange]) -> dict[str, str]:
-        if importer.single:
-            return patchset_files(head, outcome.draft, targets)
         summary = Message("A series of patches on {packages}", packages=packages)
-        return series_files(Head(head.name, summary), importer.patches, changed, targets)
+        own = head if importer.single else Head(head.name, summary)
+        return series_files(own, importer.patches, changed, targets)
 
     proof = prove(outcome.folder, files, homes, outcome.files, importer.expected)
     outcome = outcome._replace(releases=proof.releases)

@@ -234,8 +234,8 @@ def _tried(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> 
     outcome = try_release(Requested(trial, {}), release.located)
     patches = [patch for variant in trial.variants for patch in variant.patches]
     for path, code in expected.items() if outcome.word == APPLICABLE else ():
-        result, _ = with_patches(path, release.texts[path], patches)
-        if not same_code(result, code, anywhere=True):
+        results, _ = with_patches({path: release.texts[path]}, patches, resolve_options(trial, {}))
+        if not same_code(results[path], code, anywhere=True):
             problem = Message("{path}: other code comes of it than of the diff", path=path)
             return outcome._replace(word=State.CONFLICT.value, places=(), diffs=(), problem=problem)
     return outcome

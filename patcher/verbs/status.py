@@ -288,12 +288,12 @@ def _applied_patchset(
     return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
-def series_states(
+def patch_states(
     applied: AppliedPatchset, files: Sequence[FileState]
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """The state of each patch of an applied series, and the files that it changes; nothing of a patchset that is no series.
+    """The state of each patch of an applied patchset, and the files that it changes; nothing where its copy is damaged.
 
-    A patch that changed nothing when the series was applied is `upstream` or `not needed`, as it was then.
+    A patch that changed nothing when the patchset was applied is `upstream` or `not needed`, as it was then.
     """
     from patcher.patchset.layers import patch_name  # these cost more than the rest of `status`
     from patcher.patchset.variants import matching_variants, pick_variants
@@ -314,11 +314,7 @@ def series_states(
             return {}
         path, variants = item.receipt.path, matching_variants(variants, item.receipt.version)
         patches = (
-            patch
-            for variant in variants
-            if variant.series
-            for patch in variant.patches
-            if path in patch.paths
+            patch for variant in variants for patch in variant.patches if path in patch.paths
         )
         for hunk, recorded in zip((hunk for patch in patches for hunk in patch.hunks), step.states):
             word = state if recorded == State.APPLICABLE.value else recorded
@@ -460,7 +456,7 @@ def command(
     rows = [Row(word, (site,), (problem,)) for word, site, problem in outcome.interrupted]
     rows += [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged]
     for patchset in outcome.patchsets:
-        patches = series_states(patchset, outcome.files) if console.verbose else {}
+        patches = patch_states(patchset, outcome.files) if console.verbose else {}
         rows.append(_row(patchset, patches, verbose=console.verbose))
     console.rows([row for row in rows if not console.quiet or row.word != "applied"])
     if not rows and not outcome.idle:
@@ -517,9 +513,10 @@ def _row(
         if verbose
         else []
     )
-    details = [
-        f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()
-    ] or details
+    if len(patches) > 1:
+        details = [
+            f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()
+        ]
     details += [*patchset.problems, *hint_lines(patchset.advice)]
     cells = (
         f"{patchset.name} {patchset.version}",

@@ -40,7 +40,7 @@ from patcher.installed.environment import locate
 from patcher.installed.versions import accepts, is_range, is_version, overlap
 from patcher.message import Message
 from patcher.model import FilePatch, HunkText, Patchset, State, Variant
-from patcher.patchset.layers import is_series, patch_name
+from patcher.patchset.layers import patch_name
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options
 from patcher.place import HERE, SILENT, Events, Place
@@ -79,7 +79,7 @@ class UpdateOutcome(NamedTuple):
         written: whether the folder was changed.
         problems: a message for each release that cannot be fetched.
         notes: remarks for the user.
-        left: of a series the next patch that does not fit.
+        left: the next patch that does not fit.
         proposal: where a release that it does not fit has the code.
     """
 
@@ -122,8 +122,8 @@ def update(
         name: of a patchset.
         to: versions, ranges, `all` and `newest`; the installed release without any.
         place: the environment.
-        copy: a directory with edited copies (`copy_release`) of the files of the one release that it does not fit, of a series
-            of the first patch that does not; "" to make no variant.
+        copy: a directory with edited copies (`copy_release`) of the files of the first patch that does not fit, in the one
+            release that it does not fit; "" to make no variant.
         drop_upstream: take the patches out of a series that all of these releases have; it is for these releases alone then.
         agree: is asked whether other places that have the code are meant, of which the patchset gets them as further forms.
         events: takes what is done.
@@ -143,7 +143,7 @@ def update(
     if not copy:
         return _wider(outcome, releases)
     outcome = _with_variant(outcome, os.fspath(copy), releases, place)
-    if outcome.added and is_series(outcome.patchset):
+    if outcome.added:
         retried = _tried(name, releases, place, events).releases
         outcome = outcome._replace(
             left=next(
@@ -158,7 +158,7 @@ def copy_release(
 ) -> Copies:
     """Copy the files of the release that a patchset does not fit, with the hunks that fit, to be edited for `update`.
 
-    Of a series those of the first patch that does not fit, as the patches before it make them.
+    They are those of the first patch that does not fit, as the patches before it make them.
 
     Raises:
         SitepatchError: as for `update`; or it fits every release, or several do not fit.
@@ -341,7 +341,8 @@ def _texts(patchset: Patchset, tried: TriedRelease) -> dict[str, tuple[bytes, by
         for path in hunks
         if hunks[path] or not _drifted(tried)
     )
-    texts = {path: with_patches(path, code, before)[0] for path, code in data if code is not None}
+    pristine = {path: code for path, code in data if code is not None}
+    texts, _ = with_patches(pristine, before, options, patchset.variants[tried.variant].names)
     files = {path: (code, begun(code, hunks[path], options)) for path, code in texts.items()}
     if not files:
         problem = Message(
@@ -353,22 +354,18 @@ def _texts(patchset: Patchset, tried: TriedRelease) -> dict[str, tuple[bytes, by
 
 
 def _drifted(tried: TriedRelease) -> str:
-    """The first patch of a series that does not fit, "" for none, or where it is no series."""
+    """The first patch that does not fit, "" for none, or where the package is refused whole."""
     return next((patch.name for patch in tried.outcome.patches if patch.problem), "")
 
 
 def _layer(variant: Variant, name: str) -> tuple[list[FilePatch], list[FilePatch]]:
-    """The patches of a series before the one of that name, and that one; all of a variant that is no series are one."""
-    layers = [
-        hunk.layer
-        for patch in variant.patches
-        for hunk in patch.hunks
-        if patch_name(hunk.origin) == name
-    ]
-    if not layers:
+    """What stands before the patch of that name, and what is in it; where none has that name, all of the variant is in it."""
+    names = [patch_name(patch.hunks[0].origin) for patch in variant.patches]
+    if name not in names:
         return [], list(variant.patches)
-    before = [patch for patch in variant.patches if patch.hunks[0].layer < layers[0]]
-    return before, [patch for patch in variant.patches if patch.hunks[0].layer == layers[0]]
+    first = names.index(name)
+    end = first + names.count(name)
+    return list(variant.patches[:first]), list(variant.patches[first:end])
 
 
 def _moved(tried: TriedRelease, patch: FilePatch) -> list[str]:
@@ -402,7 +399,7 @@ def _edits(outcome: UpdateOutcome, tried: TriedRelease, copy: str) -> list[FileE
 def _with_variant(
     outcome: UpdateOutcome, copy: str, to: Sequence[str], place: Place
 ) -> UpdateOutcome:
-    """Add a variant made of the edited copies; of a series one with the edited patch in the place of the one that drifted."""
+    """Add a variant made of the edited copies: with the edited patch in the place of the one that drifted."""
     from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.author.proof import check_edit
 
@@ -456,9 +453,7 @@ def _with_variant(
     target = PackageRange(
         nearest.package, tried.located.distribution if nearest.distributions else "", f"=={release}"
     )
-    entry = variant_text(
-        target, names if drifted else [spatch], series=nearest.series, names=nearest.names
-    )
+    entry = variant_text(target, names if drifted else [spatch], nearest.names)
     variants = list(patchset.variants)
     if tried.inside:
         variants[tried.variant] = nearest._replace(versions=_ended(outcome, tried, to, place))
@@ -523,7 +518,7 @@ def command(
     of what it looks for; with --edit the files of that release are opened in $VISUAL or $EDITOR, and what is edited becomes
     a further variant, so that one patchset holds on both sides of the change. The environment is not touched.
 
-    Of a series the patches that do not fit are opened one by one, each as those before it make its files. What was edited is
+    The patches that do not fit are opened one by one, each as those before it make its files. What was edited is
     in the patchset: a run that was interrupted goes on with the next one.
 
     With --drop-upstream the patches of a series go that all of these releases have themselves; its variant for them is then

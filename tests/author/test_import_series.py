@@ -179,8 +179,8 @@ def test_a_directory_without_patches_and_names_that_are_taken(world):
         (world.cwd / name).write_text(text)
     assert states(run(world, world.cwd / "fix.patch", world.cwd / "fix.diff")) == [("fix", "imported"), ("fix-2", "imported")]
     run(world, world.cwd / "fix.patch", name="single")
-    with pytest.raises(UsageError, match="found a directory that is not empty"):
-        run(world, world.cwd / "fix.patch", world.cwd / "fix.diff", name="single")
+    made = run(world, world.cwd / "fix.patch", world.cwd / "fix.diff", name="single")
+    assert states(made) == [("fix", "in place"), ("fix-2", "imported")] and lists(made.folder) == {"==1.0": ["fix", "fix-2"]}
 
 
 @pytest.mark.once
@@ -287,7 +287,7 @@ def test_update_opens_what_drifted_patch_by_patch_and_goes_on_where_it_was(world
         told = done(world(*words, **variables, **editor(world, code.format(""))))
         assert "two-1.4.spatch" in told.out and "one-1.4" not in told.out
         first, second = load_patchset(folder, "").variants
-        assert (first.versions, second.versions, second.series) == ("==1.0", "==1.4", True)
+        assert (first.versions, second.versions) == ("==1.0", "==1.4")
         names = [patch.hunks[0].origin.rpartition("/")[2] for patch in second.patches]
         assert names == ["one-1.4.spatch", "two-1.4.spatch", "value.spatch"]
         assert "Author: Zoe" in (folder / "two-1.4.spatch").read_text()
@@ -375,7 +375,7 @@ def test_a_patch_is_tried_in_every_variant_of_a_series(world):
     folder = run(world, world.cwd, world.cwd).folder
     toml = (folder / "patchset.toml").read_text()
     variants = "".join(
-        f'[[variant]]\npackage = "demo"\nversions = "{versions}"\npatches = ["one.spatch"]\nseries = true\n\n'
+        f'[[variant]]\npackage = "demo"\nversions = "{versions}"\npatches = ["one.spatch"]\n\n'
         for versions in (">=1.2,<1.4", "==1.4")
     )
     (folder / "patchset.toml").write_text(toml.replace("[verify]", f"{variants}[verify]"))
@@ -423,7 +423,7 @@ def test_the_text_of_another_variant_is_not_replaced_by_a_patch_of_the_same_name
     folder = run(world, world.cwd, world.cwd).folder
     toml = (folder / "patchset.toml").read_text()
     (folder / "other.spatch").write_text("--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 3\n")
-    variant = '[[variant]]\npackage = "demo"\nversions = "==1.4"\npatches = ["other.spatch"]\nseries = true\n'
+    variant = '[[variant]]\npackage = "demo"\nversions = "==1.4"\npatches = ["other.spatch"]\n'
     (folder / "patchset.toml").write_text(toml.replace("[verify]", variant + "\n[verify]"))
     before = (folder / "one.spatch").read_text()
     reinstall(world, "1.4", {**FILES, "demo/m.py": M.replace("    if strict:\n", "    if strict is not None:\n")})

@@ -141,7 +141,7 @@ def test_cases_are_kept_and_tried_and_a_range_that_was_not_is_told(world):
     assert 'versions = ">=0.9,<=1.1"' in manifest(world)
 
 
-def test_a_series_and_an_edit_of_another_package_are_refused(tmp_path):
+def test_two_patches_of_one_file_and_an_edit_of_another_package_are_refused(tmp_path):
     world = World(tmp_path, {**FILES, "other/__init__.py": "X = 1\n"})
     world.backup()
     captured(world, EDIT)
@@ -150,9 +150,10 @@ def test_a_series_and_an_edit_of_another_package_are_refused(tmp_path):
     told = done(world("capture", "--name", "mine", "--pristine", world.wheel, "demo", "other"), 1)
     assert "other/__init__.py: was edited too, and mine has no hunk for demo 1.0" in told.err
     assert before == (spatch(world), manifest(world))
-    series = before[1].replace('patches = ["mine.spatch"]', 'patches = ["mine.spatch"]\nseries = true')
-    (world.cwd / "patchsets/mine/patchset.toml").write_text(series)
-    assert "is a series: its patches are not edited together" in done(world("capture", "demo", "--name", "mine"), 1).err
+    two = before[1].replace('patches = ["mine.spatch"]', 'patches = ["mine.spatch", "more.spatch"]')
+    (world.cwd / "patchsets/mine/patchset.toml").write_text(two)
+    (world.cwd / "patchsets/mine/more.spatch").write_text("--- demo/m.py\n@@ check @@\n-model\n+bool(model)\n")
+    assert "mine: several of its patches change demo/m.py, and they are not edited together" in done(world("capture", "demo", "--name", "mine"), 1).err
 
 
 def test_edit_opens_the_files_as_the_patchset_makes_them(world):

@@ -10,7 +10,7 @@ from patcher.model import HunkText, Splice, State, apply_splices
 from patcher.patchset.layers import rewrite_layers
 from patcher.text.splices import compose
 from tests.author.world import FILES, M, World
-from tests.command import done
+from tests.command import done, sitepatch
 
 TOML = """\
 schema = 1
@@ -23,7 +23,6 @@ summary = "A series"
 package = "demo"
 versions = ""
 patches = ["one.spatch", "two.spatch", "three.spatch"]
-series = true
 """
 ONE = "--- demo/m.py\n@@ load @@\n-build(path)\n+build(path, None)\n"
 TWO = "--- demo/m.py\n@@ load @@\n-build(path, None)\n+check(path, None)\n"
@@ -51,7 +50,7 @@ def test_composed_splices_make_what_both_make_one_after_the_other():
 
 def test_layers_are_matched_one_after_the_other_and_all_or_none_count():
     def hunk(layer, before, after):
-        return HunkText(f"{layer}.spatch", 1, "f", 1, False, (("-", before, 2), ("+", after, 3)), layer=layer)
+        return HunkText(f"{layer}.spatch", 1, "f", 1, False, (("-", before, 2), ("+", after, 3)))
 
     def made(*hunks):
         return rewrite_layers(b"def f():\n    int(1)\n", hunks, lambda data, layer: rewrite(data, layer, {}))
@@ -80,8 +79,82 @@ def test_a_series_is_applied_in_one_commit_explained_and_restored(tmp_path):
     assert [line.split() for line in told[1:]] == [["applied", f"{name}:", "demo/m.py"] for name in ("one", "two", "three")]
     done(world("restore"))
     assert world.text() == M
-    (folder / "patchset.toml").write_text(TOML.replace("series = true", "series = false"))
-    done(world("apply", "vendor"), 1)
+    (folder / "patchset.toml").write_text(f"{TOML}series = true\n")
+    assert "variant[0].series: found an unknown key" in done(world("apply", "vendor"), 2).err
+
+
+# a patch that a release has ------------------------------------------------------------------------------------------
+HAS = M.replace("    model = build(path)", "    model = build(path, None)").replace("def check", "def verify")
+DROPS = "--- demo/m.py\n@@ load @@\n-build(path)\n+build(path, None)\n@@ <module> @@\n-def check(model):\n-    ...\n"
+AFTER = "--- demo/m.py\n@@ build @@\n-os.path.basename\n+os.path.abspath\n"
+
+
+def vendor(folder, versions="", **spatches):
+    """A patchset of these patches, in this order."""
+    toml = TOML.replace('["one.spatch", "two.spatch", "three.spatch"]', json.dumps([f"{name}.spatch" for name in spatches]))
+    place = folder / "patchsets" / "vendor"
+    place.mkdir(parents=True)
+    for name, text in {"patchset.toml": toml.replace('versions = ""', f'versions = "{versions}"'), **{f"{name}.spatch": text for name, text in spatches.items()}}.items():
+        (place / name).write_text(text)
+
+
+def test_a_patch_that_upstream_has_leaves_the_others_of_its_file_applied(tmp_path):
+    """Also one that deletes what is gone there: the one patch is upstream, the patchset is applied."""
+    world = World(tmp_path, {**FILES, "demo/m.py": HAS})
+    vendor(tmp_path, drops=DROPS, after=AFTER)
+    made = HAS.replace("basename", "abspath")
+    planned = done(world("apply", "vendor", "--dry-run", "--json"))
+    assert [answer["state"] for answer in json.loads(planned.out)["answers"]] == ["upstream", "upstream", "applicable"]
+    cache = tmp_path / "cache"
+    done(sitepatch("run", "vendor", "--target", world.path, "--overlay", "--", "true", cwd=tmp_path, SITEPATCH_CACHE=str(cache)))
+    assert [path.read_text() for path in cache.rglob("demo/m.py")] == [made]
+    done(world("export", "vendor", "--output", "out"))
+    (mail,) = (world.cwd / "out").iterdir()
+    assert mail.name == "0001-after.patch" and "+    return os.path.abspath(path)" in mail.read_text()
+    assert "+    return os.path.abspath(path)" in done(world("diff", "vendor")).out
+    for _ in range(2):  # the second time nothing is left to do
+        done(world("apply", "vendor"))
+        assert world.text() == made
+    assert [line.split()[:2] for line in done(world("status", "--check", "-v")).out.splitlines()] == [["applied", "vendor"], ["upstream", "drops:"], ["applied", "after:"]]
+    checked = json.loads(done(world("check", "vendor", "--against", world.path, "--json")).out)["releases"][0]
+    assert [(patch["name"], patch["state"]) for patch in checked["releases"][0]["patches"]] == [("drops", "upstream"), ("after", "applied")]
+    assert checked["releases"][0]["state"] == "applied"
+    done(world("restore"))
+    assert world.text() == HAS
+
+
+@pytest.mark.parametrize(
+    ("spatches", "state"),
+    [
+        ({"one": ONE, "after": AFTER}, ["upstream", "applicable"]),
+        ({"one": ONE + AFTER}, ["conflict", "applicable"]),  # half of a patch is upstream
+        ({"one": ONE, "after": AFTER + "@@ <module> @@\n-def check(model):\n-    ...\n"}, ["upstream", "applicable", "not found"]),
+        ({"after": AFTER, "one": ONE + "--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n"}, ["applicable", "conflict", "applicable"]),
+        ({"drops": "--- demo/n.py\n@@ <module> @@\n-VALUE = 3\n" + ONE, "after": AFTER}, ["upstream", "upstream", "applicable"]),
+    ],
+)
+def test_what_a_part_of_it_in_the_file_says_of_a_patch_is_for_each_patch_alone(tmp_path, spatches, state):
+    world = World(tmp_path, {**FILES, "demo/m.py": HAS})
+    vendor(tmp_path, **spatches)
+    fits = not {"conflict", "not found"} & set(state)
+    told = done(world("apply", "vendor", "--json"), 0 if fits else 1)
+    assert sorted(answer["state"] for answer in json.loads(told.out)["answers"]) == sorted(state)
+    assert world.text() == (HAS.replace("basename", "abspath") if fits else HAS)
+
+
+def test_one_patch_is_a_patch_of_its_own_in_json_and_one_file_that_is_exported(tmp_path):
+    world = World(tmp_path)
+    vendor(tmp_path, "<1", one=ONE)
+    checked = json.loads(done(world("check", "vendor", "--against", world.path, "--json"), 1).out)["releases"][0]
+    (release,) = checked["releases"]
+    assert (release["state"], release["problem"]) == ("not found", "the patchset is for demo <1")
+    assert [(patch["name"], patch["state"]) for patch in release["patches"]] == [("one", "applicable")], "what it would be there"
+    toml = tmp_path / "patchsets/vendor/patchset.toml"
+    toml.write_text(toml.read_text().replace("<1", ">=1"))
+    lines = done(world("check", "vendor", "--against", world.path)).out.splitlines()
+    assert lines[-1].split() == ["applicable", "demo", "1.0", "demo/m.py:5"], "the line of the release says it: no rows of patches"
+    done(world("export", "vendor", "--output", "one.patch"))
+    assert (world.cwd / "one.patch").read_text().count("--- a/demo/m.py") == 1
 
 
 # in releases ----------------------------------------------------------------------------------------------------------
@@ -99,7 +172,7 @@ def world(tmp_path):
     world = World(tmp_path)
     folder = tmp_path / "patchsets" / "vendor"
     folder.mkdir(parents=True)
-    toml = TOML.replace('versions = ""', 'versions = "==1.0"')
+    toml = TOML.replace('versions = ""', 'versions = ">=0.9,<2"')
     for name, text in {"patchset.toml": toml, "one.spatch": ONE, "two.spatch": TWO, "three.spatch": THREE}.items():
         (folder / name).write_text(text)
     for version, files in RELEASES.items():

@@ -20,8 +20,8 @@ from patcher.verbs.releases.outcome import APPLICABLE, OUT_OF_RANGE, Checked, Re
 from patcher.verbs.releases.table import (
     checked_heading,
     column_name,
+    patch_columns,
     patches_by_name,
-    series_columns,
     upstream_since,
     version,
 )
@@ -85,8 +85,8 @@ def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
             open=len(columns) <= _FEW,
         )
     named = _named(checked, names)
-    if any(outcome.patches for outcome in checked.outcomes):
-        yield from _series(checked)
+    if patch_columns(checked):
+        yield from _patches(checked)
     for name, outcomes in groupby(checked.outcomes, lambda outcome: outcome.distribution):
         yield from _matrix(name, columns, list(outcomes), named)
     if named.reasons:
@@ -179,9 +179,9 @@ def _change(diff: FileDiff) -> object:
     return diff.path, tuple(line for line in diff.text.split(b"\n")[2:] if line[:1] in (b"+", b"-"))
 
 
-# the table of a series ------------------------------------------------------------------------------------------------
-def _series(checked: Checked) -> Iterator[Html]:
-    columns = series_columns(checked)
+# the table of the patches ---------------------------------------------------------------------------------------------
+def _patches(checked: Checked) -> Iterator[Html]:
+    columns = patch_columns(checked)
     since = upstream_since(checked)
     head = [
         tag("th", "patch", scope="col"),
@@ -197,9 +197,7 @@ def _series(checked: Checked) -> Iterator[Html]:
         rows.append((row, all(patch is None or patch.word in _MARKS for patch in patches)))
     yield tag(
         "p",
-        Message(
-            "A row is a patch of the series, a column is a release, or several with the same answers."
-        ),
+        Message("A row is a patch, a column is a release, or several with the same answers."),
     )
     yield from _tables("", head, rows, lambda number: count(number, "patch"))
 

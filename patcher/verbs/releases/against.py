@@ -37,12 +37,18 @@ from patcher.installed.versions import (
 )
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
-from patcher.patchset.layers import is_series, layers_of, patch_name, patch_names
+from patcher.patchset.layers import layers_of, patch_name, patch_names
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, fixtures_dir
 from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.results import request_of, rewrite_cached
-from patcher.patchset.variants import choose_variant, paths_of, pick_variants, targets_of
+from patcher.patchset.variants import (
+    choose_variant,
+    matching_variants,
+    paths_of,
+    pick_variants,
+    targets_of,
+)
 from patcher.place import SILENT, Events
 from patcher.planner.survey import make_plan, update_hint
 from patcher.store.status import read_installed
@@ -151,10 +157,7 @@ def check_releases(
         for patchset in (*(item.patchset for item in requested), *patchsets):
             for _, name, variants in targets_of(patchset):
                 paths.setdefault(name, set()).update(paths_of(variants))
-        picks = [(item, pick) for item in requested for pick in picks_of[item.patchset.name]]
-        needed = dict.fromkeys(
-            pick.key for item, pick in picks if pick.inside or is_series(item.patchset)
-        )
+        needed = dict.fromkeys(pick.key for picks in picks_of.values() for pick in picks)
         folders = fetch_all(pip, list(needed), listings, paths, events)
     total, tried = sum(map(len, picks_of.values())), count(1)
     checked = []
@@ -365,36 +368,43 @@ def _outcomes(
     newest_outside = {name: version for _, (name, version), inside in picks if not inside}
     for package, (name, version), inside in picks:
         listing, folder = listings[name], folders.get((name, version))
-        if not inside and not is_series(requested.patchset):
-            ranges = listed(
-                [variant.versions for variant in pick_variants(requested.patchset)[package]], "or"
-            )
-            # by CI, as `apply` would answer
-            asked_early = NEWEST in against and not can_go(requested.patchset, name, version)
-            word = State.NOT_FOUND.value if asked_early else OUT_OF_RANGE
-            problem = Message(
-                "the patchset is for {package} {ranges}", package=package, ranges=ranges
-            )
-            hint = update_hint(requested, name, version) if version == newest_outside[name] else ""
-            outcome = ReleaseOutcome(name, version, word, problem=problem, hint=hint)
-        elif isinstance(folder, SitepatchError):
+        if isinstance(folder, SitepatchError):
             word = NO_WHEEL if isinstance(folder, NoWheel) else NOT_FETCHED
             outcome = ReleaseOutcome(
                 name, version, word, problem=one_line(folder.message), hint=folder.hint
             )
         else:
             outcome = _with_patch(requested, Located(package, str(folder), name, version, ""))
-            hint = (
-                update_hint(requested, name, version) if version == newest_outside.get(name) else ""
+        if not inside:
+            asked_early = NEWEST in against and not can_go(
+                requested.patchset, name, version
+            )  # by CI, as `apply` would answer
+            hint = update_hint(requested, name, version) if version == newest_outside[name] else ""
+            outcome = _out_of_range(requested, package, outcome)._replace(
+                word=State.NOT_FOUND.value if asked_early else OUT_OF_RANGE, hint=hint
             )
-            outcome = outcome if inside else outcome._replace(hint=outcome.hint or hint)
         yanked = isinstance(listing, Listing) and version in listing.yanked
         yield outcome._replace(yanked=yanked or was_yanked(name, version))
     yield from _nothing_found(requested.patchset, against, picks, listings)
 
 
+def _out_of_range(requested: Requested, package: str, outcome: ReleaseOutcome) -> ReleaseOutcome:
+    """The outcome for a release that no variant is for: of what it would be there, only what each patch would be is kept."""
+    variants = pick_variants(requested.patchset)[package]
+    ranges = listed([variant.versions for variant in variants], "or")
+    problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
+    return ReleaseOutcome(
+        outcome.distribution,
+        outcome.version,
+        OUT_OF_RANGE,
+        problem=problem,
+        patches=outcome.patches,
+        has_patch=outcome.has_patch,
+    )
+
+
 def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
-    """Plan a patchset against one release.
+    """Plan a patchset against one release, also one that it is not for: then as its last variant would be there.
 
     Args:
         requested: the patchset and its options.
@@ -404,17 +414,15 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
         PatchError: a hunk is wrong in itself.
     """
     _, site, distribution, version, *_ = release
-    variants = tuple(pick_variants(requested.patchset)[release.package])
-    # what would become of it in a release that it is not for is asked early
-    if is_series(requested.patchset):
-        variants = (choose_variant(variants, version) or variants[-1]._replace(versions=""),)
-    only = requested._replace(patchset=requested.patchset._replace(variants=variants))
+    variants = pick_variants(requested.patchset)[release.package]
+    variants = matching_variants(variants, version) or [variants[-1]._replace(versions="")]
+    only = requested._replace(patchset=requested.patchset._replace(variants=tuple(variants)))
     plan = make_plan(Environment.alone(site), Wanted((only,)))
     answers = tuple(
         answer._replace(problem=_of_wheel(answer.problem, site)) for answer in plan.answers
     )
     plan = plan._replace(answers=answers)
-    patches = _patch_states(only, release, plan) if is_series(only.patchset) else ()
+    patches = _patch_states(only, release, plan)
     outcome = ReleaseOutcome(distribution, version, "", answers=answers, patches=patches)
     if plan.failed:
         failure, *other_failures = plan.failed
@@ -457,7 +465,12 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
     for folder in folders:
         env = discover(None, folder)
         for package, variants in pick_variants(requested.patchset).items():
-            outcome = _with_patch(requested, locate(env, package, paths_of(variants)))
+            located = locate(env, package, paths_of(variants))
+            outcome = _with_patch(requested, located)
+            if not matching_variants(variants, located.version):  # as `apply` would answer there
+                hint = update_hint(requested, located.distribution, located.version)
+                outcome = _out_of_range(requested, package, outcome)
+                outcome = outcome._replace(word=State.NOT_FOUND.value, hint=hint)
             yield outcome._replace(version=outcome.version or folder)
 
 
@@ -519,9 +532,9 @@ def _of_wheel(message: str, site: str) -> str:
     return Message(message.template, **fields)
 
 
-# the patches of a series ----------------------------------------------------------------------------------------------
+# the patches of a patchset --------------------------------------------------------------------------------------------
 def _patch_states(requested: Requested, release: Located, plan: Plan) -> tuple[PatchState, ...]:
-    """What each patch is, by the plan of the series for a release; those that fail are explained."""
+    """What each patch is, by the plan for a release; those that fail are explained. None if the package is refused whole."""
     answers: dict[str, list[Answer]] = {name: [] for name in patch_names(requested.patchset)}
     patches = [patch for variant in requested.patchset.variants for patch in variant.patches]
     for answer in plan.answers:
@@ -532,6 +545,8 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> tuple[P
     explained = _explained(requested, release, plan)
     states = []
     for name, its_answers in answers.items():
+        if not its_answers:  # it is in a variant that was not taken
+            continue
         word = overall(answer.state for answer in its_answers).value
         hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.written[0]) == name)
         failed = [answer for answer in its_answers if answer.state.failed]
@@ -571,7 +586,9 @@ def _breaking(requested: Requested, release: Located, failed: HunkExplanation) -
     for variant in requested.patchset.variants:
         hunks = [hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks]
         fitted = _fits(source, explanation.hunk, requested)
-        for layer in layers_of([hunk for hunk in hunks if hunk.layer < explanation.hunk.layer]):
+        for layer in layers_of(hunks):
+            if layer[0].origin == explanation.hunk.origin:
+                break
             source = rewrite_cached(source, request_of(requested, layer, variant.names)).data
             fits = _fits(source, explanation.hunk, requested)
             if fitted and not fits:

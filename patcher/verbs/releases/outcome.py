@@ -24,7 +24,7 @@ _GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 
 
 class PatchState(NamedTuple):
-    """What a patch of a series is in a release; `word` is that of a `ReleaseOutcome`.
+    """What a patch of a patchset is in a release; `word` is that of a `ReleaseOutcome`.
 
     `problem` is why it does not fit, with `other` the patch that changes the same code; `hunks` explain those that do not fit.
     """
@@ -41,7 +41,8 @@ class ReleaseOutcome(NamedTuple):
 
     `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
     files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
-    `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch of a series is.
+    `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch is, or would be
+    in a release that the patchset is not for.
     `has_patch`: whether it has the patch for upstream, or all of the series, that the patchset's `remove_when` names. `unlike`
     are the diffs of what reads otherwise than in the home release; `proven` is whether the code or a case says that the
     patchset is right there.

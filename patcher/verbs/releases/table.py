@@ -94,7 +94,7 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
     for number, checked in enumerate(releases):
         console.out(("\n" if number else "") + checked_heading(checked))
         console.rows(checked_rows(checked, in_full=console.verbose))
-        console.rows(series_rows(checked, verbose=console.verbose))
+        console.rows(patch_rows(checked, verbose=console.verbose))
         since = {
             name: Message("since {release}: it can go", release=first)
             for name, first in upstream_since(checked).items()
@@ -103,9 +103,14 @@ def show_releases(console: Console, releases: Sequence[Checked]) -> None:
     console.hints(outcome.hint for checked in releases for outcome in checked.outcomes)
 
 
-# a series -------------------------------------------------------------------------------------------------------------
-def series_columns(checked: Checked) -> list[_Releases]:
-    """The releases of which the patches of a series are known; neighbours in which all are the same together."""
+# the patches of a patchset --------------------------------------------------------------------------------------------
+def patch_columns(checked: Checked) -> list[_Releases]:
+    """The releases of which the patches are known; neighbours in which all are the same together.
+
+    None where each release has one patch: what that is, the line of the release says.
+    """
+    if not has_several(checked):
+        return []
 
     def answers(outcome: ReleaseOutcome) -> tuple[object, ...]:
         return outcome.distribution, [
@@ -120,10 +125,15 @@ def series_columns(checked: Checked) -> list[_Releases]:
     ]
 
 
+def has_several(checked: Checked) -> bool:
+    """Whether there are several patches for one of the releases."""
+    return any(len(outcome.patches) > 1 for outcome in checked.outcomes)
+
+
 def patches_by_name(
     patchset: Patchset, columns: Sequence[_Releases]
 ) -> dict[str, list[PatchState | None]]:
-    """What each patch of a series is in each column, by its name; None where the variant for it has no such patch."""
+    """What each patch is in each column, by its name; None where the variant for it has no such patch."""
     states = [{patch.name: patch for patch in column[0].patches} for column in columns]
     names = [name for name in patch_names(patchset) if any(name in column for column in states)]
     return {name: [column.get(name) for column in states] for name in names}
@@ -135,9 +145,9 @@ def column_name(releases: _Releases) -> str:
     return first if len(releases) == 1 else Message("{version} to {last}", version=first, last=last)
 
 
-def series_rows(checked: Checked, *, verbose: bool) -> list[Row]:
-    """A row for each patch of a series and a column for each release, the totals, and why a patch does not fit."""
-    columns = series_columns(checked)
+def patch_rows(checked: Checked, *, verbose: bool) -> list[Row]:
+    """A row for each patch and a column for each release, the totals, and why a patch does not fit."""
+    columns = patch_columns(checked)
     if not columns:
         return []
     rows = [Row("patch", tuple(map(column_name, columns)))]
@@ -178,16 +188,17 @@ def series_rows(checked: Checked, *, verbose: bool) -> list[Row]:
 
 
 def upstream_since(checked: Checked) -> dict[str, str]:
-    """What can go, the patchset or patches of a series, and since which of the releases that were looked at.
+    """What can go, the patchset or patches of it, and since which of the releases that were looked at.
 
-    The last release has it itself, or the patch or the version that the patchset's `remove_when` names.
+    The last release has it itself, or the patch or the version that the patchset's `remove_when` names. Where there is one
+    patch, it is the patchset that can go.
     """
     since: dict[str, str] = {}
-    for release in (outcome for outcome in checked.outcomes if outcome.answers):
+    several = has_several(checked)
+    for release in (outcome for outcome in checked.outcomes if outcome.answers or outcome.patches):
         own = State.UPSTREAM.value if release.has_patch else release.word
-        for name, word in [(patch.name, patch.word) for patch in release.patches] or [
-            (checked.patchset.name, own)
-        ]:
+        words = [(patch.name, patch.word) for patch in release.patches if several]
+        for name, word in words or [(checked.patchset.name, own)]:
             if word != State.UPSTREAM.value:
                 since.pop(name, None)
             else:
@@ -220,19 +231,10 @@ def checked_json(checked: Checked) -> dict[str, Any]:
             "files": [diff_json(diff) for diff in release.diffs],
             "patches": [_patch_json(patch) for patch in release.patches],
         }
-        inner = (
-            "word",
-            "diffs",
-            "answers",
-            "unlike",
-            "proven",
-            *(() if release.patches else ("patches",)),
-        )
+        inner = ("word", "diffs", "answers", "unlike", "proven")
         releases.append({name: field for name, field in fields.items() if name not in inner})
     head = {"name": checked.patchset.name, "version": checked.patchset.version}
-    since = upstream_since(checked)
-    knows_upstream = bool(since) or any(release.patches for release in checked.outcomes)
-    return {**head, "releases": releases, **({"upstream_since": since} if knows_upstream else {})}
+    return {**head, "releases": releases, "upstream_since": upstream_since(checked)}
 
 
 def _patch_json(patch: PatchState) -> dict[str, Any]:
