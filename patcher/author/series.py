@@ -358,10 +358,23 @@ class Importer:
 
     def _imported(self, given: GivenPatch) -> PatchResult:
         """A patch that is new: its `.spatch`, or why there is none, with everything as it was before."""
-        before, texts = dict(self.sources.patched), dict(self.texts)
-        result = self._tried(given)
+        patched, pristine = dict(self.sources.patched), dict(self.pristine)
+        texts, partial = dict(self.texts), set(self.partial)
+        try:
+            result = self._tried(given)
+        except SitepatchError as error:
+            if self.single:
+                raise
+            result = PatchResult(
+                given.name,
+                given.patch.subject,
+                NOT_IMPORTED,
+                problem=error.message,
+                hint=error.hint,
+            )
         if result.state != IMPORTED and not self.single:
-            self.sources.patched, self.texts = before, texts
+            self.sources.patched, self.pristine = patched, pristine
+            self.texts, self.partial = texts, partial
         if result.failed:
             others = [
                 name
@@ -464,7 +477,7 @@ class Importer:
 
         def look() -> list[FileMatch]:
             self.sources.patched = dict(before)
-            return [self.sources.find(section) for section in given.patch.sections]
+            return self.sources.find_all(given.patch.sections)
 
         return settled(self.sources.env, look)
 

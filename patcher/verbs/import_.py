@@ -188,7 +188,7 @@ def _further(
     is_new = series and any(f"{patch.name}.spatch" not in series.patchset.files for patch in inputs)
     if not (also or is_new):
         return [], []
-    matches = [sources.find(section) for patch in inputs for section in patch.patch.sections]
+    matches = [match for patch in inputs for match in sources.find_all(patch.patch.sections)]
     homes = packages_of(matches)
     releases, problems = further_releases(also, homes, events)
     if series and is_new:
@@ -408,12 +408,14 @@ def _patch_row(result: PatchResult) -> Row:
     size = (
         (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
     )
-    details = (result.problem, *hint_lines(result.hint)) if result.problem else ()
-    return Row(result.state, (result.name, *size), details)
+    details = [result.problem, *hint_lines(result.hint)] if result.problem else []
+    details += [
+        Message("left out: {name}, {why}", name=part.name, why=part.why) for part in result.left_out
+    ]
+    return Row(result.state, (result.name, *size), tuple(details))
 
 
 def _json(outcome: ImportOutcome) -> dict[str, Any]:
-    missing = outcome.missing
     return {
         "patchset": outcome.folder.absolute().name,
         "folder": str(outcome.folder) if outcome.ok else "",
@@ -427,8 +429,10 @@ def _json(outcome: ImportOutcome) -> dict[str, Any]:
         ],
         "releases": list(map(release_json, outcome.releases)),
         "left": [
-            {**attributes(part, "path", "line", "why"), "stops": part in missing}
-            for part in (*outcome.left_out, *missing)
+            {"patch": result.name, **attributes(part, "path", "line", "why"), "stops": stops}
+            for stops in (False, True)
+            for result in outcome.results
+            for part in (result.missing if stops else result.left_out)
         ],
         "problems": [
             {

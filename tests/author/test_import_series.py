@@ -139,7 +139,7 @@ def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(wo
     toml.write_text(toml.read_text().replace('summary = "', '# ours\nsummary = "Our '))
     quilt(world, one=ONE, two=TWO, docs=parts["docs"], three=THREE, value="not read again")
     told = done(world("import", "debian/patches", "--name", "vendor"))
-    assert [line.split()[:3] for line in told.out.splitlines()[:6] if line[:1] != " "] == [
+    assert [line.split()[:3] for line in told.out.splitlines()[:7] if line[:1] != " "] == [
         ["in", "place", "one"], ["imported", "two", "1"], ["left", "out", "docs"], ["imported", "three", "1"], ["in", "place", "value"],
     ]  # fmt: skip
     patchset = load_patchset(toml.parent, "")
@@ -169,6 +169,45 @@ def test_further_releases_follow_patch_by_patch(world):
     quilt(world, one=ONE, two=TWO)
     made = run(world, world.cwd, also=(str(other.path), str(third.path)))
     assert [release.word for release in made.releases] == ["applicable", "not found"] and made.ok
+
+
+def test_what_is_left_out_is_listed_patch_by_patch(world):
+    note = NEW.format("changelog.d/12.rst")
+    quilt(world, one=ONE + note + NEW.format("demo/tests/test_new.py"), two=TWO, three=THREE + NEW.format("releasenotes/x.yaml"))
+    told = done(world("import", "debian/patches", "--name", "vendor")).out
+    lines = [" ".join(line.split()) for line in told.splitlines()]
+    assert lines[:6] == [
+        "imported one 1 hunk", "left out: changelog.d/12.rst, a new file", "left out: demo/tests/test_new.py, a new file",
+        "imported two 1 hunk", "imported three 1 hunk", "left out: releasenotes/x.yaml, a new file",
+    ]  # fmt: skip
+    answer = json.loads(done(world("import", "debian/patches", "--name", "again", "--json")).out)
+    assert [(part["patch"], part["path"]) for part in answer["left"]] == [
+        ("one", "changelog.d/12.rst"), ("one", "demo/tests/test_new.py"), ("three", "releasenotes/x.yaml"),
+    ]  # fmt: skip
+
+
+def test_a_new_file_begins_where_the_other_files_of_its_patch_do(world):
+    """As quilt writes them: one folder above all; what is outside of the package is left out and named."""
+    changed = ONE.replace("a/demo/", "demo-1.0.orig/demo/").replace("b/demo/", "demo-1.0/demo/")
+    new = "".join(f"--- /dev/null\n+++ demo-1.0/{path}\n@@ -0,0 +1 @@\n+X = 1\n" for path in ("demo/helper.py", "tools/gen.py", "demo.d/a.py"))
+    for first, name in ((changed + new, "after"), (new + changed[changed.index("--- ") :], "before")):
+        folder = first.replace("demo-1.0.orig/", "demo.orig/").replace("demo-1.0/", "demo/")
+        (world.cwd / "fix.patch").write_text(folder)
+        told = done(world("import", "fix.patch", "--name", name)).out
+        spatch = (world.cwd / "patchsets" / name / "fix.spatch").read_text()
+        assert [line for line in spatch.splitlines() if line.startswith(("--- ", "+++ "))] in (["--- demo/m.py", "+++ demo/helper.py"], ["+++ demo/helper.py", "--- demo/m.py"])
+        assert all(f"left out  demo/{path}" in told for path in ("tools/gen.py", "demo.d/a.py"))
+
+
+def test_a_patch_that_fails_late_leaves_the_others_imported_and_is_imported_later(world):
+    """Its hunks are made and tried when it fails: for a file that comes without a newline at its end, here."""
+    late = diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py") + "--- /dev/null\n+++ b/demo/note.txt\n@@ -0,0 +1 @@\n+no newline\n\\ No newline at end of file\n"
+    quilt(world, one=ONE, late=late, two=TWO)
+    told = done(world("import", "debian/patches", "--name", "vendor"), 1)
+    assert "Traceback" not in told.err and lists(world.cwd / "patchsets/vendor") == {"==1.0": ["one", "two"]}
+    quilt(world, one=ONE, late=late.replace("\\ No newline at end of file\n", ""), two=TWO)
+    done(world("import", "debian/patches", "--name", "vendor"))
+    assert lists(world.cwd / "patchsets/vendor") == {"==1.0": ["one", "late", "two"]}
 
 
 def test_a_directory_without_patches_and_names_that_are_taken(world):

@@ -105,7 +105,7 @@ def rich_releases():
         fits._replace(version="1.3", word="upstream", answers=failed[1:], diffs=(), patches=(patches[0]._replace(word="upstream"),)),
     ]
     hunks = tuple(HunkText(f"{number}.spatch", 1, "f", 1, False, ()) for number in (1, 2))
-    several = WHY._replace(name="series", variants=(Variant("pkg", "", (FilePatch(("pkg/m0.py",), 1, hunks),)),))
+    several = WHY._replace(name="series", variants=(Variant("pkg", "", tuple(FilePatch(("pkg/m0.py",), 1, (hunk,)) for hunk in hunks)),))
     return {
         "releases": releases.releases_page("sitepatch check", [Checked(WHY, tuple(outcomes)), Checked(several, tuple(series))]),
         "releases-fit": releases.releases_page("sitepatch check", [Checked(WHY, (fits._replace(diffs=(), answers=answers[:1]),))]),

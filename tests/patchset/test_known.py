@@ -376,12 +376,14 @@ def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
     patchset = load_patchset(path.parent, BUILT_IN)
     asked = set()
     for variant in patchset.variants:
-        hunks = {}
+        hunks = {}  # by path and .spatch
         for patch in variant.patches:
             for each in patch.paths:
-                hunks[each] = hunks.get(each, ()) + patch.hunks
+                key = each, patch.hunks[0].origin
+                hunks[key] = hunks.get(key, ()) + patch.hunks
         every = tuple(hunk for one in patchset.variants for patch in one.patches for hunk in patch.hunks)
-        requests = [Request(name, each, resolve_options(patchset, {}), variant.names, every) for each in hunks.values()]
+        of_spatch = {origin: tuple(dict.fromkeys(hunk for hunk in every if hunk.origin == origin)) for _, origin in hunks}
+        requests = [Request(name, each, resolve_options(patchset, {}), variant.names, of_spatch[key[1]]) for key, each in hunks.items()]
         asked |= {key_of(b"", request).split()[0] for request in requests}
     known = {key.split()[0] for key in json.loads(path.read_bytes())["results"]}
     assert known and known <= asked, "make it anew: python -m tests.tables"

@@ -82,18 +82,42 @@ class InstalledSources:
     def __init__(self, env: Environment, fuzz: int = 0, moved: Mapping[str, str] = {}) -> None:
         self.env, self.fuzz, self.moved = env, fuzz, moved
         self.patched: dict[str, tuple[Located, bytes]] = {}
+        self._levels: set[int] = set()
         self._names: dict[str, dict[str, list[str]]] = {}
         self._receipts: dict[str, dict[str, Receipt]] = {}
         self._packages: dict[str, Located | SitepatchError | None] = {}
 
-    def find(self, section: Section) -> FileMatch:
-        """The installed file of a section, with its hunks applied.
+    def find_all(self, sections: Sequence[Section]) -> list[FileMatch]:
+        """The installed file of each section of a patch, with its hunks applied.
 
         Raises:
             StoreError: a receipt is invalid.
         """
+        self._levels = set()
+        if any(section.new is not None for section in sections):
+            for section in sections:
+                self._levels |= self._levels_of(section)
+        return [self._find(section) for section in sections]
+
+    def _levels_of(self, section: Section) -> set[int]:
+        """How many leading parts of its path a section has above an installed file to which it applies (`patch -p`)."""
+        if section.new is not None or not section.hunks:
+            return set()
+        parts = self._parts(section)
+        levels = set()
+        for each in self._candidates(parts):
+            level = len(parts) - len(each.path.split("/"))
+            if each.common == len(parts) - level and not self._result(each, section.hunks).problems:
+                levels.add(level)
+        return levels
+
+    def _parts(self, section: Section) -> list[str]:
+        """The parts of the path that a section names, or that is given in its place."""
         path = self.moved.get(section.path, section.path)
-        parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+        return [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+
+    def _find(self, section: Section) -> FileMatch:
+        parts = self._parts(section)
         added = self._added(section, parts)
         if added:
             return added
@@ -144,12 +168,16 @@ class InstalledSources:
         return located, self._text(_Candidate(path, located, 0, whole=True))
 
     def _added(self, section: Section, parts: Sequence[str]) -> FileMatch | None:
-        """The answer for a file that comes with a package that is installed; None for any other section."""
+        """The answer for a file that comes with a package that is installed; None for any other section.
+
+        Its path begins where those of the patch's other files do, if that is known.
+        """
         if section.new is None or _is_beside(parts) or _TEST.fullmatch(parts[-1]):
             return None
         homes = [
             ("/".join(parts[at:]), self._package("/".join(parts[at:])))
             for at in range(len(parts) - 1)
+            if not self._levels or at in self._levels
         ]
         packages = [(path, located) for path, located in homes if isinstance(located, Located)]
         # else the commit makes its folder
@@ -172,7 +200,8 @@ class InstalledSources:
         comes = (section.path.endswith(".py") or bool(section.refused)) and not _TEST.fullmatch(
             parts[-1]
         )
-        for path in ("/".join(parts[at:]) for at in range(len(parts))):
+        begins = [at for at in range(len(parts)) if not self._levels or at in self._levels]
+        for path in ("/".join(parts[at:]) for at in begins):
             located = self._package(path)
             file = Path(located.site, path) if isinstance(located, Located) else None
             if file and (file.is_file() or (comes and "/" in path and file.parent.is_dir())):
