@@ -8,10 +8,11 @@ import stat
 
 from patcher.model import Change
 from patcher.store import lock, patience, status
+from patcher.store.journal import JournalEntry
 from patcher.store.store import edited_copy
 from patcher.store.transaction import transaction
 
-__all__ = ["commit", "commit_plan", "contents", "leave_journal", "locked", "recover", "save_edited"]
+__all__ = ["commit", "commit_plan", "contents", "leave_journal", "locked", "recover", "save_edited", "temporary"]
 
 
 @contextlib.contextmanager
@@ -56,6 +57,12 @@ def leave_journal(site, phase="preparing", **entry):
     (site / ".sitepatch").mkdir(exist_ok=True)
     fields = {"format": 1, "sitepatch": "0", "phase": phase, "files": [entry], "named": []}
     (site / ".sitepatch/journal.json").write_text(json.dumps(fields))
+
+
+def temporary(path, old="0" * 64, new="1" * 64):
+    """The two names that a commit gives for a while beside a target: to what waits, and to what stood there."""
+    entry = JournalEntry(str(path), old, new)
+    return entry.temporary, entry.backup
 
 
 def contents(site, pristine, times=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from typing import Iterator, NamedTuple
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import sha256
 from patcher.message import Message
+from patcher.system.acl import ACCESS, Access, access, access_of, is_inherited
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
 
@@ -23,11 +25,19 @@ HOME = ".sitepatch"
 """The folder of sitepatch in a site directory."""
 JOURNAL, SPARE, EDITED = "journal.json", "spare", "edited"
 """What may be there beside receipts, pristine copies and patchsets; `spare` keeps room for a restore on a full disk."""
+WAITING, SECOND = ".sitepatch-tmp", ".sitepatch-old"
+"""How the names end that a commit gives for a while: to what waits to be renamed over a target, and to what stood there."""
+_TEMPORARY = re.compile(rf"\.[0-9a-f]{{16}}({WAITING}|{SECOND})")
 HOME_HINT = Message(
     "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
     "without one, install the patched packages again, the same builds, and move .sitepatch away"
 )
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file name is one that a commit gives for a while, and nobody else."""
+    return bool(_TEMPORARY.fullmatch(name))
 
 
 @contextmanager
@@ -46,12 +56,10 @@ class Folder:
     Methods raise OSError as the system call does, and StoreError for something that is not what it must be.
     """
 
-    def __init__(self, fd: int, path: str, site: os.stat_result | None = None) -> None:
+    def __init__(self, fd: int, path: str, site: Access | None = None) -> None:
         self.fd = fd
         self.path = path
-        self._site = (
-            site  # in a store: of the site directory, whose owner decides who is trusted here
-        )
+        self._site = site  # in a store: who may write to the site directory, and is trusted here
 
     @classmethod
     def open(cls, path: str) -> Folder:
@@ -81,7 +89,7 @@ class Folder:
             folder = Folder(
                 os.open(name, _DIRECTORY, dir_fd=self.fd),
                 path,
-                os.fstat(self.fd) if name == HOME else self._site,
+                access_of(self.fd) if name == HOME else self._site,
             )
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
@@ -95,15 +103,15 @@ class Folder:
                 HOME_HINT if HOME in path.split("/") else hint,
             ) from error
         try:
-            folder._check_trusted(Meta.of(os.fstat(folder.fd)), path)
+            folder._check_trusted(access_of(folder.fd), path)
         except StoreError:
             folder.close()
             raise
         return folder
 
-    def _check_trusted(self, meta: Meta, path: str) -> None:
+    def _check_trusted(self, found: Access, path: str) -> None:
         if self._site is not None:
-            check_store(meta.uid, meta.gid, meta.mode, self._site, path)
+            check_store(found, self._site, path)
 
     def make(self, name: str) -> Folder:
         """Open the directory `name`, made first, and on the disk, if there is none: readable whatever the umask."""
@@ -183,7 +191,7 @@ class Folder:
                 Location(path), "is a link; sitepatch writes regular files there", HOME_HINT
             )
         try:
-            data, meta = self.look(name, hint=HOME_HINT, xattrs=False)
+            data, meta = self.look(name, hint=HOME_HINT, xattrs=not proven)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -195,7 +203,8 @@ class Folder:
                 Location(path), problem, hint if error.errno == errno.EACCES else ""
             ) from error
         if not proven:
-            self._check_trusted(meta, path)
+            acl = dict(meta.xattrs).get(ACCESS, b"")
+            self._check_trusted(access(meta.uid, meta.gid, meta.mode, acl), path)
         return data
 
     def digest(self, name: str) -> str:
@@ -220,7 +229,19 @@ class Folder:
             os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
             return False
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            return False
         return True
+
+    def same(self, name: str, other: str) -> bool:
+        """Whether two names are there and of one file, neither of them followed if it is a link."""
+        try:
+            infos = [os.stat(each, dir_fd=self.fd, follow_symlinks=False) for each in (name, other)]
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(*infos)
 
     def write(self, name: str, data: bytes, meta: Meta | None = None) -> None:
         """Make the file `name` anew (an old one is removed first, never written to) with its bytes on the disk.
@@ -365,7 +386,11 @@ def set_xattrs(fd: int, xattrs: tuple[tuple[str, bytes], ...]) -> None:
 def group_bits(folder: int) -> int:
     """The mode bits of an open directory that let a group write there; 0 where nobody else may, or everybody."""
     mode = os.fstat(folder).st_mode
-    return mode & (stat.S_IWGRP | stat.S_ISGID) if mode & 0o022 == stat.S_IWGRP else 0
+    if mode & 0o022 != stat.S_IWGRP:
+        return 0
+    if not access_of(folder).group and not is_inherited(folder):
+        return 0  # the bit is the mask of its list, which what is made there does not get
+    return mode & (stat.S_IWGRP | stat.S_ISGID)
 
 
 def set_owner(fd: int, folder: int) -> None:

@@ -5,23 +5,28 @@ says "preparing", nothing that anybody reads has changed and recovery removes wh
 makes it say "committing", every new file lies complete on the disk and recovery finishes: each step is a rename or a
 removal that may be repeated and needs no space. Where a file cannot be replaced all the same (it has been mounted over
 meanwhile, say), recovery rolls back: until the receipts are in place, each old file is there under a second name.
+
+People and installers take no lock. An old file that somebody wrote to after it was read, and before it was replaced, is
+found under its second name: it becomes a copy in `.sitepatch/edited`. A file that cannot be dealt with (a directory stands
+in its place, what leads there is a link now) is left as it is and named; the others go on.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from patcher.errors import StoreError
-from patcher.message import Message
+from patcher.facts import sha256
+from patcher.message import Message, joined
 from patcher.store import bytecode
-from patcher.store.folder import JOURNAL, Folder
+from patcher.store.folder import EDITED, JOURNAL, SECOND, WAITING, Folder
 from patcher.store.receipt import FOLDER, decode_fields, encode_fields, file_name, path_below
+from patcher.store.store import edited_copy
 from patcher.system.decode import STRINGS, Items, Table, one_of, or_empty, sha256_hex, string
 
 PREPARING, COMMITTING = "preparing", "committing"
-
-
+_READY, _DONE, _CHANGED = "ready", "done", "changed"
 _HASH = or_empty(sha256_hex)
 _ENTRY = Table(
     {
@@ -57,6 +62,22 @@ class JournalEntry(NamedTuple):
         return self.path.rpartition("/")[2]
 
     @property
+    def temporary(self) -> str:
+        """The name, beside the target, of the file that waits to be renamed over it."""
+        return f".{self._token}{WAITING}"
+
+    @property
+    def backup(self) -> str:
+        """The second name, beside the target, of the file that stood there before."""
+        return f".{self._token}{SECOND}"
+
+    @property
+    def _token(self) -> str:
+        """What tells the names of this change from others, and is as long whatever the name of the target is."""
+        what = "\n".join((self.path, self.old, self.new))
+        return sha256(what.encode("utf-8", "surrogateescape"))[:16]
+
+    @property
     def stays(self) -> bool:
         """Whether the target is left alone, and its receipt alone is written or dropped."""
         return self.old == self.new
@@ -75,14 +96,20 @@ class Journal(NamedTuple):
     named: tuple[str, ...] = ()
 
 
-def temporary(path: str) -> str:
-    """Return the name, beside the target `path`, of the file that waits to be renamed over it."""
-    return f".{path.rpartition('/')[2]}.sitepatch-tmp"
+class Left(NamedTuple):
+    """What a commit or a recovery had to leave, by the paths of the target files.
+
+    `changed` are files that somebody else has changed meanwhile, `unable` says why others could not be dealt with, and `kept`
+    where the copy lies of a text that somebody saved while the file was replaced.
+    """
+
+    changed: tuple[str, ...] = ()
+    unable: Mapping[str, str] = {}
+    kept: Mapping[str, str] = {}
 
 
-def backup(path: str) -> str:
-    """Return the second name, beside the target `path`, of the file that stood there before."""
-    return f".{path.rpartition('/')[2]}.sitepatch-old"
+class LostError(StoreError):
+    """What an interrupted run had prepared is lost, or is not what its journal promised."""
 
 
 def staged(path: str) -> str:
@@ -118,23 +145,30 @@ def read_journal(home: Folder) -> Journal | None:
     return Journal(fields["phase"], entries, tuple(fields["named"]))
 
 
-def undo(site: Folder, entries: Sequence[JournalEntry]) -> None:
-    """Remove the temporary files of a commit, and the second names of the files that it was to replace."""
+def undo(site: Folder, entries: Sequence[JournalEntry]) -> dict[str, str]:
+    """Remove the temporary files of a commit, and the second names of the files that it was to replace.
+
+    Returns:
+        By path, why that could not be done: what leads there has become a link, say.
+    """
+    unable: dict[str, str] = {}
     for entry in entries:
         try:
-            folder = site.holder(entry.path)
+            with site.holder(entry.path) as folder:
+                folder.remove(entry.temporary)
+                folder.remove(entry.backup)
         except FileNotFoundError:
             continue  # the package was uninstalled since
-        with folder:
-            folder.remove(temporary(entry.path))
-            folder.remove(backup(entry.path))
+        except StoreError as error:
+            unable[entry.path] = error.message
     sync_holders(site, [entry.path for entry in entries])
+    return unable
 
 
 def sync_holders(site: Folder, paths: Iterable[str]) -> None:
     """Wait until the names beside the targets `paths` are on the disk: each directory once, those that are there."""
     for path in {path.rpartition("/")[0]: path for path in paths}.values():
-        with suppress(FileNotFoundError), site.holder(path) as folder:
+        with suppress(FileNotFoundError, StoreError), site.holder(path) as folder:
             folder.sync()
 
 
@@ -155,57 +189,151 @@ def remove_made(site: Folder, entries: Sequence[JournalEntry]) -> None:
                 above.sync()
 
 
-def finish(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> list[str]:
-    """Do what the entries say, from whatever point an earlier try had reached; returns and raises what `put_in_place` does."""
-    left_alone = put_in_place(site, home, entries)
-    settle(site, home, entries)
-    return left_alone
+def finish(
+    site: Folder, home: Folder, entries: Sequence[JournalEntry], *, anyway: bool = False
+) -> Left:
+    """Do what the entries say, from whatever point an earlier try had reached; arguments and errors are `put_in_place`'s."""
+    left = put_in_place(site, home, entries, anyway=anyway)
+    return settle(site, home, entries, left)
 
 
-def put_in_place(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> list[str]:
+def put_in_place(
+    site: Folder, home: Folder, entries: Sequence[JournalEntry], *, anyway: bool = False
+) -> Left:
     """Rename every prepared file over its target; each old one keeps its second name.
 
-    Returns:
-        The paths of files that were left alone because somebody else (an installer) has changed them since.
+    Args:
+        site: the site directory, locked.
+        home: its `.sitepatch`.
+        entries: those of the journal.
+        anyway: leave a file whose prepared one is lost as it is, and put the others in place.
 
     Raises:
-        StoreError: a prepared file is lost or is not what the journal promised; nothing was put in place then.
+        LostError: a prepared file is lost or is not what the journal promised; nothing was put in place then.
     """
-    verdicts = [(entry, _verdict(site, entry)) for entry in entries if not entry.stays]
+    unable: dict[str, str] = {}
+    verdicts: list[tuple[JournalEntry, str]] = []
     with home.make("receipts") as receipts:
         for entry in entries:
-            name = staged(entry.path) if receipts.has(staged(entry.path)) else file_name(entry.path)
-            if entry.receipt and receipts.digest(name) != entry.receipt:
-                raise _broken(home, f"{receipts.path}/{name}")
-    for (
-        entry,
-        verdict,
-    ) in verdicts:  # nothing but renames, so that readers see a mixture as briefly as possible
-        if verdict == "ready":
-            with site.holder(entry.path) as folder:
-                if entry.new:
-                    folder.move(temporary(entry.path), entry.name)
-                else:
-                    folder.remove(entry.name)
-    return [entry.path for entry, verdict in verdicts if verdict == "changed"]
+            try:
+                verdict = _CHANGED if entry.stays else _verdict(site, entry)
+                _check_receipt(receipts, entry)
+            except LostError as error:
+                if not anyway:
+                    raise
+                unable[entry.path] = error.message
+            except StoreError as error:  # something else stands where the file or its directory was
+                unable[entry.path] = error.message
+            else:
+                verdicts += [] if entry.stays else [(entry, verdict)]
+    changed: list[str] = []
+    # nothing but renames, so that readers see a mixture as briefly as possible
+    for entry, verdict in verdicts:
+        if verdict == _CHANGED or (verdict == _READY and not _replace_target(site, entry)):
+            changed.append(entry.path)
+    return Left(tuple(changed), unable)
 
 
-def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> None:
-    """Once every file is in place: drop the second names and the bytecode, and put the receipts in place."""
+def _check_receipt(receipts: Folder, entry: JournalEntry) -> None:
+    """Raise LostError where the receipt that was prepared for a file is not there."""
+    if not entry.receipt:
+        return
+    waits = receipts.has(staged(entry.path))
+    name = staged(entry.path) if waits else file_name(entry.path)
+    if receipts.digest(name) != entry.receipt:
+        raise _lost(receipts.path.rpartition("/")[0], f"{receipts.path}/{name}")
+
+
+def _replace_target(site: Folder, entry: JournalEntry) -> bool:
+    """Rename a prepared file over its target; False where somebody has put another file there a moment ago."""
+    with site.holder(entry.path) as folder:
+        is_old = folder.same(entry.name, entry.backup)
+        if not is_old and folder.digest(entry.name) not in (entry.old, entry.new):
+            return False
+        if entry.new:
+            folder.move(entry.temporary, entry.name)
+        else:
+            folder.remove(entry.name)
+    return True
+
+
+def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry], left: Left) -> Left:
+    """Once every file is in place: drop the second names and the bytecode, and put the receipts in place.
+
+    A file that could not be dealt with keeps a receipt, the new one or else the old one: no change is forgotten.
+    """
     targets = [entry for entry in entries if not entry.stays]
+    kept = _keep_saved(site, home, [entry for entry in targets if entry.path not in left.unable])
     # removes what waits for a file that is left alone, and syncs every directory
-    undo(site, targets)
-    for entry in entries:
-        if entry.stale:
-            bytecode.purge(site, entry.path)
+    unable = undo(site, targets)
+    unable.update(_purge(site, targets))
+    unable.update(left.unable)
+    _purge(site, [entry for entry in entries if entry.stale and entry.stays])
     with home.make("receipts") as receipts:
         for entry in entries:
             if not entry.receipt:
-                receipts.remove(file_name(entry.path))
-            elif receipts.has(staged(entry.path)):
+                if entry.path not in left.unable:
+                    receipts.remove(file_name(entry.path))
+            elif receipts.has(staged(entry.path)) and _promised(receipts, entry):
                 receipts.move(staged(entry.path), file_name(entry.path))
         receipts.sync()
     remove_made(site, entries)  # last: a file whose directory is gone cannot be put back
+    return left._replace(unable=unable, kept=kept)
+
+
+def _promised(receipts: Folder, entry: JournalEntry) -> bool:
+    """Whether the receipt that waits is the one of the journal."""
+    with suppress(StoreError):
+        return receipts.digest(staged(entry.path)) == entry.receipt
+    return False
+
+
+def _keep_saved(site: Folder, home: Folder, entries: Iterable[JournalEntry]) -> dict[str, str]:
+    """Keep a copy of each old file that somebody wrote to after it was read: by path, where the copy lies.
+
+    It is another name of that very file where the filesystem has such: it needs no space, and what an editor still
+    writes to it arrives.
+    """
+    kept: dict[str, str] = {}
+    for entry in entries:
+        try:
+            folder = site.holder(entry.path)
+        except (FileNotFoundError, StoreError):
+            continue
+        with folder:
+            copy = _keep_one(home, folder, entry)
+        if copy:
+            kept[entry.path] = f"{site.path}/{copy}"
+    return kept
+
+
+def _keep_one(home: Folder, folder: Folder, entry: JournalEntry) -> str:
+    """Keep a copy of the old file in `folder` if somebody wrote to it; the path of the copy below the site directory."""
+    if not folder.has(entry.backup) or folder.link(entry.backup):
+        return ""  # what a link led to stands where it stood
+    if folder.same(entry.name, entry.backup):
+        return ""  # it was not replaced
+    data, meta = folder.look(entry.backup)
+    if sha256(data) in (entry.old, entry.new):
+        return ""
+    copy = edited_copy(entry.path, data)
+    name = copy.rpartition("/")[2]
+    with home.make(EDITED) as edited:
+        if edited.digest(name) != sha256(data) and not folder.link_to(entry.backup, edited, name):
+            edited.put(name, data, meta)
+        edited.sync()
+    return copy
+
+
+def _purge(site: Folder, entries: Iterable[JournalEntry]) -> dict[str, str]:
+    """Remove the bytecode of files: by path, why that could not be done."""
+    unable: dict[str, str] = {}
+    for entry in entries:
+        try:
+            bytecode.purge(site, entry.path)
+        except StoreError as error:  # what leads to it has become a link, say
+            unable[entry.path] = error.message
+    return unable
 
 
 def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bool:
@@ -213,7 +341,7 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
 
     Returns:
         False where that is not possible: receipts are in place already, or an old file has no second name. Nothing was
-        changed then. A file that somebody else has changed since is left alone.
+        changed then. A file that somebody else has changed since is left alone, and so is one that cannot be looked at.
     """
     with home.make("receipts") as receipts:
         # Where a changed file gets none, its second name tells: that is removed before any receipt is dropped.
@@ -223,57 +351,61 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
     targets = [entry for entry in entries if not entry.stays]
     backs: list[JournalEntry] = []
     for entry in targets:
-        with suppress(FileNotFoundError), site.holder(entry.path) as folder:
-            current, saved = (folder.digest(name) for name in (entry.name, backup(entry.path)))
-            if current in (entry.old, entry.new) and saved == entry.old:
-                backs.append(entry)
-            elif current == entry.new:
+        with suppress(FileNotFoundError, StoreError), site.holder(entry.path) as folder:
+            if folder.digest(entry.name) != entry.new:
+                continue
+            if entry.old and not folder.has(entry.backup):
                 return False
+            backs.append(entry)
     for entry in backs:
         with site.holder(entry.path) as folder:
             if entry.old:
-                folder.move(backup(entry.path), entry.name)
+                folder.move(entry.backup, entry.name)
             else:  # it was not there before
                 folder.remove(entry.name)
     undo(site, targets)
-    for entry in targets:
-        bytecode.purge(site, entry.path)
+    _purge(site, targets)
     remove_made(site, targets)
     return True
 
 
 def _verdict(site: Folder, entry: JournalEntry) -> str:
-    """Return "ready" to rename, "done" already, or "changed" by somebody else; StoreError if it is none of them."""
+    """What is to be done with a target: it is ready to be renamed, done already, or changed by somebody else.
+
+    Raises:
+        LostError: it is none of these.
+        StoreError: something else stands where the file or its directory was.
+    """
     try:
         folder = site.holder(entry.path)
     except FileNotFoundError:
-        return "changed" if entry.new else "done"
+        return _CHANGED if entry.new else _DONE
     with folder:
-        current, name = folder.digest(entry.name), temporary(entry.path)
+        current, name = folder.digest(entry.name), entry.temporary
         if current not in (entry.old, entry.new):
-            return "changed"
+            return _CHANGED
         if not entry.new:
-            return "ready" if current else "done"
+            return _READY if current else _DONE
         if folder.has(name):
             if folder.link(name) == entry.link and (entry.link or folder.digest(name) == entry.new):
-                return "ready"
+                return _READY
         elif current == entry.new:
-            return "done"
-    raise _broken(site, f"{folder.path}/{name}")
+            return _DONE
+    raise _lost(site.path, f"{folder.path}/{name}")
 
 
-def _broken(folder: Folder, path: str) -> StoreError:
-    return StoreError(
+def _lost(place: str, path: str) -> LostError:
+    return LostError(
         "{what}: is not the file that the interrupted run had prepared",
         "reinstall the package it belongs to, then delete .sitepatch/{journal} (see {path})",
         what=path,
         journal=JOURNAL,
-        path=folder.path,
+        path=place,
     )
 
 
 def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
-    """Undo or finish an interrupted run; return the sentence about it.
+    """Undo or finish an interrupted run; return the sentence about it, with what had to be left.
 
     Raises:
         OSError: it can be neither finished nor undone.
@@ -281,31 +413,42 @@ def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
     """
     sentence = describe(journal, recovered=True)
     if journal.phase == PREPARING:
-        undo(site, journal.entries)
+        unable = undo(site, journal.entries)
         remove_made(site, journal.entries)
-        return sentence
+        return but_for(sentence, Left(unable=unable))
     try:
         return but_for(sentence, finish(site, home, journal.entries))
-    except (OSError, StoreError):
-        if not roll_back(site, home, journal.entries):
+    except (OSError, StoreError) as error:
+        if roll_back(site, home, journal.entries):
+            return Message(
+                "an interrupted run could not be finished and was undone: {files} as before it",
+                files=_files(journal),
+            )
+        if not isinstance(error, LostError):
             raise
-        return Message(
-            "an interrupted run could not be finished and was undone: {files} as before it",
-            files=_files(journal),
-        )
+        return but_for(sentence, finish(site, home, journal.entries, anyway=True))
 
 
-def but_for(sentence: str, left_alone: Sequence[str]) -> str:
-    """Add to a sentence the files that were left alone."""
-    return (
-        Message(
+def but_for(sentence: str, left: Left) -> str:
+    """Add to a sentence what had to be left."""
+    if left.changed:
+        sentence = Message(
             "{sentence}, but for {names}, changed by somebody else since",
             sentence=sentence,
-            names=", ".join(left_alone),
+            names=", ".join(left.changed),
         )
-        if left_alone
-        else sentence
-    )
+    return joined("; ", [sentence, *explained_left(left)])
+
+
+def explained_left(left: Left) -> list[str]:
+    """A sentence for each file that could not be dealt with, and for each text that was kept."""
+    sentences: list[str] = []
+    for path, why in left.unable.items():
+        sentences.append(Message("{path} is left as it is: {why}", path=path, why=why))
+    for path, copy in left.kept.items():
+        template = "{path} was saved by somebody while it was replaced: that text is kept as {copy}"
+        sentences.append(Message(template, path=path, copy=copy))
+    return sentences
 
 
 def describe(journal: Journal, *, recovered: bool) -> str:

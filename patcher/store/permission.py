@@ -85,7 +85,7 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
 
 def obstacles_above(site: Folder, folder: str) -> list[str]:
     """Return why the directory `folder` below `site` could be neither made nor removed: one text, or none."""
-    with suppress(FileNotFoundError), site.holder(folder) as above:
+    with suppress(FileNotFoundError, StoreError), site.holder(folder) as above:
         return list(_unwritable(above))
     return []
 

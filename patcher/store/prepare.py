@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import AbstractSet, Mapping, NamedTuple, Sequence
 
 from patcher.errors import OutdatedError, StoreError
@@ -12,7 +12,7 @@ from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import EDITED, SPARE, Folder, Meta
-from patcher.store.journal import JournalEntry, backup, staged, sync_holders, temporary
+from patcher.store.journal import JournalEntry, staged, sync_holders
 from patcher.store.store import Store, edited_copy
 from patcher.system.decode import is_sha256
 
@@ -90,9 +90,8 @@ def plan_work(
                 raise StoreError("{path}: there is no receipt to restore it by", path=change.path)
             else:
                 work = _restoring(site, change, back, shared=needed[back.pristine] > 1)
-            works.append(
-                work._replace(entry=work.entry._replace(folder=folder), aside=change.aside)
-            )
+            entry = work.entry._replace(folder=folder)
+            works.append(work._replace(entry=entry, aside=change.aside))
         except StoreError as error:
             problems.append(error.message)
             kind = OutdatedError if isinstance(error, OutdatedError) else kind
@@ -112,15 +111,20 @@ def _target(site: Folder, change: Change) -> bytes:
     problem = receipt.path_problem(path)
     if problem:
         raise StoreError("{path}: {problem}", path=path, problem=problem)
+    is_forgotten = change.forget and not change.old
     data, current, link = b"", "", ""
-    with suppress(FileNotFoundError), site.holder(
-        path
-    ) as folder:  # else the package is not there: no file
-        link = folder.link(name)
-        if folder.mounted(name):  # what it hides is neither replaced nor forgotten
+    ignored = (FileNotFoundError, StoreError) if is_forgotten else (FileNotFoundError,)
+    with ExitStack() as stack:
+        folder = None
+        with suppress(*ignored):  # the package is not there, or something else stands in its place
+            folder = stack.enter_context(site.holder(path))
+        if folder and folder.mounted(name):  # what it hides is neither replaced nor forgotten
             raise StoreError("{path}: {place}", path=path, place=permission.MOUNTED)
-        data = folder.read(name)
-        current = sha256(data)
+        if folder:
+            link = folder.link(name)
+            with suppress(*ignored):
+                data = folder.read(name)
+                current = sha256(data)
     if current != change.old:
         raise OutdatedError(
             "{path}: has changed since the plan was made"
@@ -153,7 +157,7 @@ def _with_folder(
     if not (new and new.origin == receipt.ADDED_FILE):
         top, inside, _ = change.path.partition("/")
         if inside and old and old.origin == receipt.ADDED_FILE:
-            with suppress(FileNotFoundError), site.sub(top) as package:
+            with suppress(FileNotFoundError, StoreError), site.sub(top) as package:
                 return change, old.folder if package.has("__init__.py") else top
         return change, old.folder if old else ""
     parts = change.path.split("/")[:-1]
@@ -257,7 +261,7 @@ def prepare(
             if not work.entry.stays or work.copy is not None:
                 with site.holder(work.entry.path, work.entry.folder) as folder:
                     _prepare_file(site, folder, pristine, work)
-            if work.entry.stale:
+            if work.entry.stale and not work.entry.stays:
                 # now, while it can fail without harm, and again after the rename
                 bytecode.purge(site, work.entry.path)
         sync_holders(site, [work.entry.path for work in works if not work.entry.stays])
@@ -282,7 +286,7 @@ def _keep_aside(site: Folder, home: Folder, work: Work) -> None:
 
 
 def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
-    entry, back, waiting = work.entry, work.back, temporary(work.entry.path)
+    entry, back, waiting = work.entry, work.back, work.entry.temporary
     if back and entry.link:
         folder.make_link(waiting, entry.link, back.mtime_ns)
     elif back:
@@ -313,4 +317,4 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
                 else work.mtime_ns
             )
             folder.write(waiting, work.data, meta._replace(mtime_ns=fresh))
-    folder.link_to(entry.name, folder, backup(entry.path))
+    folder.link_to(entry.name, folder, entry.backup)

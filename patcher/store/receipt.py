@@ -11,7 +11,7 @@ from patcher.errors import FormatError, Location, StoreError
 from patcher.facts import sha256
 from patcher.message import Message
 from patcher.model import Located, Receipt, Splice, State, Step
-from patcher.store.folder import HOME
+from patcher.store.folder import HOME, is_temporary
 from patcher.system.decode import (
     Items,
     Reader,
@@ -45,6 +45,8 @@ def path_problem(path: str) -> str:
         return Message("the path is not a plain path below the site directory")
     if parts[0].lower() == HOME:
         return Message("the path lies inside sitepatch's own folder")
+    if is_temporary(parts[-1]):
+        return Message("the name is one that sitepatch itself gives to files for a while")
     return ""
 
 

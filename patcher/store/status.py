@@ -15,7 +15,7 @@ from typing import (
     Sequence,
 )
 
-from patcher.errors import BusyError, StoreError
+from patcher.errors import BusyError, SitepatchError, StoreError
 from patcher.facts import Condition, FileStatus, sha256
 from patcher.message import Message, joined
 from patcher.model import Receipt, apply_splices
@@ -101,9 +101,10 @@ def classify(
     installed = _installed(site, receipt, os.listdir(site) if names is None else names)
     item = FileStatus(site, receipt, Condition.MISSING, data or b"", installed)
     if data is None:
-        folder_exists = os.path.isdir(os.path.dirname(os.path.join(site, receipt.path)))
+        path = os.path.join(site, receipt.path)
+        is_free = os.path.isdir(os.path.dirname(path)) and not os.path.lexists(path)
         return item._replace(
-            deleted=folder_exists and receipt.pristine in recorded_now(site, receipt.path)
+            deleted=is_free and receipt.pristine in recorded_now(site, receipt.path)
         )
     digest = sha256(data)
     # it belongs to no release, unless one has a file of that name now
@@ -164,15 +165,20 @@ def _version(dist_info: str) -> str:
 
 
 def read_installed(site: str, path: str) -> bytes | None:
-    """The bytes of a target file, None where there is no file."""
+    """The bytes of a target file, None where there is no file: nothing, or a directory, a FIFO."""
     look_again(os.path.dirname(os.path.join(site, path)))
     return _bytes(site, path)
 
 
 def _bytes(site: str, path: str) -> bytes | None:
+    full = os.path.join(site, path)
     try:
-        return read_file(os.path.join(site, path))
+        return read_file(full)
     except (FileNotFoundError, NotADirectoryError):
+        return None
+    except SitepatchError:
+        if os.path.isfile(full):
+            raise
         return None
 
 

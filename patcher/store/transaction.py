@@ -8,6 +8,7 @@ and the others to be undone.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -19,12 +20,15 @@ from patcher.store import journal, permission, prepare
 from patcher.store.folder import EDITED, JOURNAL, SPARE, Folder
 from patcher.store.lock import locked
 from patcher.store.store import Store, claimed_names, explained
-from patcher.system.decode import is_sha256
 from patcher.system.signals import ignored
 from patcher.text.listed import listed
 
 UNTOUCHED = Message("nothing was changed")
 FINISHED = Message("the run was finished all the same, every file is as it meant it to be")
+# the names that are given here: what has another one was not written by sitepatch, and stays
+_HALF = re.compile(r"[0-9a-f]{64}(\.json\.new(\.tmp)?|(\.json)?\.tmp)")
+_PATCHSET = re.compile(r"[0-9a-f]{64}\.json(\.tmp)?")
+_HALF_COPY = re.compile(r".*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 _OPEN = Message("the next command that writes says whether the run is finished or undone")
 
 
@@ -128,27 +132,20 @@ class Transaction:
                     # the commit point: from now on, recovery finishes
                     place.write_journal(journal.COMMITTING)
                 for place in self._in_turn(places):
-                    place.left_alone = journal.put_in_place(place.site, place.home, place.entries)
+                    place.left = journal.put_in_place(place.site, place.home, place.entries)
             except BaseException:
                 with ignored():
                     for place in places:
                         place.roll_back()
                 raise
             for place in self._in_turn(places):
-                journal.settle(place.site, place.home, place.entries)
-                place.ended = journal.but_for(FINISHED, place.left_alone)
+                place.left = journal.settle(place.site, place.home, place.entries, place.left)
+                place.ended = journal.but_for(FINISHED, place.left)
                 place.clean_up()
-        left_alone = [
-            Message("{names} in {path}", names=", ".join(place.left_alone), path=place.path)
-            for place in places
-            if place.left_alone
-        ]
-        if left_alone:
-            raise StoreError(
-                "{names}: changed by somebody else while sitepatch was at work",
-                Message("see what `sitepatch status` says, then run the command again"),
-                names=listed(left_alone),
-            )
+        problems = [problem for place in places for problem in place.problems()]
+        if problems:
+            hint = Message("see what `sitepatch status` says, then run the command again")
+            raise StoreError(joined("\n", problems), hint)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -168,7 +165,7 @@ class Transaction:
 class _Place:
     """One locked site directory: `ended` is how the run has ended there, `works` is what a commit is to do.
 
-    `left_alone` are files that somebody else has changed meanwhile.
+    `left` is what it had to leave.
     """
 
     def __init__(self, path: str, site: Folder, home: Folder) -> None:
@@ -177,7 +174,16 @@ class _Place:
         self.works: list[prepare.Work] = []
         self.entries: Sequence[journal.JournalEntry] = ()
         self._named: Sequence[str] = ()
-        self.left_alone: Sequence[str] = ()
+        self.left = journal.Left()
+
+    def problems(self) -> list[str]:
+        """A sentence about all files that somebody else has changed meanwhile, and about each other one that was left."""
+        problems: list[str] = []
+        if self.left.changed:
+            template = "{names} in {path}: changed by somebody else while sitepatch was at work"
+            names = ", ".join(self.left.changed)
+            problems.append(Message(template, names=names, path=self.path))
+        return problems + journal.explained_left(self.left)
 
     def recover(self) -> str:
         """Undo or finish what the journal says; returns the sentence about it, "" without a journal."""
@@ -253,10 +259,12 @@ def clean_up(
         "pristine"
     ]
     rules: dict[str, Callable[[str], bool]] = {
-        "receipts": lambda name: not name.endswith(".json"),
-        "pristine": lambda name: not is_sha256(name) or (name in gone and not bad),
-        "patchsets": lambda name: name not in kept["patchsets"] and not bad,
-        EDITED: lambda name: name.endswith(".tmp"),
+        "receipts": lambda name: bool(_HALF.fullmatch(name)),
+        "pristine": lambda name: bool(_HALF.fullmatch(name)) or (name in gone and not bad),
+        "patchsets": lambda name: (
+            bool(_PATCHSET.fullmatch(name)) and name not in kept["patchsets"] and not bad
+        ),
+        EDITED: lambda name: bool(_HALF_COPY.fullmatch(name)),
     }
     for folder_name, is_unwanted in rules.items():
         with suppress(FileNotFoundError), home.sub(folder_name) as folder:

@@ -12,12 +12,17 @@ from typing import Iterable, Iterator
 
 from patcher.errors import StoreError
 from patcher.message import Message, joined
+from patcher.system.acl import Access, access_of
+from patcher.text.listed import listed
 
 
 def trusted_users() -> set[int]:
     """The ids of the users who may change what this one runs."""
+    users = {0, os.geteuid()}
     sudo = os.environ.get("SUDO_UID", "")
-    return {0, os.geteuid(), *([int(sudo)] if sudo.isdigit() and not os.geteuid() else [])}
+    if sudo.isascii() and sudo.isdigit() and not os.geteuid():
+        users.add(int(sudo))
+    return users
 
 
 def others_may_write(*paths: str, inside: bool = False) -> list[str]:
@@ -82,18 +87,32 @@ def _problem(path: str, users: set[int], *, sticky: bool = False) -> Iterator[st
             "{path}: belongs to user {owner}, who could change what user {uid} is about to use"
         )
         yield Message(template, path=path, owner=info.st_uid, uid=os.geteuid())
-    mode = (
-        0
-        if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX)
-        else info.st_mode
-    )
-    shared = mode & stat.S_IWOTH or (
-        mode & stat.S_IWGRP and info.st_gid != 0 and not _alone_in(info.st_gid)
-    )
-    # as a volume of Kubernetes is, whatever its mode
-    if shared and not os.statvfs(path).f_flag & os.ST_RDONLY:
-        who = "everybody" if mode & stat.S_IWOTH else Message("group {group}", group=info.st_gid)
-        yield Message("{path}: others may write to it ({who})", path=path, who=who)
+    if stat.S_ISLNK(info.st_mode) or (sticky and info.st_mode & stat.S_ISVTX):
+        return
+    who = _other_writers(access_of(path, info), users)
+    # a volume of Kubernetes is mounted read-only, whatever its mode
+    if who and not os.statvfs(path).f_flag & os.ST_RDONLY:
+        yield Message("{path}: others may write to it ({who})", path=path, who=listed(who))
+
+
+def _other_writers(found: Access, users: set[int]) -> list[str]:
+    """Who may write to a file besides its owner and these users, in words."""
+    if found.everybody:
+        return ["everybody"]
+    groups = set(found.groups)
+    if found.group:
+        groups.add(found.gid)
+    others: list[str] = []
+    for gid in sorted(groups):
+        others += [] if _harmless(gid) else [Message("group {group}", group=gid)]
+    for uid in sorted(found.users - users):
+        others.append(Message("user {user}", user=uid))
+    return others
+
+
+def _harmless(gid: int) -> bool:
+    """Whether nobody but root or this user is in a group."""
+    return gid == 0 or _alone_in(gid)
 
 
 def _alone_in(gid: int) -> bool:
@@ -110,37 +129,42 @@ def _alone_in(gid: int) -> bool:
     return group.gr_name == name and set(group.gr_mem) <= {name}
 
 
-def check_store(uid: int, gid: int, mode: int, site: os.stat_result, path: str) -> None:
+def check_store(found: Access, site: Access, path: str) -> None:
     """Refuse what was made in a store by a user who may not change its site directory anyway.
 
     Trusted is what belongs to this user, to root or to the owner of the site directory, and where that directory is shared by
-    a group, what belongs to the group too. Nobody else may be able to write there. What is in a directory in which
-    everybody may write is trusted only from root and this user.
+    a group or by a list of users, what belongs to these too. Nobody else may be able to write there. What is in a directory
+    in which everybody may write is trusted only from root and this user.
 
     Args:
-        uid: owner of `.sitepatch`, or of something in it.
-        gid: its group.
-        mode: its permission bits.
-        site: of the site directory.
+        found: who may write to `.sitepatch`, or to something in it.
+        site: who may write to the site directory.
         path: of what is classified, for messages.
 
     Raises:
         StoreError: it is not trusted, and what to do.
     """
-    public = bool(site.st_mode & stat.S_IWOTH)
-    shared = bool(site.st_mode & stat.S_IWGRP) and not public and gid == site.st_gid
-    is_own = uid in ({0, os.geteuid()} if public else {0, os.geteuid(), site.st_uid})
+    shared = site.group and not site.everybody and found.gid == site.gid
+    users = {0, os.geteuid()}
+    groups = {0}
+    if not site.everybody:
+        users |= {site.uid} | site.users
+        groups |= site.groups | ({site.gid} if site.group else set())
     problem = ""
-    if not is_own and not shared:
+    if found.uid not in users and not shared:
         template = (
             "belongs to user {uid}, not to user {os_uid}, root or the owner of its site directory"
         )
-        problem = Message(template, uid=uid, os_uid=os.geteuid())
-    elif mode & stat.S_IWOTH or (mode & stat.S_IWGRP and not shared and gid != 0):
-        problem = Message("others may write to it (mode {mode:o})", mode=mode)
+        problem = Message(template, uid=found.uid, os_uid=os.geteuid())
+    elif found.everybody or (found.group and not shared and found.gid not in groups):
+        who = "everybody" if found.everybody else Message("group {group}", group=found.gid)
+        problem = Message("others may write to it ({who})", who=who)
+    elif found.users - users or found.groups - groups:
+        problem = Message("others may write to it, by its access control list (getfacl)")
     if problem:
         hint = Message(
-            "if its receipts are yours, make it so: chown -R, chmod -R go-w; else remove it and reinstall what was patched"
+            "if its receipts are yours, make it so: chown -R, chmod -R go-w, setfacl -R -b; "
+            "else remove it and reinstall what was patched"
         )
         raise StoreError(
             "{path}: {what}; nothing in it is trusted",

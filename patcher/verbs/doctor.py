@@ -28,8 +28,7 @@ from patcher.message import Message, joined
 from patcher.model import Located, Progress, State
 from patcher.patchset.catalogue import OTHERS_HINT, Catalogue
 from patcher.place import HERE, SILENT, Events, Place
-from patcher.store.folder import HOME, JOURNAL
-from patcher.store.journal import backup, temporary
+from patcher.store.folder import HOME, JOURNAL, is_temporary
 from patcher.store.lock import holders
 from patcher.store.retry import settled
 from patcher.store.status import (
@@ -262,9 +261,8 @@ def _links(case: Examination) -> Found:
     ]
     hard = [
         path
-        for path, file, info in infos  # in an interrupted run the second name is ours
-        if stat.S_ISREG(info.st_mode)
-        and info.st_nlink > 1 + os.path.lexists(file.parent / backup(path))
+        for path, file, info in infos
+        if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 + _own_names(file)
     ]
     for kind, paths in (
         (Message("symbolic links"), links),
@@ -272,6 +270,12 @@ def _links(case: Examination) -> Found:
     ):
         if paths:
             yield NOTE, Message("{what}: {paths}", what=kind, paths=joined(", ", paths)), hint
+
+
+def _own_names(file: Path) -> int:
+    """How many further names sitepatch has given a file, as it does in a run that was interrupted."""
+    names = [path for path in file.parent.iterdir() if is_temporary(path.name)]
+    return sum(os.path.samestat(path.lstat(), file.lstat()) for path in names)
 
 
 def _backups(case: Examination) -> Found:
@@ -435,10 +439,11 @@ def _left(case: Examination) -> Found:
                     Message("it can be removed"),
                 )
     for site, paths in case.sites.items():
-        for target in paths if not (Path(site) / HOME / JOURNAL).exists() else ():
-            for name in (temporary(target), backup(target)):
-                left = (Path(site) / target).parent / name
-                if os.path.lexists(left):
+        if (Path(site) / HOME / JOURNAL).exists():
+            continue  # the next run removes them
+        for folder in sorted({(Path(site) / target).parent for target in paths}):
+            for left in sorted(folder.iterdir()):
+                if is_temporary(left.name):
                     template = "{left} was left by a run that ended too early"
                     yield (NOTE, Message(template, left=left), Message("it can be removed"))
 

@@ -6,6 +6,7 @@ and nothing can be renamed or linked into a mounted directory (EXDEV), though al
 
 import ctypes
 import errno
+import json
 import os
 import shutil
 import signal
@@ -15,7 +16,8 @@ import sys
 import pytest
 
 from patcher.errors import StoreError
-from patcher.store import journal
+from patcher.store.folder import is_temporary
+from patcher.store.journal import JournalEntry
 from patcher.store.store import Store
 from tests.command import environ
 from tests.faults.calls import in_child, watch
@@ -142,7 +144,7 @@ def busy(path):
     """From now on nothing can be renamed over that file, as if it had been mounted over."""
 
     def hook(name, real, args, kwargs):
-        if name == "replace" and args[1] == os.path.basename(path) and args[0] == journal.temporary(path):
+        if name == "replace" and args[1] == os.path.basename(path) and is_temporary(args[0]):
             raise OSError(errno.EBUSY, "Device or resource busy (injected)")
         return real(*args, **kwargs)
 
@@ -254,7 +256,9 @@ def test_a_prepared_file_that_was_lost_leads_back_too(stuck):
     """Somebody has tidied up between a kill and the next command."""
     tried = 0
     for point, state in stuck.killed():
-        lost = state / os.path.dirname(unit.B) / journal.temporary(unit.B)
+        entries = json.loads((state / ".sitepatch/journal.json").read_text())["files"]
+        (entry,) = (JournalEntry(**fields) for fields in entries if fields["path"] == unit.B)
+        lost = state / os.path.dirname(unit.B) / entry.temporary
         if os.path.lexists(lost) and "finished" in Store(str(state)).interrupted():
             stuck.copy(state)
             (stuck.site / lost.relative_to(state)).unlink()

@@ -11,12 +11,12 @@ from patcher.model import Receipt, Step
 from patcher.store import journal
 from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
-from patcher.store.journal import COMMITTING, PREPARING, Journal, JournalEntry
+from patcher.store.journal import COMMITTING, PREPARING, Journal, JournalEntry, Left
 from patcher.store.receipt import file_name
 from patcher.store.store import Store
 
 FILE = "pkg/sub/a.py"
-TEMPORARY, BACKUP = "pkg/sub/.a.py.sitepatch-tmp", "pkg/sub/.a.py.sitepatch-old"
+
 RECEIPT = f".sitepatch/receipts/{file_name(FILE)}"
 STAGED = f"{RECEIPT}.new"
 
@@ -27,6 +27,16 @@ def sha(text):
 
 def entry(path=FILE, new="new", link="", receipt="receipt"):
     return JournalEntry(path, sha("old"), sha(new), link, receipt and sha(receipt))
+
+
+def beside(**changed):
+    """The two names that are given for a while, of the entry with such changes, as paths."""
+    one = entry()._replace(**changed)
+    return f"pkg/sub/{one.temporary}", f"pkg/sub/{one.backup}"
+
+
+TEMPORARY, BACKUP = beside()
+BACK = beside(old="")[0]
 
 
 @pytest.fixture
@@ -94,7 +104,7 @@ def test_a_run_past_its_commit_point_is_finished_from_every_state(site, files, o
         assert state(site) == files
         return
     for _ in range(2):  # it may be repeated
-        assert call(site, journal.finish, [one]) == left
+        assert call(site, journal.finish, [one]) == Left(tuple(left))
         assert state(site) == expected
     assert not (site / "gone").exists()
 
@@ -106,13 +116,13 @@ def test_bytecode_of_a_file_that_goes_or_is_gone_is_removed_and_that_of_one_that
         (site / FILE).unlink() if not text else None
         cached.parent.mkdir(exist_ok=True)
         cached.write_text("")
-        assert call(site, journal.finish, [JournalEntry(FILE, text and sha(text), text and sha(text))]) == []
+        assert call(site, journal.finish, [JournalEntry(FILE, text and sha(text), text and sha(text))]) == Left()
         assert cached.exists() is bool(text)
 
 
 def test_one_that_cannot_be_finished_keeps_all_from_being_put_in_place(site):
     lay_out(site, {**READY, "pkg/b.py": "old"})
-    with pytest.raises(StoreError, match=r"\.b\.py\.sitepatch-tmp"):
+    with pytest.raises(StoreError, match=entry(path="pkg/b.py").temporary):
         call(site, journal.finish, [entry(), entry(path="pkg/b.py", receipt="")])
     assert state(site) == {**READY, "pkg/b.py": "old"}
 
@@ -124,7 +134,7 @@ UNDONE = {  # what is there; the entry; what is there afterwards, None where the
     "renamed over a link": ({"b.py": "old", FILE: "new", BACKUP: "->../../b.py"}, entry(), {"b.py": "old", FILE: "->../../b.py"}),
     "nothing renamed, no second name": ({FILE: "old", TEMPORARY: "new"}, entry(), OLD),
     "renamed, no second name": ({FILE: "new"}, entry(), None),
-    "renamed, second name of another": ({FILE: "new", BACKUP: "other"}, entry(), None),
+    "renamed, saved meanwhile": ({FILE: "new", BACKUP: "other"}, entry(), {FILE: "other"}),
     "changed by somebody": ({FILE: "other", BACKUP: "old"}, entry(), {FILE: "other"}),
     "not there any more": ({BACKUP: "old"}, entry(), {}),
     "receipt in place": ({FILE: "new", BACKUP: "old", RECEIPT: "receipt"}, entry(), None),
@@ -136,7 +146,7 @@ UNDONE = {  # what is there; the entry; what is there afterwards, None where the
     "left alone, receipt in place": ({FILE: "old", RECEIPT: "receipt"}, entry(new="old"), None),
     "folder not there any more": (OLD, entry(path="gone/a.py"), OLD),
     "put back": ({FILE: "new"}, entry()._replace(old=""), {}),
-    "to be put back": ({TEMPORARY: "new"}, entry()._replace(old=""), {}),
+    "to be put back": ({BACK: "new"}, entry()._replace(old=""), {}),
     "to be put back, and there is another": ({FILE: "other"}, entry()._replace(old=""), {FILE: "other"}),
 }
 
@@ -149,14 +159,15 @@ def test_a_run_that_cannot_be_finished_is_undone_from_every_state(site, files, o
 
 
 def test_nothing_is_undone_where_one_file_cannot_be_rolled_back(site):
-    files = {FILE: "new", BACKUP: "old", "pkg/b.py": "new", "pkg/.c.py.sitepatch-tmp": "not ours"}
+    c = "pkg/" + entry(path="pkg/c.py", new="old").temporary
+    files = {FILE: "new", BACKUP: "old", "pkg/b.py": "new", c: "not ours"}
     lay_out(site, files)
     entries = [entry(), entry(path="pkg/b.py"), entry(path="pkg/c.py", new="old")]
     assert call(site, journal.roll_back, entries) is False
     assert state(site) == files
     entries[1] = entries[1]._replace(old=sha("new"))  # left alone
     assert call(site, journal.roll_back, entries) is True
-    assert state(site) == {FILE: "old", "pkg/b.py": "new", "pkg/.c.py.sitepatch-tmp": "not ours"}
+    assert state(site) == {FILE: "old", "pkg/b.py": "new", c: "not ours"}
 
 
 RAN, AS_MEANT = "an interrupted run", "1 file as it meant them to be"
@@ -171,19 +182,16 @@ NO_WAY_ON = f"{RAN} could not be finished and was undone: 1 file as before it"
         (COMMITTING, {**READY, FILE: "other"}, f"{RAN} was finished: {AS_MEANT}, but for {FILE}, changed by somebody else since"),
         (COMMITTING, {FILE: "old", BACKUP: "old"}, NO_WAY_ON),
         (COMMITTING, {FILE: "new", BACKUP: "old", RECEIPT: "other", TEMPORARY: "x"}, NO_WAY_ON),
-        (COMMITTING, {FILE: "new", TEMPORARY: "x"}, None),
+        (COMMITTING, {FILE: "new", TEMPORARY: "x"}, f"{RAN} was finished: {AS_MEANT}; {FILE} is left as it is: {{}}/{TEMPORARY}: {LOST}"),
     ],
 )
 def test_what_recovery_did_is_reported(site, phase, files, said):
     lay_out(site, files)
     one = Journal(phase, (entry(),))
-    if said is None:
-        with pytest.raises(StoreError, match=LOST):
-            call(site, journal.recover_run, one)
-        return
-    assert call(site, journal.recover_run, one) == said
+    before = state(site)[FILE]
+    assert call(site, journal.recover_run, one) == said.format(site)
     assert not {TEMPORARY, BACKUP} & set(state(site))
-    assert state(site)[FILE] == ("old" if "undone" in said else "other" if FILE in said else "new")
+    assert state(site)[FILE] == ("old" if "undone" in said else before if FILE in said else "new")
 
 
 def test_what_recovery_will_do_is_reported_before():
@@ -191,8 +199,8 @@ def test_what_recovery_will_do_is_reported_before():
     for phase, said in ((PREPARING, "undone: 2 files as before it"), (COMMITTING, "finished: 2 files as it meant them to be")):
         for done, word in ((True, "was"), (False, "will be")):
             assert journal.describe(Journal(phase, two), recovered=done) == f"an interrupted run {word} {said}"
-    assert journal.but_for("done", []) == "done"
-    assert journal.but_for("done", ["a", "b"]) == "done, but for a, b, changed by somebody else since"
+    assert journal.but_for("done", Left()) == "done"
+    assert journal.but_for("done", Left(("a", "b"))) == "done, but for a, b, changed by somebody else since"
 
 
 @pytest.mark.parametrize(
@@ -260,9 +268,9 @@ def test_whether_something_waits_to_be_finished_or_removed(site, names, is_tidy)
 
 HEX = {name: sha(name) for name in ("old", "new", "named", "needed", "other")}
 KEPT = {f"receipts/{file_name(FILE)}", f"pristine/{HEX['needed']}", f"patchsets/{HEX['needed']}.json"}
-UNNEEDED = {f"pristine/{HEX[name]}" for name in ("old", "new", "named")} | {f"patchsets/{HEX['old']}.json", "patchsets/half.tmp"}
-HALF = {"receipts/half.json.new", f"pristine/{HEX['other']}.tmp", "spare.tmp", "journal.json.tmp", "journal.json", "edited/half.tmp"}
-UNEXPLAINED = {f"pristine/{HEX['other']}", "edited/a"}
+UNNEEDED = {f"pristine/{HEX[name]}" for name in ("old", "new", "named")} | {f"patchsets/{HEX['old']}.json{end}" for end in ("", ".tmp")}
+HALF = {f"receipts/{HEX['old']}.json.new", f"pristine/{HEX['other']}.tmp", "spare.tmp", "journal.json.tmp", "journal.json", f"edited/a.{'0' * 16}.tmp"}  # fmt: skip
+UNEXPLAINED = {f"pristine/{HEX['other']}", "edited/a", "receipts/notes.txt", "pristine/a.tmp", "patchsets/mine.json", "edited/a.tmp"}
 
 
 @pytest.mark.parametrize(

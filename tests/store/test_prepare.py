@@ -181,7 +181,7 @@ def test_a_run_that_applies_and_restores_keeps_the_space_and_a_file_that_changes
         assert spare.exists()
         prepare.prepare(folder, home, works, {})
         assert (spare.stat().st_size > 1 << 19, spare.stat().st_mode & 0o777) == (True, 0o644)
-        assert (site / "pkg/sub/.a.py.sitepatch-old").samefile(site / FILE)  # the way back after the commit point
+        assert (site / "pkg/sub" / works[0].entry.backup).samefile(site / FILE)  # the way back after the commit point
         prepare.use_spare(home, works[1:])
         assert not spare.exists()
         (site / FILE).write_bytes(b"other")

@@ -19,7 +19,7 @@ from tests.command import done, tree
 from tests.installed.test_environment import install
 from tests.places import command, patchset
 from tests.plans import plan_apply
-from tests.stores import commit_plan, leave_journal
+from tests.stores import commit_plan, leave_journal, temporary
 from tests.users import ROOT_ONLY, as_user, give, theirs
 
 pytestmark = [pytest.mark.once, ROOT_ONLY]
@@ -96,7 +96,7 @@ def forge(shared, uid, mode=0o755):
     """A `.sitepatch` of this user, with the journal of a commit that has only to be finished: `n` becomes `m`'s file."""
     done(shared.root("apply", "two"))
     data = shared.file.read_bytes()
-    shutil.copy(str(shared.file), str(shared.site / "demo" / ".n.py.sitepatch-tmp"))
+    shutil.copy(str(shared.file), str(shared.site / "demo" / temporary("demo/n.py", sha256(ORIGINAL), sha256(data))[0]))
     leave_journal(shared.site, "committing", path="demo/n.py", old=sha256(ORIGINAL), new=sha256(data))
     give(shared.home, uid)
     shared.home.chmod(mode)

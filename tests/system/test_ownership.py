@@ -1,16 +1,18 @@
 """Who may change what is run, applied and believed: one rule for patchsets, overlays, caches and stores."""
 
 import os
+import struct
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 from patcher.errors import StoreError
+from patcher.system.acl import access
 from patcher.system.ownership import check_store, others_may_write
-from tests.command import done, environ
+from tests.command import DDP, Site, done, environ
 from tests.overlays import Overlay
+from tests.records import write_patchset
 from tests.users import ROOT_ONLY, as_user, theirs
 
 pytestmark = pytest.mark.once
@@ -110,6 +112,84 @@ def test_an_unprivileged_user_trusts_root_and_themselves(tmp_path, monkeypatch):
     assert len(as_user(A, others_may_write, str(mine))) == 1  # who is not root is not helped by SUDO_UID
 
 
+USER, OWN_GROUP, GROUPS, MASK = 0x02, 0x04, 0x08, 0x10
+
+
+def acl(*entries):
+    """The bytes of an access control list: (tag, permissions, id) of these entries beside those of the mode; none without any."""
+    rows = sorted([(0x01, 6, -1), (0x20, 4, -1), *entries])
+    return entries and struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *row) for row in rows)
+
+
+LISTS = {  # entries; who others are, by it
+    "a user who may write": ([(USER, 6, B), (OWN_GROUP, 4, -1), (MASK, 6, -1)], "user 1002"),
+    "a user who may read": ([(USER, 4, B), (OWN_GROUP, 4, -1), (MASK, 6, -1)], ""),
+    "a user whom the mask stops": ([(USER, 6, B), (OWN_GROUP, 4, -1), (MASK, 4, -1)], ""),
+    "root": ([(USER, 6, 0), (OWN_GROUP, 4, -1), (MASK, 6, -1)], ""),
+    "a group that may write": ([(OWN_GROUP, 4, -1), (GROUPS, 6, GROUP), (MASK, 6, -1)], "group 1500"),
+    "the own group, root's": ([(OWN_GROUP, 6, -1), (GROUPS, 4, GROUP), (MASK, 6, -1)], ""),
+    "several": ([(USER, 6, A), (USER, 6, B), (OWN_GROUP, 4, -1), (GROUPS, 6, GROUP), (MASK, 6, -1)], "group 1500, user 1001 and user 1002"),
+}
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(("entries", "who"), LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("which", ["file", "directory", "directory above"])
+def test_an_access_control_list_counts(tmp_path, entries, who, which):
+    place = tmp_path / "place"
+    place.mkdir()
+    file = place / "file"
+    file.write_text("")
+    listed = file if which == "file" else place
+    listed.chmod(0o644 if which == "file" else 0o755)
+    set_acl(listed, acl(*entries))
+    assert others_may_write(str(place if which == "directory" else file)) == ([f"{listed}: others may write to it ({who})"] if who else [])
+
+
+def set_acl(path, data):
+    try:
+        os.setxattr(path, "system.posix_acl_access", data)
+    except OSError as error:
+        pytest.skip(f"no access control lists here: {error}")
+
+
+@ROOT_ONLY
+def test_a_patchset_that_a_list_lets_others_write_is_not_applied_and_a_store_not_trusted(tmp_path):
+    site = Site(theirs(tmp_path, 0), "mmengine-0.10.7")
+    write_patchset(tmp_path / "mine", "one-fix", "--- mmengine/version.py\n@@ @@\n-x = 1\n+x = 2\n", "mmengine")
+    lets_b = acl((USER, 6, B), (OWN_GROUP, 4, -1), (MASK, 6, -1))
+    set_acl(tmp_path / "mine/one-fix/p.spatch", lets_b)
+    refused = done(site("apply", "one-fix", "--patch-dir", "mine"), 1)
+    assert f"{tmp_path}/mine/one-fix/p.spatch: others may write to it (user 1002)" in refused.err
+    done(site("apply", DDP))
+    for path in (site.path / ".sitepatch", *(site.path / ".sitepatch/receipts").iterdir()):
+        mode = path.stat().st_mode & 0o777
+        set_acl(path, lets_b)
+        refused = site("status")
+        assert "by its access control list" in refused.out + refused.err, refused
+        os.removexattr(path, "system.posix_acl_access")
+        path.chmod(mode)
+    done(site("restore"))
+
+
+@ROOT_ONLY
+def test_who_shares_the_site_directory_by_a_list_shares_the_store(tmp_path):
+    """The mode says that the group may write: that is the mask, and the group may not."""
+    site = Site(theirs(tmp_path, 0), "mmengine-0.10.7")
+    lists = acl((USER, 7, B), (OWN_GROUP, 5, -1), (MASK, 7, -1))
+    set_acl(site.path, lists)
+    os.chown(site.path, A, GROUP)
+    done(site("apply", DDP))
+    assert (site.path / ".sitepatch").stat().st_mode & 0o777 == 0o755
+    set_acl(site.path / ".sitepatch", lists)
+    done(site("restore"))
+
+
+def test_a_variable_of_sudo_that_is_no_number_is_no_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUDO_UID", "\N{SUPERSCRIPT TWO}")
+    assert others_may_write(str(tmp_path)) == []
+
+
 ME = 1003
 MEANS = "others may write to it"
 
@@ -131,19 +211,39 @@ MEANS = "others may write to it"
         ((A, A, 0o755), A, A, 0o775, MEANS),
         ((A, GROUP, 0o775), A, A, 0o775, MEANS),
         ((A, A, 0o755), A, 0, 0o775, ""),  # the group of root
-        ((A, GROUP, 0o775), A, GROUP, 0o777, f"{MEANS} (mode 777)"),
-        ((A, A, 0o755), 0, 0, 0o757, f"{MEANS} (mode 757)"),
+        ((A, GROUP, 0o775), A, GROUP, 0o777, f"{MEANS} (everybody)"),
+        ((A, A, 0o755), 0, 0, 0o757, f"{MEANS} (everybody)"),
     ],
 )
-def test_who_is_trusted_in_a_store(monkeypatch, site, uid, gid, mode, said):
+def test_who_is_trusted_in_a_store(monkeypatch, site, uid, gid, mode, said, more=(), of_more=()):
     monkeypatch.setattr(os, "geteuid", lambda: ME)
-    info = SimpleNamespace(st_uid=site[0], st_gid=site[1], st_mode=site[2])
+    found, of_site = access(uid, gid, mode, acl(*more)), access(*site, acl(*of_more))
     if not said:
-        check_store(uid, gid, mode, info, "store")
+        check_store(found, of_site, "store")
         return
     with pytest.raises(StoreError) as caught:
-        check_store(uid, gid, mode, info, "store")
+        check_store(found, of_site, "store")
     assert caught.value.message.startswith(f"store: {said}") and "chown -R" in caught.value.hint
+
+
+BY_LIST = f"{MEANS}, by its access control list"
+B_WRITES = ((USER, 6, B), (OWN_GROUP, 4, -1), (MASK, 6, -1))
+
+
+@pytest.mark.parametrize(
+    ("site_mode", "of_more", "uid", "more", "said"),
+    [
+        (0o755, (), A, B_WRITES, BY_LIST),
+        (0o775, B_WRITES, A, B_WRITES, ""),  # a list shares the site directory
+        (0o775, B_WRITES, B, (), ""),
+        (0o775, B_WRITES, GROUP, (), f"belongs to user {GROUP}"),  # the mode has a mask: its group may not write
+        (0o777, B_WRITES, A, B_WRITES, f"belongs to user {A}"),
+        (0o755, (), A, ((OWN_GROUP, 4, -1), (GROUPS, 6, GROUP), (MASK, 6, -1)), BY_LIST),
+        (0o755, (), A, ((OWN_GROUP, 4, -1), (GROUPS, 6, 0), (MASK, 6, -1)), ""),
+    ],
+)
+def test_who_is_trusted_in_a_store_by_lists(monkeypatch, site_mode, of_more, uid, more, said):
+    test_who_is_trusted_in_a_store(monkeypatch, (A, A, site_mode), uid, A, 0o775 if more else 0o755, said, more, of_more)
 
 
 @ROOT_ONLY

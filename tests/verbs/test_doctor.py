@@ -24,6 +24,7 @@ from patcher.verbs.doctor import CHECKS, NOTE, OK, PROBLEM, TROUBLES, Check, Exa
 from patcher.verbs.hook import installed_hooks
 from tests import places
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
+from tests.stores import temporary
 from tests.test_races import held, told
 
 pytestmark = pytest.mark.once
@@ -469,7 +470,7 @@ def test_a_store_that_is_damaged(patched):
 
 def test_leftovers(patched):
     home = patched.path / ".sitepatch"
-    made = [home / "pristine" / ("0" * 64), home / "receipts/x.json.new", home / "what", patched.path / "mmengine/runner/.runner.py.sitepatch-tmp"]  # fmt: skip
+    made = [home / "pristine" / ("0" * 64), home / "receipts/x.json.new", home / "what", patched.path / "mmengine/runner" / temporary("mmengine/runner/runner.py")[0]]  # fmt: skip
     for path in made:
         path.touch()
     rows = doctor(patched)

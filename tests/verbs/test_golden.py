@@ -23,6 +23,7 @@ from tests.command import ROOT, done, environ, killed_once_committed, sitepatch
 from tests.hooks import engine_wheel, packed
 from tests.index import Index
 from tests.places import venv, wheel
+from tests.stores import temporary
 
 GOLDEN = ROOT / "tests/golden"
 MEASURED = ("size", "used", "seconds", "sha256", "digest")  # keys: of a cache, of verifying, of what holds our code
@@ -247,7 +248,7 @@ def edit_copies(world):
 
 def leave(world):
     """Leave beside what is applied what a run that ended too early leaves, and in the store what is nobody's."""
-    for path in ("demo/.m.py.sitepatch-tmp", "demo/.n.py.sitepatch-old", ".sitepatch/receipts/odd", ".sitepatch/odd"):
+    for path in (*(f"demo/{name}" for name in temporary("demo/m.py")), ".sitepatch/receipts/odd", ".sitepatch/odd"):
         (world.path / path).write_text("")
 
 

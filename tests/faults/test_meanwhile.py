@@ -1,0 +1,270 @@
+"""What others do while a commit is under way, or after it was killed: edits that are saved then, and files that became something else."""
+
+import os
+import shutil
+import signal
+
+import pytest
+
+from patcher.store.store import Store
+from tests.faults import calls
+from tests.faults.test_commands import Case
+from tests.faults.tiny import FILES, HUNKS, NAME, Tiny, content
+from tests.records import write_patchset
+
+pytestmark = pytest.mark.once
+
+MINE = b"# mine\n"
+LAST = "tiny/sub/b.py"
+ALONE = "alone-fix"  # a patchset for a file of its own
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    tiny = Tiny(tmp_path)
+    write_patchset(tiny.sources / "1", ALONE, "+++ tiny/alone.py\n+A = 1\n", "tiny")
+    return tiny
+
+
+def renames(act):
+    """What a child calls first: from then on `act(number)` is called before each rename of a prepared file, from 0."""
+    seen = [0]
+
+    def hook(name, real, args, kwargs):
+        if name == "replace" and str(args[0]).endswith(".sitepatch-tmp"):
+            act(seen[0])
+            seen[0] += 1
+        return real(*args, **kwargs)
+
+    return lambda: calls.watch(hook)
+
+
+def saved_in_place(file):
+    with open(file, "ab") as opened:
+        opened.write(MINE)
+
+
+def saved_by_renaming(file):
+    (file.parent / "new").write_bytes(file.read_bytes() + MINE)
+    (file.parent / "new").rename(file)
+
+
+def found(site):
+    """Where the edit is: paths below the site directory."""
+    return [path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file() and MINE in path.read_bytes()]
+
+
+@pytest.mark.parametrize("word", ["apply", "restore"])
+@pytest.mark.parametrize(
+    ("number", "save"), [(0, saved_in_place), (1, saved_in_place), (2, saved_in_place), (0, saved_by_renaming), (1, saved_by_renaming)]
+)
+def test_an_edit_that_is_saved_between_two_renames_is_kept_and_said(tiny, word, number, save):
+    if word == "restore":
+        assert tiny.run("apply", NAME).code == 0
+    before = (tiny.site / LAST).read_bytes()
+    words = ("apply", NAME) if word == "apply" else ("restore",)
+    done = tiny.run(*words, first=renames(lambda at: save(tiny.site / LAST) if at == number else None))
+    (place,) = found(tiny.site)
+    assert (tiny.site / place).read_bytes() == before + MINE
+    assert done.code == 1, done.text
+    if place == LAST:  # it was not replaced any more, or it was replaced before
+        assert f"{LAST} in {tiny.site}: changed by somebody else" in done.text or "was changed by somebody else" in done.text, done.text
+    else:
+        assert f"{LAST} was saved by somebody while it was replaced: that text is kept as {tiny.site}/{place}" in done.text, done.text
+    assert Store(str(tiny.site)).interrupted() == ""
+
+
+@pytest.mark.parametrize("word", ["apply", "restore"])
+def test_an_edit_that_is_saved_in_a_run_that_is_killed_is_kept_by_whoever_recovers_it(tiny, word):
+    """Saved between the renames; the process dies at each of its calls after that."""
+    if word == "restore":
+        assert tiny.run("apply", NAME).code == 0
+    tiny.save()
+    words = ("apply", NAME) if word == "apply" else ("restore",)
+    saving = renames(lambda at: saved_in_place(tiny.site / LAST) if at == 1 else None)
+    points = [0]
+
+    def counted():
+        begun = [0]
+
+        def hook(name, real, args, kwargs):
+            if begun[0] or (name == "replace" and str(args[0]).endswith(".sitepatch-tmp")):
+                begun[0] += 1
+                if begun[0] == points[0]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+
+        calls.watch(hook)
+        saving()
+
+    killed = 0
+    for points[0] in range(2, 60, 3):
+        tiny.reset()
+        if tiny.run(*words, first=counted).code != -signal.SIGKILL:
+            break
+        killed += 1
+        done = tiny.run("restore", "tiny-other")
+        assert done.code == 0, done.text
+        places = found(tiny.site)
+        assert places, (points, done.text)
+        assert places == [LAST] or places[0] in done.text or killed > 1, done.text
+        assert Store(str(tiny.site)).interrupted() == ""
+    assert killed > 3
+
+
+# --- what stands in the way ------------------------------------------------------------------------------------------
+
+
+def to_link(path, away):
+    path.rename(away)
+    path.symlink_to(away)
+
+
+def to_nothing(path, away):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def to_folder(path, away):
+    to_nothing(path, away)
+    path.mkdir()
+
+
+def to_file(path, away):
+    to_nothing(path, away)
+    path.write_text("mine")
+
+
+def to_pipe(path, away):
+    to_nothing(path, away)
+    os.mkfifo(path)
+
+
+def to_dangling(path, away):
+    to_nothing(path, away)
+    path.symlink_to("/nonexistent")
+
+
+OBSTACLES = [
+    ("tiny/sub", to_link),
+    ("tiny/sub", to_file),
+    ("tiny/sub", to_nothing),
+    ("tiny/new", to_link),
+    ("tiny/new", to_file),
+    (LAST, to_folder),
+    (LAST, to_pipe),
+    (LAST, to_dangling),
+    ("tiny/sub/__pycache__", to_link),
+]  # fmt: skip
+NAMED = [f"{change.__name__} {path}" for path, change in OBSTACLES]
+
+
+@pytest.mark.parametrize("phase", ["preparing", "committing"])
+@pytest.mark.parametrize(("path", "change"), OBSTACLES, ids=NAMED)
+def test_recovery_does_what_it_can_and_commands_for_other_files_work(tiny, tmp_path, phase, path, change):
+    assert tiny.run("apply", ALONE).code == 0
+
+    def dies():
+        def hook(name, real, args, kwargs):
+            if name == "replace" and args[0] == "journal.json.tmp" and phase == "preparing":
+                real(*args, **kwargs)
+                hook.begun = True
+                return None
+            is_first = name == "replace" and str(args[0]).endswith(".sitepatch-tmp")
+            is_made = phase == "preparing" and hook.begun and name == "link" and args[0] == "b.py"
+            if is_first or is_made:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+
+        hook.begun = False
+        calls.watch(hook)
+
+    assert tiny.run("apply", NAME, first=dies).code == -signal.SIGKILL
+    assert phase in (tiny.site / ".sitepatch/journal.json").read_text()
+    if not (tiny.site / path).exists():  # what was to be made there
+        (tiny.site / path).mkdir()
+    change(tiny.site / path, tmp_path / "away")
+    done = tiny.run("restore", ALONE)
+    assert done.code == 0, done.text
+    assert "recovered: " in done.text
+    assert not (tiny.site / "tiny/alone.py").exists()
+    assert not (tiny.site / ".sitepatch/journal.json").exists()
+    assert (tiny.site / "tiny/c.py").read_bytes() == content("tiny/c.py", 1 if phase == "committing" else 0)
+    if phase == "committing" and change is not to_nothing:
+        assert f"{path}" in done.text, done.text
+    assert tiny.run("status").code == 0
+
+
+@pytest.mark.parametrize("change", [to_folder, to_pipe, to_dangling, to_nothing])
+def test_something_else_in_the_place_of_a_patched_file_stops_no_command_for_others(tiny, tmp_path, change):
+    assert tiny.run("apply", NAME).code == 0
+    assert tiny.run("apply", ALONE).code == 0
+    change(tiny.site / LAST, tmp_path / "away")
+    kind = os.lstat(tiny.site / LAST).st_mode if os.path.lexists(tiny.site / LAST) else 0
+    assert tiny.run("restore", ALONE).code == 0
+    assert tiny.run("apply", ALONE).code == 0
+    done = tiny.run("status")
+    assert done.code == 0 and f"missing        {LAST}".split()[0] in done.text, done.text
+    done = tiny.run("restore")
+    assert done.code == 0, done.text
+    assert (tiny.site / "tiny/a.py").read_bytes() == FILES["tiny/a.py"]
+    if kind:  # it is somebody's
+        assert os.lstat(tiny.site / LAST).st_mode == kind
+    assert not (tiny.site / ".sitepatch").exists()
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [200, 240, 251])
+@pytest.mark.parametrize("adds", [True, False])
+def test_a_name_that_just_fits_the_disk_is_patched_and_restored(tiny, length, adds):
+    path = f"tiny/{'n' * length}.py"
+    text = f"+++ {path}\n+A = 1\n" if adds else f"--- {path}\n@@ first @@\n-n + 1\n+n + 2\n"
+    write_patchset(tiny.sources / "1", "long-fix", text, "tiny")
+    if not adds:
+        (tiny.site / path).write_bytes(FILES["tiny/a.py"])
+    before = tiny.tree()
+    assert tiny.run("apply", "long-fix").code == 0
+    assert tiny.tree() != before
+    if not adds:
+        with (tiny.site / path).open("ab") as file:
+            file.write(MINE)
+    done = tiny.run("restore", "--force")  # an edit is kept as a copy
+    assert done.code == 0, done.text
+    assert {name: told for name, told in tiny.tree().items() if not name.startswith(".sitepatch")} == before
+    assert len(found(tiny.site)) == (not adds)
+
+
+def test_files_that_are_called_as_ours_once_were_are_patched_and_kept(tiny):
+    mine = tiny.site / "tiny/.a.py.sitepatch-old"
+    mine.write_bytes(MINE)
+    added = "".join(f"+++ tiny/.{name}.py.sitepatch-tmp\n+A = 1\n" for name in ("a", "c"))
+    hunks = "".join(f"--- {path}\n@@ {scope} @@\n-{old}\n+{new}\n\n" for path, scope, old, new in HUNKS[1])
+    write_patchset(tiny.sources / "1", "like-fix", hunks + added, "tiny")
+    before = tiny.tree()
+    assert tiny.run("apply", "like-fix").code == 0
+    assert (tiny.site / "tiny/a.py").read_bytes() == content("tiny/a.py", 1)
+    assert (tiny.site / "tiny/.a.py.sitepatch-tmp").read_text() == "A = 1\n"
+    assert tiny.run("restore").code == 0
+    assert tiny.tree() == before
+
+
+def test_no_file_can_be_added_under_a_name_that_a_commit_gives(tiny):
+    path = f"tiny/.{'a' * 16}.sitepatch-tmp"
+    write_patchset(tiny.sources / "1", "like-fix", f"+++ {path}\n+A = 1\n", "tiny")
+    before = tiny.tree()
+    done = tiny.run("apply", "like-fix")
+    assert (done.code, "sitepatch itself gives" in done.text) == (1, True), done.text
+    assert tiny.tree() == before
+
+
+def test_the_kept_edit_outlives_every_fault(tmp_path, counted):
+    """An edit that is put aside: the run is killed, or a call fails, at each call from its copy on (see test_commands)."""
+    case = Case(tmp_path, "forced")
+    tried = 0
+    for point in range(case.count, 1, -7):
+        case.run(point, "before")
+        case.next_command(f"killed before call {point}")
+        assert any(b"EDITED" in path.read_bytes() for path in case.tiny.site.rglob("*") if path.is_file()), point
+        tried += 1
+    counted("kills with an edit put aside", tried)
