@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, NoReturn, Optional
 
-BOOT, HOOK, PATCHSETS = "boot.py", "hook.json", "patchsets"
+BOOT, HOOK = "boot.py", "hook.json"
 OWN = ("state", "state.tmp", "lock")
 """Empty files that a start writes to; they are in RECORD, so that an uninstall removes them."""
 Settings = Optional[Dict[str, Any]]
@@ -73,12 +73,9 @@ def hook_wheel(folder: Path) -> Wheel:
         OSError: a file cannot be read.
     """
     fields = json.loads((folder / HOOK).read_bytes().decode("utf-8"))
-    paths = [folder / BOOT, *(path for path in (folder / PATCHSETS).rglob("*") if path.is_file())]
-    files = {
-        path.relative_to(folder).as_posix(): path.read_bytes().replace(b"\r\n", b"\n")
-        for path in paths
-    }
     try:
+        paths = [BOOT, *fields["files"]]
+        files = {path: (folder / path).read_bytes().replace(b"\r\n", b"\n") for path in paths}
         stem, release, names = (
             fields["name"].replace("-", "_"),
             fields["sitepatch"],

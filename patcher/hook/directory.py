@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Sequence
 
 from patcher import __version__
-from patcher.errors import UsageError
+from patcher.errors import FormatError, StoreError, UsageError
 from patcher.hook import backend
 from patcher.hook.installed import HOOK, PATCHSETS, read_hook_fields
 from patcher.message import Message
 from patcher.model import Requested
 from patcher.patchset.toml import option_text, written_toml
-from patcher.store.receipt import encode_fields
+from patcher.store.receipt import encode_fields, path_problem
 from patcher.system.decode import decode_json
+from patcher.system.output import write_output
 
 NAME_RULE = Message("a name of a-z, 0-9 and single -, that begins with a letter")
+_PART = re.compile(r"\..*\.part")
 _PYPROJECT = """\
 # Keeps patches applied. For requirements.txt, with the path from where the installer is run:  ./{folder}
 # Written by `sitepatch hook init`; run that again after a change. All of this directory belongs under version control.
@@ -48,13 +50,20 @@ def is_name(name: str) -> bool:
 def read_directory(folder: Path) -> dict[str, Any] | None:
     """What the hook.json of a hook's directory says (see `read_hook_fields`); None where there is nothing yet.
 
+    A damaged one, as a full disk or a careless merge leaves it, is as none: it is written anew.
+
     Raises:
         UsageError: it holds something else.
-        StoreError: its hook.json is damaged.
+        FormatError: a newer sitepatch has made it.
     """
     if (folder / HOOK).is_file():
-        return read_hook_fields(str(folder / HOOK))
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        try:
+            return read_hook_fields(str(folder / HOOK))
+        except FormatError:
+            raise
+        except StoreError:
+            return None
+    if folder.exists() and not _is_empty(folder):
         content = Message(
             "a directory that is not empty and holds no hook"
             if folder.is_dir()
@@ -69,10 +78,29 @@ def read_directory(folder: Path) -> dict[str, Any] | None:
     return None
 
 
+def _is_empty(folder: Path) -> bool:
+    """Whether there is nothing in a directory but what a run that was killed has left (see `open_output`)."""
+    return folder.is_dir() and all(_PART.fullmatch(path.name) for path in folder.iterdir())
+
+
 def write_directory(
-    folder: Path, name: str, mode: str, requested: Sequence[Requested]
+    folder: Path, name: str, mode: str, requested: Sequence[Requested], recorded: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """Write or update the directory of a hook; returns its version and the names of its files, `/`-separated."""
+    """Write or update the directory of a hook.
+
+    Args:
+        folder: the directory.
+        name: the name of the hook.
+        mode: one of `MODES`.
+        requested: the patchsets that it keeps applied.
+        recorded: the files of patchsets that its record names; those that are not needed any more are removed, others stay.
+
+    Returns:
+        Its version and the names of its files, `/`-separated.
+
+    Raises:
+        UsageError: a link stands where it would write.
+    """
     data = {
         f"{PATCHSETS}/{item.patchset.name}/{path}": content.encode("utf-8")
         for item in requested
@@ -85,7 +113,8 @@ def write_directory(
         item.patchset.name: {key: option_text(value) for key, value in item.options.items()}
         for item in requested
     }
-    fields = {"name": name, "version": "", "mode": mode, "patchsets": options}
+    copies = sorted(path for path in data if path != backend.BOOT)
+    fields = {"name": name, "version": "", "mode": mode, "patchsets": options, "files": copies}
     version = backend.version_of(decode_json(encode_fields(fields)), data)
     data[HOOK] = encode_fields({**fields, "version": version})
     data["backend.py"] = Path(backend.__file__).read_bytes()
@@ -102,8 +131,42 @@ def write_directory(
     data["pyproject.toml"] = _PYPROJECT.format(folder=folder.name, keys=keys, **quoted).encode(
         "utf-8"
     )
-    shutil.rmtree(folder / PATCHSETS, ignore_errors=True)  # one that is no longer requested goes
-    for path, content in data.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
+    gone = sorted(path for path in set(recorded) - set(copies) if _is_copy(path))
+    for path in [*data, *gone]:
+        _refuse_links(folder, path)
+    for path in gone:  # first: what is killed after this has no file that its record does not name
+        _remove_copy(folder, path)
+    for path in sorted(data, key=lambda path: path != HOOK):
+        write_output(folder / path, data[path])
     return version, sorted(data)
+
+
+def _is_copy(path: str) -> bool:
+    """Whether a path of a record, which may be forged, is one of a file of a patchset."""
+    parts = path.split("/")
+    return len(parts) > 2 and parts[0] == PATCHSETS and not path_problem(path)
+
+
+def _refuse_links(folder: Path, path: str) -> None:
+    """Refuse to write or to remove what is reached through a link below the directory, or is one."""
+    place = folder
+    for part in path.split("/"):
+        place = place / part
+        if place.is_symlink():
+            raise UsageError(
+                "{place}: is a link; hook init does not write through it",
+                Message("remove it, or name another directory"),
+                place=place,
+            )
+
+
+def _remove_copy(folder: Path, path: str) -> None:
+    """Remove a file that an earlier run wrote, and the directories above it that are empty then."""
+    place = folder / path
+    with suppress(FileNotFoundError):
+        place.unlink()
+    for above in list(place.relative_to(folder).parents)[:-1]:
+        try:
+            (folder / above).rmdir()
+        except OSError:  # there is something of somebody else
+            return

@@ -14,13 +14,19 @@ from patcher.model import PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.variants import resolve_options
 from patcher.store.receipt import decode_fields
-from patcher.system.decode import Table, Values, one_of, string
+from patcher.system.decode import STRINGS, Table, Values, one_of, string
 from patcher.system.reading import read_file
 
 HOOK, PATCHSETS = "hook.json", "patchsets"
 """What lies in the folder of a hook, as in the directory that it is made from (`patcher.hook.backend`)."""
 _HOOK = Table(
-    {"name": string, "version": string, "mode": one_of(*MODES), "patchsets": Values(Values(string))}
+    {
+        "name": string,
+        "version": string,
+        "mode": one_of(*MODES),
+        "patchsets": Values(Values(string)),
+        "files": STRINGS,
+    }
 )
 _AGAIN = Message("run `sitepatch hook init` again, and install the hook again")
 
@@ -103,7 +109,7 @@ def disagreeing(
 
 
 def read_hook_fields(path: str) -> dict[str, Any]:
-    """What a hook.json says: `name`, `version`, `mode`, and the options of each of `patchsets` as texts.
+    """What a hook.json says: `name`, `version`, `mode`, the options of each of `patchsets` as texts, and their `files`.
 
     Raises:
         StoreError: it is damaged, or from a newer sitepatch (FormatError).
@@ -129,7 +135,7 @@ def load_hook(folder: str) -> Hook:
         )
     except SitepatchError as error:
         raise StoreError.joined([error], _AGAIN) from error
-    return Hook(requested=requested, folder=folder, **fields)
+    return Hook(fields["name"], fields["version"], fields["mode"], requested, folder)
 
 
 def _requested(folder: str, name: str, texts: Mapping[str, str]) -> Requested:

@@ -82,6 +82,7 @@ def init_hook(
         "name": _default_name(folder),
         "mode": "repair",
         "patchsets": {},
+        "files": [],
     }
     mode, name = mode or before["mode"], name or before["name"]
     if mode not in MODES:
@@ -111,7 +112,7 @@ def init_hook(
                 names=shlex.join(again),
             )
         )
-    version, written = write_directory(folder, name, mode, requested)
+    version, written = write_directory(folder, name, mode, requested, before["files"])
     kept = tuple(item.patchset.name for item in requested)
     return HookOutcome(name, version, mode, kept, tuple(written), _own_source(), tuple(notes))
 

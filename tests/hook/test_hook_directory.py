@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import patcher
-from patcher.errors import SitepatchError, UsageError
+from patcher.errors import UsageError
 from patcher.hook import backend, directory
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
@@ -182,10 +182,9 @@ CHANGED = "was changed since hook init ran"
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda folder: (folder / "patchsets/two/p.spatch").unlink(), CHANGED),
+        (lambda folder: (folder / "patchsets/two/p.spatch").unlink(), "No such file or directory: 'patchsets/two/p.spatch'"),
         (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), CHANGED),
         (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE  = 22"), CHANGED),
-        (lambda folder: (folder / "patchsets/two/more").write_text(""), CHANGED),
         (rewrite("boot.py", "import os", "import os "), CHANGED),
         (rewrite("hook.json", '"repair"', '"warn"'), CHANGED),
         (rewrite("hook.json", '"mode"', '"mood"'), "hook.json: KeyError: 'mode'"),
@@ -239,32 +238,34 @@ def test_where_a_hook_may_be_written(tmp_path):
             directory.read_directory(path)
 
 
+COPIES = [f"patchsets/{name}/{file}" for name in ("three", "two") for file in ("p.spatch", "patchset.toml")]
+
+
 def test_what_is_written_is_read_again(tmp_path):
     folder, requested = tmp_path / "hook", []
     for name in ("two", "three"):
         patchset(tmp_path, name=name)
         requested.append(Requested(load_patchset(tmp_path / "mine" / name, "mine"), {}))
-    version, names = directory.write_directory(folder, "a-hook", "warn", requested)
+    version, names = directory.write_directory(folder, "a-hook", "warn", requested, [])
     assert names == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     assert {"backend.py", "boot.py", "hook.json", "pyproject.toml"} < set(names)
-    assert directory.read_directory(folder) == {"name": "a-hook", "version": version, "mode": "warn", "patchsets": {"two": {}, "three": {}}}
-    assert directory.write_directory(folder, "a-hook", "warn", requested[:1])[0] != version
+    assert directory.read_directory(folder) == {"name": "a-hook", "version": version, "mode": "warn", "patchsets": {"two": {}, "three": {}}, "files": COPIES}
+    assert directory.write_directory(folder, "a-hook", "warn", requested[:1], COPIES)[0] != version
     assert sorted(path.name for path in (folder / "patchsets").iterdir()) == ["two"]
     (folder / "hook.json").write_text("{}")
-    with pytest.raises(SitepatchError, match="found nothing, expected"):
-        directory.read_directory(folder)
+    assert directory.read_directory(folder) is None
 
 
 def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     patchset(tmp_path)
     requested = [Requested(load_patchset(tmp_path / "mine/two", "mine"), {"text": "a=b", "on": True})]
-    directory.write_directory(tmp_path / "hook", "a-hook", "warn", requested)
+    directory.write_directory(tmp_path / "hook", "a-hook", "warn", requested, [])
     assert directory.read_directory(tmp_path / "hook")["patchsets"] == {"two": {"text": "a=b", "on": "true"}}
 
 
 def test_the_wheel_has_what_a_start_needs_and_a_package_of_its_own(tmp_path):
     patchset(tmp_path)
-    version, _ = directory.write_directory(tmp_path / "hook", "a-hook", "warn", [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})])
+    version, _ = directory.write_directory(tmp_path / "hook", "a-hook", "warn", [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})], [])
     wheel = backend.hook_wheel(tmp_path / "hook")
     assert wheel.name == f"a_hook-{version}-py3-none-any.whl"
     info = f"a_hook-{version}.dist-info"
@@ -285,7 +286,7 @@ def test_the_wheel_has_what_a_start_needs_and_a_package_of_its_own(tmp_path):
 
 def test_a_wheel_that_cannot_be_written_ends_the_build_in_one_line(tmp_path, monkeypatch, capsys):
     patchset(tmp_path)
-    directory.write_directory(tmp_path / "hook", "a-hook", "warn", [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})])
+    directory.write_directory(tmp_path / "hook", "a-hook", "warn", [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})], [])
     monkeypatch.chdir(tmp_path / "hook")
     with pytest.raises(SystemExit) as caught:
         backend.build_wheel(str(tmp_path / "none"))
@@ -293,3 +294,62 @@ def test_a_wheel_that_cannot_be_written_ends_the_build_in_one_line(tmp_path, mon
     assert caught.value.code == 1 and error.startswith("sitepatch hook: error: ") and "No such file" in error and error.count("\n") == 1
     with zipfile.ZipFile(str(tmp_path / backend.build_wheel(str(tmp_path)))) as archive:
         assert archive.testzip() is None
+
+
+# what belongs to the user ----------------------------------------------------------------------------------------------
+def test_again_it_removes_what_it_wrote_and_nothing_else(place):
+    """`edit`, `capture` and `import` write to ./patchsets, and somebody may have begun a hook in that directory."""
+    patchset(place.path, "demo/n.py", 3, "three")
+    place.init(names=("two", "three"))
+    top = place.path / "patches/patchsets"
+    own = {"mine/p.spatch": "mine", "two/cases/one.case": "a case", "two/notes.md": "notes", "three/notes.md": "notes"}
+    for path, text in own.items():
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text(text)
+    build(place)  # what is not its own is not part of it
+    place.init(names=("two",))
+    assert {path: (top / path).read_text() for path in own} == own
+    assert sorted(path.name for path in (top / "three").iterdir()) == ["notes.md"]
+    place.init(names=("two", "three"))
+    assert {path: (top / path).read_text() for path in own} == own
+
+
+@pytest.mark.parametrize("path", ["patchsets", "patchsets/two", "patchsets/two/patchset.toml", "hook.json", "pyproject.toml"])
+def test_nothing_is_written_or_removed_through_a_link(place, path):
+    place.init()
+    link, away = place.path / "patches" / path, place.path / "away"
+    link.rename(away)
+    link.symlink_to(away)
+    before = tree(place.path)
+    said = place.init(code=2)
+    assert f"{Path('patches') / path}: is a link; hook init does not write through it" in said.err
+    assert tree(place.path) == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', "<<<<<<< ours\n"])
+def test_a_record_that_is_half_written_is_replaced(place, text):
+    place.init()
+    (place.path / "patches/hook.json").write_text(text)
+    place.init()
+    assert json.loads((place.path / "patches/hook.json").read_text())["patchsets"] == {"two": {}}
+    build(place)
+
+
+def test_a_record_of_a_newer_sitepatch_is_not_replaced(place):
+    place.init()
+    record = place.path / "patches/hook.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "format": 99}))
+    before = tree(place.path)
+    place.init(code=1)
+    assert tree(place.path) == before
+
+
+def test_a_forged_record_removes_nothing_outside(place):
+    place.init()
+    record = place.path / "patches/hook.json"
+    fields = json.loads(record.read_text())
+    (place.path / "away").write_text("mine")
+    fields["files"] += ["patchsets/two/../../../away", "../away", "backend.py"]
+    record.write_text(json.dumps(fields))
+    place.init()
+    assert (place.path / "away").read_text() == "mine" and (place.path / "patches/backend.py").exists()
