@@ -2,6 +2,7 @@
 
 # without `from __future__ import annotations`: NamedTuple compiles each annotation that is text, 2 ms at every start
 from enum import Enum
+from keyword import iskeyword
 from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 # of patchsets, in the order of application: debug shows the code with the fixes
@@ -342,6 +343,17 @@ class FileRelease(NamedTuple):
 
     distribution: str
     version: str
+
+
+def module_of(path: str) -> str:
+    """The module of a `/`-separated path that ends in `.py`, "" for one that cannot be imported by a name."""
+    parts = path[: -len(".py")].split("/")
+    if parts[-1] == "__init__":
+        parts.pop()
+    for part in parts:
+        if not part.isidentifier() or iskeyword(part) or part == "__main__":
+            return ""
+    return ".".join(parts)
 
 
 class FilePlan(NamedTuple):

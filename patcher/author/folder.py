@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
@@ -21,7 +23,7 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import FilePatch, Patchset, PatchsetSource, Variant
+from patcher.model import FilePatch, Patchset, PatchsetSource, Variant, module_of
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.layers import in_order
 from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
@@ -29,7 +31,9 @@ from patcher.patchset.places import MANIFEST, builtin_dir
 from patcher.patchset.toml import written_toml
 from patcher.patchset.variants import choose_variant, paths_of, pick_variants
 from patcher.system.decode import shown_value
+from patcher.system.exchange import exchange
 from patcher.system.output import write_output
+from patcher.system.signals import ignored
 from patcher.text.listed import AnyPath, listed
 
 PATCHSETS = "patchsets"
@@ -219,7 +223,7 @@ def more_series_files(
 
 def with_modules(manifest: str, patchset: Patchset, paths: Iterable[str]) -> str:
     """The manifest of a patchset, where it names modules to import, with those of further files."""
-    modules = dict.fromkeys([*patchset.verify.imports, *filter(None, map(_module, paths))])
+    modules = dict.fromkeys([*patchset.verify.imports, *filter(None, map(module_of, paths))])
     return with_imports(manifest, list(modules)) if patchset.verify.imports else manifest
 
 
@@ -279,7 +283,7 @@ def _prose(text: str) -> str:
 
 
 def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
-    modules = dict.fromkeys(filter(None, map(_module, paths)))
+    modules = dict.fromkeys(filter(None, map(module_of, paths)))
     top = {
         "name": head.name,
         "version": head.version,
@@ -307,15 +311,6 @@ def variant_text(target: PackageRange, patches: Sequence[str], names: Sequence[s
     return text + (f"names = {written_list(names)}\n" if names else "")
 
 
-def _module(path: str) -> str:
-    """The module of a file, "" for one that cannot be imported by its name."""
-    parts = path[: -len(".py")].split("/")
-    parts = parts[:-1] if parts[-1] == "__init__" else parts
-    return (
-        ".".join(parts) if all(part.isidentifier() and part != "__main__" for part in parts) else ""
-    )
-
-
 def _items(items: Mapping[str, str]) -> str:
     return "".join(f"{key} = {written_toml(value)}\n" for key, value in items.items())
 
@@ -331,8 +326,8 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
     Args:
         folder: the folder, which has the name of the patchset.
         files: the texts by file name.
-        replace: whether the folder exists already; its other files are kept. Each file is replaced whole, the manifest last:
-            a process that is killed leaves the old patchset or the new one.
+        replace: whether the folder exists already; its other files are kept. It is written beside and exchanged: a process
+            that is killed leaves the old folder or the new one.
 
     Raises:
         UsageError: something is there already.
@@ -342,20 +337,53 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
     if not replace:
         _check_free(folder)
     load_patchset(folder, PatchsetSource(str(folder)), files)
-    if replace:
-        # what it does not name has no effect
-        for name, text in sorted(files.items(), key=lambda item: item[0] == MANIFEST):
-            write_output(folder / name, text.encode("utf-8"))
-        return load_patchset(folder, PatchsetSource(str(folder)))
-    home = next(each for each in folder.absolute().parents if each.is_dir())
+    place = folder.resolve() if replace else folder.absolute()
+    home = next(each for each in place.parents if each.is_dir())
     with tempfile.TemporaryDirectory(prefix=".sitepatch-", dir=str(home)) as scratch:
-        made = Path(scratch, folder.absolute().name)
+        made = Path(scratch, place.name)
+        if replace:
+            _copy(place, made)
         for name, text in files.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_bytes(text.encode("utf-8"))
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        made.rename(folder)
+            write_output(made / name, text.encode("utf-8"))
+        with ignored():  # what comes now is short; then Ctrl-C finds the old folder or the new one
+            if replace:
+                _exchange(made, place, files)
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                made.rename(place)
     return load_patchset(folder, PatchsetSource(str(folder)))
+
+
+def _copy(folder: Path, made: Path) -> None:
+    """Copy a folder with all that is in it, links as links; for root each copy has the owner of what it is a copy of."""
+    shutil.copytree(str(folder), str(made), symlinks=True)
+    if os.geteuid():
+        return
+    for path in [folder, *folder.rglob("*")]:
+        info = path.lstat()
+        os.lchown(made / path.relative_to(folder), info.st_uid, info.st_gid)
+
+
+def _exchange(made: Path, folder: Path, files: Mapping[str, str]) -> None:
+    """Put a folder that was made beside another one in its place; the old one is where the new one was."""
+    try:
+        if exchange(str(made), str(folder)):
+            return
+        old = made.with_name(f"{made.name}.old")
+        folder.rename(old)
+        try:
+            made.rename(folder)
+        except OSError:
+            old.rename(folder)
+            raise
+    except OSError as error:
+        if (
+            error.errno != errno.EBUSY
+        ):  # something is mounted there: its files are replaced one by one
+            raise
+        for name in sorted(files, key=lambda name: name == MANIFEST):
+            write_output(folder / name, files[name].encode("utf-8"))
 
 
 def remove_files(folder: Path, names: Iterable[str]) -> None:

@@ -358,8 +358,12 @@ def _candidate(ordinary: Callable[[Any, Any], Any], evaluator: Any, link: Any) -
         return None
     wheel = _WHEEL.fullmatch(link.filename)
     if not wheel:
-        candidate = ordinary(evaluator, link)
-        return candidate and SimpleNamespace(link=link, version=str(candidate.version), rank=-1)
+        # before 24.1 pip takes any text for a version, as joblib's first source distributions have; others raise
+        with suppress(ValueError):
+            candidate = ordinary(evaluator, link)
+            if candidate and is_version(str(candidate.version)):
+                return SimpleNamespace(link=link, version=str(candidate.version), rank=-1)
+        return None
     ranks = [rank for rank, platform in enumerate(_PLATFORMS) if wheel[3].startswith(platform)]
     if (
         not ranks

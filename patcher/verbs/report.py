@@ -172,17 +172,9 @@ def verified_rows(console: Console, verified: Verified) -> list[Row]:
             ),
         }
         parts += [summaries[kind]] if good else []
-    note = (
-        Message(
-            "not imported: {names}: {reason}",
-            names=", ".join(verified.left_out),
-            reason=verified.reason,
-        ),
-    )
-    details = note if verified.left_out and verified.reason else ()
-    rows = (
-        [Row("verified", (joined(", ", parts),), details)] if parts and not verified.failed else []
-    )
+    rows = []
+    if parts and not verified.failed:
+        rows.append(Row("verified", (joined(", ", parts),), _not_imported(verified)))
     alike: dict[tuple[str, ...], list[CheckResult]] = {}
     for check in verified.checks:
         alike.setdefault(
@@ -210,6 +202,19 @@ def verified_rows(console: Console, verified: Verified) -> list[Row]:
     return [row for row in rows if not console.quiet or row.word == "failed"]
 
 
+def _not_imported(verified: Verified) -> tuple[str, ...]:
+    """A sentence about the modules that were not imported, and one about the files that have no name to import them by."""
+    sentences: list[str] = []
+    if verified.left_out and verified.reason:
+        template = "not imported: {names}: {reason}"
+        names = ", ".join(verified.left_out)
+        sentences.append(Message(template, names=names, reason=verified.reason))
+    if verified.nameless:
+        template = "not imported: {names}: no import can name such a file, it was compiled only"
+        sentences.append(Message(template, names=", ".join(verified.nameless)))
+    return tuple(sentences)
+
+
 def verified_json(verified: Verified) -> dict[str, Any]:
     """The field `verify` of `apply` and `verify`."""
     steps = {
@@ -224,7 +229,7 @@ def verified_json(verified: Verified) -> dict[str, Any]:
     return {
         "ok": not verified.failed,
         "checks": checks,
-        "left_out": verified.left_out,
+        "left_out": (*verified.left_out, *verified.nameless),
         "seconds": seconds,
         "unseen": verified.unseen,
     }

@@ -417,7 +417,7 @@ def _verify(
                 before_and_after(item.site, item.receipt, applied)[0],
                 item.data,
                 None,
-                (),
+                item.receipt.steps,
             )
             for item in items
             if item.live and any(step.patchset in applied for step in item.receipt.steps)

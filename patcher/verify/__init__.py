@@ -56,6 +56,7 @@ class Verified(NamedTuple):
 
     `left_out` are modules that were not imported, `reason` is why, "" where the user asked for that. `unseen` has a sentence
     for each check that looked past the planned text, at the installed file, and so is worth nothing before it is written.
+    `nameless` are files that were to be imported, which no import can name.
     """
 
     checks: Tuple[CheckResult, ...]
@@ -63,6 +64,7 @@ class Verified(NamedTuple):
     left_out: Tuple[str, ...] = ()
     reason: str = ""
     unseen: Tuple[str, ...] = ()
+    nameless: Tuple[str, ...] = ()
 
     @property
     def failed(self) -> Tuple[CheckResult, ...]:

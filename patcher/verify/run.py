@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from patcher.message import Message
-from patcher.model import SOURCE, FilePlan, Patchset
+from patcher.model import SOURCE, FilePlan, Patchset, module_of
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
 from patcher.verify.namespace import Namespace
@@ -35,7 +35,9 @@ def verify_files(
     written: bool = False,
     in_memory: bool = False,
 ) -> Verified:
-    """Compile files, import the modules that patchsets name, and run their probes: all of it, whatever fails.
+    """Compile files, import modules, and run probes: all of it, whatever fails.
+
+    The modules are those that the patchsets name; of one that names none, those of the files that it changes.
 
     Args:
         files: `after` are the bytes with the patchsets in question, `before` those without them.
@@ -54,7 +56,7 @@ def verify_files(
         {path: file.before for path, file in paths.items()},
     )
     texts = (after, before) if written else (before, after)
-    modules = dict.fromkeys(name for patchset in patchsets for name in patchset.verify.imports)
+    modules, nameless = _modules(files, patchsets)
     tasks = [(COMPILE, path) for path in paths if path.endswith(SOURCE)]
     if settings.imports:
         tasks += [(IMPORT, name) for name in modules]
@@ -80,7 +82,32 @@ def verify_files(
     checks = [check._replace(name=relative.get(check.name, check.name)) for check in checks]
     left_out = () if settings.imports else tuple(modules)
     unseen = () if written else tuple(dict.fromkeys(stage.unseen))
-    return Verified(tuple(checks), time.monotonic() - begun, left_out, settings.reason, unseen)
+    if not settings.imports:
+        nameless = ()
+    seconds = time.monotonic() - begun
+    return Verified(tuple(checks), seconds, left_out, settings.reason, unseen, nameless)
+
+
+def _modules(
+    files: Sequence[FilePlan], patchsets: Sequence[Patchset]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The modules to import, and the files that were to be imported and have no name for that."""
+    modules: dict[str, None] = {}
+    nameless: dict[str, None] = {}
+    for patchset in patchsets:
+        modules.update(dict.fromkeys(patchset.verify.imports))
+        if patchset.verify.imports:
+            continue
+        for file in files:
+            is_changed = any(step.patchset == patchset.name for step in file.steps)
+            if not is_changed or not file.path.endswith(".py"):
+                continue
+            name = module_of(file.path)
+            if name:
+                modules[name] = None
+            else:
+                nameless[file.path] = None
+    return tuple(modules), tuple(nameless)
 
 
 class _Stage:

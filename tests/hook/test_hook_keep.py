@@ -51,7 +51,7 @@ class Site:
     def put(self, *names, name="sitepatch-hook-x", mode="repair", **options):
         """Unpack the wheel of a hook for these patchsets; returns its folder."""
         requested = [Requested(load_patchset(self.above / "mine" / each, "mine"), options) for each in names]
-        write_directory(self.above / name, name, mode, requested)
+        write_directory(self.above / name, name, mode, requested, [])
         for path, data in hook_wheel(self.above / name).files.items():
             (self.path / path).parent.mkdir(parents=True, exist_ok=True)
             (self.path / path).write_bytes(data)

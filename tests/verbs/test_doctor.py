@@ -436,7 +436,7 @@ def test_every_damaged_hook(site):
 
 def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_says(site):
     (site.path / "_mine").mkdir()
-    (site.path / "_mine/hook.json").write_bytes(encode_fields({"name": "mine", "version": "1", "mode": "repair", "patchsets": {}}))
+    (site.path / "_mine/hook.json").write_bytes(encode_fields({"name": "mine", "version": "1", "mode": "repair", "patchsets": {}, "files": []}))
     look, *rest = installed_hooks(discover(None, str(site.path)))
     assert (look.folder, look.good, rest) == (f"{site.path}/_mine", True, []) and "its .pth file is gone" in look.messages[0]
     assert doctor(site) == []
