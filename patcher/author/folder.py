@@ -35,6 +35,7 @@ from patcher.system.exchange import exchange
 from patcher.system.output import write_output
 from patcher.system.signals import ignored
 from patcher.text.listed import AnyPath, listed
+from patcher.text.secrets import without_credentials
 
 PATCHSETS = "patchsets"
 
@@ -291,7 +292,8 @@ def _manifest(head: Head, variants: Sequence[str], paths: Sequence[str]) -> str:
         "summary": " ".join(head.summary.split()),
     }
     tables = ["schema = 1\n" + _items(top)]
-    tables += [f"[provenance]\n{_items(head.provenance)}"] if head.provenance else []
+    provenance = {key: without_credentials(value) for key, value in head.provenance.items()}
+    tables += [f"[provenance]\n{_items(provenance)}"] if provenance else []
     tables += variants
     tables += [f"[verify]\nimports = {written_list(modules)}\n"] if modules else []
     return "\n".join(tables)

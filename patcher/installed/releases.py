@@ -27,7 +27,7 @@ from patcher.installed.remote import widen
 from patcher.installed.versions import canonical
 from patcher.message import Message
 from patcher.system.archive import archive_errors, member
-from patcher.system.cache import cache_dir, in_use
+from patcher.system.cache import cache_dir, in_use, is_own
 from patcher.system.ownership import refuse_shared
 from patcher.system.reading import files_digest, read_file
 from patcher.text.listed import normalized
@@ -58,7 +58,8 @@ def cached_release(distribution: str, version: str, paths: Iterable[str]) -> Pat
     paths = list(paths)
     for folder in sorted(_home(distribution, version).glob("[0-9a-f]*")):
         if _damage(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            if is_own(cache_dir(), folder.parent.parent, folder.parent, folder):
+                shutil.rmtree(folder, ignore_errors=True)
         elif all((folder / path).is_file() for path in hashes_recorded(str(folder), paths)):
             with suppress(OSError):  # it belongs to another user
                 os.utime(folder.parent)  # used now, for `doctor --clean-cache`

@@ -139,16 +139,33 @@ def in_use(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
+def is_own(*folders: Path) -> bool:
+    """Whether folders of the cache are this user's: none is a link, and nobody else may write to one.
+
+    What lies in others is neither read nor removed: a link may lead to files that are named like ours.
+    """
+    for folder in folders:
+        try:
+            info = folder.lstat()
+        except FileNotFoundError:
+            return False
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+            return False
+    return not ownership.others_may_write(*map(str, folders))
+
+
 def cache_entries() -> list[CacheEntry]:
-    """Everything in the cache; what does not look like ours is left out."""
+    """Everything in the cache; what does not look like ours, or is not (see `is_own`), is left out."""
     overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
     folders = [
         (OVERLAY, path.name, path)
         for path in sorted(overlays.glob("*"))
-        if re.fullmatch(_OVERLAYS, path.name)
+        if re.fullmatch(_OVERLAYS, path.name) and is_own(overlays, path)
     ]
     for path in sorted(releases.glob("*/*")):
-        names = [file.name for file in path.iterdir()] if path.is_dir() else []
+        if not is_own(releases, path.parent, path):
+            continue
+        names = [file.name for file in path.iterdir()]
         if names and all(re.fullmatch(_RELEASES, name) for name in names):
             folders.append((RELEASE, f"{path.parent.name} {path.name}", path))
     entries = []
@@ -156,7 +173,7 @@ def cache_entries() -> list[CacheEntry]:
         with suppress(FileNotFoundError):
             entries.append(CacheEntry(kind, name, path, _size(path), path.stat().st_mtime))
     with suppress(OSError):  # there are none, or they belong to another user
-        files = list(results.iterdir())
+        files = list(results.iterdir()) if is_own(results) else []
         if files and all(re.fullmatch(_RESULTS, path.name) for path in files):
             used = max(path.lstat().st_mtime for path in files)
             entries.append(

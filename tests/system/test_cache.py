@@ -197,3 +197,26 @@ def test_who_has_no_home_directory_has_no_cache(monkeypatch, home):
     if home:
         monkeypatch.setenv("HOME", home)
     assert cache.cache_dir() == Path(os.devnull, "releases")
+
+
+@pytest.mark.parametrize("name", ["known", "releases", "releases/mmengine", "releases/mmengine/0.10.7", "overlay"])
+def test_nothing_is_read_or_removed_through_a_link(over, tmp_path, name):
+    """A link may lead to files that are named like ours: the pristine copies of somebody, say."""
+    over.made, release(over)
+    away = tmp_path / "away"
+    (over.cache / name).rename(away)
+    (over.cache / name).symlink_to(away)
+    before = tree(away)
+    assert before
+    kind = {"known": "known", "overlay": "overlay"}.get(name, "release")
+    assert kind not in [each for each, _ in clean(over)]
+    assert tree(away) == before
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("change", ["owner", "mode"])
+def test_what_others_own_or_may_write_is_not_removed(over, change):
+    folder = release(over).parents[1]
+    os.chown(folder, 1001, 1001) if change == "owner" else folder.chmod(0o777)
+    assert clean(over) == []
+    assert list(folder.glob("mmengine/0.10.7/*"))

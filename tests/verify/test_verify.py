@@ -785,3 +785,25 @@ def test_a_second_command_on_the_same_file_waits_until_the_first_one_is_verified
     assert "second = 2" in venv.text() and ("sleep" in venv.text()) != fails
     assert venv("restore").code == 0
     assert venv.text() == PRISTINE["demo/m.py"]
+
+
+def test_the_modules_of_the_changed_files_are_imported_where_a_patchset_names_none(venv):
+    venv.patchset("bad", "raise RuntimeError('at import')", imports=())
+    before = tree(venv.site)
+    ended = venv("apply", "bad")
+    assert (ended.code, "failed  import demo.m: RuntimeError: at import" in ended.out) == (1, True), ended
+    assert tree(venv.site) == before
+    assert venv("apply", "bad", "--verify", "compile").code == 0
+    ended = venv("status", "--verify", "import")
+    assert (ended.code, "failed  import demo.m: RuntimeError: at import" in ended.out) == (1, True), ended
+    assert venv("restore").code == 0
+
+
+def test_a_file_that_no_import_can_name_is_said(venv):
+    (venv.site / "demo/a-b.py").write_text("raise SystemExit\n")
+    (venv.site / "demo/__main__.py").write_text("raise SystemExit\n")
+    for name in ("a-b", "__main__"):
+        venv.patchset("odd", "x = 1", path=f"demo/{name}.py", imports=())
+        ended = venv("apply", "odd")
+        assert ended.code == 0 and f"not imported: demo/{name}.py: no import can name such a file, it was compiled only" in ended.out, ended
+        assert json.loads(venv("status", "--verify", "import", "--json").out)["verify"]["left_out"] == [f"demo/{name}.py"]
