@@ -15,6 +15,7 @@ import pytest
 from patcher.system import cache
 from tests.command import environ, sitepatch, tree
 from tests.overlays import Overlay
+from tests.users import ROOT_ONLY
 
 pytestmark = pytest.mark.once
 
