@@ -8,8 +8,8 @@ import stat
 
 from patcher.model import Change
 from patcher.store import lock, patience, status
+from patcher.store.folder import edited_copy
 from patcher.store.journal import JournalEntry
-from patcher.store.store import edited_copy
 from patcher.store.transaction import transaction
 
 __all__ = ["commit", "commit_plan", "contents", "leave_journal", "locked", "recover", "save_edited", "temporary"]

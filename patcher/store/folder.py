@@ -28,6 +28,7 @@ JOURNAL, SPARE, EDITED = "journal.json", "spare", "edited"
 WAITING, SECOND = ".sitepatch-tmp", ".sitepatch-old"
 """How the names end that a commit gives for a while: to what waits to be renamed over a target, and to what stood there."""
 _TEMPORARY = re.compile(rf"\.[0-9a-f]{{16}}({WAITING}|{SECOND})")
+_LONGEST = 255  # bytes of a file name (NAME_MAX of all common filesystems)
 HOME_HINT = Message(
     "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
     "without one, install the patched packages again, the same builds, and move .sitepatch away"
@@ -38,6 +39,18 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 def is_temporary(name: str) -> bool:
     """Whether a file name is one that a commit gives for a while, and nobody else."""
     return bool(_TEMPORARY.fullmatch(name))
+
+
+def edited_copy(path: str, data: bytes) -> str:
+    """The path, below the site directory, of the copy of an edited text of a target file; nothing takes it for a module.
+
+    A long name is cut, so that the copy's own fits: with what is added to it here and while it is written (`.tmp`).
+    """
+    name = path.rpartition("/")[2]
+    room = _LONGEST - len(f".{'0' * 16}.tmp")
+    if len(os.fsencode(name)) > room:
+        name = os.fsencode(name)[:room].decode("utf-8", "ignore")
+    return f"{HOME}/{EDITED}/{name}.{sha256(data)[:16]}"
 
 
 @contextmanager

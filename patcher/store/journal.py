@@ -20,9 +20,8 @@ from patcher.errors import StoreError
 from patcher.facts import sha256
 from patcher.message import Message, joined
 from patcher.store import bytecode
-from patcher.store.folder import EDITED, JOURNAL, SECOND, WAITING, Folder
+from patcher.store.folder import EDITED, JOURNAL, SECOND, WAITING, Folder, edited_copy
 from patcher.store.receipt import FOLDER, decode_fields, encode_fields, file_name, path_below
-from patcher.store.store import edited_copy
 from patcher.system.decode import STRINGS, Items, Table, one_of, or_empty, sha256_hex, string
 
 PREPARING, COMMITTING = "preparing", "committing"

@@ -11,9 +11,9 @@ from patcher.facts import sha256
 from patcher.message import Message, joined
 from patcher.model import Change, Receipt
 from patcher.store import bytecode, permission, receipt
-from patcher.store.folder import EDITED, SPARE, Folder, Meta
+from patcher.store.folder import EDITED, SPARE, Folder, Meta, edited_copy
 from patcher.store.journal import JournalEntry, staged, sync_holders
-from patcher.store.store import Store, edited_copy
+from patcher.store.store import Store
 from patcher.system.decode import is_sha256
 
 # xfs asks for 200 KB of room before it makes a file, even an empty one.

@@ -26,7 +26,6 @@ _REINSTALL = Message(
     "install the package it belongs to again, the same build from where it came, then run this again"
 )
 NO_BYTES = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # the sha256 of b"", without importing hashlib
-_LONGEST = 255  # bytes of a file name (NAME_MAX of all common filesystems)
 _PATCHSET = Table({"files": Values(string)})
 
 
@@ -198,15 +197,3 @@ def claimed_names(receipts: Iterable[Receipt]) -> dict[str, set[str]]:
         names["pristine"].add(claimant.pristine)
         names["patchsets"].update(f"{step.digest}.json" for step in claimant.steps)
     return names
-
-
-def edited_copy(path: str, data: bytes) -> str:
-    """The path, below the site directory, of the copy of an edited text of a target file; nothing takes it for a module.
-
-    A long name is cut, so that the copy's own fits: with what is added to it here and while it is written (`.tmp`).
-    """
-    name = path.rpartition("/")[2]
-    room = _LONGEST - len(f".{'0' * 16}.tmp")
-    if len(os.fsencode(name)) > room:
-        name = os.fsencode(name)[:room].decode("utf-8", "ignore")
-    return f"{HOME}/{EDITED}/{name}.{sha256(data)[:16]}"

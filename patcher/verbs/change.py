@@ -10,9 +10,10 @@ from patcher.message import Message, joined
 from patcher.model import Change, FilePlan, Plan
 from patcher.patchset.selection import check_probes
 from patcher.place import Events, Outcome, Place
+from patcher.store.folder import edited_copy
 from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import describe_unfinished, has_store, recover, stores
-from patcher.store.store import Store, edited_copy
+from patcher.store.store import Store
 from patcher.system import seconds_of
 from patcher.system.signals import stoppable
 from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings
