@@ -15,13 +15,12 @@ from typing import Any, Iterable, Mapping, Sequence
 import click
 
 import patcher
-from patcher.diagnosis.signs import with_tools
 from patcher.display.language import Catalog
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.removal import upstream_patch, when_released, when_upstream
-from patcher.patchset.symptoms import general_symptoms
+from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.verbs.main import commands
 
 _BUILT_IN = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]

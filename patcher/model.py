@@ -175,9 +175,10 @@ class Verify(NamedTuple):
 class Symptom(NamedTuple):
     """A known problem as it shows in a log: the lines to look for, what they mean and what to do.
 
-    `patterns` and `needs` are literal text of one line in which `*` stands for any text. A log has the symptom if it has one
-    of `patterns`, the logs have one of `needs` (if any), and one of the import packages `installed` (if any) is installed.
-    `options` are values to suggest for the patchset that cures it; `follows` is whether it usually follows from another.
+    `patterns`, `needs` and `unless` are literal text of one line in which `*` stands for any text. A log has the symptom if
+    it has one of `patterns`, and the logs have one of `needs` (if any) and none of `unless`. One that is for an `accelerator`
+    also needs one that is installed, or on which the logs have a tensor. `options` are values to suggest for the patchset
+    that cures it; `follows` is whether it usually follows from another.
     """
 
     name: str
@@ -186,7 +187,8 @@ class Symptom(NamedTuple):
     advice: str = ""
     options: Mapping[str, OptionValue] = {}
     needs: Tuple[str, ...] = ()
-    installed: Tuple[str, ...] = ()
+    unless: Tuple[str, ...] = ()
+    accelerator: bool = False
     follows: bool = False
 
 

@@ -37,6 +37,8 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "No module named 'torch'",
     "Root-Is-Purelib: true",
     "Tag: py3-none-any",
+    "The server socket has failed to listen on any local network address",
+    "Waiting in store based barrier to initialize process group",
     "overlapping splices",
     "case _: ...",
     "and as assert async await del elif else except finally for from if import in is lambda not or raise return while with",

@@ -27,44 +27,9 @@ from patcher.message import Message, joined
 from patcher.text.listed import listed, ranks
 
 GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
-GET_DEVICE_KNOWS = (
-    ("cuda", ""),
-    ("mlu", ""),
-    ("mps", ""),
-    ("npu", "0.3.0"),
-    ("dipu", "0.7.4"),
-    ("musa", "0.10.3"),
-)
-GET_DEVICE_MISSES = ("gcu", "xpu", "xla", "hpu")  # in every MMEngine: the model stays on the CPU
-VENDORS = {  # what a vendor's package adds: the kind of device, and the backend that serves it
-    "torch_gcu": ("gcu", "eccl"),
-    "torch_npu": ("npu", "hccl"),
-    "torch_musa": ("musa", "mccl"),
-    "torch_mlu": ("mlu", "cncl"),
-    "torch_xla": ("xla", "xla"),
-    "habana_frameworks": ("hpu", "hccl"),
-    "intel_extension_for_pytorch": ("xpu", "xccl"),
-}
 NO_DEVICE = ("cpu", "meta", "?")
 _IN_EVERY_TORCH = ("cuda", "xpu", "mtia")  # a module of these means nothing until it is initialised
 DDP, NONE, OTHER = "DDP", "none", "other-wrapper"
-_FAMILIES = (
-    ("FullySharded", "fsdp"),
-    ("FSDP", "fsdp"),
-    ("DeepSpeed", "deepspeed"),
-    ("ColossalAI", "colossalai"),
-)
-_OF_COLOSSALAI = ("cuda", "npu")  # else it takes the CPU (0.4.9: accelerator/api.py)
-# reported for every such wrapper: nothing is wrong
-NOTES = (
-    OTHER,
-    "fsdp",
-    "deepspeed",
-    "colossalai",
-)
-_IMPORT = Message(
-    "import the vendor's package (torch_musa, torch_npu, torch_gcu) before the Runner is made"
-)
 _ANY_DEVICE, _ONE_ID = (1, 7), (1, 9)
 
 _Item = TypeVar("_Item")
@@ -156,20 +121,22 @@ def _never_moved(row: Report) -> Finding | None:
             "{text}; {kinds} stands idle", text=text, kinds=listed(idle)
         ), _to_the_device(row, idle[0])
     hint = (
-        "if it is to train on the CPU: {without}. If not: import the vendor's package (torch_musa, torch_npu, "
-        "torch_gcu) before mmengine, and sitepatch apply {DEVICE}; {get_device}"
+        "if it is to train on the CPU: {without}. If not: import the vendor's package before mmengine, "
+        "and sitepatch apply {DEVICE}"
     )
-    return text, Message(
-        hint, without=_without_ids(row), DEVICE=DEVICE, get_device=_get_device(row, "")
-    )
+    return text, Message(hint, without=_without_ids(row), DEVICE=DEVICE)
 
 
 def _to_the_device(row: Report, kind: str) -> str:
     """How MMEngine's get_device() comes to return `kind`."""
     command = f"sitepatch apply {DEVICE} --set device={kind}"
     if DEVICE not in row.patchsets:
-        text = "{command}; in mmengine/device/utils.py, {get_device}"
-        return Message(text, command=command, get_device=_get_device(row, kind))
+        text = (
+            "{command}; get_device() of MMEngine {release} says {said}: it does not know {kind}, or the package of {kind} "
+            "was imported after mmengine"
+        )
+        said = row.get_device or "cpu"
+        return Message(text, command=command, release=row.mmengine, said=said, kind=kind)
     text = (
         "{DEVICE} is in force and says {said}: its option device is cpu, or torch knew no {kind} when "
         "asked. Import the vendor's package before the Runner is made, and {command}"
@@ -186,27 +153,6 @@ def _without_ids(row: Report) -> str:
     if GUARD in row.patchsets or DEVICE in row.patchsets:
         return f"sitepatch apply {DEVICE} --set device_ids=none"
     return f"sitepatch apply {GUARD}"
-
-
-def _get_device(row: Report, kind: str) -> str:
-    """Why MMEngine's get_device() does not return `kind`."""
-    since = dict(GET_DEVICE_KNOWS).get(kind)
-    if since is None:
-        kinds = [
-            Message("{name} (from {since})", name=name, since=since) if since else name
-            for name, since in GET_DEVICE_KNOWS
-        ]
-        text = "get_device knows {known}; {missing} never: they become cpu"
-        return Message(text, known=joined(", ", kinds), missing=", ".join(GET_DEVICE_MISSES))
-    if row.mmengine and since and version_numbers(row.mmengine) < version_numbers(since):
-        return Message(
-            "get_device of MMEngine {row.mmengine} does not know it; {since} does",
-            row=row,
-            since=since,
-        )
-    known = Message("{kind} from MMEngine {since}", kind=kind, since=since) if since else kind
-    text = "get_device says {said}: the package of {kind} was imported after mmengine, or sees no device. It knows {known}"
-    return Message(text, said=row.get_device or "cpu", kind=kind, known=known)
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -288,9 +234,10 @@ def _buffers_elsewhere(row: Report) -> Finding | None:
 
 # what can be wrong about the wrapper -------------------------------------------------------------------------------------
 def family(row: Report) -> str:
-    """DDP, NONE where nothing is wrapped, `fsdp`, `deepspeed`, `colossalai`, or OTHER."""
-    named = [name for word, name in _FAMILIES if word in row.wrapper]
-    return (named or [NONE if row.wrapper == NONE else DDP if row.is_ddp else OTHER])[0]
+    """DDP, NONE where nothing is wrapped, or OTHER."""
+    if row.wrapper == NONE or (row.trains and (row.world_size or 1) < 2):
+        return NONE
+    return DDP if row.is_ddp else OTHER
 
 
 def _ids_for_cuda(row: Report) -> Finding | None:
@@ -326,62 +273,16 @@ def _not_distributed(row: Report) -> Finding | None:
     )
 
 
-def _no_accelerator(row: Report) -> Finding | None:
-    if (
-        family(row) != "fsdp"
-        or not set(_kinds_of(row.parameters)) <= set(NO_DEVICE)
-        or accelerators(row)
-    ):
-        return None
-    where = place(row.parameters)
-    text = Message(
-        "FSDP needs an accelerator, and torch knows none; the parameters are on {where}",
-        where=where,
-    )
-    return text, Message("{imported}; on the CPU take DDPStrategy", imported=_IMPORT)
-
-
 def _accelerator_unused(row: Report) -> Finding | None:
-    there, kind = accelerators(row), family(row)
-    if not there or kind == "fsdp":
+    """Other wrappers may move the model by themselves."""
+    if not accelerators(row) or row.device_ids or family(row) == OTHER:
         return None
-    if kind == "deepspeed" and row.deepspeed == "cpu":
-        text = Message(
-            "DeepSpeed's own accelerator is cpu, and {kinds} stands idle", kinds=listed(there)
-        )
-        return text, Message("the variable DS_ACCELERATOR, or the vendor's DeepSpeed")
-    if kind == "colossalai" and not set(there) & set(_OF_COLOSSALAI):
-        text = Message(
-            "ColossalAI knows {known}, and {kinds} stands idle",
-            known=listed(_OF_COLOSSALAI),
-            kinds=listed(there),
-        )
-        return text, Message("the vendor's ColossalAI, or another strategy")
-    return None if row.device_ids or kind in ("deepspeed", "colossalai") else _never_moved(row)
+    return _never_moved(row)
 
 
-def _wrapper_note(row: Report) -> Finding:
-    here = Message("the parameters are on {where}", where=place(row.parameters))
-    if family(row) == "fsdp":
-        device = Message(
-            "the device that device_id names"
-            if row.device_ids
-            else "the accelerator that torch knows"
-        )
-        return Message("{here}; FSDP shards them on {device}", here=here, device=device), ""
-    if family(row) == "deepspeed":
-        own = Message("its own accelerator")
-        own = Message("its own accelerator, {row.deepspeed}", row=row) if row.deepspeed else own
-        return Message(
-            "{here}; DeepSpeed moves them to the device of {own}", here=here, own=own
-        ), ""
-    if family(row) == "colossalai":
-        return Message(
-            "{here}; ColossalAI's booster moves them to the device of its own accelerator",
-            here=here,
-        ), ""
+def _other_wrapper(row: Report) -> Finding:
     text = "the model is wrapped in {wrapper}, which is not DDP: only where its parameters are was seen"
-    hint = Message("nothing is said of what that wrapper itself refuses")
+    hint = Message("nothing is said of what that wrapper itself does and refuses")
     return Message(text, wrapper=row.wrapper or Message("a wrapper")), hint
 
 
@@ -426,7 +327,6 @@ _GRAVER: tuple[_Check, ...] = (
     ("device-ids-for-cuda", DDP, _ids_for_cuda),
     ("refused", DDP, lambda row: _REFUSED if _ids_match(row) and not _ids_for_cuda(row) else None),
     ("not-distributed", None, _not_distributed),
-    ("no-accelerator", None, _no_accelerator),
     ("accelerator-unused", None, _accelerator_unused),
     ("buffers-elsewhere", None, _buffers_elsewhere),
 )
@@ -443,7 +343,7 @@ _LESSER: tuple[_Check, ...] = (
     ),
     ("device-ids-unknown", None, lambda row: None if row.knows_ids else _UNKNOWN_IDS),
     ("model-unreadable", None, lambda row: None if row.is_complete else _UNREADABLE),
-    *((kind, kind, _wrapper_note) for kind in NOTES),
+    (OTHER, OTHER, _other_wrapper),
 )
 
 
@@ -499,7 +399,7 @@ def _checked(
 
 def is_wrong(conclusions: Iterable[Conclusion]) -> bool:
     """Whether there is a conclusion besides the wrapper not being DDP."""
-    return any(conclusion.code not in NOTES for conclusion in conclusions)
+    return any(conclusion.code != OTHER for conclusion in conclusions)
 
 
 # what holds between ranks ---------------------------------------------------------------------------------------------

@@ -32,8 +32,10 @@ _FIELD = re.compile(
 _RECORDED = re.compile(  # torch 1.9: all that the error file has
     rb"""msg: \\?"\{'message': \\?(["'])(.*?)\\?\1, 'extraInfo': """
 )
-# files of packages, of Python itself, and frozen ones
-_INSTALLED = re.compile(r"-packages/|/lib/python3|^<")
+_INSTALLED = re.compile(
+    r"-packages/|/lib/python3|^<"
+)  # files of packages, of Python itself, and frozen ones
+_PACKAGE = "-packages/"
 _LAST_FIELDS, _ENTRY = ("traceback", "msg"), 12  # lines of an entry
 _NONE = "<N/A>"
 OF_LAUNCHER = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
@@ -54,16 +56,18 @@ _WHILE_ENDING = re.compile(r"^KeyboardInterrupt|killed by signal: Terminated")
 
 
 class Traceback(NamedTuple):
-    """What a traceback ends in: the exception in one line, at `line` of `log`, and the place of the last frame.
+    """What a traceback ends in, of several that are chained the first: the exception in one line, at `line` of `log`.
 
-    `at` is the last frame that is not in an installed package, if any: "train.py:17 in forward". Both are "" where ranks that
-    the log does not name have written different tracebacks.
+    `at` is the last frame that is not in an installed package, if any: "train.py:17 in forward". `raised_at` is that of the
+    installed package below it which raised, "" where none did. All are "" where ranks that the log does not name have written
+    different tracebacks.
     """
 
     log: str
     line: int
     error: str
     at: str
+    raised_at: str = ""
 
 
 Tracebacks = Mapping[Optional[int], Traceback]
@@ -74,9 +78,9 @@ class Failure(NamedTuple):
     """What torchrun says of a rank that failed; what it does not say is "" or None.
 
     `time` is that of its host, as torchrun writes it. `signal` is the name of that which ended the rank. `error_file` holds
-    its exception where the program is made for that (`@record`). `error` and `at` are those of its traceback, and `line` that
-    of the error in `log`, else that of the summary. `named` is whether the log says that this traceback is of that rank; else
-    it is the only one that there is.
+    its exception where the program is made for that (`@record`). `error`, `at` and `raised_at` are those of its traceback,
+    and `line` that of the error in `log`, else that of the summary. `named` is whether the log says that this traceback is of
+    that rank; else it is the only one that there is.
 
     The rest is known once the failures of all logs are compared (`first_failures`). `waited`: its error says that it waited
     for other ranks; `late`: for these, which stood still as far as is known. `victim`: the rank that torchrun names in its
@@ -93,6 +97,7 @@ class Failure(NamedTuple):
     line: int
     error: str = ""
     at: str = ""
+    raised_at: str = ""
     named: bool = True
     waited: bool = False
     late: tuple[int, ...] = ()
@@ -100,21 +105,30 @@ class Failure(NamedTuple):
 
 
 class _Open:
-    """A traceback that is being read: its best frame so far, and the column of its lines once a frame has shown it."""
+    """A traceback that is being read: its frames so far, and the column of its lines once one of them has shown it."""
 
     def __init__(self, entry: tuple[list[Failure], int] | None = None) -> None:
-        # the summary in which it is, and the place of its rank there
-        self.entry, self._column = (
-            entry,
-            -1,
-        )
-        self.at, self._own = "", False
+        self.entry = entry  # the summary in which it is, and the place of its rank there
+        self._column = -1
+        self._own, self._raised, self._last = "", "", ""
+
+    @property
+    def at(self) -> str:
+        """The last frame of the user's own code, else the last one."""
+        return self._own or self._last
+
+    @property
+    def raised_at(self) -> str:
+        """The last frame of an installed package, if it is below the user's own and not told anyway."""
+        return "" if self._raised == self.at else self._raised
 
     def add_frame(self, frame: Match[bytes]) -> None:
         file, line, name = _shown_groups(frame.groups())
-        own = not _INSTALLED.search(file)
-        if own or not self._own:
-            self.at, self._own = f"{file}:{line}" + (f" in {name}" if name else ""), own
+        self._last = f"{file}:{line}" + (f" in {name}" if name else "")
+        if not _INSTALLED.search(file):
+            self._own, self._raised = self._last, ""
+        elif _PACKAGE in file:
+            self._raised = self._last
 
     def error_in(self, line: bytes) -> bytes:
         """The exception in its next line, b"" where it goes on."""
@@ -126,6 +140,13 @@ class _Open:
             # of a line that docker keeps as a JSON string
             return line[self._column :].partition(b'\\n"')[0]
         return b""
+
+
+def places_of_chain(at: str, raised_at: str, later: str) -> tuple[str, str]:
+    """Where a chain of exceptions is: the places of the first, with the user's own frame from a later one if it had none."""
+    if not at or not _INSTALLED.search(at) or _INSTALLED.search(later):
+        return at, raised_at
+    return later, at if _PACKAGE in at else raised_at
 
 
 class FailureReader:
@@ -144,6 +165,9 @@ class FailureReader:
         self.tracebacks: dict[int | None, Traceback] = {}
         self._line = 1
         self._open: dict[int | None, _Open] = {}
+        self._chained: set[int | None] = (
+            set()
+        )  # ranks whose next traceback is raised after the last
         self._until = 0  # the line after which no open traceback is read on
         self._summary: list[Failure] | None = None  # that which is being read
         self._fields: dict[str, str] = {}  # those of the entry that is being read
@@ -188,7 +212,7 @@ class FailureReader:
                 is_first=mark != _OTHERS, below=_BELOW in line and self._line <= self._entry_until
             )
         elif mark in CHAINED:
-            self.tracebacks.pop(rank, None)
+            self._chained.add(rank)
         elif mark == _WATCHDOG:
             return self._end(rank, line[line.index(_WATCHDOG) :], _Open())
         elif recorded:  # the whole traceback is in the one line of an entry of torch 1.9
@@ -209,15 +233,29 @@ class FailureReader:
         return None
 
     def _end(self, rank: int | None, error: bytes, traceback: _Open) -> Traceback:
-        ended = Traceback(self._name, self._line, shown(error), traceback.at)
+        ended = Traceback(self._name, self._line, shown(error), traceback.at, traceback.raised_at)
         known = self.tracebacks.get(rank)
+        is_first = rank not in self._chained or known is None
+        self._chained.discard(rank)
         if traceback.entry:
             summary, at = traceback.entry
             summary[at] = summary[at]._replace(named=True, **ended._asdict())
-        elif not ended.error.startswith(OF_LAUNCHER) and (known or len(self.tracebacks) < _KEPT):
-            several = rank is None and known and known[2:] != ended[2:]
-            self.tracebacks[rank] = ended._replace(error="", at="") if several else ended
+        elif is_first:
+            self._keep(rank, ended)
+        elif known:
+            own, raised_at = places_of_chain(known.at, known.raised_at, ended.at)
+            self.tracebacks[rank] = known._replace(at=own, raised_at=raised_at)
         return ended
+
+    def _keep(self, rank: int | None, ended: Traceback) -> None:
+        """Keep the last traceback of a rank; nothing of several that no rank is named for."""
+        known = self.tracebacks.get(rank)
+        is_full = known is None and len(self.tracebacks) >= _KEPT
+        if is_full or ended.error.startswith(OF_LAUNCHER):
+            return
+        if rank is None and known and known[2:] != ended[2:]:
+            ended = ended._replace(error="", at="", raised_at="")
+        self.tracebacks[rank] = ended
 
     # summaries --------------------------------------------------------------------------------------------------------
     def _begin_entries(self, *, is_first: bool, below: bool) -> None:

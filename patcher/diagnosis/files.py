@@ -1,4 +1,4 @@
-"""Which files are meant by the words of a command line; files read to their end, and as they grow, also through gzip."""
+"""Which files are meant by the words of a command line; files read to their end, also through gzip."""
 
 from __future__ import annotations
 
@@ -70,17 +70,6 @@ def _format(begin: bytes) -> str:
     return (found.lastgroup or "").replace("_", "-") if found else ""
 
 
-def packed_by(path: str) -> str:
-    """What has compressed or packed a file; "" where it is plain, is no file, or cannot be read."""
-    if not Path(path).is_file():  # a pipe would lose what is read
-        return ""
-    try:
-        with Path(path).open("rb") as file:
-            return _format(file.read(512))
-    except OSError:
-        return ""
-
-
 def read_log(
     name: str,
     stream: BinaryIO,
@@ -113,34 +102,6 @@ def read_log(
             progress(len(piece))
             piece = read(PIECE)
     except _DAMAGE as error:  # what was read still counts
-        reader.problem = _ended_early(error)
+        reader.problem = Message("reading ended early: {error}", error=printable(str(error)))
     reader.feed(b"", last=True)
     return reader.log()
-
-
-def _ended_early(error: BaseException) -> str:
-    return Message("reading ended early: {error}", error=printable(str(error)))
-
-
-class Tail:
-    """A file that grows: what was written to it since it was read last. One that was truncated is read from its start."""
-
-    def __init__(self, path: str, patterns: Sequence[str]) -> None:
-        self.reader = LogReader(path, patterns)
-        self._at, self._inode = 0, -1
-
-    def read(self) -> bool:
-        """Read what is new; whether there was anything. Why reading ended early is the log's `problem`."""
-        try:
-            with Path(self.reader.name).open("rb") as file:
-                info = os.fstat(file.fileno())
-                if self._inode not in (-1, info.st_ino) or info.st_size < self._at:
-                    self._at = 0
-                self._inode, begin = info.st_ino, file.seek(self._at)
-                while piece := file.read(PIECE):
-                    self.reader.feed(piece)
-                    self._at += len(piece)
-                return self._at > begin
-        except OSError as error:
-            self.reader.problem = _ended_early(error)
-            return False

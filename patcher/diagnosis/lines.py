@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Iterator, NamedTuple, Sequence
 
-from patcher.diagnosis.words import shape
+from patcher.text.patterns import shape
 
 BLOCK, LONGEST = 1 << 15, 1 << 18  # bytes of a block that is looked at as a whole, and of a line
 # CSI of ECMA-48, and what `tput sgr0` writes besides

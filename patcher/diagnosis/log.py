@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from copy import deepcopy
 from typing import Iterator, NamedTuple, Sequence, Tuple, TypeVar
 
 from patcher.diagnosis.failures import (
@@ -20,23 +19,26 @@ from patcher.diagnosis.failures import (
     Failure,
     FailureReader,
     Tracebacks,
+    places_of_chain,
     shown,
 )
 from patcher.diagnosis.lines import LONGEST_PARAGRAPH, Blocks, Line, begins, paragraphs
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
 from patcher.diagnosis.signs import (
-    ABOUT,
     EXAMPLE,
     EXCEPTION,
     KNOWN,
+    LAST_WORDS,
     LOGGED,
     RETRIED,
     Sign,
     SignReader,
     devices_in,
+    last_words,
     numberless,
 )
-from patcher.diagnosis.words import rank_of_file, rank_of_line, shape
+from patcher.diagnosis.words import rank_of_file, rank_of_line
+from patcher.text.patterns import shape
 from patcher.text.terminal import clip, printable_bytes, width
 
 _TAIL = 64  # lines before a block with an error in which that may have begun
@@ -45,6 +47,7 @@ _MARKS = (OURS, *MARKS)
 _EXAMPLE_LINES = 6  # after what stands before it
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
 _KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
+_END = 2048  # bytes of the end of a log in which the last line is looked for
 _SHOWN = 300  # columns of a line that is shown
 _OWN = (  # the words with which a finding begins that `diagnose` has written
     *("applicable", "applied", "upstream", "not needed", "absent", "does not fit", "unknown"),
@@ -78,8 +81,8 @@ class Refusal(NamedTuple):
 class Sighting(NamedTuple):
     """A pattern or an error in `number` lines of a log, as `Sign` has it; `log`, `line` and `text` of the first.
 
-    `ranks` are those that the lines name, each once; `text` may be shown on a terminal. Of an error, `at` is where its code
-    is, as far as a traceback says so, and `patterns` are those that the text around it has.
+    `ranks` are those that the lines name, each once; `text` may be shown on a terminal. Of an error, `at` and `raised_at` are
+    those of its traceback, if there is one, and `patterns` those that the text around it has.
     """
 
     kind: int
@@ -91,13 +94,7 @@ class Sighting(NamedTuple):
     number: int = 0
     ranks: tuple[int, ...] = ()
     patterns: tuple[str, ...] = ()
-
-    @property
-    def about(self) -> str:
-        """What an error is about as far as its words say, "" where they do not."""
-        return next(
-            (subject for subject, words in ABOUT if re.search(words, self.text, re.IGNORECASE)), ""
-        )
+    raised_at: str = ""
 
 
 class Log(NamedTuple):
@@ -158,7 +155,11 @@ class LogReader:
         self._ranks: dict[_Key, Counter[int | None]] = {}  # in how many lines of each rank
         self._newest = -_AGAIN  # the last line in which anything was seen first
         self._told = 0  # the last line of what may be an example
-        self._is_chained = False  # whether the next error was raised in place of the last one
+        self._last: dict[int | None, _Key] = {}  # the error that each rank raised last
+        self._chained: set[int | None] = (
+            set()
+        )  # ranks whose next error is raised after the last one
+        self._end = b""  # of the log
         self._mentions: dict[_Key, Sighting] = {}
         self._devices: set[str] = set()
         self._cut: list[int] = []
@@ -166,10 +167,12 @@ class LogReader:
 
     def feed(self, piece: bytes, *, last: bool = False) -> None:
         """Read a piece; with the last one a line that is not ended is read, too."""
+        self._end = (self._end + piece)[-_END:]
         for number, block in self._blocks.feed(piece, last=last):
             self._read_block(number, block)
         if last:
             self._end_paragraph()
+            self._note_end()
             # what is pasted may end within a traceback
             for rank, at in self._failures.places.items() if not self._seen else ():
                 self._note(
@@ -178,6 +181,15 @@ class LogReader:
                     ),
                     rank,
                 )
+
+    def _note_end(self) -> None:
+        """Note what is an error only where the log ends in it."""
+        *_, line = [b"", *filter(None, self._end.split(b"\n"))]
+        if pattern := last_words(line):
+            sighting = Sighting(
+                KNOWN, pattern, shown(line.strip()), "", self.name, self._blocks.total
+            )
+            self._note(sighting, self._rank_of(line))
 
     def _reads_on(self, number: int) -> bool:
         """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""
@@ -260,13 +272,15 @@ class LogReader:
             if OURS in text:
                 self._read_reports(number, text)
             ended = None if is_written_over else self._failures.read(number, text)
-            self._is_chained |= any(mark in text for mark in CHAINED)
+            if any(mark in text for mark in CHAINED):
+                self._chained.add(self._rank_of(text))
             if number <= self._newest + _AGAIN and RETRIED.search(text):
                 self._withdraw(number - _AGAIN)
             if ended and number > self._told and not ended.error.startswith(OF_LAUNCHER):
                 key = EXCEPTION, numberless(ended.error) + ended.at
+                sighting = Sighting(*key, ended.error, ended.at, self.name, number)
                 self._note(
-                    Sighting(*key, ended.error, ended.at, self.name, number, patterns=patterns),
+                    sighting._replace(patterns=patterns, raised_at=ended.raised_at),
                     self._rank_of(text),
                 )
             for sign in signs:
@@ -275,6 +289,8 @@ class LogReader:
 
     def _see(self, sign: Sign, lines: Sequence[Line], patterns: tuple[str, ...]) -> None:
         """Note a pattern, or an error that no traceback ends in."""
+        if sign.key in LAST_WORDS:
+            return
         number, line, _ = lines[sign.row]
         sighting = Sighting(
             sign.kind, sign.key, shown(line[sign.begin : sign.end]), "", self.name, number
@@ -298,11 +314,18 @@ class LogReader:
     def _note(self, sighting: Sighting, rank: int | None) -> None:
         """Count what is seen first, or once more."""
         key = sighting[:2]
-        if self._is_chained and sighting.kind != KNOWN:  # it was raised in place of the last one
-            last = next((seen for seen in reversed(self._seen) if seen[0] != KNOWN), key)
-            self._seen.pop(last, None)
-            self._settled.clear()
-            self._is_chained = False
+        if sighting.kind != KNOWN:
+            first = self._last.get(rank) if rank in self._chained else None
+            self._chained.discard(rank)
+            if (
+                first in self._seen
+            ):  # a chain is about its first error; what is known of another explains it
+                seen = self._seen[first]
+                at, raised_at = places_of_chain(seen.at, seen.raised_at, sighting.at)
+                patterns = (*seen.patterns, *sighting.patterns)
+                self._seen[first] = seen._replace(at=at, raised_at=raised_at, patterns=patterns)
+                return
+            self._last[rank] = key
         if key not in self._seen and (sighting.kind == KNOWN or len(self._seen) < _KEPT):
             self._seen[key], self._ranks[key], self._newest = sighting, Counter(), sighting.line
         if key in self._seen:
@@ -341,33 +364,26 @@ class LogReader:
                 self._cut += [number] if len(self._cut) < _KEPT else []
 
     def log(self) -> Log:
-        """What was found so far, also in a paragraph that may go on."""
-        caches = {id(self._signs): self._signs, id(self._known): self._known, id(self._settled): {}}
-        reader = deepcopy(self, caches) if self._held else self
-        reader._end_paragraph()
-        ranks = {
-            key: tuple(rank for rank in reader._ranks[key] if rank is not None)
-            for key in reader._seen
-        }
-        numbers = {key: sum(reader._ranks[key].values()) for key in reader._seen}
-        seen = [
-            sighting._replace(number=numbers[key], ranks=ranks[key])
-            for key, sighting in reader._seen.items()
-        ]
+        """What was found, once the last piece is read."""
+        self._end_paragraph()
+        seen = []
+        for key, sighting in self._seen.items():
+            ranks = tuple(rank for rank in self._ranks[key] if rank is not None)
+            seen.append(sighting._replace(number=sum(self._ranks[key].values()), ranks=ranks))
         return Log(
-            name=reader.name,
-            reports=tuple(reader._reports),
-            refusals=tuple(reader._refusals),
+            name=self.name,
+            reports=tuple(self._reports),
+            refusals=tuple(self._refusals),
             sightings=tuple(sighting for sighting in seen if sighting.kind == KNOWN),
-            summaries=tuple(map(tuple, reader._failures.summaries)),
-            tracebacks=dict(reader._failures.tracebacks),
+            summaries=tuple(map(tuple, self._failures.summaries)),
+            tracebacks=dict(self._failures.tracebacks),
             errors=tuple(sighting for sighting in seen if sighting.kind != KNOWN),
-            mentions=tuple(reader._mentions.values()),
-            devices=tuple(sorted(reader._devices)),
-            lines=reader._blocks.total,
-            cut=tuple(reader._cut),
-            cut_count=reader._cut_count,
-            problem=reader.problem,
+            mentions=tuple(self._mentions.values()),
+            devices=tuple(sorted(self._devices)),
+            lines=self._blocks.total,
+            cut=tuple(self._cut),
+            cut_count=self._cut_count,
+            problem=self.problem,
         )
 
 

@@ -9,6 +9,7 @@ from patcher.text.terminal import printable
 OURS = b"sitepatch-ddp"
 REFUSAL = "DistributedDataParallel device_ids and output_device"  # how torch's DDP begins to refuse, in every release
 _BEGIN = b'{"schema":'
+_SCHEMA = 7
 
 Devices = Tuple[Tuple[str, int], ...]
 
@@ -21,7 +22,8 @@ class Report(NamedTuple):
     it is known what they are. `ids_from`: who names them. `is_ddp`: whether what wraps the model is DDP, or nothing does.
     `is_complete`: whether all of the model could be read. `patchsets`: those in force. `current`: the accelerators whose
     module is there, with the current device, None where it is not initialised. `visible`: the variables *_VISIBLE_DEVICES.
-    `deepspeed`: the device of DeepSpeed's own accelerator. `time`: seconds since 1970. `line`: its number in `log`.
+    `trains`: whether it is the short report of a patchset that lets a run go on, which knows nothing of the wrapper.
+    `time`: seconds since 1970. `line`: its number in `log`.
     """
 
     log: str
@@ -50,9 +52,9 @@ class Report(NamedTuple):
     patchsets: tuple[str, ...]
     current: tuple[tuple[str, int | None], ...]
     visible: tuple[tuple[str, str], ...]
+    trains: bool
     mmengine: str
     torch: str
-    deepspeed: str
     get_device: str
 
 
@@ -84,27 +86,24 @@ def decode_line(text: bytes) -> dict[str, Any] | None:
 
 
 def read_report(line: int, facts: dict[str, Any], log: str = "") -> Report | None:
-    """The record of the facts of a line of a log; None if they are not such as we can have printed."""
+    """The record of the facts of a line of a log; None if they are not such as we print today."""
+    if facts.get("schema") != _SCHEMA:
+        return None
     env = dict(_pairs(facts.get("env")))
     # by a patchset that lets a run go on: a few facts, `sequence` is not one of them
     trains = facts.get("event") == "trains"
     if trains:
         idle = dict.fromkeys(_texts(facts.get("idle")), _number(env.get("LOCAL_RANK")) or 0)
-        # up to schema 6: devices
-        facts = {
-            "parameters": facts.get("devices", ""),
-            "buffers": {},
-            **facts,
-            "current": idle,
-        }
-    # null: they could not be listed
-    tensors = [facts.get(kind, "") for kind in ("parameters", "buffers")]
+        facts = {"buffers": {}, **facts, "current": idle}
+    tensors = [
+        facts.get(kind, "") for kind in ("parameters", "buffers")
+    ]  # null: they could not be listed
     parameters, buffers, ids = _devices(tensors[0]), _devices(tensors[1]), facts.get("device_ids")
     ids = None if ids == "?" else [ids] if isinstance(ids, int) else ids  # FSDP has one device_id
     if parameters is None or buffers is None or not isinstance(ids, (list, type(None))):
         return None
     time, wrapper = facts.get("time"), _text(facts.get("wrapper"))
-    texts = ("host", "site", "model", "ids_from", "mmengine", "torch", "deepspeed", "get_device")
+    texts = ("host", "site", "model", "ids_from", "mmengine", "torch", "get_device")
     same: dict[str, Any] = {name: _text(facts.get(name)) for name in texts}
     same.update((name, _number(facts.get(name))) for name in ("pid", "sequence", "trainable"))
     ranks = {name: _number(facts.get(name)) for name in ("rank", "world_size")}
@@ -117,7 +116,7 @@ def read_report(line: int, facts: dict[str, Any], log: str = "") -> Report | Non
         line=line,
         **same,
         local_rank=_number(env.get("LOCAL_RANK")),
-        run=_text(facts.get("run")) or _text(env.get("MASTER_PORT")),
+        run=_text(env.get("MASTER_PORT")),
         time=float(time)
         if isinstance(time, (int, float)) and 0 <= time < 1e11
         else None,  # no NaN: runs are sorted by it
@@ -127,38 +126,31 @@ def read_report(line: int, facts: dict[str, Any], log: str = "") -> Report | Non
             base.endswith("DistributedDataParallel")
             for base in (wrapper, *_texts(facts.get("bases")))
         ),
+        trains=trains,
         parameters=parameters,
         buffers=buffers,
         before=_devices(facts.get("before")) or (),
         places=tuple((device, _texts(names)) for device, names in _pairs(facts.get("places"))),
-        is_complete=all(
-            counts is not None and counts.get("complete") is not False for counts in tensors
-        ),
+        is_complete=all(counts is not None for counts in tensors),
         device_ids=None if ids is None else _texts(ids),
         knows_ids=facts.get("device_ids") != "?",
         patchsets=_texts(facts.get("patchsets")),
         current=tuple((kind, _number(index)) for kind, index in _pairs(facts.get("current"))),
         visible=tuple(
-            (name, _text(value))
-            for name, value in (*env.items(), *_pairs(facts.get("visible")))
-            if name.endswith("_VISIBLE_DEVICES")
+            (name, _text(value)) for name, value in env.items() if name.endswith("_VISIBLE_DEVICES")
         ),
     )
 
 
 def _devices(counts: object) -> Devices | None:
     """How many tensors are on which device: nothing where they could not be listed, None where it is no such table."""
-    counts = {} if counts is None else counts
-    # up to schema 6 beside other facts of them
-    devices = counts.get("devices", counts) if isinstance(counts, dict) else None
-    if not isinstance(devices, dict):
+    if counts is None:
+        return ()
+    if not isinstance(counts, dict):
         return None
-    numbers = [
-        (_text(device), number)
-        for device, count in devices.items()
-        if (number := _number(count)) is not None
-    ]
-    return tuple(numbers) if len(numbers) == len(devices) else None
+    numbers = [(_text(device), _number(count)) for device, count in counts.items()]
+    known = tuple((device, number) for device, number in numbers if number is not None)
+    return known if len(known) == len(numbers) else None
 
 
 def _pairs(mapping: object) -> tuple[tuple[str, Any], ...]:

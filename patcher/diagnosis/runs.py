@@ -49,15 +49,17 @@ def find_runs(logs: Sequence[Log]) -> tuple[Run, ...]:
         for report in reports
         if report.sequence is not None or (report.rank, report.pid) not in whole
     ]
-    groups = [
-        group
-        for some in groups_by(once, lambda report: report.run).values()
-        for group in _by_process(some)
-    ]
+    groups = [group for some in groups_by(once, _meeting).values() for group in _by_process(some)]
     groups.sort(key=lambda group: min(report.time or 0 for report in group))
     return tuple(
         _run(number, *pair) for number, pair in enumerate(zip(groups, _refused(logs, groups)), 1)
     )
+
+
+def _meeting(report: Report) -> object:
+    """What the ranks of a run have in common: the port where they meet. A process that is alone is a run of its own."""
+    is_alone = not report.run and (report.world_size or 1) < 2
+    return (report.host, report.pid, report.rank) if is_alone else report.run
 
 
 def _run(number: int, group: Sequence[Report], refused: Refused) -> Run:

@@ -1,24 +1,21 @@
 """A paragraph of a log -> the signs of errors in it: patterns of symptoms, and errors by their form, known or not. Pure.
 
-A pattern is text in which `*` is any text, and a role (`{device}`, `{collective}`, ...) one of its words; what stands between
-words where text is wrapped or quoted (`patcher.diagnosis.words`) may be between any two letters of it. Each sign has words
-without digits, one of which is in each text that has it; only where one stands is it looked for, the parts of a pattern one
-after the other, in time that is linear in the text.
+Each sign has words without digits, one of which is in each text that has it; only where one stands is it looked for.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Iterable, NamedTuple, Pattern, Sequence
+from typing import Iterable, Match, NamedTuple, Pattern, Sequence
 
 from patcher.diagnosis.failures import MARKS, shown
 from patcher.diagnosis.report import OURS, REFUSAL
-from patcher.diagnosis.words import BETWEEN, wording
-from patcher.message import Message
+from patcher.text.patterns import ESCAPE, ROLES, SymptomPattern, compiled, wording
 
-# what is a sign: a pattern; what is worth most of the others comes first
-KNOWN, EXCEPTION, LOGGED, EXIT = range(4)
+KNOWN, EXCEPTION, LOGGED, EXIT = range(
+    4
+)  # what is a sign: a pattern; what is worth most of the others comes first
+_PIECE, _OVERLAP = 8192, 1024  # bytes of a line in which an error is looked for at a time
 _NEAR = 200  # bytes before and after an error in which a line may say that it is none
 
 
@@ -38,133 +35,54 @@ class Sign(NamedTuple):
 
 
 # patterns of symptoms -------------------------------------------------------------------------------------------------
-ROLES = {
-    "{device}": "cuda|musa|gcu|npu|xpu|hpu|mlu|xla|rocm|hip|dipu",
-    "{vendor}": "musa|gcu|npu|xpu|hpu|mlu|xla|dipu",  # a device that a vendor's package adds
-    "{collective}": "nccl|hccl|mccl|eccl|cncl|xccl|rccl|oneccl|gloo|ucc",
-}
-_TOOLS = {  # that show the cards of a kind
-    "cuda": "nvidia-smi",
-    "npu": "npu-smi",
-    "musa": "mthreads-gmi",
-    "gcu": "efsmi",  # named where no kind is known
-    "xpu": "xpu-smi",
-    "hpu": "hl-smi",
-    "mlu": "cnmon",
-    "rocm": "rocm-smi",
-}
-_COMMON_TOOLS = 4
-_ROLE = re.compile("(" + "|".join(map(re.escape, ROLES)) + ")")
 _COMMON = (  # of which one is in most patterns, the rarest first: where it is not, they need not be looked for
     b"signal socket rendezvous symbol attribute failed found timeout error device module torch available support only".split()
 )
-# bytes: how far apart the parts of a pattern stand at most; how far on it is looked for once more
-_REACH, _AGAIN = (
-    4096,
-    3072,
+
+
+_WAITING = "Waiting in store based barrier to initialize process group"
+_LISTENS = "The server socket has failed to listen on any local network address"
+LAST_WORDS = (_WAITING, _LISTENS)  # errors only where a log ends in them: else the run has gone on
+_JOINED = re.compile(
+    rb"world_size=(?P<size>\d{1,7}), (?:worker_count|num_workers_joined)=(?P<joined>\d{1,7})\b"
 )
-_GAP = b"[" + re.escape(BETWEEN) + b"]*"
-_ESCAPE = rb"(?<=\\[nrt])|(?<=\\u[0-9a-f]{4})"  # what JSON writes for a line's end or a letter
-_BEFORE_WORD = rb"(?:(?<![A-Za-z0-9_])|" + _ESCAPE + rb")"
-_AFTER_WORD, _AFTER_NAME = rb"(?![A-Za-z0-9_])", rb"(?!\.\w)"
 
 
-class SymptomPattern:
-    """A pattern of a symptom. Its `stem` is the longest piece of it without digits, as `wording` has it."""
-
-    def __init__(self, text: str) -> None:
-        pieces = [
-            wording(piece.encode())
-            for part in text.split("*")
-            for piece in _ROLE.split(part)
-            if piece not in ROLES
-        ]
-        self.text, self.stem = text, max(b"0".join(pieces).split(b"0"), key=len)
-
-    def place(self, text: bytes) -> int:
-        """Where in a text it begins, as whole words; -1 where it is not."""
-        first, *rest = _expressions(self.text)
-        begin = first.search(text)
-        while begin:
-            at, stop = begin.start(), begin.start() + _REACH
-            for (
-                part
-            ) in rest:  # the first place for each: a later one leaves less for those that follow
-                found = part.search(text, at, stop)
-                if not found:
-                    break
-                at = found.end()
-            else:
-                return begin.start()
-            begin = first.search(text, max(begin.end(), begin.start() + _AGAIN))
-        return -1
-
-    def sign_in(self, text: bytes) -> Sign | None:
-        """The sign of it in a text."""
-        at = self.place(text)
-        if at < 0:
-            return None
-        begin = text.rfind(b"\n", 0, at) + 1
-        near = max(begin, at - _NEAR)
-        before = text[near:at]
-        spoken = bool(_RAISED.search(before) or _TOLD.search(before))
-        spoken = spoken or _is_spoken(text[near : at + _NEAR].partition(b"\n")[0])
-        return Sign(KNOWN, self.text, at - begin, at - begin, spoken, text.count(b"\n", 0, at))
+def last_words(line: bytes) -> str:
+    """The one of LAST_WORDS that the last line of a log has; empty where it has none, or waits for nobody any more."""
+    if _LISTENS.encode() in line:
+        return _LISTENS
+    joined = _JOINED.search(line) if _WAITING.encode() in line else None
+    return _WAITING if joined and int(joined["joined"]) < int(joined["size"]) else ""
 
 
-# a log has its own reader, and the patterns are the same
-_compiled = lru_cache(maxsize=None)(SymptomPattern)
-
-
-@lru_cache(maxsize=None)
-def _expressions(pattern: str) -> tuple[Pattern[bytes], ...]:
-    """The parts of a pattern, with a gap between any two letters; the beginning and the end of a single one."""
-    parts = [_GAP.join(_letters(part)) for part in pattern.split("*") if part]
-    parts = parts * 2 if len(parts) == 1 else parts
-    parts[0] = (_BEFORE_WORD if pattern[0].isalnum() or pattern[0] == "{" else b"") + parts[0]
-    parts[-1] += (
-        _AFTER_WORD
-        if pattern[-1].isalnum()
-        else _AFTER_NAME
-        if pattern.endswith(tuple(ROLES))
-        else b""
-    )
-    return tuple(re.compile(part, re.IGNORECASE) for part in parts)
-
-
-def _letters(part: str) -> Iterable[bytes]:
-    for piece in _ROLE.split(part):
-        if piece in ROLES:
-            yield f"(?:{ROLES[piece]})".encode()
-        else:
-            yield from (re.escape(bytes([byte])) for byte in piece.encode() if byte not in BETWEEN)
-
-
-def matches_pattern(pattern: str, text: str) -> bool:
-    """Whether a text has a pattern."""
-    compiled, data = _compiled(pattern), text.encode("utf-8", "replace")
-    return compiled.stem in wording(data) and compiled.place(data) >= 0
-
-
-def with_tools(advice: str, kinds: Iterable[str] = ()) -> str:
-    """An advice in which `{smi}` is the tools of these kinds of cards, of common ones where none is known."""
-    names = [_TOOLS[kind] for kind in kinds if kind in _TOOLS] or [
-        *list(_TOOLS.values())[:_COMMON_TOOLS],
-        "...",
-    ]
-    return advice.replace("{smi}", ", ".join(names))
+def _sign_of(pattern: SymptomPattern, text: bytes) -> Sign | None:
+    """The sign of a pattern in a text."""
+    at = pattern.place(text)
+    if at < 0:
+        return None
+    begin = text.rfind(b"\n", 0, at) + 1
+    near = max(begin, at - _NEAR)
+    before = text[near:at]
+    spoken = bool(_RAISED.search(before) or _TOLD.search(before))
+    spoken = spoken or _is_spoken(text[near : at + _NEAR].partition(b"\n")[0])
+    place = at - begin
+    return Sign(KNOWN, pattern.text, place, place, spoken, text.count(b"\n", 0, at))
 
 
 # errors by their form -------------------------------------------------------------------------------------------------
 _NAME = rb"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Failed|Exit|Timeout|Mismatch|Missing|Resources)"
 _EXCEPTION = (
     rb"(?:(?<![\w.\\])|"
-    + _ESCAPE
+    + ESCAPE
     + rb")(?<!except )(?<!raise )(?<!catch )(?:Exception|"
     + _NAME
     + rb")"
 )
-_LEVEL = rb"\[(?:E|(?i:error))\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|^[EF]\d{4,8} (?=\d\d:)|\[E\d{3,4} |\d: [EF] +\d+ "
+_LEVEL = (
+    rb"\[(?:E|(?i:error))\]|\[E (?!socket\.)[\w./-]+\.(?:cpp|cc):\d+\]|\b(?:ERROR|CRITICAL|FATAL)\b(?!=)|"
+    rb"^[EF]\d{4,8} (?=\d\d:)|\[E\d{3,4} |\d: [EF] +\d+ "
+)
 _CODED = rb"(?i:exit(?:ed|s)?(?: with)?(?: return)?(?: ?(?:code|status))?)|code=\w+, status"
 _DEVICE_ERROR = (
     rb"(?i:(?:" + ROLES["{device}"].encode() + rb") error)(?= *[:,(\d]| (?:at|in|code|on)\b| *$)"
@@ -177,7 +95,7 @@ _TELLS = (
 _WORDS = (  # without one of which no line has one of the forms
     b"error exception interrupt failed exit timeout mismatch missing fatal critical killed crash segfault sigsegv sigabrt "
     b"sigbus sigfpe sigill doublefree coredumped terminatecalled segmentationfault failswith frame#0 ,status _status_ )fail, "
-    b"[e] [e000 e000000:00: f000000:00: e0000000000:00: f0000000000:00: 0.000000:e 0.000000:f "
+    b"[e] .cpp:0 .cc:0 [e000 e000000:00: f000000:00: e0000000000:00: f0000000000:00: 0.000000:e 0.000000:f "
     b"ofresources cannotimportname nomodulenamed " + "报 出错".encode()
 )
 ERROR_WORDS = tuple(map(wording, _WORDS.split()))
@@ -192,7 +110,7 @@ FORMS = tuple(  # those that are worth most come first
         (  # an abort
             EXCEPTION,
             rb"\b(?:[Ss]egmentation fault|SIGSEGV|segfault|double free|Check failed:|Fatal Python error).*",
-            rb"terminate called .*|(?:[A-Z][a-z]+(?: \w+)* \()?core dumped.*|^Killed$",
+            rb"terminate called .*|(?:[A-Z][a-z]+(?: \w+){0,3} \()?core dumped.*|^Killed$",
             _DEVICE_ERROR + rb".*|(?i:ccl function error ?:).*",
         ),
         (  # what a library returns, and a signal
@@ -235,50 +153,39 @@ _SPOKEN = re.compile(
     re.IGNORECASE,
 )
 EXAMPLE = re.compile(  # what stands before an example
-    rb"(?:\b(?:common|typical)\b[^.:]*\b(?:problem|error|issue)s?\b|\bnew\s+(?:error\s+)?message\b|\bmessages?\s+similar\s+to\b|"
-    rb"\b[Ff]ix(?:es|ed)\s+an?\b)(?:[^.]|\.\w)*:\s*$",
+    rb"(?:\b(?:common|typical)\b[^.:]{0,80}?\b(?:problem|error|issue)s?\b|\bnew\s{1,4}(?:error\s{1,4})?message\b|"
+    rb"\bmessages?\s{1,4}similar\s{1,4}to\b|\b[Ff]ix(?:es|ed)\s{1,4}an?\b)(?:[^.]|\.\w){0,200}:\s*$",
     re.MULTILINE,
 )
 RETRIED = re.compile(rb"\b(?:retrying|will retry|retry in|falling back)\b", re.IGNORECASE)
 _TOLD = re.compile(rb"CCL INFO |(?<!=)\b(?:INFO|DEBUG)\b ?[\])|:-]")  # of what a library tells
-# before text in source code, which a traceback quotes
-_RAISED = re.compile(rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$")
-ABOUT = (  # what an error is about by its words, the surest first
-    (Message("the memory of a device or of the machine"), r"out of memory|\boom\b|memory|alloc"),
-    (
-        Message("communication between ranks"),
-        r"[nhmecxr]ccl|gloo|socket|connect|rank|rendezvous|time[d-]* ?out|\bport\b|broken pipe",
-    ),
-    (
-        Message("the device"),
-        r"cuda|\bnpu|musa|\bgcu|\bxpu|\bhpu|\bmlu|\bhip\b|device|kernel|driver|stream",
-    ),
-    (
-        Message("what is imported or installed"),
-        r"import|module|undefined symbol|\.so\b|no attribute '_|version|package",
-    ),
-    (Message("a file"), r"\bfile|director|permission|no space|disk|path"),
-    (
-        Message("data or the model"),
-        r"shape|size|index|key|dtype|type|value|tensor|label|weight|state_dict",
-    ),
-)
+_RAISED = re.compile(
+    rb"\braise [\w.]+\(\s*[fbru]{0,2}[\"']$"
+)  # before text in source code, which a traceback quotes
 
 
 def _error_in(line: bytes, row: int) -> Sign | None:
     """The error that a line shows, whatever it is; None where there is none, or a logger calls it less than an error."""
     for kind, expression in FORMS:
-        found = expression.search(line)
+        found = _search(expression, line)
+        if not found:
+            continue
+        near = line[max(0, found.start() - _NEAR) : found.start() + _NEAR]
+        before = line[max(0, found.start() - _NEAR) : found.start()]
+        if _QUIET.search(before if kind == EXCEPTION else near):
+            return None
+        if kind > EXCEPTION and _CODE.match(near):
+            return None
+        return Sign(kind, numberless(shown(found[0])), *found.span(), _is_spoken(near), row)
+    return None
+
+
+def _search(expression: Pattern[bytes], line: bytes) -> Match[bytes] | None:
+    """Where an expression is first found. A long line is read in pieces: the work grows with it, not with its square."""
+    for begin in range(0, max(1, len(line)), _PIECE):
+        found = expression.search(line, begin, begin + _PIECE + _OVERLAP)
         if found:
-            begin = max(0, found.start() - _NEAR)
-            near = line[begin : found.start() + _NEAR]
-            before = line[begin : found.start()] if kind == EXCEPTION else near
-            quiet = _QUIET.search(before) or (kind > EXCEPTION and _CODE.match(near))
-            return (
-                None
-                if quiet
-                else Sign(kind, numberless(shown(found[0])), *found.span(), _is_spoken(near), row)
-            )
+            return found
     return None
 
 
@@ -293,22 +200,38 @@ def _is_spoken(text: bytes) -> bool:
 
 
 # devices --------------------------------------------------------------------------------------------------------------
-_DEVICE = re.compile(  # what a text says of the card that it is from
-    rb"torch[_-](npu|gcu|musa|mlu|xla)\b|\b(npu|gcu|musa|mlu|xpu|hpu|xla):\d|type='(npu|gcu|musa|mlu|xpu|hpu|xla)'|"
-    rb"\b(NPU|GCU|MUSA|MLU|XPU|HPU)\b"
+_ON_DEVICE = re.compile(  # a device on a tensor or a parameter, as torch and our reports write it
+    rb"device\(type=\\?['\"](?P<type>[a-z]\w+)\\?['\"], index=\d"
+    rb"|\bdevice=\\?['\"]?(?P<repr>[a-z]\w+):\d{1,3}\b"
+    rb"|[\[{,] ?\\?['\"](?P<counted>[a-z]\w+):\d{1,3}\\?['\"][:,}\]]"
+    rb"|\b(?:devices?(?: type)?,?|(?:is|are|tensors?|parameters?|buffers?|model) on) (?P<said>[a-z]\w+):\d{1,3}\b(?!:)"
 )
-_CARDS = (
-    (re.compile(rb"\b(?:Enflame|T20|S60)\b|" + "燧原".encode()), "gcu"),
-    (re.compile(rb"\bAscend\b|\b910B|" + "昇腾".encode()), "npu"),
-    (re.compile(rb"\bMTT S\d|" + "摩尔线程".encode()), "musa"),
-    (re.compile(rb"\bGaudi"), "hpu"),
+_NO_ACCELERATORS = (b"cpu", b"cuda", b"meta", b"gpu", b"rank", b"node", b"port", b"line")
+_ABSENT = re.compile(  # a line that says what is not there
+    rb"\bavailable\W{1,4}(?:False|No)\b|\b(?:not|un)[ -]?available\b|No module named|\bnot found\b|\bno such\b|"
+    rb"\b(?:not|isn't|without|no)\b.{0,20}\b(?:installed|detected|supported|compiled)\b",
+    re.IGNORECASE,
 )
+_SPEAKS_OF = re.compile(rb"\b(" + ROLES["{vendor}"].encode() + rb")\b", re.IGNORECASE)
 
 
 def devices_in(text: bytes) -> set[str]:
-    """The kinds of accelerators that a text speaks of."""
-    named = {kind.lower().decode() for kinds in _DEVICE.findall(text) for kind in kinds if kind}
-    return named.union(kind for card, kind in _CARDS if card.search(text))
+    """The kinds of accelerators on which a text shows a tensor or a parameter, CUDA's apart.
+
+    What merely names a kind is no evidence: `MUSA available: False` stands in every log of some programs.
+    """
+    kinds: set[str] = set()
+    for found in _ON_DEVICE.finditer(text):
+        kind = found[found.lastgroup or 0]
+        line = text[text.rfind(b"\n", 0, found.start()) + 1 : found.end() + _NEAR].split(b"\n")[0]
+        if kind not in _NO_ACCELERATORS and not _ABSENT.search(line[-4 * _NEAR :]):
+            kinds.add(kind.decode())
+    return kinds
+
+
+def spoken_of(text: str) -> set[str]:
+    """The kinds of accelerators whose names an error has: those whose tools are worth naming."""
+    return {kind.decode().lower() for kind in _SPEAKS_OF.findall(text.encode())}
 
 
 # paragraphs -----------------------------------------------------------------------------------------------------------
@@ -320,19 +243,18 @@ class SignReader:
     """Finds the signs in paragraphs: patterns of symptoms, each where one of its words is, and errors by their form."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        compiled = list(map(_compiled, dict.fromkeys((REFUSAL, *patterns))))
-        common = (
-            next((word for word in _COMMON if word in pattern.stem), pattern.stem)
-            for pattern in compiled
-        )
-        words = {*common, *map(wording, (OURS, *MARKS)), *ERROR_WORDS}
-        shortest = sorted(
+        known = list(map(compiled, dict.fromkeys((REFUSAL, *patterns))))
+        words = {*map(wording, (OURS, *MARKS)), *ERROR_WORDS}
+        for pattern in known:
+            words.add(next((word for word in _COMMON if word in pattern.stem), pattern.stem))
+        shortest = [
             word for word in words if not any(other in word for other in words if other != word)
-        )
-        self._patterns: dict[bytes, list[SymptomPattern]] = {word: [] for word in shortest}
-        for pattern in compiled:
-            self._patterns[next(word for word in shortest if word in pattern.stem)].append(pattern)
-        self._numbered = [pattern for pattern in compiled if re.search(r"\d", pattern.text)]
+        ]
+        self._patterns: dict[bytes, list[SymptomPattern]] = {word: [] for word in sorted(shortest)}
+        for pattern in known:
+            word = next(word for word in self._patterns if word in pattern.stem)
+            self._patterns[word].append(pattern)
+        self._numbered = [pattern for pattern in known if re.search(r"\d", pattern.text)]
 
     def words_in(self, text: bytes) -> list[bytes]:
         """The words in a text without one of which it shows nothing."""
@@ -345,7 +267,7 @@ class SignReader:
         likely = [
             pattern for word in here for pattern in self._patterns[word] if pattern.stem in squeezed
         ]
-        known = (pattern.sign_in(text) for pattern in likely)
+        known = (_sign_of(pattern, text) for pattern in likely)
         errors = (
             _error_in(line, row) for row, line in enumerate(text.split(b"\n") if here else ())
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from patcher.diagnosis.conclusions import NONE, NOTES, family, place
+from patcher.diagnosis.conclusions import NONE, OTHER, family, place
 from patcher.diagnosis.report import Devices, Report
 from patcher.diagnosis.runs import Run, Wrap
 from patcher.message import Message
@@ -19,8 +19,8 @@ DOUBTS = (
     "same-device",
     "ranks-differ",
     "missing",
-    *NOTES,
-)
+    OTHER,
+)  # the wrapper takes it
 COLUMNS = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 
@@ -44,12 +44,12 @@ def heading(wrap: Wrap) -> str:
 
 
 def _wrapped(row: Report) -> str:
-    how = (
-        Message("as it is")
-        if family(row) == NONE
-        else Message("in {wrapper}", wrapper=row.wrapper or "DDP")
-    )
-    return Message("{model} {how}", model=row.model or Message("the model"), how=how)
+    model = row.model or Message("the model")
+    if family(row) == NONE:
+        return Message("{model} as it is", model=model)
+    if row.trains:
+        return model
+    return Message("{model} in {wrapper}", model=model, wrapper=row.wrapper or "DDP")
 
 
 def well(wrap: Wrap) -> str:
@@ -61,11 +61,11 @@ def well(wrap: Wrap) -> str:
         return Message(
             "not distributed: nothing is wrapped, and the model is on {where}", where=where
         )
-    return Message(
-        "{ranks}: all is well, the model is on {where} and nothing keeps DDP from taking it",
-        ranks=ranks(numbers) if numbers else Message("the rank"),
-        where=where,
-    )
+    text = "{ranks}: all is well, the model is on {where} and nothing keeps DDP from taking it"
+    if any(row.trains for row in rows):
+        text = "{ranks}: all is well, the model is on {where}"
+    who = ranks(numbers) if numbers else Message("the rank")
+    return Message(text, ranks=who, where=where)
 
 
 def _device(row: Report) -> str:
@@ -80,7 +80,9 @@ def _spread(devices: Devices) -> str:
 
 
 def _given(row: Report) -> str:
-    """device_ids as Python writes it."""
+    """device_ids as Python writes it, `-` where the report does not have them."""
+    if row.trains:
+        return "-"
     if not row.knows_ids:
         return "?"
     return "None" if row.device_ids is None else "[" + ", ".join(row.device_ids) + "]"

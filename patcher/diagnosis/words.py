@@ -6,22 +6,7 @@ import re
 from functools import lru_cache
 from typing import Iterable
 
-_NO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_WORDS = bytes(range(256)).lower().translate(_NO_DIGITS)
-# What stands between the words of a text, however it was wrapped, quoted or put into a table or a string of JSON: blanks, some
-# of ASCII and, in UTF-8, what frames and quotes are drawn with.
-BETWEEN = b" \t\r\n\v\f>|*`'\"\\" + bytes(sorted(set("│┃╭╰╮╯─━┌└“”‘’•".encode())))
-
-
-def shape(text: bytes) -> bytes:
-    """A text with `0` in the place of each digit: what texts have in common that differ in numbers."""
-    return text.translate(_NO_DIGITS)
-
-
-def wording(text: bytes) -> bytes:
-    """A text in small letters, with `0` for each digit, without what stands between its words: however it was wrapped."""
-    return text.translate(_WORDS, BETWEEN)
-
+from patcher.text.patterns import shape
 
 # the rank -------------------------------------------------------------------------------------------------------------
 _COLLECTED = re.compile(  # what docker, containerd and `kubectl logs --prefix --timestamps` write before a line

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from patcher.errors import PatchError
 from patcher.message import Message
@@ -36,13 +36,24 @@ SYMPTOM = Table(
         "advice": string,
         "options": Values(anything),
         "needs": STRINGS,
-        "installed": STRINGS,
+        "unless": STRINGS,
+        "accelerator": boolean,
         "follows": boolean,
     },
-    optional=("advice", "options", "needs", "installed", "follows"),
+    optional=("advice", "options", "needs", "unless", "accelerator", "follows"),
 )
 SYMPTOMS = tables("symptom", SYMPTOM)
-# bytes of the longest literal part, characters of a whole pattern, `*` in it
+_TOOLS = {  # that show the cards of a kind
+    "cuda": "nvidia-smi",
+    "npu": "npu-smi",
+    "musa": "mthreads-gmi",
+    "gcu": "efsmi",  # named where no kind is known
+    "xpu": "xpu-smi",
+    "hpu": "hl-smi",
+    "mlu": "cnmon",
+    "rocm": "rocm-smi",
+}
+_COMMON_TOOLS = 4
 _LEAST, _MOST, _STARS = (
     10,
     400,
@@ -73,6 +84,14 @@ def general_symptoms(folder: str) -> tuple[Symptom, ...]:
     return symptoms
 
 
+def with_tools(advice: str, kinds: Iterable[str] = ()) -> str:
+    """An advice in which `{smi}` is the tools of these kinds of cards, of common ones where none is known."""
+    names = [_TOOLS[kind] for kind in kinds if kind in _TOOLS]
+    if not names:
+        names = [*list(_TOOLS.values())[:_COMMON_TOOLS], "..."]
+    return advice.replace("{smi}", ", ".join(names))
+
+
 def decode_symptoms(
     reader: Reader, tables: Sequence[Mapping[str, Any]], options: Sequence[Option]
 ) -> tuple[Symptom, ...]:
@@ -86,10 +105,8 @@ def decode_symptoms(
     symptoms: list[Symptom] = []
     for index, table in enumerate(tables):
         where = f"symptom[{index}]"
-        name, lines = (
-            table.get("name", "x"),
-            (table.get("patterns", ["any text at all"]), table.get("needs", [])),
-        )
+        name = table.get("name", "x")
+        lines = {key: table.get(key, []) for key in ("patterns", "needs", "unless")}
         reader.check(
             f"{where}.name",
             name,
@@ -106,11 +123,11 @@ def decode_symptoms(
             table.get("meaning", "x").strip(),
             Message("one sentence"),
         )
-        if not lines[0]:
+        if "patterns" in table and not lines["patterns"]:
             reader.wrong(
                 f"{where}.patterns", Message("an empty list"), Message("at least one pattern")
             )
-        for key, patterns in zip(("patterns", "needs"), lines):
+        for key, patterns in lines.items():
             for at, pattern in enumerate(patterns):
                 _check_pattern(reader, f"{where}.{key}[{at}]", pattern)
         suggested = {}
@@ -132,18 +149,17 @@ def decode_symptoms(
                 )
             else:
                 suggested[key] = value
-        meaning, advice = (Message.whole(table.get(key, "")) for key in ("meaning", "advice"))
-        installed, follows = tuple(table.get("installed", ())), table.get("follows", False)
         symptoms.append(
             Symptom(
-                name,
-                tuple(lines[0]),
-                meaning,
-                advice,
-                suggested,
-                tuple(lines[1]),
-                installed,
-                follows,
+                name=name,
+                patterns=tuple(lines["patterns"]),
+                meaning=Message.whole(table.get("meaning", "")),
+                advice=Message.whole(table.get("advice", "")),
+                options=suggested,
+                needs=tuple(lines["needs"]),
+                unless=tuple(lines["unless"]),
+                accelerator=table.get("accelerator", False),
+                follows=table.get("follows", False),
             )
         )
     return tuple(symptoms)

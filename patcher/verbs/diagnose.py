@@ -1,27 +1,26 @@
-"""`diagnose`: what is wrong in logs, and what cures it; logs that have ended, logs that grow, ranks that are started."""
+"""`diagnose`: what is wrong in logs, and what cures it; logs, or ranks that are started."""
 
 from __future__ import annotations
 
 import sys
-import time
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence, cast
+from typing import Any, Callable, Sequence, cast
 
 import click
 
-from patcher.diagnosis.conclusions import READY, accelerators, device_names, on_cpu, sentence
+from patcher.diagnosis.conclusions import READY, sentence
 from patcher.diagnosis.failures import Failure
-from patcher.diagnosis.files import PIECE, STDIN, Tail, log_files, packed_by, read_log
-from patcher.diagnosis.log import Log, LogReader, Sighting
+from patcher.diagnosis.files import STDIN, log_files, read_log
+from patcher.diagnosis.log import Log, Sighting
 from patcher.diagnosis.runs import Wrap
-from patcher.diagnosis.signs import with_tools
 from patcher.diagnosis.table import DOUBTS, WIDTH, heading, run_json, table, well
 from patcher.display.console import Console
 from patcher.display.styles import Row, Verbatim, hint_lines, style, term, titled, translated
 from patcher.display.usage import Number, Whole
 from patcher.errors import UsageError
 from patcher.message import Message, joined
+from patcher.patchset.symptoms import with_tools
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.text.listed import Texts, count, one_or_more, ranks
 from patcher.text.terminal import width, wrapped
@@ -31,7 +30,6 @@ from patcher.verbs.options import common_options
 
 _STDIN = Message("standard input")
 _MB = 1_000_000
-_PAUSE = 0.5  # seconds between two looks at a file that grows
 _FEW = 3  # lines that merely speak of errors
 
 
@@ -69,42 +67,6 @@ def diagnose(
     return symptoms.outcome(read, run)
 
 
-def follow(logs: Texts = STDIN, *, place: Place = HERE) -> Iterator[DiagnoseOutcome]:
-    """The outcome for logs that still grow: at once, and again whenever something was written. Only standard input ends.
-
-    A log that is packed does not grow: in a directory it is left out.
-
-    Raises:
-        UsageError: as `diagnose` does; a log that is named is compressed.
-    """
-    symptoms, words = KnownSymptoms(place), one_or_more(logs)
-    files = log_files(words)
-    if STDIN in files:
-        if len(files) > 1:
-            raise UsageError("--follow: found standard input and files, expected one or the other")
-        reader = LogReader(_STDIN, symptoms.patterns)
-        while piece := _stdin().read1(PIECE):
-            reader.feed(piece)
-            yield symptoms.outcome([reader.log()])
-        reader.feed(b"", last=True)
-        yield symptoms.outcome([reader.log()])
-        return
-    for word in words:
-        if packer := packed_by(word):
-            hint = Message("it does not grow: leave --follow out")
-            raise UsageError(
-                "--follow: found what {how} has compressed: {word}", hint, how=packer, word=word
-            )
-    tails: dict[str, Tail] = {}
-    while True:
-        for path in log_files(words):  # a directory may have more of them now
-            if path not in tails and not packed_by(path):
-                tails[path] = Tail(path, symptoms.patterns)
-        if any(list(map(Tail.read, tails.values()))):
-            yield symptoms.outcome([tail.reader.log() for tail in tails.values()])
-        time.sleep(_PAUSE)
-
-
 def _stdin() -> BufferedReader:
     if sys.stdin is None:
         raise UsageError("standard input is closed", "name a file")
@@ -122,14 +84,11 @@ def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -
     "diagnose",
     epilog=(
         "\b\nExamples:\n  torchrun --nproc_per_node=8 train.py 2>&1 | sitepatch diagnose\n"
-        "  sitepatch diagnose work_dirs/logs\n  sitepatch diagnose train.log --follow\n"
+        "  sitepatch diagnose work_dirs/logs\n"
         "  sitepatch diagnose --ranks 2 --timeout 30"
     ),
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path())
-@click.option(
-    "--follow", "grows", is_flag=True, help="Also what is written from now on, until Ctrl-C."
-)
 @click.option(
     "--run",
     "which",
@@ -158,7 +117,6 @@ def _read(path: str, patterns: Sequence[str], progress: Callable[[int], None]) -
 def command(
     console: Console,
     logs: tuple[str, ...],
-    grows: bool,
     which: str | None,
     size: int | None,
     backend: str | None,
@@ -176,10 +134,9 @@ def command(
     communicate.
     """
     if size is not None:
-        if logs or grows or which:
+        if logs or which:
             raise UsageError(
-                "--ranks: found a log, --follow or --run, which are for logs",
-                "leave one of both out",
+                "--ranks: found a log or --run, which is for logs", "leave one of both out"
             )
         return _report_trial(console, size, backend or "", timeout or 60.0)
     if backend is not None or timeout is not None:
@@ -188,10 +145,6 @@ def command(
         raise UsageError(
             "no log was given", "name files or directories, or pipe a log into the command"
         )
-    if grows and (which or console.as_json):
-        raise UsageError("--follow: found --run or --json, which are for logs that have ended")
-    if grows:
-        return _report_growing(console, logs or STDIN)
     outcome = diagnose(logs or STDIN, run=which, place=console.place, events=console)
     console.notes((error.brief for error in outcome.broken), "broken")
     _show_runs(console, outcome)
@@ -207,29 +160,6 @@ def command(
             ]
         )
     return console.answer(outcome.ok, _outcome_json(console, outcome))
-
-
-def _report_growing(console: Console, logs: Texts) -> int:
-    """Write each finding when it is seen first, the newest run whenever more of its ranks have reported, and how it ended."""
-    seen: set[tuple[object, ...]] = set()
-    outcome, reports, ok, has_ended = None, 0, True, False
-    cure: tuple[str, ...] = ()
-    try:
-        for outcome in follow(logs, place=console.place):
-            rows = {key: row for key, row in _outcome_rows(outcome).items() if key not in seen}
-            seen.update(rows)
-            console.rows(list(rows.values()))
-            if outcome.cure != cure:
-                _show_cure(console, outcome)
-            if sum(len(log.reports) for log in outcome.logs) > reports:
-                _show_runs(console, outcome)
-                ok = ok and not outcome.concluded
-            cure, reports = outcome.cure, sum(len(log.reports) for log in outcome.logs)
-            sys.stdout.flush()
-        has_ended = True
-    finally:
-        console.rows([_run_row(outcome, has_ended=has_ended)] if outcome else [])
-    return 0 if ok and not seen else 1
 
 
 def _report_trial(console: Console, size: int, backend: str, timeout: float) -> int:
@@ -270,10 +200,7 @@ _WAITED = Message(
 
 
 def _outcome_rows(outcome: DiagnoseOutcome) -> dict[tuple[object, ...], Row]:
-    """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences.
-
-    The key of a row stays the same while a log grows.
-    """
+    """A row for each rank that failed first, or each error that nothing explains, between known causes and consequences."""
     rows: dict[tuple[object, ...], Row] = {}
     causes = (finding for finding in outcome.findings if not finding.symptom.follows)
     rows.update(((finding.symptom.name,), _finding_row(finding)) for finding in causes)
@@ -290,15 +217,24 @@ def _unexplained_row(error: Sighting) -> Row:
     where = joined(
         ", ", [f"{error.log}:{error.line}", *([ranks(error.ranks)] if error.ranks else [])]
     )
-    details: list[str] = [*map(Verbatim, filter(None, (error.text, error.at)))]
-    details += [Message("by its words it is about {name}", name=error.about)] if error.about else []
+    details: list[str] = [*_quoted(error.text, error.at, error.raised_at)]
     details.append(Message("no patchset and no advice here is about this error"))
     return Row(Message("not known"), (where,), tuple(details))
 
 
+def _quoted(error: str, at: str, raised_at: str) -> list[str]:
+    """An error, the file of the installed package that raised it, and where the user's own code is."""
+    lines: list[str] = [Verbatim(error)]
+    if raised_at:
+        lines.append(Message("raised in {place}", place=raised_at))
+    if at:
+        lines.append(Verbatim(at))
+    return lines
+
+
 def _failure_row(failure: Failure) -> Row:
     where = f"{failure.log}:{failure.line}"
-    details: list[str] = [Verbatim(failure.error), Verbatim(failure.at)] if failure.error else []
+    details = _quoted(failure.error, failure.at, failure.raised_at) if failure.error else []
     if failure.late:
         template = "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: it waited in vain"
         saw = Message(template, failure=failure)
@@ -415,45 +351,17 @@ def _indented(text: str, indent: int) -> str:
 def _show_damage(console: Console, logs: Sequence[Log]) -> None:
     """Write which reports and logs could not be read to their end."""
     number = sum(log.cut_count for log in logs)
-    were = Message(
-        "reports end too early and were" if number > 1 else "report ends too early and was"
-    )
     if number:
         places = [f"{log.name}:{line}" for log in logs for line in log.cut]
+        template = (
+            "{reports} could not be read, cut short or of another release of its patchset: {places}"
+        )
         where = ", ".join(places[:10]) + (", ..." if places[10:] else "")
-        text = Message("{number} {were} not read: {places}", number=number, were=were, places=where)
-        _tell(console, term("cut-short"), text, "red")
+        text = Message(template, reports=count(number, "report"), places=where)
+        _tell(console, term("unread"), text, "red")
     for log in logs:
         if log.problem:
             _tell(console, term("unread"), Message("{log.name}: {log.problem}", log=log), "red")
-
-
-def _run_row(outcome: DiagnoseOutcome, *, has_ended: bool) -> Row:
-    """The verdict of the newest run: how many ranks, on which devices, and whether it came to its end."""
-    reports = [row for run in outcome.shown[-1:] for wrap in run.wraps for row in wrap.rows]
-    size = max(
-        [len({row.rank for row in reports}), *(row.world_size or 0 for row in reports)], default=0
-    )
-    devices = ", ".join(sorted({name for row in reports for name in device_names(row.parameters)}))
-    idle = sorted({name for row in reports if on_cpu(row) for name in accelerators(row)})
-    if reports:
-        who = Message(
-            "{ranks} on {devices}",
-            ranks=count(size, "rank"),
-            devices=devices or Message("no device"),
-        )
-        who = (
-            Message("{who}, while {idle} stands idle", who=who, idle=", ".join(idle))
-            if idle
-            else who
-        )
-    else:
-        who = Message(
-            "these logs do not say how many ranks there were and on which devices: mmengine-ddp-debug reports it"
-        )
-    end = Message("it came to its end without an error" if has_ended else "no error so far")
-    end = Message("it did not come to its end without an error") if outcome.erred else end
-    return Row("ok" if outcome.ok else "failed", (who,), (end,))
 
 
 # as JSON --------------------------------------------------------------------------------------------------------------
@@ -462,7 +370,7 @@ def _outcome_json(console: Console, outcome: DiagnoseOutcome) -> dict[str, Any]:
     return {
         "failures": outcome.failures,
         "unexplained": [
-            {"error": error.text, **_fields(error, "at", "ranks", "log", "line", "about")}
+            {"error": error.text, **_fields(error, "at", "raised_at", "ranks", "log", "line")}
             for error in outcome.unexplained
         ],
         "mentions": [_fields(mention, "log", "line", "text") for mention in outcome.mentions],

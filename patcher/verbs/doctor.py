@@ -13,12 +13,12 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 import click
 
-from patcher.diagnosis.conclusions import DEVICE, GET_DEVICE_KNOWS, VENDORS, version_numbers
 from patcher.display.console import Console
 from patcher.display.styles import Row, hint_lines, term, translated_lines
 from patcher.display.usage import Number
 from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.facts import Condition, FileStatus, sha256
+from patcher.installed.accelerators import Accelerator, installed_accelerators
 from patcher.installed.backups import is_backup, proven_backups
 from patcher.installed.distribution import edited_message
 from patcher.installed.environment import blocker, find_file, locate
@@ -124,6 +124,11 @@ class Examination:
     def places(self) -> tuple[str, ...]:
         """Every directory that a package may have been patched in."""
         return tuple(dict.fromkeys([*self.env.sites, *self.env.search]))
+
+    @cached_property
+    def accelerators(self) -> list[Accelerator]:
+        """The accelerators whose packages are installed."""
+        return installed_accelerators(self.env)
 
     @cached_property
     def homes(self) -> tuple[str, ...]:
@@ -557,6 +562,7 @@ CHECKS = (
 )
 
 
+_DEVICE = "mmengine-device"
 _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 
 
@@ -592,20 +598,26 @@ def _libcuda(case: Examination) -> Found:
 
 
 def _accelerators(case: Examination) -> Found:
-    engine = _located(case, "mmengine")
-    for package, (kind, _) in _vendors(case).items() if engine and _apply(case, DEVICE) else ():
-        since: str | None = dict(GET_DEVICE_KNOWS).get(kind)
-        if since is None or (
-            since and engine and version_numbers(engine.version) < version_numbers(since)
-        ):
-            version = engine.version if engine else ""
-            message = Message(
-                "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: models go to the CPU",
-                package=package,
-                version=version,
-                kind=kind,
+    engine, cure = _located(case, "mmengine"), _apply(case, _DEVICE)
+    if not engine or not cure:
+        return
+    for kind, package in case.accelerators:
+        if not _knows(engine, kind):
+            template = (
+                "{package} is installed, and get_device() of MMEngine {version} does not know {kind}: "
+                "models go to the CPU"
             )
-            yield PROBLEM, message, _apply(case, DEVICE)
+            message = Message(template, package=package, version=engine.version, kind=kind)
+            yield PROBLEM, message, cure
+
+
+def _knows(engine: Located, kind: str) -> bool:
+    """Whether get_device() of an MMEngine asks for a kind of device; also where its source cannot be read."""
+    try:
+        source = read_file(Path(engine.site) / "mmengine/device/utils.py", TEXT)
+    except (OSError, SitepatchError):
+        return True
+    return re.search(rb"\bis_%s_available\b" % re.escape(kind.encode()), source) is not None
 
 
 def _driver(case: Examination) -> Found:
@@ -631,33 +643,26 @@ def _driver(case: Examination) -> Found:
 def _backend(case: Examination) -> Found:
     torch, engine = _located(case, "torch"), _located(case, "mmengine")
     if (
-        not (torch and engine and _apply(case, DEVICE))
+        not (torch and engine and _apply(case, _DEVICE))
         or _built_for(torch, "cuda") is not False
         or _built_for(torch, "hip")
     ):
         return
-    names = [f"cpu:gloo,{kind}:{backend}" for kind, backend in _vendors(case).values()] or ["gloo"]
     template = "torch {version} has no NCCL, the backend that MMEngine takes unless the config names another one"
     message = Message(template, version=torch.version)
-    yield (
-        NOTE,
-        message,
-        Message("in the config: env_cfg = dict(dist_cfg=dict(backend='{names}'))", names=names[0]),
-    )
+    if case.accelerators:
+        yield (
+            NOTE,
+            message,
+            Message("{apply} takes the backend of the card", apply=_apply(case, _DEVICE)),
+        )
+    else:
+        yield NOTE, message, Message("in the config: env_cfg = dict(dist_cfg=dict(backend='gloo'))")
 
 
 # what of them is there ------------------------------------------------------------------------------------------------------
 def _located(case: Examination, package: str) -> Located | None:
     return next((located for located in case.located if located.package == package), None)
-
-
-def _vendors(case: Examination) -> dict[str, tuple[str, str]]:
-    """The vendors' packages that are installed."""
-    return {
-        name: kind
-        for name, kind in VENDORS.items()
-        if any((Path(site) / name).is_dir() for site in case.places)
-    }
 
 
 def _apply(case: Examination, name: str) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple, Sequence
 
-from patcher.diagnosis.conclusions import VENDORS, is_wrong
+from patcher.diagnosis.conclusions import is_wrong
 from patcher.diagnosis.failures import Failure, Meaning, first_failures
 from patcher.diagnosis.log import Log, Sighting
 from patcher.diagnosis.runs import Run, find_runs
-from patcher.diagnosis.signs import EXCEPTION, KNOWN, matches_pattern
+from patcher.diagnosis.signs import EXCEPTION, KNOWN, spoken_of
 from patcher.diagnosis.words import earlier_attempts
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import FileStatus
+from patcher.installed.accelerators import installed_accelerators
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Patchset, Symptom
@@ -24,7 +24,8 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.place import Place
 from patcher.store.retry import settled
 from patcher.store.status import statuses
-from patcher.verbs.fit import APPLICABLE, UNKNOWN, Fit, fit_of
+from patcher.text.patterns import matches_pattern
+from patcher.verbs.fit import APPLICABLE, APPLIED, UNKNOWN, Fit, fit_of
 
 # symptoms that are known better from a summary of torchrun
 _OF_SUMMARY = (
@@ -44,7 +45,7 @@ class FoundSymptom(NamedTuple):
     """A symptom that was found: in `number` lines, of `ranks` as far as they are known; `log`, `line` and `text` of the first.
 
     `patchset` cures it, None where none does; `fit` is whether that one fits, None where there is none. `devices` are the
-    kinds of accelerators that the logs speak of, else those whose packages are installed.
+    kinds of accelerators that its text names, else those on which the logs have a tensor.
     """
 
     symptom: Symptom
@@ -113,7 +114,7 @@ class KnownSymptoms:
         self.patterns = [
             pattern
             for symptom, _ in self.symptoms
-            for pattern in (*symptom.patterns, *symptom.needs)
+            for pattern in (*symptom.patterns, *symptom.needs, *symptom.unless)
         ]
         self._fits: dict[tuple[object, ...], Fit] = {}
         self._meanings: dict[str, Meaning] = {}
@@ -141,9 +142,7 @@ class KnownSymptoms:
             if finding.symptom.name not in known_better
         ]
         names = [log.name for log in logs]
-        findings.sort(
-            key=lambda finding: (_order(finding.symptom), names.index(finding.log), finding.line)
-        )
+        findings.sort(key=lambda finding: (_order(finding), names.index(finding.log), finding.line))
         return DiagnoseOutcome(
             failures=failures,
             unexplained=unexplained,
@@ -156,34 +155,42 @@ class KnownSymptoms:
             broken=self.broken,
         )
 
+    @cached_property
+    def _accelerators(self) -> list[str]:
+        """The kinds of accelerators whose packages are installed."""
+        return [accelerator.kind for accelerator in installed_accelerators(self._env)]
+
     def _findings(self, logs: Sequence[Log]) -> list[FoundSymptom]:
-        """The symptoms of which the logs have an error and what else it needs, and an environment or a text what it is for."""
+        """The symptoms of which the logs have an error, what else they need, and nothing that rules them out."""
         seen = {sighting.key for log in logs for sighting in log.sightings}
         evidence = seen.union(mention.key for log in logs for mention in log.mentions)
-        spoken_of = sorted({device for log in logs for device in log.devices})
+        on_tensors = sorted({device for log in logs for device in log.devices})
         findings = []
         for symptom, patchset in self.symptoms:
-            if seen.isdisjoint(symptom.patterns) or (
-                symptom.needs and evidence.isdisjoint(symptom.needs)
-            ):
+            if seen.isdisjoint(symptom.patterns) or not evidence.isdisjoint(symptom.unless):
                 continue
-            kinds = {name: VENDORS.get(name, ("", ""))[0] for name in symptom.installed}
-            installed = [name for name in kinds if self._is_installed(name)]
-            if kinds and not installed and set(kinds.values()).isdisjoint(spoken_of):
+            if symptom.needs and evidence.isdisjoint(symptom.needs):
                 continue
-            devices = spoken_of or [kinds[name] for name in installed if kinds[name]]
-            if (
-                patchset
-                and len(devices) == 1
-                and any(option.name == "device" for option in patchset.options)
-            ):
-                symptom = symptom._replace(options={**symptom.options, "device": devices[0]})
+            if symptom.accelerator and not (on_tensors or self._accelerators):
+                continue
+            if patchset:
+                symptom = self._for_the_card(symptom, patchset, on_tensors)
             fit = self._fit(patchset, symptom) if patchset else None
-            findings.append(_finding(symptom, patchset, fit, logs)._replace(devices=tuple(devices)))
+            finding = _finding(symptom, patchset, fit, logs)
+            devices = sorted(spoken_of(finding.text)) or on_tensors
+            findings.append(finding._replace(devices=tuple(devices)))
         return findings
 
-    def _is_installed(self, package: str) -> bool:
-        return any((Path(site) / package).is_dir() for site in self._env.search)
+    def _for_the_card(
+        self, symptom: Symptom, patchset: Patchset, on_tensors: Sequence[str]
+    ) -> Symptom:
+        """The symptom with the option `device` of its patchset, where one card is proven."""
+        if all(option.name != "device" for option in patchset.options):
+            return symptom
+        kinds = on_tensors or self._accelerators
+        if len(kinds) != 1:
+            return symptom
+        return symptom._replace(options={**symptom.options, "device": kinds[0]})
 
     def _mentions(self, logs: Sequence[Log]) -> tuple[Sighting, ...]:
         """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
@@ -223,9 +230,12 @@ class KnownSymptoms:
         return self._fits[key]
 
 
-def _order(symptom: Symptom) -> int:
-    """Causes come first, then what says that a rank has waited, then what may follow anything."""
-    return symptom.follows + (symptom.follows and symptom.name not in _WAITED)
+def _order(finding: FoundSymptom) -> int:
+    """What can be cured comes first, then other causes, what says that a rank has waited, and what may follow anything."""
+    symptom, fit = finding.symptom, finding.fit
+    if symptom.follows:
+        return 2 if symptom.name in _WAITED else 3
+    return 0 if fit and fit.word in (APPLICABLE, APPLIED) else 1
 
 
 def _finding(
@@ -306,7 +316,7 @@ def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> lis
     def weight(finding: FoundSymptom) -> tuple[bool, bool, bool, bool]:
         cures = finding.patchset is not None and finding.patchset.kind != "debug"
         return (
-            bool(finding.symptom.installed),
+            finding.symptom.accelerator,
             finding.patchset is not None,
             cures,
             not finding.symptom.follows,

@@ -7,7 +7,6 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 import click
 
-from patcher.diagnosis.signs import matches_pattern, with_tools
 from patcher.display.console import Console
 from patcher.display.styles import Row, Verbatim, hint_lines, term, translated
 from patcher.errors import SitepatchError
@@ -17,12 +16,13 @@ from patcher.message import Message, joined
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
-from patcher.patchset.symptoms import general_symptoms
+from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.patchset.variants import matching_variants, paths_of, pick_variants, resolve_options
 from patcher.place import HERE, Place
 from patcher.store.retry import settled
 from patcher.store.status import read_installed, statuses
 from patcher.text.listed import release_name
+from patcher.text.patterns import matches_pattern
 from patcher.verbs.options import common_options
 from patcher.verbs.status import applied_states
 

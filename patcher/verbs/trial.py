@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 from typing import NamedTuple, Sequence
 
-from patcher.diagnosis.conclusions import VENDORS
 from patcher.diagnosis.files import read_log
 from patcher.diagnosis.ranks import FAILED, LATE, EndedRank, Verdict, try_ranks, verdict_on
 from patcher.display.styles import Row
 from patcher.errors import SitepatchError, UsageError
+from patcher.installed.accelerators import installed_accelerators
 from patcher.message import Message, joined
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.system.signals import stoppable
 from patcher.verbs.findings import DiagnoseOutcome, KnownSymptoms
 
-# which gives each process all devices, by its own launcher
-_VENDORS = [name for name in VENDORS if name != "torch_xla"]
+_OWN_LAUNCHER = "torch_xla"  # it gives each process all devices
 
 
 class TrialOutcome(NamedTuple):
@@ -53,11 +52,12 @@ def start_ranks(
             "--ranks and --target: found no interpreter to start ranks of", "name it with --python"
         )
     env, symptoms = place.environment(), KnownSymptoms(place)
+    packages = [accelerator.package for accelerator in installed_accelerators(env)]
     request = {
         "search": env.search,
         "ahead": place.target is not None,
         "backend": backend,
-        "vendors": _VENDORS,
+        "vendors": [package for package in packages if package != _OWN_LAUNCHER],
     }
     try:
         with stoppable():

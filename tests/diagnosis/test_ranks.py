@@ -1,6 +1,7 @@
 """`diagnose --ranks`: which rank did not arrive, and why; no process stays behind. On a stand-in for PyTorch, in real processes."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -171,7 +172,7 @@ def until(holds):
 
 
 @pytest.mark.parametrize(("words", "named"), [
-    (["log", "--ranks", "2"], "--ranks"), (["--ranks", "2", "--follow"], "--ranks"), (["log", "--timeout", "3"], "--ranks"),
+    (["log", "--ranks", "2"], "--ranks"), (["log", "--timeout", "3"], "--ranks"),
     (["--ranks", "0"], "--ranks"), (["--ranks", "2", "--timeout", "inf"], '--timeout: found "inf", expected a number from 1 to 86400'),
 ])  # fmt: skip
 def test_words_that_do_not_go_together(tmp_path, words, named):
@@ -181,13 +182,19 @@ def test_words_that_do_not_go_together(tmp_path, words, named):
 
 
 def test_ranks_that_cannot_be_started(monkeypatch):
-    requests = []
-
-    def fail(python, size, request, *rest):
-        requests.append(request)
+    def fail(*_):
         raise OSError("no more processes")
 
     monkeypatch.setattr(trials, "try_ranks", fail)
     with pytest.raises(SitepatchError, match="ranks could not be started: no more processes"):
         trials.start_ranks(2, place=Place(sys.executable))
-    assert "torch_musa" in requests[0]["vendors"] and "torch_xla" not in requests[0]["vendors"]
+
+
+def test_the_package_of_a_card_that_nobody_has_heard_of_is_imported(trial):
+    site = trial.cwd / "site"
+    (site / "torch_xyz-1.dist-info").mkdir(parents=True)
+    (site / "torch_xyz-1.dist-info" / "entry_points.txt").write_text("[torch.backends]\nxyz = torch_xyz:_autoload\n")
+    (site / "torch_xyz.py").write_text("")
+    shutil.copytree(STANDIN / "torch", site / "torch")
+    told, _ = trial(words=["--target", site])
+    assert told["ranks"][0]["notes"] == ["torch_xyz was imported"]

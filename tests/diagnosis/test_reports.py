@@ -29,7 +29,7 @@ RUNS = (  # of thousands those to which the answers differ most
 GOOD = {  # `#` is the number of the rank
     "schema": 7, "site": "Runner.wrap_model", "sequence": 0, "rank": "#", "host": "node-0", "pid": "100#", "time": 1.7e9,
     "env": {"LOCAL_RANK": "#", "MASTER_PORT": "29500"}, "model": "Model", "wrapper": "MMDistributedDataParallel", "bases": [], "mmengine": "0.10.7",
-    "torch": "2.7.1", "get_device": "cuda", "deepspeed": None, "parameters": {"cuda:#": 3}, "buffers": {"cuda:#": 1}, "before": {}, "places": {},
+    "torch": "2.7.1", "get_device": "cuda", "parameters": {"cuda:#": 3}, "buffers": {"cuda:#": 1}, "before": {}, "places": {},
     "trainable": 3, "current": {"cuda": "#"}, "device_ids": ["#"], "ids_from": "MMEngine", "patchsets": [],
 }  # fmt: skip
 OTHER = {
@@ -41,13 +41,12 @@ OTHER = {
     "device_ids": [None, None, [], ["0"], ["1"], ["gcu:#"], ["cuda:0", "cuda:1"], "?", 0],
     "current": [{}, {"cuda": None}, {"gcu": "#"}, {"gcu": "#", "cuda": None}, {"musa": "#", "cuda": None}, {"npu": 0}, {"mtia": None}, {"gcu": None}],
     "get_device": ["cpu", "cpu", "cpu", "", "gcu", "musa"],
-    "wrapper": ["none", "Mine", "", "MMFullyShardedDataParallel", "FSDP", "MMDeepSpeedEngineWrapper", "ColossalAIModelWrapper"],
+    "wrapper": ["none", "Mine", "", "MMFullyShardedDataParallel"],
     "bases": [["Mine", "DistributedDataParallel"]],
     "ids_from": ["config"],
     "patchsets": [["mmengine-ddp-device"], ["mmengine-device"]],
     "mmengine": [None, "0.2.0", "0.9.1", "0.10.3"],
     "torch": [None, "1.6.0", "1.7.0", "1.8.1", "1.9.0", "2.13.0+cpu"],
-    "deepspeed": ["npu", "cpu"],
     "env": [{}, {"LOCAL_RANK": "0"}, {"LOCAL_RANK": "#", "CUDA_VISIBLE_DEVICES": "1, 0"}, {"LOCAL_RANK": "#", "TOPS_VISIBLE_DEVICES": "#"},
             {"LOCAL_RANK": "#", "HIP_VISIBLE_DEVICES": "0", "ROCR_VISIBLE_DEVICES": "#,3"}],
     "host": [None, "node-#", "a-machine-with-a-long-name.of-a-cluster-with-a-long-name.example.org"],

@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME, COUNT = __name__.partition("_")[2], int(os.environ.get("GCU_COUNT", "2"))
-BACKEND = {"gcu": "eccl", "musa": "mccl"}[NAME]
+BACKEND = {"gcu": "eccl", "musa": "mccl"}.get(NAME, f"{NAME}ccl")
 CPU, CARD = 1, 12  # DLPack's numbers of a kind of device: kDLCPU, and kDLExtDev, which torch takes for its private one
 _CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _state = {"current": 0}
