@@ -82,6 +82,15 @@ def test_the_arrows_between_modules_point_one_way():
     assert wrong == []
 
 
+OF_DIAGNOSE = {"verbs/diagnose.py", "verbs/findings.py", "verbs/trial.py"}  # the command and its parts
+
+
+@pytest.mark.once
+def test_nothing_imports_the_diagnosis_but_its_command():
+    users = {path for path, module, tree in modules() if module != "diagnosis" and any(name.startswith("patcher.diagnosis.") for name in imported(tree))}
+    assert users == OF_DIAGNOSE
+
+
 WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
     "engine": "advise check_hunks definitions explain fit_score rewrite",
     "check": "source_problem",

@@ -32,16 +32,12 @@ def tracer():
     return compiled(lambda x: x + 1, torch.ones(2))
 
 
-def fake():
-    @torch.library.custom_op("shop::odd", mutates_args=())
-    def odd(x: torch.Tensor) -> torch.Tensor:
-        return x + 1
+def whole():
+    return compiled(lambda x: x + 1, torch.ones(2), backend=failing, fullgraph=True)
 
-    @odd.register_fake
-    def _(x):
-        raise RuntimeError("it has no fake")
 
-    return compiled(lambda x: odd(x), torch.ones(2))
+def shapes():
+    return compiled(lambda x: x @ torch.ones(3, 3), torch.ones(2))
 
 
 def again(**how):

@@ -76,17 +76,18 @@ def of_way(out, way):
 
 
 @slow
-@cures("compile-backend-failed", "compile-refused")
+@cures("compile-backend-failed", "compile-refused", "compile-of-a-whole-function-failed")
 @pytest.mark.parametrize(
     ("patchset", "symptom", "errors"),
     [
         ("torch-dynamo-suppress", "compile-backend-failed", {
             "backend": "torch._dynamo.exc.BackendCompilerFailed: ", "inductor": "torch._inductor.exc.InductorError: ",
-            "tracer": "torch._dynamo.exc.InternalTorchDynamoError: ", "fake": "torch._dynamo.exc.TorchRuntimeError: ",
+            "tracer": "torch._dynamo.exc.InternalTorchDynamoError: ",
             "recompiled": "torch._dynamo.exc.RecompileError: "}),
         ("torch-dynamo-disable", "compile-refused", {
             "branches": "torch._dynamo.exc.Unsupported: ", "too_often": "torch._dynamo.exc.FailOnRecompileLimitHit: ",
             "depends_on_data": "torch._dynamo.exc.UserError: ", "higher_order": "torch._dynamo.exc.UncapturedHigherOrderOpError: "}),
+        ("torch-dynamo-disable", "compile-of-a-whole-function-failed", {"whole": "torch._dynamo.exc.BackendCompilerFailed: "}),
     ],
 )  # fmt: skip
 def test_what_is_not_compiled_computes(environment, patchset, symptom, errors):
@@ -103,6 +104,18 @@ def test_what_is_not_compiled_computes(environment, patchset, symptom, errors):
 
 
 @slow
+def test_suppression_cures_neither_a_whole_function_nor_ones_own_shapes(environment):
+    """So it is not told: after it was applied the error is the same."""
+    logs = {way: environment.script("compile_errors.py", way).out for way in ("whole", "shapes")}
+    for log in logs.values():
+        answer, _ = told(log, *map(str, of(environment)))
+        assert "torch-dynamo-suppress" not in answer["cure"], answer
+    applied = environment.sitepatch("apply", "torch-dynamo-suppress")
+    assert applied.code == 0, applied
+    assert {way: environment.script("compile_errors.py", way).out.splitlines()[-1][:30] for way in logs} == {way: log.splitlines()[-1][:30] for way, log in logs.items()}
+
+
+@slow
 @cures("is-musa-not-defined")
 def test_a_loader_that_hangs_ends(environment):
     branch = VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
@@ -113,6 +126,12 @@ def test_a_loader_that_hangs_ends(environment):
     assert "total 28.0" in environment.script("loader_script.py").out
 
 
+ARRAYS = """
+import numpy, torch
+from mmengine.runner.checkpoint import load_from_local
+torch.save({"state_dict": {}, "meta": {"classes": numpy.arange(3)}}, "arrays.pth")
+print("loaded", load_from_local("arrays.pth", "cpu")["meta"]["classes"].tolist())
+"""
 TRITON_JOB = """\
 import ast, functools, os, subprocess, sys
 from types import SimpleNamespace
@@ -152,12 +171,17 @@ def test_triton_links_libcuda(release, tmp_path, held):
     assert worked.out.endswith("linked\n") and "not linked" not in worked.out, worked
 
 
-@cures("mmengine-checkpoint-refused")
+@cures("mmengine-checkpoint-refused", "mmengine-checkpoint-with-arrays")
 def test_mmengine_resumes(environment, tmp_path):
     assert environment.script("resume_script.py", tmp_path / "work", "1").code == 0
     refused = environment.script("resume_script.py", tmp_path / "work", "2")
     assert refused.code == 1
     assert len(list(cured(of(environment), {"mmengine-checkpoint-refused": refused.out}, "mmengine-checkpoint-load"))) == 1
+    assert environment.sitepatch("restore").code == 0
+    refused = run([environment.python, "-c", ARRAYS], cwd=environment.cwd)
+    assert len(list(cured(of(environment), {"mmengine-checkpoint-with-arrays": refused.out}, "mmengine-checkpoint-load"))) == 1
+    loaded = run([environment.python, "-c", ARRAYS], cwd=environment.cwd)
+    assert loaded.out.splitlines()[-1] == "loaded [0, 1, 2]", loaded
     assert environment.script("resume_script.py", tmp_path / "work", "2").out.endswith("trained the epochs [1] with losses of 4 steps\n")
 
 
