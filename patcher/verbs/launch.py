@@ -8,28 +8,13 @@ import shlex
 import shutil
 import signal
 import sys
-from typing import Mapping, NamedTuple, NoReturn, Sequence
+from typing import Mapping, NoReturn, Sequence
 
 from patcher.errors import NotExecutableError, NotFoundCommandError, UsageError
 from patcher.installed.interpreter import Environment, discover
 from patcher.message import Message
 
 _NAME = re.compile(r"(python|pypy)[\d.]*")
-_WITH_VALUE = (
-    "WX"  # options of the interpreter that have a value, in the same word or in the next one
-)
-_IGNORING = {
-    "I": Message("isolates it"),
-    "E": Message("ignores PYTHONPATH"),
-    "S": Message("imports no sitecustomize"),
-}
-
-
-class Python(NamedTuple):
-    """A Python interpreter that runs a command, and its arguments."""
-
-    path: str
-    words: tuple[str, ...]
 
 
 def find_program(word: str) -> str:
@@ -53,15 +38,14 @@ def find_program(word: str) -> str:
     raise NotFoundCommandError("{word}: command not found", hint, word=word)
 
 
-def interpreter_of(program: str, words: Sequence[str]) -> Python | None:
+def interpreter_of(program: str) -> str | None:
     """The Python that runs a program, if it is one or its first line (`#!`) names one; None if that is not known.
 
     Args:
         program: path of the file.
-        words: what follows it on the command line.
     """
     if _NAME.fullmatch(os.path.basename(program)):
-        return Python(program, tuple(words))
+        return program
     try:
         with open(program, "rb") as file:
             first_line, second_line, *_ = [*file.read(4096).split(b"\n"), b"", b""]
@@ -70,7 +54,7 @@ def interpreter_of(program: str, words: Sequence[str]) -> Python | None:
     line = os.fsdecode(first_line[2:]) if first_line.startswith(b"#!") else ""
     # pip's, where the path is long or has a blank
     if line.strip() == "/bin/sh" and second_line.startswith(b"'''exec' "):
-        line = os.fsdecode(second_line[len(b"'''exec' ") :]).replace('"$0" "$@"', "")
+        line = os.fsdecode(second_line[len(b"'''exec' ") :])
     try:
         parts = shlex.split(line)
     except ValueError:
@@ -78,42 +62,15 @@ def interpreter_of(program: str, words: Sequence[str]) -> Python | None:
     if parts and os.path.basename(parts[0]) == "env":
         parts = [part for part in parts[1:] if part != "-S" and "=" not in part]
     path = shutil.which(parts[0]) if parts else None
-    if path is None or not _NAME.fullmatch(os.path.basename(path)):
-        return None
-    return Python(path, (*parts[1:], program, *words))
+    return path if path and _NAME.fullmatch(os.path.basename(path)) else None
 
 
-def ignoring(python: Python) -> list[str]:
-    """The options with which an interpreter would ignore the overlay, each with what it does."""
-    options: list[str] = []
-    words = iter(python.words)
-    for word in words:
-        if not word.startswith("-") or word in ("-", "--"):
-            break
-        if word.startswith("--"):
-            if word == "--check-hash-based-pycs":
-                next(words, None)
-            continue
-        for index, letter in enumerate(word[1:], 1):
-            if letter in "cm":
-                return options
-            if letter in _IGNORING:
-                options.append(
-                    Message("-{letter} {ignoring}", letter=letter, ignoring=_IGNORING[letter])
-                )
-            if letter in _WITH_VALUE:
-                if index == len(word) - 1:
-                    next(words, None)
-                break
-    return options
-
-
-def other_environment(python: Python, env: Environment) -> bool:
+def other_environment(python: str, env: Environment) -> bool:
     """Whether an interpreter searches other site directories than those of the environment; False where it gives no answer."""
-    if _place(python.path) == _place(env.python):
+    if _place(python) == _place(env.python):
         return False
     try:
-        return discover(python.path, None).sites != env.sites
+        return discover(python, None).sites != env.sites
     except UsageError:
         return False
 

@@ -203,16 +203,7 @@ def command(
             "name one, or write the option where the project asks",
         )
     program = launch.find_program(words[0])
-    python = launch.interpreter_of(program, words[1:])
-    if overlay and python:
-        refused = launch.ignoring(python)
-        if refused:
-            raise UsageError(
-                "{command} {options}: it would run unpatched",
-                Message("leave that option out"),
-                command=words[0],
-                options=", ".join(refused),
-            )
+    python = launch.interpreter_of(program)
     variables = dict(os.environ)
     with redirect_stdout(sys.stderr):
         env = console.place.environment()
@@ -220,7 +211,7 @@ def command(
             console.note(
                 "{command} runs {path}, and what is patched is the environment of {python}",
                 command=words[0],
-                path=python.path,
+                path=python,
                 python=env.python,
             )
         from patcher.project.request import ProjectFiles

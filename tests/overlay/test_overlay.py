@@ -404,22 +404,6 @@ def test_a_damaged_manifest(request, over, tmp_path, change):
 
 
 @every
-@pytest.mark.parametrize("words", [["-I"], ["-sE"], ["-W", "error", "-S"], ["-Xdev", "-BS"]])
-def test_an_interpreter_that_would_not_look_at_the_overlay(over, words):
-    ended = done(over.run(over.python, *words, "-c", "print('ran')"), 2)
-    assert f"-{words[-1][-1]} " in ended.err
-    assert "it would run unpatched" in ended.err
-    assert ended.out == ""
-
-
-def test_a_script_whose_first_line_isolates_its_interpreter(own):
-    script = own.folder / "tool"
-    script.write_text(f"#!{own.python} -Es\nprint('ran')\n")
-    script.chmod(0o755)
-    assert "-E ignores PYTHONPATH" in done(own.run(script), 2).err
-
-
-@every
 def test_options_that_only_look_like_those(over):
     code = "import demo.m as m, sys; print(m.VALUE, sys.argv[1:])"
     assert done(over.run(over.python, "-W", "ignore", "-c", code, "-I", "-S")).out == "2 ['-I', '-S']\n"
