@@ -145,7 +145,7 @@ def answer(outcome):
         said = (failure.rank, failure.exitcode, failure.signal, failure.line, failure.error, failure.at, failure.named)
         yield f"failed {said} waited {failure.waited} late {failure.late} victim {failure.victim}"
     for error in outcome.unexplained:
-        yield f"unknown {error.line} x{error.number} {error.ranks} about {error.about!r} at {error.at!r}: {error.text}"
+        yield f"unknown {error.line} x{error.number} {error.ranks} at {error.at!r}, raised at {error.raised_at!r}: {error.text}"
     yield from (f"mentioned {mention.line}: {mention.text}" for mention in outcome.mentions)
     for run in outcome.runs:
         for wrap in run.wraps:
