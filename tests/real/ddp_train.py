@@ -56,7 +56,6 @@ def process_group(way, rank):
 STRATEGIES = {
     "flexible": {"type": "DDPStrategy"},
     "fsdp": {"type": "FSDPStrategy", "model_wrapper": {"type": "MMFullyShardedDataParallel", "sync_module_states": True}},
-    "deepspeed": {"type": "DeepSpeedStrategy", "train_micro_batch_size_per_gpu": 4},
     "flexible-alone": {"type": "SingleDeviceStrategy"},
 }
 
@@ -87,11 +86,6 @@ def make_runner(way, rank, change=lambda common: common):
     if way in STRATEGIES:
         from mmengine.runner import FlexibleRunner
 
-        if way == "deepspeed":
-            import deepspeed
-
-            deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # torch's headers are not here to build it with
-            common["optim_wrapper"]["type"] = "DeepSpeedOptimWrapper"
         return FlexibleRunner(strategy=STRATEGIES[way], **common)
     wrapper = {
         "direct": None,

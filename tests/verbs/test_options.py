@@ -29,7 +29,7 @@ OPTIONS = {  # command -> its arguments and options, without those that every co
     "import": ["patches", "--name", "--output", "--also", "--leave-out", "--fuzz", *SITE],
     "update": ["name", "--to", "--edit", "--drop-upstream", "--from", *SITE, "--patch-dir"],
     "export": ["names", "--format", "--output", "--against", "--wheel", "--set", *SITE, "--patch-dir"],
-    "diagnose": ["logs", "--follow", "--run", "--ranks", "--backend", "--timeout", *SITE, "--patch-dir"],
+    "diagnose": ["logs", "--run", "--ranks", "--backend", "--timeout", *SITE, "--patch-dir"],
     "doctor": ["--clean-cache", *SITE, "--patch-dir"],
     "check": ["names", "--set", "--explain", "--strict", "--against", "--html", "--format", *SITE, "--patch-dir"],
 }
