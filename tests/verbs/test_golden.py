@@ -103,11 +103,11 @@ PATCHSETS = {  # name -> (more of the manifest, the .spatch), all for demo but `
 
 def rank(number, device):
     """The line of JSON that mmengine-ddp-debug prints on a rank."""
-    env = {"RANK": str(number), "LOCAL_RANK": str(number), "WORLD_SIZE": "2"}
-    tensors = {"total": 3, "devices": {device: 3}, "complete": True}
+    env = {"RANK": str(number), "LOCAL_RANK": str(number), "WORLD_SIZE": "2", "MASTER_PORT": "29500"}
+    tensors = {device: 3}
     facts = {
-        "schema": 6, "site": "Runner.wrap_model", "rank": number, "env": env, "host": "node-0", "pid": 1000 + number,
-        "time": 1.7e9 + number, "sequence": 0, "run": "29500", "world_size": 2, "visible": {}, "mmengine": None,
+        "schema": 7, "site": "Runner.wrap_model", "rank": number, "env": env, "host": "node-0", "pid": 1000 + number,
+        "time": 1.7e9 + number, "sequence": 0, "world_size": 2, "mmengine": None,
         "wrapper": "MMDistributedDataParallel", "model": "Model", "get_device": "cuda", "parameters": tensors, "buffers": tensors,
         "trainable": 3, "current": {}, "device_ids": [number],
     }  # fmt: skip
@@ -385,7 +385,7 @@ SCENARIOS = {
     ],
     "diagnose": [
         "diagnose 1.log", {"1.log": "Epoch 1\n"}, "diagnose 1.log", {"1.log": TROUBLE}, "diagnose 1.log", "apply two", "diagnose 1.log",
-        {"patchsets/two/patchset.toml": "schema = 2"}, "diagnose 1.log", "diagnose 1.log --follow --json",
+        {"patchsets/two/patchset.toml": "schema = 2"}, "diagnose 1.log",
     ],
     "diagnose-fits": [
         {"1.log": TROUBLE}, "apply other", "diagnose 1.log", {"patchsets/two/p.spatch": PATCHSETS["two"][1] + NOT_NEEDED}, "diagnose 1.log",
