@@ -217,7 +217,8 @@ needs = ["demo/runner.py"]
 meaning = "it has failed"
 advice = "ask again"
 options = { params = 6, lang = "zh" }
-installed = ["demo"]
+unless = ["demo/other.py"]
+accelerator = true
 follows = true
 """
 
@@ -226,7 +227,7 @@ def test_a_symptom_is_read(tmp_path):
     (one,) = manifest.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").symptoms
     assert one == Symptom(
         "it-fails", ("DemoError: * failed", "it failed as always"), "it has failed", "ask again", {"params": 6, "lang": "zh"},
-        ("demo/runner.py",), ("demo",), True,
+        ("demo/runner.py",), ("demo/other.py",), True, True,
     )  # fmt: skip
 
 
