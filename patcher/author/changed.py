@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ from patcher.model import Located, Progress, Receipt
 from patcher.store.receipt import ADDED_FILE, path_problem
 from patcher.store.status import classify
 from patcher.store.store import Store
+from patcher.system.parallel import in_parallel
 from patcher.system.reading import read_file
 from patcher.text.listed import listed, normalized, shortened
 
@@ -134,19 +135,21 @@ def find_changed(
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
     found: list[InstalledFile] = []
     remarks: dict[str, list[str]] = {}  # a remark -> the files that it is about
-    looked, total = 0, sum(map(len, chosen.values()))
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for site, candidates in chosen.items():
-            tasks = list(candidates.values())
-            for at in range(0, len(tasks), _BATCH):
-                batch = tasks[at : at + _BATCH]
-                for one, (item, note) in zip(
-                    batch, pool.map(_look, batch, [receipts[site].get(one.path) for one in batch])
-                ):
-                    found += [item] if item else []
-                    remarks.setdefault(note, []).append(one.path)
-                looked += len(batch)
-                progress(looked, total, Message("files compared with what was installed"))
+    chosen_files = [
+        (file, receipts[site].get(file.path))
+        for site, candidates in chosen.items()
+        for file in candidates.values()
+    ]
+    batches = [chosen_files[at : at + _BATCH] for at in range(0, len(chosen_files), _BATCH)]
+
+    def report(done: int) -> None:
+        looked = min(done * _BATCH, len(chosen_files))
+        progress(looked, len(chosen_files), Message("files compared with what was installed"))
+
+    for looks in in_parallel([partial(_looks, batch) for batch in batches], _THREADS, report):
+        for path, item, note in looks:
+            found += [item] if item else []
+            remarks.setdefault(note, []).append(path)
     notes += [
         Message("{paths}: {note}", paths=shortened(paths, 3), note=note)
         for note, paths in remarks.items()
@@ -163,7 +166,7 @@ def find_changed(
     notes += [Message(text, new=shortened(paths, 3)) for paths in new]
     return Search(
         tuple(sorted(found, key=lambda item: (item.site, item.path))),
-        looked,
+        len(chosen_files),
         tuple(notes),
         tuple(chain(*new)),
     )
@@ -293,6 +296,13 @@ def _is_of(word: str, one: InstalledFile) -> bool:
 def home_of(env: Environment, path: str) -> Located:
     """The package of a file, without what is remarked of the file: equal for all files of a package."""
     return locate(env, package_of(path), [path])._replace(notes=(), recorded=True)
+
+
+def _looks(
+    batch: Sequence[tuple[InstalledFile, Receipt | None]],
+) -> list[tuple[str, InstalledFile | None, str]]:
+    """What `_look` says of each of these files, with its path."""
+    return [(file.path, *_look(file, receipt)) for file, receipt in batch]
 
 
 def _look(one: InstalledFile, receipt: Receipt | None) -> tuple[InstalledFile | None, str]:

@@ -296,7 +296,7 @@ def test_a_patchset_with_helpers_can_go_where_a_release_has_the_patch_for_upstre
         return answer["releases"][0].get("upstream_since")
 
     lay_out("mmengine-0.10.7", tmp_path / "released")
-    assert answered(tmp_path / "released") is None
+    assert answered(tmp_path / "released") == {}
     lay_out("mmengine-0.10.7", tmp_path / "merged")
     (variant,) = load_patchset(ROOT / "fixtures/upstream/mmengine-upstream", "built in").variants
     for patch in variant.patches:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, deque
-from concurrent.futures import Future
-from contextlib import suppress
+from collections import Counter
 from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
@@ -53,6 +50,7 @@ from patcher.place import SILENT, Events
 from patcher.planner.survey import make_plan, update_hint
 from patcher.store.status import read_installed
 from patcher.system.cache import cache_dir
+from patcher.system.parallel import in_parallel
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import listed
 from patcher.verbs.explanations import HunkExplanation, explanations
@@ -258,7 +256,8 @@ def _no_such(versions: Sequence[str]) -> Message:
 def list_releases(pip: Pip, names: Sequence[str], events: Events) -> Listings:
     """The releases of every distribution, or why they cannot be had."""
     report = partial(events.progress, total=len(names), work=Message("lists of releases read"))
-    return dict(zip(names, _parallel(pip, [_caught(pip.listing, name) for name in names], report)))
+    tasks = [_caught(pip.listing, name) for name in names]
+    return dict(zip(names, in_parallel(tasks, _JOBS, report, stop=pip.stop)))
 
 
 def offered(listing: Listing | SitepatchError, against: Sequence[str]) -> list[str]:
@@ -299,7 +298,7 @@ def fetch_all(
     report = partial(events.progress, total=len(missing), work=Message("releases fetched"))
     tasks = [_caught(fetch_release, pip, *key, paths[key[0]], listings[key[0]]) for key in missing]
     try:
-        releases.update(zip(missing, _parallel(pip, tasks, report)))
+        releases.update(zip(missing, in_parallel(tasks, _JOBS, report, stop=pip.stop)))
     except OSError as error:
         hint = Message("free some space there, or set SITEPATCH_CACHE to another directory")
         path, reason = error.filename or cache_dir(), Message.whole(error.strerror or error)
@@ -319,42 +318,6 @@ def _caught(function: Callable[..., _T], *arguments: object) -> Callable[[], _T 
             return error
 
     return call
-
-
-def _parallel(
-    pip: Pip, tasks: Sequence[Callable[[], _T]], report: Callable[[int], None]
-) -> list[_T]:
-    """The results in the order of the tasks; what ends this early (Ctrl-C) ends the tasks that run, and starts no other.
-
-    `report` takes how many of them are done.
-    """
-    waiting = deque(enumerate(tasks))
-    futures: list[Future[_T]] = [Future() for _ in tasks]
-
-    def work() -> None:
-        while waiting:
-            with suppress(IndexError):  # another thread was faster
-                number, task = waiting.popleft()
-                try:
-                    futures[number].set_result(task())
-                except BaseException as error:
-                    futures[number].set_exception(error)
-
-    results: list[_T] = []
-    try:
-        # daemons, since nothing ends one that waits for an index
-        for _ in range(min(_JOBS, len(tasks))):
-            threading.Thread(target=work, daemon=True).start()
-        for future in futures:
-            report(len(results))
-            results.append(future.result())
-        if tasks:
-            report(len(tasks))
-    except BaseException:
-        waiting.clear()
-        pip.stop()
-        raise
-    return results
 
 
 # outcomes -------------------------------------------------------------------------------------------------------------
