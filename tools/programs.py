@@ -1,6 +1,7 @@
 """Random programs, changed at random, each change as hunks: what the engine makes of it is what the plain text says.
 
     python -m tools.programs [--seconds 60] [--programs N] [--seed 7] [--only N] [--refusals]
+    python -m tools.programs --drift [--programs 5000] [--seed 7] [--only N]    # hunks on other releases: tools/drift.py
 
 A hunk without placeholders says the same as a diff: where every line of its before side stands in the file, the file with those
 lines replaced is the expected result, and syntax trees are compared. A hunk with placeholders for what it does not change, with
@@ -31,7 +32,7 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Rewrite, State, apply_splices
 from tests.names import lost_names
-from tools import bindings, exchanged, generalised, headers
+from tools import bindings, drift, exchanged, generalised, headers
 
 NAMES = ["a", "b", "c"]
 NEW = sys.version_info >= (3, 12)  # type parameters
@@ -593,8 +594,14 @@ def main() -> int:
     parser.add_argument(
         "--refusals", action="store_true", help="print one program for each kind of refusal"
     )
+    parser.add_argument("--drift", action="store_true", help="hunks on releases that moved on")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    if asked.drift:
+        first = asked.seed * 10_000_000
+        seeds = range(first, first + (asked.programs or 5_000))
+        one = asked.only is not None
+        return 1 if drift.try_hunks([asked.only] if one else seeds, show=one) else 0
     counts: Counter[str] = Counter()
     reasons: dict[str, tuple[int, int]] = {}
     begun, seed = (
@@ -628,7 +635,7 @@ def main() -> int:
         for key, (number, first) in sorted(reasons.items(), key=lambda item: -item[1][0]):
             print(f"{number:6} {key}  (first: {first})")
     print(
-        f"{sum(counts.values())} programs: "
+        f"{sum(counts.values())} programs, seed {asked.seed}: "
         + ", ".join(f"{number} {said}" for said, number in counts.most_common())
     )
     return 1 if counts["WRONG"] else 0

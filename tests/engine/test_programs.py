@@ -11,7 +11,7 @@ import pytest
 
 from patcher.engine.engine import rewrite
 from patcher.model import apply_splices
-from tools import programs
+from tools import drift, programs
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(sys.version_info < (3, 11), reason="the programs have `except*`")]
 
@@ -26,6 +26,14 @@ def test_a_change_of_a_program_as_hunks_is_what_its_lines_say() -> None:
             assert said != "WRONG", f"seed {seed}: {why}\n{made.before}\n{made.spatch}\nexpected:\n{made.after}"
             counts[said] += 1
     assert counts["applicable"] > 100 and counts["conflict"] < 60, counts
+
+
+def test_a_hunk_says_of_a_release_that_moved_on_what_a_model_says() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        states = Counter(drift.case(seed).state for seed in range(300))
+        wrong = [(seed, problem) for seed in range(300) for problem in [drift.difference(drift.case(seed))] if problem]
+    assert wrong == [] and min(states.values()) > 20, states
 
 
 def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
