@@ -14,13 +14,13 @@ from patcher.engine.find import find_form, scope_blocks, scope_ranges, side_plac
 from patcher.engine.in_string import text_places
 from patcher.engine.lex import meets
 from patcher.engine.match import Match, Matcher, MatchRange, TooManySteps
-from patcher.engine.names import broken, name_use, unbound
+from patcher.engine.names import NameUse, broken, name_use, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
 from patcher.engine.source import Conflict, Edit, Source, lines_of
 from patcher.engine.spatch.side import Hunk
 from patcher.engine.syntax import check_for_ast
 from patcher.message import Message, joined
-from patcher.model import HunkAnswer, Splice, State
+from patcher.model import HunkAnswer, Splice, State, apply_splices
 
 NESTED = Message("where one place is inside another, write a hunk that has both")
 """The hint where all places are meant and one of them is inside another."""
@@ -69,14 +69,7 @@ def check_result(
     answers = [match.answer for match in matched]
     problem = ""
     redefined = Counter(name for name, _ in _redefinitions(source))
-    lines = [
-        (
-            source.lines.number(source.character(s.start)),
-            source.lines.number(source.character(s.end)),
-        )
-        for s in splices
-    ]
-    use = name_use(source, lines) if source.has_ast else None
+    use = name_use(source, _lines_of(source, splices)) if source.has_ast else None
     source.release()  # before the second tree is made
     try:
         result = Source(new)
@@ -90,11 +83,7 @@ def check_result(
         problem = Message("the result does not parse: {words}", words=words or problem)
     else:
         offsets = _OffsetMap(source, result, splices)
-        starts = [offsets.to(splice.start) for splice in splices]
-        inserted = [
-            (start, start + len(splice.new.decode(source.encoding)))
-            for start, splice in zip(starts, splices)
-        ]
+        inserted = _inserted(source, result, splices)
         problem = _compile_problem(source, result, inserted) or _defined_twice(result, redefined)
         problem = problem or _equal_branches(result, matched, inserted)
     if problem:
@@ -117,25 +106,50 @@ def check_result(
         checked.append(
             answer._replace(state=State.CONFLICT, problem=problem, hint=hint) if problem else answer
         )
-    lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
-    unread = broken(use, result, lines, injected)
-    if unread:
-        line, lost, function = unread[0]
-        cause = Message(
-            "`{lost}` is read in line {line} of the result, and nothing binds it there any more",
-            lost=lost,
-            line=line,
-        )
-        hint = Message("keep what binds it, or change what reads it in the same patchset")
-        if function:
-            cause = Message(
-                "`{lost}` is a local of `{function}` now, and line {line} of the result reads it before it is bound",
-                lost=lost,
-                function=function[1:],
-                line=line,
-            )
-            hint = Message("give it another name")
-        checked = _refused(checked, cause, hint)
+    problem, hint = _name_problem(source, result, use, inserted, injected)
+    return _refused(checked, problem, hint) if problem else checked
+
+
+def change_problem(data: bytes, splices: Sequence[Splice], injected: Sequence[str]) -> str:
+    """`patcher.engine.engine.splices_problem`."""
+    try:
+        source = Source(data)
+        redefined = Counter(name for name, _ in _redefinitions(source))
+        use = name_use(source, _lines_of(source, splices)) if source.has_ast else None
+        result = Source(apply_splices(data, splices))
+    except SyntaxProblem as wrong:
+        return wrong.message
+    if source.has_ast and not result.has_ast:
+        return Message("the result does not parse: {words}", words=_syntax_error(result.text))
+    inserted = _inserted(source, result, splices)
+    problem = _compile_problem(source, result, inserted) or _defined_twice(result, redefined)
+    return problem or _name_problem(source, result, use, inserted, injected)[0]
+
+
+def _lines_of(source: Source, splices: Sequence[Splice]) -> list[tuple[int, int]]:
+    """The first and the last line of what each splice replaces."""
+    number, character = source.lines.number, source.character
+    return [(number(character(each.start)), number(character(each.end))) for each in splices]
+
+
+def _inserted(source: Source, result: Source, splices: Sequence[Splice]) -> list[tuple[int, int]]:
+    """The character ranges of the result that splices have written."""
+    offsets = _OffsetMap(source, result, splices)
+    starts = [offsets.to(splice.start) for splice in splices]
+    return [
+        (start, start + len(splice.new.decode(source.encoding)))
+        for start, splice in zip(starts, splices)
+    ]
+
+
+def _name_problem(
+    source: Source,
+    result: Source,
+    use: NameUse | None,
+    inserted: Sequence[tuple[int, int]],
+    injected: Sequence[str],
+) -> tuple[str, str]:
+    """The problem and the hint where a name is read that nothing binds (rule 27), else "" and ""."""
     missing = unbound(source, result, inserted, injected)
     if missing:
         names = joined(
@@ -145,14 +159,31 @@ def check_result(
                 for item in missing
             ),
         )
-        cause = Message(
+        problem = Message(
             "the inserted code reads names that nothing binds there: {names}", names=names
         )
-        hint = Message(
+        return problem, Message(
             "import them in the inserted code, or list injected names in the variant (`names = […]`)"
         )
-        checked = _refused(checked, cause, hint)
-    return checked
+    lines = [(result.lines.number(start), result.lines.number(end)) for start, end in inserted]
+    unread = broken(use, result, lines, injected)
+    if not unread:
+        return "", ""
+    line, lost, function = unread[0]
+    if function:
+        problem = Message(
+            "`{lost}` is a local of `{function}` now, and line {line} of the result reads it before it is bound",
+            lost=lost,
+            function=function[1:],
+            line=line,
+        )
+        return problem, Message("give it another name")
+    problem = Message(
+        "`{lost}` is read in line {line} of the result, and nothing binds it there any more",
+        lost=lost,
+        line=line,
+    )
+    return problem, Message("keep what binds it, or change what reads it in the same patchset")
 
 
 def source_problem(data: bytes) -> str:

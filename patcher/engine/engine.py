@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
 
 from patcher.engine.text import rewrite_text
-from patcher.model import HunkText, OptionValue, Rewrite
+from patcher.model import HunkText, OptionValue, Rewrite, Splice
 
 if TYPE_CHECKING:
     from patcher.engine.advice import Advice
@@ -41,6 +41,13 @@ def rewrite(
     from patcher.engine.answers import rewrite_source
 
     return rewrite_source(data, hunks, options, injected)
+
+
+def splices_problem(data: bytes, splices: Sequence[Splice], injected: Sequence[str] = ()) -> str:
+    """What is wrong with what splices make of a Python file, "" for nothing: syntax, names (rules 17 and 27)."""
+    from patcher.engine.check import change_problem
+
+    return change_problem(data, splices, injected)
 
 
 def explain(

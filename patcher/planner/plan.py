@@ -314,6 +314,8 @@ def resolve(
             # without a request it is applied already
             assignment = assignment or assignment_of(recorded[name].step)
             result = rewriter.rewrite(data, assignment)
+            if any(answer.state in _LOST for answer in result.answers):
+                result = _without_others(data, assignment, layers, rewriter) or result
             told = _with_conflicts(result.answers, assignment, layers, rewriter, assignment_of)
             answers += [answer_of(name, path, answer) for answer in told]
             step = _step(assignment, result) if result.splices else None
@@ -376,7 +378,22 @@ def _applied_answers(step: Step, assignment: Assignment) -> list[Answer]:
     return answers
 
 
-# conflicts of two patchsets -------------------------------------------------------------------------------------------
+# several patchsets of one file -------------------------------------------------------------------------------------------
+def _without_others(
+    data: bytes, assignment: Assignment, layers: Sequence[_Layer], rewriter: Rewriter
+) -> Rewrite | None:
+    """The result of an assignment that fits without a patchset of `layers`, where that changed nothing but its context."""
+    from patcher.planner.beside import merged  # with diff: only where something does not fit
+
+    for layer in reversed(layers):
+        alone = rewriter.rewrite(layer.before, assignment)
+        if not any(answer.state.failed for answer in alone.answers):
+            result = merged(layer.before, alone, data, assignment.path, assignment.names)
+            if result is not None:
+                return result
+    return None
+
+
 def _with_conflicts(
     answers: Sequence[HunkAnswer],
     assignment: Assignment,
@@ -419,5 +436,8 @@ def _conflict(answer: HunkAnswer, patchset: str, their_answer: HunkAnswer | None
             patchset=patchset,
             **place,
         )
-    hint = Message("choose one of the two, or make one patchset of both")
+    hint = Message(
+        "write it for the code as {patchset} makes it, or make one patchset of both",
+        patchset=patchset,
+    )
     return answer._replace(state=State.CONFLICT, places=(), problem=problem, hint=hint)

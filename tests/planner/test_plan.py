@@ -151,7 +151,40 @@ def test_two_patchsets_that_change_the_same_code_are_a_conflict_that_names_the_o
         if words[0] != "diff":
             assert re.search(rf"^conflict +ids-fix +{RUNNER} +Runner.wrap_model$", told, re.MULTILINE), ended
         assert "ids-clash changes the same code, in its hunk p.spatch:4" in told, ended
-        assert "choose one of the two" in told
+        assert "write it for the code as ids-clash makes it, or make one patchset of both" in told
+    assert site.tree() == before
+
+
+BACKEND = "--- mmengine/dist/utils.py\n@@ init_dist @@\n"
+CONTEXT = {
+    "one-changes": BACKEND + "-_init_dist_pytorch(backend, **kwargs)\n+_init_dist_pytorch(backend or 'nccl', **kwargs)\n",
+    "two-inserts": BACKEND + " if launcher == 'pytorch':\n     _init_dist_pytorch(backend, **kwargs)\n+    print(launcher)\n",
+}
+
+
+@pytest.mark.parametrize("order", [["one-changes", "two-inserts"], ["two-inserts", "one-changes"]])
+def test_a_patchset_that_changes_the_context_of_another_one_is_applied_with_it(site: Site, tmp_path: Path, order: List[str]) -> None:
+    before, path = site.tree(), "mmengine/dist/utils.py"
+    for name, text in CONTEXT.items():
+        patchset(tmp_path, name, text)
+    for name in order:
+        apply(site, name)
+    assert "_init_dist_pytorch(backend or 'nccl', **kwargs)\n        print(launcher)\n" in site.file(path).read_text()
+    assert "nothing to do" in site("apply", *order, "--patch-dir", "patches").out
+    assert site("status", "--check", "--patch-dir", "patches").code == 0
+    for name in order:
+        assert site("restore", name).code == 0
+    assert site.tree() == before
+
+
+def test_but_not_where_what_comes_of_it_reads_what_the_other_one_took_away(site: Site, tmp_path: Path) -> None:
+    head = "--- mmengine/dist/utils.py\n@@ get_rank @@\n"
+    patchset(tmp_path, "four", head + "-def get_rank(group=None):\n+def get_rank(groups=None):\n     ...\n")
+    apply(site, "four")
+    before = site.tree()
+    patchset(tmp_path, "two", head + " def get_rank(group=None):\n     ...\n+    print(group)\n")
+    ended = site("apply", "two", "--patch-dir", "patches")
+    assert ended.code == 1 and "four changes the same code" in ended.out + ended.err, ended
     assert site.tree() == before
 
 

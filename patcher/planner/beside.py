@@ -1,0 +1,66 @@
+"""Two patchsets for one file, of which one has lines of the other as context only: both are applied. Pure.
+
+The second is matched in the text without the first, and its change is merged with the other by lines: exact, or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from patcher.engine.engine import splices_problem
+from patcher.model import SOURCE, HunkAnswer, Rewrite, Splice
+from patcher.planner.merge import Overlap, merge_splices
+from patcher.text.lines import line_edits
+
+
+def merged(
+    before: bytes, alone: Rewrite, data: bytes, path: str, names: Sequence[str]
+) -> Rewrite | None:
+    """What a patchset makes of a text in which others have changed its context since.
+
+    Args:
+        before: the text without the others.
+        alone: what the patchset makes of it.
+        data: the text with the others.
+        path: of the file.
+        names: those that exist at run time without being bound in the file.
+
+    Returns:
+        the result for `data`; None where both change one line, or what comes of it would not be whole.
+    """
+    if not alone.splices:
+        return None
+    try:
+        made = merge_splices(before, alone.splices, data)
+    except Overlap:
+        return None
+    splices = _splices(data, made)
+    if path.endswith(SOURCE) and splices_problem(data, splices, names):
+        return None
+    edits = line_edits(before.splitlines(keepends=True), data.splitlines(keepends=True))
+    answers = tuple(_moved(answer, edits) for answer in alone.answers)
+    return Rewrite(made, splices, answers)
+
+
+def _splices(before: bytes, after: bytes) -> tuple[Splice, ...]:
+    """The splices of whole lines that lead from one text to another."""
+    lines, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    splices: list[Splice] = []
+    for start, end, new_start, new_end in line_edits(lines, new):
+        splices.append(Splice(starts[start], starts[end], b"".join(new[new_start:new_end])))
+    return tuple(splices)
+
+
+def _moved(answer: HunkAnswer, edits: Sequence[tuple[int, int, int, int]]) -> HunkAnswer:
+    """An answer with its places in the text that edits of whole lines lead to."""
+    places: list[int] = []
+    for place in answer.places:
+        shift = 0
+        for start, end, new_start, new_end in edits:
+            if end < place:
+                shift += (new_end - new_start) - (end - start)
+        places.append(place + shift)
+    return answer._replace(places=tuple(places), splices=())
