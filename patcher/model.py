@@ -65,7 +65,7 @@ class HunkText(NamedTuple):
     """One hunk as written: its form is checked, its sides are not parsed yet.
 
     `expected` is the number of places, 0 for `count=all`. `lines` are (tag, text, line number in the .spatch), the tag being
-    `" "`, `"-"` or `"+"`; with `in_string` a part of a string, not code. `inside` are the keywords of the statements around
+    `" "`, `"-"` or `"+"`. `inside` are the keywords of the statements around
     the place within the scope, the outermost first; None for any. `others` are its further forms, which are tried in order
     where no side of it is found, and have its `when_present`. `origin` is its `.spatch`: all hunks of that are matched
     against what those before it have made.
@@ -77,7 +77,6 @@ class HunkText(NamedTuple):
     expected: int
     when_present: bool
     lines: Tuple[Tuple[str, str, int], ...]
-    in_string: bool = False
     inside: Optional[Tuple[str, ...]] = None
     others: Tuple["HunkText", ...] = ()
 

@@ -10,8 +10,7 @@ from copy import copy
 from itertools import accumulate
 from typing import Callable, Iterator, NamedTuple, Sequence
 
-from patcher.engine.find import find_form, scope_blocks, scope_ranges, side_places
-from patcher.engine.in_string import text_places
+from patcher.engine.find import find_form, scope_blocks, side_places
 from patcher.engine.lex import meets
 from patcher.engine.match import Match, Matcher, MatchRange, TooManySteps
 from patcher.engine.names import NameUse, broken, name_use, unbound
@@ -252,7 +251,7 @@ def _check_hunk(
 ) -> str:
     """The problem where the after side of a hunk does not match at each place that was changed, else ""."""
     hunk = matched.form
-    if not matched.changes or not (hunk.after.written if hunk.text.in_string else hunk.after.nodes):
+    if not matched.changes or not hunk.after.nodes:
         return ""
     places = _after_side_places(result, hunk)
     byte = offsets.source.byte
@@ -294,8 +293,6 @@ def _check_hunk(
 
 def _after_side_places(result: Source, hunk: Hunk) -> list[MatchRange]:
     """Where the after side matches, whatever optional parts are there too."""
-    if hunk.text.in_string:
-        return text_places(result.text, scope_ranges(result, hunk.after_scope), hunk.after)
     matcher = Matcher(strict=False)
     blocks = scope_blocks(result, hunk.after_scope, hunk.after)
     return [place for block in blocks for place in side_places(hunk, hunk.after, block, matcher)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from typing import Iterator, NamedTuple, Sequence
 
 from patcher.engine.alignment import SIMILAR, AlignedPair, Aligner, similarity
 from patcher.engine.difference import Describer, Mismatch, TextRange
-from patcher.engine.find import FoundPlaces, scope_ranges, surroundings
-from patcher.engine.in_string import string_parts
+from patcher.engine.find import FoundPlaces, surroundings
 from patcher.engine.lex import Lines
 from patcher.engine.match import TooManySteps, blocks, implicit_run
 from patcher.engine.node import Node
@@ -21,7 +20,6 @@ from patcher.text.listed import count as count_of
 from patcher.text.terminal import underline
 
 LEAST = 0.3  # likeness below which code is not shown
-_LIKE_TEXT = 0.5  # of a text that has to be in another one for that to be shown
 _MOST = 400  # candidates that are compared, those first that share most names with the pattern
 _MOST_WORDS = 5_000
 _SCREEN = 68  # columns of a line that is shown
@@ -233,8 +231,6 @@ def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> tuple[str, st
             where=where,
             count=hunk.text.expected,
         )
-    elif hunk.text.in_string:
-        return _no_text(source, hunk)
     else:
         spot = next(surroundings(source, hunk), None) if hunk.text.inside is not None else None
         if spot is not None and hunk.text.inside is not None:
@@ -273,26 +269,3 @@ def _brief(best: Closest) -> list[str]:
         ),
         best.words,
     ]
-
-
-def _no_text(source: Source, hunk: Hunk) -> tuple[str, str]:
-    """`not_found` for a part of a string: the line of a string of the scope that is most similar to the before side."""
-    line_of_hunk = next(line.strip() for line in hunk.before.written.split("\n") if line.strip())
-    best, shown = _LIKE_TEXT, Message("looked for: {text}", text=hunk.before.written.strip())
-    hint = Message("no string there is like it")
-    for part in string_parts(source.text, scope_ranges(source, hunk.text.scope)):
-        for line in re.finditer(r"[^\r\n]+", part.text):
-            pieces = SequenceMatcher(
-                None, line_of_hunk, line.group(), autojunk=False
-            ).get_matching_blocks()
-            like = sum(piece.size for piece in pieces if piece.size > 1) / len(line_of_hunk)
-            if like > best:
-                best, number = like, source.lines.number(part.start + line.start())
-                shown = Message(
-                    "closest, line {line}: {text}", line=number, text=line.group().strip()
-                )
-                hint = Message("write it as it stands there")
-    scope = hunk.text.scope
-    return Message(
-        "`{scope}` is there, but no string in it has this text\n{shown}", scope=scope, shown=shown
-    ), hint

@@ -191,7 +191,7 @@ def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     if framed and report.state is State.NOT_FOUND:
         return report  # its answer says where the code stands
     # its other lines are in `closest`
-    if not hunk.text.in_string and report.state is State.NOT_FOUND:
+    if report.state is State.NOT_FOUND:
         report = report._replace(problem=one_line(report.problem))
     outside = [] if report.matches else _elsewhere(source, hunk, report.scopes)
     report = report._replace(

@@ -6,10 +6,9 @@ from typing import Iterator, NamedTuple, Sequence
 
 from patcher.engine.imports import binds, has_imports, inserted_imports
 from patcher.engine.in_place import change_of, is_in_place, written
-from patcher.engine.in_string import text_places
 from patcher.engine.match import MAX_MATCHES, Match, Matcher, MatchRange
 from patcher.engine.node import Node
-from patcher.engine.source import Source, in_scope
+from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk, Side
 
 _FEWEST = 2  # names without which statements are not known again where they stand elsewhere
@@ -51,12 +50,6 @@ def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
 
 def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     """Search the definitions that `scope` names, whatever scope the hunk itself has (format rules 21 to 24)."""
-    if hunk.text.in_string:
-        ranges = scope_ranges(source, scope)
-        texts = text_places(source.text, ranges, hunk.after) if hunk.proves_upstream else []
-        return _found(hunk, text_places(source.text, ranges, hunk.before), texts)._replace(
-            scopes=len(ranges)
-        )
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     matcher = Matcher(most=MAX_MATCHES)
     before = [place for block in blocks for place in side_places(hunk, hunk.before, block, matcher)]
@@ -218,22 +211,6 @@ def still_there(
     return standing
 
 
-def scope_ranges(source: Source, scope: str) -> list[tuple[int, int]]:
-    """The character ranges of a scope: its definitions, or for `<module>` all text outside of their bodies (rule 2)."""
-    if scope != "<module>":
-        return [
-            (definition.start, definition.end)
-            for definition in source.definitions()
-            if in_scope(definition.name, scope)
-        ]
-    ranges, start = [], 0
-    for body in source.bodies():
-        if body[0] >= start:
-            ranges.append((start, body[0]))
-            start = body[1]
-    return [*ranges, (start, len(source.text))]
-
-
 def scope_blocks(source: Source, scope: str, *sides: Side) -> list[Node]:
     """The blocks of a scope in which one of these sides may match (see `Source.scopes`)."""
     identifiers = [names for side in sides for names in side.identifiers()]
@@ -256,13 +233,12 @@ def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> list[M
 
 
 def surroundings(source: Source, hunk: Hunk) -> Iterator[tuple[MatchRange, tuple[str, ...]]]:
-    """Where the before side matches in its scope, whatever `inside` says, each with its `inside`; none for `in-string`."""
+    """Where the before side matches in its scope, whatever `inside` says, each with its `inside`."""
     anywhere = hunk._replace(text=hunk.text._replace(inside=None))
     scope = hunk.text.scope
-    if not hunk.text.in_string:
-        for block in scope_blocks(source, scope, hunk.before):
-            for place in side_places(anywhere, hunk.before, block, Matcher(most=1)):
-                yield place, _enclosing_keywords(place, block, module=scope == "<module>")
+    for block in scope_blocks(source, scope, hunk.before):
+        for place in side_places(anywhere, hunk.before, block, Matcher(most=1)):
+            yield place, _enclosing_keywords(place, block, module=scope == "<module>")
 
 
 def _enclosing_keywords(place: MatchRange, block: Node, *, module: bool) -> tuple[str, ...]:

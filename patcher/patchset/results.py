@@ -220,7 +220,6 @@ def _written(hunk: HunkText) -> tuple[object, ...]:
         hunk.expected,
         hunk.when_present,
         lines,
-        *["in-string"] * hunk.in_string,
         *guard,
         *forms,
     )

@@ -297,7 +297,7 @@ def test_what_is_wrong_is_marked_under_its_line_and_in_its_line() -> None:
     ("hunk", "marked"),
     [
         ("@@ f @@ cont=2\n-old(1)\n+max(1)\n", "cont=2"),
-        ("@@ f @@ count=2 in-string inside=if\n-old\n+new\n", "@@ f @@ count=2 in-string inside=if"),
+        ("@@ f @@ count=2 in-string\n-old(1)\n+new\n", "in-string"),
         ("@@ f @@\n*old(1)\n", "*"),
         ("@@ f @@\n old(1)\n+    max(1)\n", "    "),
         ("@@ f @@\n-old(1)\\\n\n+max(1)\n", "\\"),

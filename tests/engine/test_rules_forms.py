@@ -34,7 +34,6 @@ RULE_30 = {
     "each has its own `inside`": inside(
         "b(a)\n    if a:\n        b(a)", "-A(a)\n+d(a)\n@@ or @@ inside=if\n-b(a)\n+d(a)\n", "b(a)\n    if a:\n        d(a)"
     ),
-    "a part of a string": inside("raise A('no such file')", "-'no file'\n+'no path'\n@@ or @@ in-string\n-such file\n+such path\n", "raise A('no such path')"),
     "another scope": Changed("def g(a):\n    return b(a)\n", "-b($X)\n+abs($X)\n@@ or g @@\n-b($X)\n+abs($X)\n", "def g(a):\n    return abs(a)\n"),
     "the scope of the first": Stays("def g(a):\n    return b(a)\n", IN_TURN, State.NOT_FOUND, "there is no `f` in this file"),
     "the scope of the one above is not taken": Changed(

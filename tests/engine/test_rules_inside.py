@@ -59,7 +59,6 @@ RULE_29 = {
     "no keyword": Form("--- p/m.py\n@@ f @@ inside=loop\n-old\n+new\n", 2, "an unknown flag"),
     "nothing": Form("--- p/m.py\n@@ f @@ inside=\n-old\n+new\n", 2, "an unknown flag"),
     "twice": Form("--- p/m.py\n@@ f @@ inside=if inside=for\n-old\n+new\n", 2, "a flag given twice"),
-    "of a string": Form("--- p/m.py\n@@ f @@ inside=if in-string\n-old\n+new\n", 2, "not for a part of a string"),
 }  # fmt: skip
 
 

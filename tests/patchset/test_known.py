@@ -161,7 +161,7 @@ def test_what_was_forged_without_its_seal_is_refused(what):
         {"options": {**REQUEST.options, "deep": 1}}, {"options": {**REQUEST.options, "text": "?"}},
         *({"hunks": (HUNK._replace(**each), ABSENT)} for each in (
             {"scope": "g"}, {"expected": 0}, {"when_present": True}, {"lines": HUNK.lines[:1]}, {"lines": (("-", "old($Y)", 4), HUNK.lines[1])},
-            {"lines": ((" ", "old($X)", 4), HUNK.lines[1])}, {"inside": ()}, {"inside": ("if",)}, {"in_string": True},
+            {"lines": ((" ", "old($X)", 4), HUNK.lines[1])}, {"inside": ()}, {"inside": ("if",)},
         )),
     ],
 )  # fmt: skip

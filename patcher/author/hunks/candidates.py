@@ -28,7 +28,6 @@ class Candidates:
             "clause": changes.clause,
             "run": runs.run,
         }
-        self.makers["text"] = changes.text
 
     def of(self, difference: Difference) -> Iterator[Candidate]:
         """The candidates for one difference, each once."""

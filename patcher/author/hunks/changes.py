@@ -29,7 +29,6 @@ from patcher.author.hunks.excerpts import (
     verbatim,
 )
 from patcher.author.hunks.names import distinctive_words
-from patcher.author.hunks.strings import changed_part
 from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
 from patcher.text.lines import common_ends, line_edits
@@ -76,12 +75,6 @@ class Changes:
     def change(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for a statement or clause that changed, from the smallest expression to all of it with context."""
         scope = difference.place.scope
-        part = changed_part(self.before, self.after, *difference.pairs[-1])
-        if part is not None:
-            lines = (*tagged("-", part[0]), *tagged("+", part[1]))
-            yield Candidate(
-                scope, lines, Message("the part of the string that changed"), in_string=True
-            )
         yield from self._expressions(scope, difference.pairs)
         old = difference.pairs[0][0]
         statement = self.statement(difference)
@@ -117,17 +110,6 @@ class Changes:
                 if each not in shown[:number]:
                     ways.append(Fragment((*lines[: -len(inserted)], *tagged("+", each)), form))
         return ways
-
-    def text(self, difference: Difference) -> Iterator[Candidate]:
-        """The candidate for one of several parts of a string: its lines, which stand there once."""
-        old = self.before.text[slice(*difference.span)].split("\n")
-        lines = (*tagged("-", old), *tagged("+", difference.text.split("\n")))
-        yield Candidate(
-            difference.place.scope,
-            lines,
-            Message("the part of the string that changed"),
-            in_string=True,
-        )
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open; none for other differences.

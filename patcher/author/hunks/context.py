@@ -29,7 +29,6 @@ class Candidate(NamedTuple):
     form: str
     everywhere: bool = False
     elsewhere: bool = False
-    in_string: bool = False
     others: tuple[Candidate, ...] = ()
     optional: bool = False
     renamed: bool = False
@@ -66,14 +65,10 @@ class Candidate(NamedTuple):
     def _written(self, scope: str) -> str:
         flags = (
             " count=all" * self.everywhere
-            + " in-string" * self.in_string
             + " when-present" * self.optional
             + f" {self.inside}" * bool(self.inside)
         )
-        escaped = [
-            line if tag == "+" or self.in_string else _DOLLAR.sub(r"\\x24", line)
-            for tag, line in self.lines
-        ]
+        escaped = [line if tag == "+" else _DOLLAR.sub(r"\\x24", line) for tag, line in self.lines]
         body = "".join(
             f"{tag if line else tag.strip()}{line}\n" for (tag, _), line in zip(self.lines, escaped)
         )

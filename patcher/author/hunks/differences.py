@@ -6,7 +6,6 @@ import re
 from difflib import SequenceMatcher
 from typing import Iterator, NamedTuple, Sequence, Tuple
 
-from patcher.author.hunks.strings import changed_lines
 from patcher.engine.tree import Node, Tree, same
 from patcher.text.lines import best_pairs, line_edits
 
@@ -49,9 +48,8 @@ class Difference(NamedTuple):
     """One difference.
 
     Attributes:
-        kind: `change` (of a statement or clause), `text` (of one of several parts of a string), `header` (of a `def` or
-            `class`), `run` (of a block's statements, `deleted` become `inserted`), or `clause` (some clauses of a statement
-            become others).
+        kind: `change` (of a statement or clause), `header` (of a `def` or `class`), `run` (of a block's statements, `deleted`
+            become `inserted`), or `clause` (some clauses of a statement become others).
         blocks: the blocks that hold it, before and after the edit.
         old: the range of statements of the block before the edit.
         new: the range of statements of the block after the edit.
@@ -188,13 +186,7 @@ class _Comparison:
     def statement(self, blocks: Pair, i: int, j: int) -> Iterator[Difference]:
         pair = old, new = blocks[0].statements()[i], blocks[1].statements()[j]
         if old.kind != new.kind or not old.is_compound:
-            whole = self.change(blocks, i, j, pair)
-            parts = changed_lines(self.before, self.after, *whole.pairs[-1])
-            each = [
-                whole._replace(kind="text", span=span, text=text, start=start)
-                for span, text, start in parts
-            ]
-            yield from each or [whole]
+            yield self.change(blocks, i, j, pair)
             return
         kept = kept_bodies([old], [new])
         if [at for at, _ in kept] != sorted(at for at, _ in kept):  # they change places

@@ -34,7 +34,7 @@ def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[tuple[Can
         it, and the candidate with what only the definition there has in their place: each way to say what.
     """
     here, there = (_definition(source, candidate.scope) for source in (home, other))
-    if here is None or there is None or candidate.in_string:
+    if here is None or there is None:
         return
     found = [
         (tag, token)
@@ -75,7 +75,7 @@ def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[tuple[Can
 
 def under_other_name(candidate: Candidate, home: Tree, other: Tree) -> Candidate | None:
     """A candidate for the function of another release that has most of the code of its function, and a name of its own."""
-    scope = "" if candidate.in_string else _other_scope(home, candidate.scope, other)
+    scope = _other_scope(home, candidate.scope, other)
     form = Message(
         "{form}, in `{scope}`, which another release has in its place",
         form=candidate.form,

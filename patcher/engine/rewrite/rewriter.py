@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from patcher.engine.in_string import text_edit
 from patcher.engine.layout import breaks_f_string, header_end, lines_end
 from patcher.engine.lex import find_outside
 from patcher.engine.match import Match, MatchRange
@@ -42,8 +41,6 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> li
     Raises:
         Conflict: the change cannot be made safely here.
     """
-    if hunk.text.in_string:
-        return [text_edit(source.lines, hunk, place)]
     rewriter = _Rewriter(source, hunk, match)
     if hunk.form == "expression":
         rewriter.change(hunk.before.nodes[0], hunk.after.nodes[0])

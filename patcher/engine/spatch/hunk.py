@@ -24,7 +24,7 @@ _OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")
 _UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
 _ALMOST = r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*"  # `--- PATH` as something else made it
 _FILE = ("--- ", "+++ ")
-_WORDS = frozenset(["when-present", "in-string"])
+_WORDS = frozenset(["when-present"])
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
 _NOTHING = "scope"  # after `inside=`: no statement is around the place
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
@@ -266,9 +266,7 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
             limit=MOST_LINES,
         )
         lines.refuse(at, message)
-    hunk = HunkText(
-        lines.origin, at + 1, scope, count, when_present, tuple(body), "in-string" in words, inside
-    )
+    hunk = HunkText(lines.origin, at + 1, scope, count, when_present, tuple(body), inside)
     _check_body(hunk, lines)
     if scope == TEXT:
         _check_text(hunk, lines)
@@ -298,7 +296,7 @@ def _flags(
                 else "an unknown flag"
             )
             expected = Message(
-                "`count=N`, `count=all`, `when-present`, `in-string`, `inside=if/for` (or `inside=scope`)"
+                "`count=N`, `count=all`, `when-present`, `inside=if/for` (or `inside=scope`)"
             )
             lines.refuse(
                 index,
@@ -306,8 +304,6 @@ def _flags(
                 start,
                 end,
             )
-    if inside is not None and "in-string" in words:
-        lines.refuse(index, Message("`inside` is for code, not for a part of a string"))
     return (1 if count is None else count), inside, words
 
 
@@ -336,7 +332,7 @@ def _check_body(hunk: HunkText, lines: _Lines) -> None:
 
 def _check_text(hunk: HunkText, lines: _Lines) -> None:
     """Refuse what lines of text cannot have: flags of syntax, and a run of lines that is inserted or has no line beside it."""
-    if hunk.expected != 1 or hunk.in_string or hunk.inside is not None:
+    if hunk.expected != 1 or hunk.inside is not None:
         lines.refuse(
             hunk.line - 1,
             Message("lines of text stand in one place, and the only flag is `when-present`"),

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Mapping, Sequence
 
 from patcher.engine import lex
-from patcher.engine.lex import Lines
 from patcher.engine.match import METHODS, REMOVED, Matcher
 from patcher.engine.node import DEFINITIONS, Node, same
 from patcher.engine.spatch.hunk import reject
@@ -18,7 +17,6 @@ from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 
 _SHORT = 3  # characters of a string; a shorter one is too common to be searched for
-_SHORT_TEXT = 3  # characters without blanks, below which a text names no place
 
 
 def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> list[Hunk]:
@@ -61,39 +59,7 @@ def _in_scopes(hunk: Hunk, scopes: Mapping[str, str]) -> Hunk:
 
 @lru_cache(maxsize=256)
 def _compiled(hunk: HunkText, options: tuple[tuple[str, OptionValue], ...]) -> Hunk:
-    return _compile_part(hunk) if hunk.in_string else compile_hunk(hunk, dict(options))
-
-
-def _compile_part(hunk: HunkText) -> Hunk:
-    """Compile an `in-string` hunk: its two sides are text, not code.
-
-    Raises:
-        PatchError: too little to name a place, or nothing that would change.
-    """
-    before, after = _side(hunk, "-"), _side(hunk, "+")
-    if len("".join(before.written.split())) < _SHORT_TEXT:
-        message = Message(
-            "the before side is too little to name a place: write {name} characters of it",
-            name=_SHORT_TEXT,
-        )
-        reject(hunk.origin, hunk.line, message)
-    if before.written == after.written:
-        reject(
-            hunk.origin, hunk.line, Message("the two sides are the same text: nothing would change")
-        )
-    larger = before.written in after.written
-    proves = larger or (after.written not in before.written and len(after.written.split()) > 1)
-    return Hunk(hunk, "text", before, after, proves, hunk.scope, {})
-
-
-def _side(hunk: HunkText, tag: str) -> Side:
-    lines = [(line, number, kind) for kind, line, number in hunk.lines if kind in (" ", tag)]
-    written = "\n".join(line for line, _, _ in lines)
-    numbers = tuple(number for _, number, _ in lines) or (hunk.line,)
-    context = frozenset(number for _, number, kind in lines if kind == " ")
-    return Side(
-        written, written, [], numbers, context, Lines(written), frozenset(), "", frozenset()
-    )
+    return compile_hunk(hunk, dict(options))
 
 
 def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hunk:

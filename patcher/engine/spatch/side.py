@@ -127,7 +127,7 @@ class Side(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """A hunk ready to be matched. `form` is `expression`, `statements`, `clauses` or `text` (`in-string`).
+    """A hunk ready to be matched. `form` is `expression`, `statements` or `clauses`.
 
     `proves_upstream` is whether a match of the after side shows that upstream made the change (rule 21); `after_scope` is the
     scope of the result, which differs where the hunk renames its own definition. `others` are its further forms.
