@@ -208,12 +208,6 @@ class Source:
                     self._blocks.setdefault(self._start(child), extent)
         return self._blocks.get(start)
 
-    def bodies(self) -> list[tuple[int, int]]:
-        """The character ranges of the bodies of all definitions, in the order of the text."""
-        if not self.has_ast:
-            return [(node.node("body").start, node.end) for _, node in _nodes(self.whole(), "")]
-        return [(self._body(node), self._end(node)) for _, node in self._all()]
-
     def _body(self, node: ast.stmt) -> int:
         """Where the body of a definition begins, behind the indentation of its first statement."""
         child: ast.stmt = node.body[0]  # type: ignore[attr-defined]
