@@ -19,7 +19,6 @@ from patcher.display.language import Catalog
 from patcher.model import Symptom
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.removal import upstream_patch, when_released, when_upstream
 from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.verbs.main import commands
 
@@ -125,10 +124,7 @@ def _patchsets(_: str) -> str:
     for each in _BUILT_IN:
         ranges = ", ".join(f"{one.package} `{one.versions}`" for one in each.variants)
         prose = re.sub(r"(?<=\n)(?<!\n\n)(- .*(?:\n[- ] .*)*)", r"\n\1\n", each.prose).replace("<", "&lt;")  # lists
-        when, reason = each.provenance["remove_when"], each.provenance["remove_when"].partition(": ")[2]
-        read = when_upstream(each) or any(upstream_patch(each))
-        release = when_released(each) or ("a release that has its change" if read else "")
-        gone = f" It can go with {release}: {reason}." if release else f" It can go when {when}."
+        gone = f" It can go when {each.provenance['remove_when']}."
         parts += [f"## {each.name}", f"{each.summary}. *{each.kind}*, {ranges}.{gone}", prose]
         defaults = [f"`{one.default}`" if one.type != "bool" else f"`{one.default}`".lower() for one in each.options]
         rows = [(f"`{one.name}`", one.type, default, one.help) for one, default in zip(each.options, defaults)]

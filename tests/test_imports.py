@@ -92,7 +92,7 @@ def test_nothing_imports_the_diagnosis_but_its_command():
 
 
 WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
-    "engine": "advise check_hunks definitions explain fit_score rewrite",
+    "engine": "check_hunks definitions explain overlaps rewrite",
     "check": "source_problem",
     "spatch.hunk": "MOST_LINES parse_spatch",
     "spatch.notation": "holes",

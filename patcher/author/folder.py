@@ -386,9 +386,3 @@ def _exchange(made: Path, folder: Path, files: Mapping[str, str]) -> None:
             raise
         for name in sorted(files, key=lambda name: name == MANIFEST):
             write_output(folder / name, files[name].encode("utf-8"))
-
-
-def remove_files(folder: Path, names: Iterable[str]) -> None:
-    """Remove files of a patchset's folder that its manifest does not name any more."""
-    for name in names:
-        (folder / name).unlink()

@@ -337,21 +337,6 @@ def revised_spatch(text: str, origin: str, gone: set[int], added: Mapping[str, s
     return "\n\n".join(filter(None, (prose, *sections))) + "\n" if sections else ""
 
 
-def with_place(text: str, path: str, other: str) -> str:
-    """The text of a `.spatch` whose hunks for a file are for another place of that file, too."""
-    return re.sub(
-        rf"(?m)^--- {re.escape(path)}\n(--- .*\n)*", lambda head: f"{head[0]}--- {other}\n", text
-    )
-
-
-def with_form(text: str, hunk: HunkText, scope: str) -> str:
-    """The text of a `.spatch` in which a hunk has itself in another scope as its last form."""
-    lines, end = text.split("\n"), hunk.forms[-1].lines[-1][2]
-    flags = lines[hunk.line - 1].rpartition("@@")[2].replace(" when-present", "")
-    form = [" ".join(("@@", "or", scope, f"@@{flags}")), *lines[hunk.line : hunk.lines[-1][2]]]
-    return "\n".join([*lines[:end], *form, *lines[end:]])
-
-
 def raised(version: str) -> str:
     """A version, its last number raised by one."""
     return re.sub(r"\d+(?=\D*$)", lambda number: str(int(number[0]) + 1), version)

@@ -105,7 +105,7 @@ def _color_line(line: str) -> Styled:
 
 # tables ---------------------------------------------------------------------------------------------------------------
 _WORDS = {
-    "green": ("applied", "captured", "updated", "locked", "overlay", "restored", "verified", "ok"),
+    "green": ("applied", "captured", "updated", "overlay", "restored", "verified", "ok"),
     "cyan": ("applicable",),
     "yellow": (
         Message("broken before"),
@@ -114,7 +114,6 @@ _WORDS = {
         "interrupted",
         "absent",
         "note",
-        "advice",
         "symptom",
         "follows",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.engine.check import NESTED, Matched, MatchEdits, check_result
 from patcher.engine.find import FoundPlaces, already_deleted, find_form, find_hunk, outermost
@@ -80,37 +80,6 @@ def answer_alone(source: Source, hunk: HunkText, options: Mapping[str, OptionVal
         return rewrite_text(source.data, [hunk]).answers[0]
     match = _answered(source, compile_hunks([hunk], options)[0])
     return match.answer if match.answer.state.failed else _merge(source, [match])[0][0]
-
-
-class FitScore(NamedTuple):
-    """How well hunks fit a text; the greater tuple fits better.
-
-    `missing` is minus the number of required hunks that match nowhere, `matched` the number of hunks of which either side
-    matches, `scopes` the number of their scopes that are defined.
-    """
-
-    missing: int
-    matched: int
-    scopes: int
-
-
-def score(data: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> FitScore:
-    """`patcher.engine.engine.fit_score`."""
-    missing = matched = scopes = 0
-    for hunk_text in hunks if hunks[0].plain else ():
-        state = rewrite_text(data, [hunk_text]).answers[0].state
-        matched += not state.failed and state is not State.NOT_NEEDED
-        missing -= state.failed
-    for hunk in compile_hunks(hunks, options):
-        try:
-            form, places = find_form(Source(data), hunk)
-        except (SyntaxProblem, TooManySteps, RecursionError):
-            form, places = hunk, FoundPlaces([], [], 0, 0)
-        present = bool(places.todo or places.done)
-        matched += present
-        missing -= not present and not hunk.text.when_present
-        scopes += bool(places.scopes) and form.text.scope != "<module>"
-    return FitScore(missing, matched, scopes)
 
 
 def _check_anchors(hunks: Sequence[Hunk]) -> None:

@@ -6,14 +6,12 @@ file. Everything else in this package is its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 from patcher.engine.text import rewrite_text
 from patcher.model import HunkText, OptionValue, Rewrite, Splice
 
 if TYPE_CHECKING:
-    from patcher.engine.advice import Advice
-    from patcher.engine.answers import FitScore
     from patcher.engine.explain import Explanation
 
 Options = Mapping[str, OptionValue]
@@ -63,17 +61,6 @@ def explain(
     return explain_hunks(data, hunks, options, rewrite(data, hunks, options, injected).answers)
 
 
-def fit_score(data: bytes, hunks: Sequence[HunkText], options: Options) -> FitScore:
-    """How well the hunks for one file fit a text; the greater tuple fits better.
-
-    Raises:
-        PatchError: a hunk is wrong in itself.
-    """
-    from patcher.engine.answers import score
-
-    return score(data, hunks, options)
-
-
 def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
     """Check hunks by themselves, without a text.
 
@@ -85,17 +72,15 @@ def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
     compile_hunks(hunks, options)
 
 
-def advise(
-    hunks: Sequence[HunkText], options: Options, cases: Iterable[bytes]
-) -> tuple[Advice, ...]:
-    """What would make the hunks for one file hold in more releases; `cases` are texts that they change.
+def overlaps(hunks: Sequence[HunkText], options: Options) -> tuple[tuple[int, int], ...]:
+    """The hunks for one file that change what another one changes too: the 1-based lines of both `@@`.
 
     Raises:
         PatchError: a hunk is wrong in itself.
     """
-    from patcher.engine.advice import advice
+    from patcher.engine.overlap import meeting
 
-    return tuple(advice(hunks, options, cases))
+    return tuple(meeting(hunks, options))
 
 
 def definitions(data: bytes, scope: str) -> tuple[int, ...]:

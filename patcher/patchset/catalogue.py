@@ -36,7 +36,7 @@ class FoundPatchset(NamedTuple):
     @property
     def notes(self) -> list[str]:
         """All remarks: `shadows`, and about what its code hides."""
-        from patcher.text.confusable import remarks  # what looks at names alone has no use for it
+        from patcher.text.hidden import remarks  # what looks at names alone has no use for it
 
         return [*self.shadows, *remarks(self.patchset)]
 

@@ -29,7 +29,6 @@ from patcher.system.decode import (
 )
 from patcher.system.reading import TEXT as LIMIT
 from patcher.system.reading import check_size, is_inside, patchset_digest
-from patcher.text.confusable import look_alike
 from patcher.text.listed import AnyPath
 
 NAME, NAME_FORM = (
@@ -312,13 +311,9 @@ def _short(value: str) -> bool:
 def _check_name(
     reader: _Reader, where: str, name: str, expected: str, parts: Sequence[str]
 ) -> None:
-    """Refuse parts that are no Python names, and such as look like another name."""
-    why = next(filter(None, map(look_alike, parts)), "")
-    good = all(part.isidentifier() for part in parts) and not why
-    problem = "{expected}, which looks like no other: {why}"
-    reader.check(
-        where, name, good, Message(problem, expected=expected, why=why) if why else expected
-    )
+    """Refuse parts that are no Python names of ASCII: any other letter may look like one."""
+    good = all(part.isascii() and part.isidentifier() for part in parts)
+    reader.check(where, name, good, Message("{expected}, of ASCII letters", expected=expected))
 
 
 def _inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:

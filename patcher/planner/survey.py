@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Sequence
 
-from patcher.engine.engine import fit_score
 from patcher.engine.text import STANDS_THERE
 from patcher.errors import AbsentError, Location, SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, Facts, FileStatus, TargetFile, Wanted, sha256
@@ -40,7 +39,6 @@ from patcher.model import (
     Variant,
 )
 from patcher.patchset.manifest import load_patchset
-from patcher.patchset.removal import can_go
 from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.planner.plan import plan
 from patcher.store.folder import HOME
@@ -424,7 +422,7 @@ class _Survey:
         """The one of the alternative paths that is meant; "" (and an answer) where there is none or several."""
         state, problem, hint = State.CONFLICT, "", ""
         try:
-            paths = _likeliest(requested, located, patch, find_file(located, patch.paths))
+            paths = _with_code(requested, located, patch, find_file(located, patch.paths))
             if len(paths) == 1:
                 check_not_shared(located, paths[0], self._env)
                 problem = blocker(located, paths[0], self._env, self._compiled) or ""
@@ -463,24 +461,21 @@ class _Survey:
         return ""
 
 
-def _likeliest(
+def _with_code(
     requested: Requested, located: Located, patch: FilePatch, paths: Sequence[str]
 ) -> Sequence[str]:
-    """The one of several existing paths that the hunks fit best; several only where they fit equally well."""
+    """Those of several existing paths that have the code, as rule 1 says; the first where none has: its answers say so."""
     if len(paths) < 2:
         return paths
-    scores = {path: _score(requested, located, path, patch) for path in paths}
-    best = [path for path in paths if scores[path] == max(scores.values())]
-    # the first, where none has the code: its answers say so
-    return best if scores[best[0]][1] else best[:1]
+    having = [path for path in paths if _fits(requested, located, path, patch.hunks, ())]
+    return having or paths[:1]
 
 
 def _variant(requested: Requested, variants: Sequence[Variant], located: Located) -> Variant:
-    """The variant for the installed release; where its version does not say which one that is, the one that fits the code.
+    """The variant for the installed release; where its version does not say which one that is, the first one that fits.
 
     Raises:
         AbsentError: none is for it.
-        SitepatchError: several fit equally well.
     """
     matching = matching_variants(variants, located.version)
     if len(matching) == 1:
@@ -491,26 +486,16 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
         package=located.package,
         version=located.version or Message("(version unknown)"),
     )
-    scores = [_variant_score(requested, variant, located) for variant in matching]
-    if not any(matched for _, matched, _ in scores):
-        words = {"names": have, "package": located.package, "ranges": ranges}
-        problem = Message("{names}; this patchset is for {package} {ranges}", **words)
-        raise AbsentError(problem, update_hint(requested, located.distribution, located.version))
-    best = [variant for variant, score in zip(matching, scores) if score == max(scores)]
-    if len(best) > 1:
-        words = {"names": have, "ranges": ranges}
-        problem = Message(
-            "{names}, a version that says nothing, and its code fits the variants for {ranges} alike",
-            **words,
-        )
-        raise SitepatchError(problem, "install a build that has its version")
-    return best[0]
+    for variant in matching:
+        if _variant_fits(requested, variant, located):
+            return variant
+    template = "{names}; this patchset is for {package} {ranges}"
+    problem = Message(template, names=have, package=located.package, ranges=ranges)
+    raise AbsentError(problem, update_hint(requested, located.distribution, located.version))
 
 
 def update_hint(requested: Requested, distribution: str, version: str) -> str:
     """What to do where a release is in no range of a patchset."""
-    if can_go(requested.patchset, distribution, version):
-        return Message("it can go: {reason}", reason=requested.patchset.provenance["remove_when"])
     words = {"name": requested.patchset.name, "version": version}
     return (
         Message("does it hold for it? sitepatch update {name} --to {version}{here}", **words)
@@ -519,28 +504,35 @@ def update_hint(requested: Requested, distribution: str, version: str) -> str:
     )
 
 
-def _variant_score(
-    requested: Requested, variant: Variant, located: Located
-) -> tuple[int, int, int]:
-    scores = []
+def _variant_fits(requested: Requested, variant: Variant, located: Located) -> bool:
+    """Whether every file of a variant is there and has the code."""
+    hunks: dict[str, tuple[HunkText, ...]] = {}
     for patch in variant.patches:
-        paths = () if patch.adds else find_file(located, patch.paths)
-        scores.append(
-            max(
-                (_score(requested, located, path, patch) for path in paths),
-                default=(-len(patch.hunks), 0, 0),
-            )
-        )
-    missing, matched, scopes = map(sum, zip(*scores))
-    return missing, matched, scopes
+        if patch.adds:
+            continue
+        paths = _with_code(requested, located, patch, find_file(located, patch.paths))
+        if not paths:
+            return False
+        hunks[paths[0]] = (*hunks.get(paths[0], ()), *patch.hunks)
+    return all(
+        _fits(requested, located, path, of_file, variant.names) for path, of_file in hunks.items()
+    )
 
 
-def _score(
-    requested: Requested, located: Located, path: str, patch: FilePatch
-) -> tuple[int, int, int]:
-    """How well a patch fits the pristine bytes of a file (`patcher.engine.answers.FitScore`)."""
+def _fits(
+    requested: Requested,
+    located: Located,
+    path: str,
+    hunks: tuple[HunkText, ...],
+    names: tuple[str, ...],
+) -> bool:
+    """Whether the pristine bytes of a file have the code of these hunks, on one of its sides."""
+    from patcher.patchset import results  # with json, which a `restore` of nothing need not import
+
     store, data = Store(located.site), read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)
     if receipt is not None and receipt.current == sha256(data):
         data = store.pristine(receipt.pristine)
-    return fit_score(data, patch.hunks, requested.options)
+    answers = results.rewrite_cached(data, results.request_of(requested, hunks, names)).answers
+    states = {answer.state for answer in answers}
+    return not any(state.failed for state in states) and states != {State.NOT_NEEDED}

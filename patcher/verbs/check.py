@@ -12,13 +12,11 @@ import click
 from patcher.display.console import Console
 from patcher.display.rows import answer_json, answer_rows
 from patcher.display.styles import Row, hint_lines
-from patcher.display.usage import Choice
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
 from patcher.model import Answer, Requested
 from patcher.patchset.catalogue import Catalogue
-from patcher.patchset.places import MANIFEST
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
@@ -50,7 +48,6 @@ class CheckOutcome(NamedTuple):
         releases: each patchset on each release.
         broken: patchsets, by name, that cannot be read, or whose cases cannot be.
         notes: remarks for the user.
-        strict: whether advice counts as an error.
         against: whether releases were asked for.
     """
 
@@ -64,7 +61,6 @@ class CheckOutcome(NamedTuple):
     releases: tuple[Checked, ...] = ()
     broken: Mapping[str, SitepatchError] = {}
     notes: tuple[str, ...] = ()
-    strict: bool = False
     against: bool = False
 
     @property
@@ -74,18 +70,8 @@ class CheckOutcome(NamedTuple):
         fits = fits and not any(
             release.failed for checked in self.releases for release in checked.outcomes
         )
-        return fits and not self.broken and not self.faults and not self.failed_cases
-
-    @property
-    def faults(self) -> list[LintFinding]:
-        """The findings that count as errors."""
-        levels = ("error", "advice") if self.strict else ("error",)
-        return [
-            finding
-            for findings in self.findings.values()
-            for finding in findings
-            if finding.level in levels
-        ]
+        sound = not self.broken and not any(self.findings.values())
+        return fits and sound and not self.failed_cases
 
     @property
     def failed_cases(self) -> list[CaseResult]:
@@ -99,7 +85,6 @@ def check(
     *,
     place: Place = HERE,
     against: Texts = (),
-    strict: bool = False,
     explain: bool = False,
     events: Events = SILENT,
 ) -> CheckOutcome:
@@ -110,7 +95,6 @@ def check(
         settings: values of options, as `--set` takes them.
         place: the environment.
         against: versions, ranges, `all` or `newest`: releases to be looked at instead of the environment.
-        strict: advice counts as an error.
         explain: explain the one patchset that is named.
         events: takes what is done.
 
@@ -140,7 +124,7 @@ def check(
         named or [patchset.name for patchset in patchsets], settings, place.patch_dirs
     )
     outcome = _inspect(requested, catalogue, {} if named else broken)
-    outcome = outcome._replace(notes=tuple(notes), strict=strict, against=bool(releases))
+    outcome = outcome._replace(notes=tuple(notes), against=bool(releases))
     if releases:
         return outcome._replace(
             releases=tuple(check_releases(requested, releases, patchsets, events))
@@ -195,17 +179,13 @@ def _check_here(
     return outcome._replace(answers=present, absent=absent, notes=(*outcome.notes, *notes))
 
 
-_KINDS = {"error": "error", "advice": "warning", "note": "notice"}
-"""What GitHub calls a level of findings."""
-
-
 @click.command(
     "check",
-    epilog="\b\nExamples:\n  sitepatch check\n  sitepatch check my-fix --strict\n"
+    epilog="\b\nExamples:\n  sitepatch check\n  sitepatch check my-fix\n"
     "  sitepatch check mmengine-ddp-debug --explain --target ./site-packages\n"
     "  sitepatch check mmengine-ddp-debug --against 0.10.7 --against '<0.3'\n"
     "  sitepatch check torch-musa-guard --against all --html releases.html\n"
-    "  sitepatch check mmengine-ddp-debug --against newest --format github   # once a week, in CI",
+    "  sitepatch check mmengine-ddp-debug --against newest   # once a week, in CI",
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @settings_option
@@ -214,7 +194,6 @@ _KINDS = {"error": "error", "advice": "warning", "note": "notice"}
     is_flag=True,
     help="Explain why each hunk of the one NAME does or does not fit here.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 on advice too.")
 @click.option(
     "--against",
     metavar="VERSION",
@@ -224,34 +203,29 @@ _KINDS = {"error": "error", "advice": "warning", "note": "notice"}
 @click.option(
     "--html", metavar="FILE", help="With --against: also write a page that can be read offline."
 )
-@click.option(
-    "--format", "form", type=Choice(("text", "github")), default="text", help="Form of the answer."
-)
 @common_options()
 def command(
     console: Console,
     names: tuple[str, ...],
     settings: tuple[str, ...],
     explain: bool,
-    strict: bool,
     against: tuple[str, ...],
     html: str | None,
-    form: str,
 ) -> int:
     """Check patchsets: what is wrong with them, their cases, and whether they would apply.
 
     In this environment; with --against to those releases, of which pip fetches what matters, without installing them. All
     patchsets without a name. Nothing is written but a cache of the files that matter (SITEPATCH_CACHE).
 
-    Errors, as options that no hunk uses and hunks that meet, exit with 1; advice on what makes a patchset fit fewer releases
-    than it could does with --strict. Cases are small texts beside a patchset: cases/NAME.before.py becomes NAME.after.py;
-    NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that answer.
+    Errors, as options that no hunk uses and hunks that meet, exit with 1. Cases are small texts beside a patchset:
+    cases/NAME.before.py becomes NAME.after.py; NAME.upstream.py, NAME.not-needed.py and NAME.refused.py get that
+    answer.
 
     --explain shows of a hunk that does not fit the code that comes closest, the first difference, and what to write; of one
     that does where it matches, what each placeholder stands for, and what changes.
 
     Releases with one answer are one line, with -v each has its own. --against newest looks at the newest release alone, and
-    one that a patchset is not for is a failure then. --format github writes annotations.
+    one that a patchset is not for is a failure then.
     """
     if html and not against:
         raise UsageError(
@@ -260,25 +234,15 @@ def command(
         )
     if not names:
         console.on_fetching = _confirm_fetching
-    if console.as_json and form == "github":
-        raise UsageError("--format {form} and --json: found both, expected one", form=form)
-    try:
-        outcome = check(
-            names,
-            settings,
-            place=console.place,
-            against=against,
-            strict=strict,
-            explain=explain,
-            events=console,
-        )
-    except SitepatchError as error:
-        if form == "github":
-            from patcher.verbs.annotations import of_error
-
-            console.out(of_error("sitepatch check", error))
-        raise
-    (_show_annotations if form == "github" else _show)(console, outcome)
+    outcome = check(
+        names,
+        settings,
+        place=console.place,
+        against=against,
+        explain=explain,
+        events=console,
+    )
+    _show(console, outcome)
     if html:
         from patcher.verbs.pages.releases import releases_page  # with diff-match-patch
 
@@ -291,7 +255,7 @@ def command(
 
 
 def _show(console: Console, outcome: CheckOutcome) -> None:
-    console.rows(_finding_rows(outcome, quiet=console.quiet))
+    console.rows(_finding_rows(outcome))
     console.rows(_case_rows(outcome))
     number = sum(map(len, outcome.cases.values())) - len(outcome.failed_cases)
     if number:
@@ -320,17 +284,13 @@ def _show(console: Console, outcome: CheckOutcome) -> None:
     console.rows(broken_rows(outcome.broken))
 
 
-def _finding_rows(outcome: CheckOutcome, *, quiet: bool) -> list[Row]:
+def _finding_rows(outcome: CheckOutcome) -> list[Row]:
     rows = []
     for name, findings in outcome.findings.items():
         for finding in findings:
             where = f"{finding.file}:{finding.line}" if finding.line else finding.file
-            row = Row(
-                finding.level,
-                (name, where, finding.rule),
-                (finding.text, *hint_lines(finding.hint)),
-            )
-            rows += [row] if finding in outcome.faults or not quiet else []
+            details = (finding.text, *hint_lines(finding.hint))
+            rows.append(Row("error", (name, where, finding.rule), details))
     return rows
 
 
@@ -398,35 +358,3 @@ def _json(outcome: CheckOutcome) -> dict[str, Any]:
         "notes": outcome.notes,
         "broken": broken_json(outcome.broken),
     }
-
-
-def _show_annotations(console: Console, outcome: CheckOutcome) -> None:
-    from patcher.verbs.annotations import ERROR, annotation, of_error
-    from patcher.verbs.releases.table import github
-
-    for name, findings in outcome.findings.items():
-        for finding in findings:
-            message = joined("\n", (finding.text, finding.hint))
-            file = outcome.folders[name] / finding.file
-            console.out(
-                annotation(
-                    _KINDS[finding.level], f"{name}: {finding.rule}", message, file, finding.line
-                )
-            )
-    for name, cases in outcome.cases.items():
-        for case in cases:
-            if case.problem:
-                console.out(
-                    annotation(ERROR, f"{name}: {case.case.name}", case.problem, case.case.origin)
-                )
-    manifests = {name: f"{folder}/{MANIFEST}" for name, folder in outcome.folders.items()}
-    for line in github(outcome.answers, outcome.releases, manifests):
-        console.out(line)
-    for name, error in outcome.broken.items():
-        console.out(of_error(Message("{name} is broken", name=name), error))
-    console.hints(
-        release.hint
-        for checked in outcome.releases
-        for release in checked.outcomes
-        if release.failed
-    )

@@ -49,17 +49,6 @@ SECTIONS = {
 }
 """By section: the commands, each with the first sentence of its help."""
 
-FORMER = {
-    "cache": ("doctor", "--clean-cache", "DAYS"),
-    "ddp-report": ("diagnose",),
-    "explain": ("check", "NAME", "--explain"),
-    "lint": ("check",),
-    "new": ("edit",),
-    "report": ("status", "--fleet"),
-    "test": ("check",),
-    "verify": ("status", "--verify", "import"),
-}
-"""What took the place of a command that was renamed before the first release."""
 USUAL = {
     "apply": ("install", "patch"),
     "capture": ("commit", "record"),
@@ -103,8 +92,6 @@ class Group(click.Group):
     def _meant(self, ctx: click.Context, word: str) -> str:
         """How a message about an unknown command goes on: with the one that is meant, or with all of a group of a few."""
         usual = [name for name, words in USUAL.items() if word in words and ctx.parent is None]
-        if word in FORMER and ctx.parent is None:
-            return Message("; it is now `sitepatch {command}`", command=" ".join(FORMER[word]))
         if usual:
             return Message("; that is `sitepatch {command}`", command=usual[0])
         names = self.list_commands(ctx)

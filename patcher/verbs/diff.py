@@ -25,8 +25,8 @@ from patcher.project.request import PROJECT, read_project
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
-from patcher.text.confusable import diff_remarks
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
+from patcher.text.hidden import diff_remarks
 from patcher.text.listed import Texts, count, one_or_more
 from patcher.text.terminal import padded, printable, width
 from patcher.verbs.options import common_options, complete_names

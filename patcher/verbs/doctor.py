@@ -20,7 +20,6 @@ from patcher.errors import AbsentError, SitepatchError, StoreError
 from patcher.facts import Condition, FileStatus, sha256
 from patcher.installed.accelerators import Accelerator, installed_accelerators
 from patcher.installed.backups import is_backup, proven_backups
-from patcher.installed.distribution import edited_message
 from patcher.installed.environment import blocker, find_file, locate
 from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_hash
@@ -366,16 +365,18 @@ def _imported(case: Examination) -> Found:
 
 def _recorded(case: Examination) -> Found:
     patched = {(item.site, item.receipt.path) for item in case.statuses}
+    edited = []
     for located, path, file in case.targets:
-        if (located.site, path) not in patched and recorded_hash(located, path) not in (
-            None,
-            sha256(read_file(file)),
-        ):
-            template = "{path} is not what {name} {version} installed: it was edited by hand"
-            message = Message(
-                template, path=path, name=located.distribution, version=located.version
-            )
-            yield PROBLEM, message, edited_message(located, path)[1]
+        recorded = recorded_hash(located, path)
+        if (located.site, path) in patched or recorded is None:
+            continue
+        if recorded != sha256(read_file(file)):
+            edited.append(path)
+    if edited:
+        message = Message(
+            "{files} that patchsets are for: edited by hand", files=count(len(edited), "file")
+        )
+        yield PROBLEM, message, Message("see: sitepatch diff --edited{env}")
 
 
 # what is applied --------------------------------------------------------------------------------------------------
@@ -498,10 +499,10 @@ def _bytecode(case: Examination) -> Found:
 
 
 def _hooks(case: Examination) -> Found:
-    for status in installed_hooks(case.env):
-        for message in status.messages if not status.good else ():
-            where = joined(": ", (status.hook.name, message)) if status.hook else message
-            yield PROBLEM, where, status.hint or Message("see: sitepatch hook status{env}")
+    bad = [status for status in installed_hooks(case.env) if not status.good and status.messages]
+    if bad:
+        message = Message("{hooks}: not in order", hooks=count(len(bad), "hook"))
+        yield PROBLEM, message, Message("see: sitepatch hook status{env}")
 
 
 def _cache(case: Examination) -> Found:

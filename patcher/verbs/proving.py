@@ -17,8 +17,7 @@ from patcher.author.folder import PackageRange
 from patcher.author.hunks.trial import readable, replaces_more, same_code
 from patcher.author.proof import Release, with_patches
 from patcher.author.ranges import fitting_range, overlapping, widened
-from patcher.author.revise import with_form, with_place
-from patcher.errors import PatchError, SitepatchError, UsageError
+from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.installed.environment import locate
 from patcher.installed.index import NoWheel
@@ -274,80 +273,6 @@ class TriedRelease(NamedTuple):
     def holds(self) -> bool:
         """Whether the patchset fits the release."""
         return self.outcome.word in HOLDS
-
-
-class Proposal(NamedTuple):
-    """Where a release has what a patchset changes, so that it would hold there: nobody knows whether it is meant.
-
-    Attributes:
-        release: the distribution and the version.
-        places: of each place what is said of it, and how it is written into the patchset.
-        texts: the files of the patchset that have these as further forms, by name.
-        diffs: what becomes of the release.
-    """
-
-    release: str
-    places: tuple[tuple[str, str], ...]
-    texts: Mapping[str, str]
-    diffs: tuple[FileDiff, ...]
-
-
-def proposal(folder: Path, patchset: Patchset, tried: TriedRelease) -> Proposal | None:
-    """The one other file that has the scopes of a file that is gone, the one other scope that has the code of one that is."""
-    homes: dict[str, set[str]] = {}  # of a file that is gone: where all its scopes are
-    texts, places = dict(patchset.files), []
-    hunks = {
-        (hunk.origin, hunk.line): hunk
-        for patch in patchset.variants[tried.variant].patches
-        for hunk in patch.hunks
-    }
-    # lines above stay where they are
-    for explained in sorted(tried.hunks, key=lambda explained: -explained.answer.written[1]):
-        answer, explanation = explained.answer, explained.explanation
-        if explanation is None and explained.elsewhere:
-            paths = {place.path for place in explained.elsewhere}
-            homes[answer.path] = homes.get(answer.path, paths) & paths
-        elif explanation is not None and not explanation.scopes and len(explanation.elsewhere) == 1:
-            scope, name = (
-                explanation.elsewhere[0].scope,
-                Path(answer.written[0]).relative_to(folder).as_posix(),
-            )
-            texts[name] = with_form(texts[name], hunks[answer.written], scope)
-            where = Message(
-                "`{scope}` in {path} has what is changed in `{old}`",
-                scope=scope,
-                path=answer.path,
-                old=answer.scope,
-            )
-            how = Message(
-                "`@@ or {scope} @@` and the lines of that hunk once more, below it in {file}",
-                scope=scope,
-                file=name,
-            )
-            places.append((where, how))
-    for path, others in homes.items():
-        for other in others if len(others) == 1 else ():
-            texts.update(
-                (name, with_place(text, path, other))
-                for name, text in texts.items()
-                if name.endswith(".spatch")
-            )
-            where = Message("{other} has what is changed in {path}", other=other, path=path)
-            places.append(
-                (where, Message("`--- {other}` below `--- {path}`", other=other, path=path))
-            )
-    changed = {name: text for name, text in texts.items() if text != patchset.files[name]}
-    try:
-        wide = load_patchset(folder, patchset.source, texts) if changed else patchset
-    except PatchError:  # a scope that cannot be written as one
-        return None
-    outcome = try_release(_requested(wide, tried.variant), tried.located)
-    name = f"{tried.located.distribution} {tried.located.version}"
-    return (
-        Proposal(name, tuple(places), changed, outcome.diffs)
-        if outcome.word == APPLICABLE
-        else None
-    )
 
 
 def try_on_releases(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import (
     TYPE_CHECKING,
     Any,
-    Callable,
     Mapping,
     NamedTuple,
     Sequence,
@@ -22,24 +19,20 @@ from patcher.author.copies import Copies, laid_out
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import (
     PackageRange,
-    find_series,
-    more_series_files,
     own_folder,
-    remove_files,
     variant_text,
     write_folder,
 )
 from patcher.author.manifest import patch_files, with_patch_files, with_variant, with_versions
-from patcher.author.ranges import ended, fitting_range, overlapping, widened
+from patcher.author.ranges import ended, overlapping, widened
 from patcher.display.console import Console
-from patcher.display.differences import show_diffs
 from patcher.display.styles import Row
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.versions import accepts, is_range, is_version, overlap
 from patcher.message import Message
-from patcher.model import FilePatch, HunkText, Patchset, State, Variant
+from patcher.model import FilePatch, HunkText, Patchset, Variant
 from patcher.patchset.layers import patch_name
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options
@@ -62,7 +55,7 @@ from patcher.verbs.releases.outcome import ALL
 
 if TYPE_CHECKING:
     from patcher.text.listed import AnyPath
-    from patcher.verbs.proving import Proposal, TriedRelease
+    from patcher.verbs.proving import TriedRelease
 
 
 class UpdateOutcome(NamedTuple):
@@ -75,12 +68,10 @@ class UpdateOutcome(NamedTuple):
         ranges: (package, range before, range now) of each variant whose range changed.
         draft: the hunks of the variant that was added.
         added: the name of its .spatch file, "" where none was added.
-        dropped: the patches of a series that were taken out.
         written: whether the folder was changed.
         problems: a message for each release that cannot be fetched.
         notes: remarks for the user.
         left: the next patch that does not fit.
-        proposal: where a release that it does not fit has the code.
     """
 
     folder: Path
@@ -89,12 +80,10 @@ class UpdateOutcome(NamedTuple):
     ranges: tuple[tuple[str, str, str], ...] = ()
     draft: Draft = Draft(())
     added: str = ""
-    dropped: tuple[str, ...] = ()
     written: bool = False
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left: str = ""
-    proposal: Proposal | None = None
 
     @property
     def ok(self) -> bool:
@@ -112,8 +101,6 @@ def update(
     *,
     place: Place = HERE,
     copy: AnyPath = "",
-    drop_upstream: bool = False,
-    agree: Callable[[Proposal], bool] = lambda proposal: False,
     events: Events = SILENT,
 ) -> UpdateOutcome:
     """Try a patchset on releases and widen its range to those that it fits, or add a variant for one.
@@ -124,8 +111,6 @@ def update(
         place: the environment.
         copy: a directory with edited copies (`copy_release`) of the files of the first patch that does not fit, in the one
             release that it does not fit; "" to make no variant.
-        drop_upstream: take the patches out of a series that all of these releases have; it is for these releases alone then.
-        agree: is asked whether other places that have the code are meant, of which the patchset gets them as further forms.
         events: takes what is done.
 
     Raises:
@@ -135,11 +120,6 @@ def update(
     """
     releases = one_or_more(to)
     outcome = _tried(name, releases, place, events)
-    while outcome.proposal and agree(outcome.proposal):
-        write_folder(outcome.folder, outcome.proposal.texts, replace=True)
-        outcome = _tried(name, releases, place, events)
-    if drop_upstream:
-        return _without_upstream(outcome)
     if not copy:
         return _wider(outcome, releases)
     outcome = _with_variant(outcome, os.fspath(copy), releases, place)
@@ -172,17 +152,13 @@ def copy_release(
 
 def _tried(name: str, to: Sequence[str], place: Place, events: Events) -> UpdateOutcome:
     """The patchset and what it does to the requested releases; nothing is changed."""
-    from patcher.verbs.proving import proposal, try_on_releases
+    from patcher.verbs.proving import try_on_releases
     from patcher.verbs.releases.against import check_against  # with the engine
 
     check_against(to, "--to")
     folder, patchset = own_folder(name, place.patch_dirs)
     releases, problems = try_on_releases(place, folder, patchset, to, events)
-    proposals = (proposal(folder, patchset, tried) for tried in releases if tried.hunks)
-    found = next(filter(None, proposals), None)
-    return UpdateOutcome(
-        folder, patchset, tuple(releases), problems=tuple(problems), proposal=found
-    )
+    return UpdateOutcome(folder, patchset, tuple(releases), problems=tuple(problems))
 
 
 # a wider range --------------------------------------------------------------------------------------------------------
@@ -208,57 +184,6 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
             note = "{package} {wide}: of the releases that came in, only those above were tried; all of them with --to {range}"
             notes.append(Message(note, package=package, wide=wide, range=quote(wide)))
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
-
-
-def _without_upstream(outcome: UpdateOutcome) -> UpdateOutcome:
-    """Take the patches out of a series that all releases have, of its variants for them; none where one does not fit."""
-    series, old = find_series(outcome.patchset.name, str(outcome.folder)), outcome.patchset
-    if series is None:
-        problem = Message(
-            "--drop-upstream: {name} has a variant that is no series of patches", name=old.name
-        )
-        raise SitepatchError(problem, "a patchset that all releases have is removed whole")
-    if (
-        outcome.problems
-        or not outcome.releases
-        or not all(tried.holds for tried in outcome.releases)
-    ):
-        return outcome
-    words: dict[str, set[str]] = {}
-    for patch in (patch for tried in outcome.releases for patch in tried.outcome.patches):
-        words.setdefault(patch.name, set()).add(patch.word)
-    upstream = {State.UPSTREAM.value}
-    dropped = tuple(
-        name
-        for name, states in words.items()
-        if upstream <= states <= {*upstream, State.NOT_NEEDED.value}
-    )
-    if not dropped:
-        return outcome._replace(notes=(Message("these releases have no patch of it"),))
-    versions: dict[int, list[str]] = {}
-    for tried in outcome.releases:
-        versions.setdefault(tried.variant, []).append(tried.located.version)
-    series = series._replace(numbers=tuple(versions))
-    lists = series.lists.values()
-    names = {name for name in chain(*lists) if patch_name(name) not in dropped}
-    if not all(names & set(listed_names) for listed_names in lists):
-        hint = Message("remove {folder}, or the [[variant]] for them", folder=outcome.folder)
-        raise SitepatchError("these releases have every patch of it", hint)
-    packages = [variant.package for variant in old.variants]
-    targets = {
-        number: PackageRange(packages[number], "", fitting_range(held))
-        for number, held in versions.items()
-    }
-    texts = more_series_files(
-        series, {name: text for name, text in old.files.items() if name in names}, (), targets
-    )
-    patchset = write_folder(outcome.folder, texts, replace=True)
-    remove_files(outcome.folder, set(old.files) - set(patchset.files))
-    pairs = (
-        (old.variants[number], patchset.variants[number].versions) for number in sorted(versions)
-    )
-    ranges = tuple((variant.package, variant.versions, now) for variant, now in pairs)
-    return outcome._replace(patchset=patchset, ranges=ranges, dropped=dropped, written=True)
 
 
 def _all_tried(versions: str, fitting: Sequence[str], to: Sequence[str]) -> bool:
@@ -497,11 +422,6 @@ def _installed(variant: Variant, place: Place) -> str:
     help="Edit the files of the one release that it does not fit, and add a variant for it.",
 )
 @click.option(
-    "--drop-upstream",
-    is_flag=True,
-    help="Take the patches out of a series that these releases have themselves.",
-)
-@click.option(
     "--from",
     "copy",
     metavar="DIR",
@@ -509,9 +429,7 @@ def _installed(variant: Variant, place: Place) -> str:
     help="The directory of copies that were edited with --edit before.",
 )
 @common_options()
-def command(
-    console: Console, name: str, to: tuple[str, ...], edit: bool, drop_upstream: bool, copy: str
-) -> int:
+def command(console: Console, name: str, to: tuple[str, ...], edit: bool, copy: str) -> int:
     """Make a patchset hold for further releases.
 
     Where it fits, the range of its variant is widened to there. Where it does not, the code is shown that came in the place
@@ -520,19 +438,10 @@ def command(
 
     The patches that do not fit are opened one by one, each as those before it make its files. What was edited is
     in the patchset: a run that was interrupted goes on with the next one.
-
-    With --drop-upstream the patches of a series go that all of these releases have themselves; its variant for them is then
-    for these releases alone. Where one of them does not fit nothing is changed.
     """
-    if copy or drop_upstream or not edit:
-        ways: dict[str, Any] = {
-            "copy": copy,
-            "drop_upstream": drop_upstream,
-            "agree": partial(_agreed, console),
-        }
-        return _report(
-            console, to, copy, update(name, to, place=console.place, events=console, **ways)
-        )
+    if copy or not edit:
+        outcome = update(name, to, place=console.place, copy=copy, events=console)
+        return _report(console, to, copy, outcome)
     code, left = 0, name
     while left and not code:
         copies = copy_release(name, to, place=console.place, events=console)
@@ -565,15 +474,6 @@ def command(
     return code
 
 
-def _agreed(console: Console, proposal: Proposal) -> bool:
-    """Ask on a terminal whether other places are meant, and show what becomes of a release there."""
-    if not console.asks:
-        return False
-    console.rows([Row(proposal.release, (where,)) for where, _ in proposal.places])
-    show_diffs(console, proposal.diffs)
-    return console.confirm(Message("write that into the patchset, as a further form?"))
-
-
 def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutcome) -> int:
     from patcher.verbs.explanations import explanation_row  # with the engine
 
@@ -594,7 +494,7 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
         *(Row(Message("not fetched"), (problem,)) for problem in outcome.problems),
     ]
     console.rows([*rows, *([] if console.quiet else _changes(outcome))])
-    console.notes((*outcome.notes, *_proposed(outcome.proposal)))
+    console.notes(outcome.notes)
     unfit = [tried.located.version for tried in outcome.releases if tried.hunks]
     if draft.files and not outcome.added:
         console.note("no variant was added", "stopped")
@@ -608,11 +508,8 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
 
 
 def _changes(outcome: UpdateOutcome) -> list[Row]:
-    word = "changed" if outcome.added or outcome.dropped else "widened"
+    word = "changed" if outcome.added else "widened"
     rows = [
-        Row("dropped", (f"{patch}.spatch", Message("upstream has it"))) for patch in outcome.dropped
-    ]
-    rows += [
         Row(word, (f"{package} {before}", Message("now {now}", now=after)))
         for package, before, after in outcome.ranges
     ]
@@ -629,17 +526,6 @@ def _changes(outcome: UpdateOutcome) -> list[Row]:
             )
         )
     return rows
-
-
-def _proposed(proposal: Proposal | None) -> list[str]:
-    """How what is proposed is written into the patchset."""
-    if proposal is None:
-        return []
-    template = "{release}: {where}; if that is meant, write {how}"
-    return [
-        Message(template, release=proposal.release, where=where, how=how)
-        for where, how in proposal.places
-    ]
 
 
 def _json(outcome: UpdateOutcome) -> dict[str, Any]:
@@ -663,9 +549,8 @@ def _json(outcome: UpdateOutcome) -> dict[str, Any]:
             for package, before, after in outcome.ranges
         ],
         "added": outcome.added,
-        "dropped": outcome.dropped,
         "hunks": hunks_json(outcome.draft),
         "left": left_json(outcome.draft),
         "problems": outcome.problems,
-        "remarks": [*outcome.notes, *_proposed(outcome.proposal)],
+        "remarks": outcome.notes,
     }

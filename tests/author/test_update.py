@@ -211,54 +211,6 @@ def test_what_is_installed_is_meant_without_a_release(world):
     done(world("update", "mine"))  # what is applied holds
 
 
-RENAMED = M.replace("def load", "def read_it")
-PLACED = SPATCH.replace("--- demo/m.py\n", "--- demo/m.py\n--- demo/core.py\n")
-FORMED = SPATCH + SPATCH[SPATCH.index("@@ load") :].replace("@@ load", "@@ or read_it")
-
-
-@pytest.mark.parametrize(
-    ("files", "written", "said"),
-    [
-        ({"demo/core.py": M}, PLACED, "demo/core.py has what is changed in demo/m.py; if that is meant, write `--- demo/core.py`"),
-        ({"demo/m.py": RENAMED}, FORMED, "`read_it` in demo/m.py has what is changed in `load`; if that is meant, write `@@ or read_it @@`"),
-        ({"demo/core.py": M, "demo/old.py": M}, "", ""),
-        ({"demo/m.py": f"{RENAMED}\n\n{RENAMED.replace('read_it', 'read_on')}"}, "", ""),
-        ({"demo/core.py": M.replace("if strict", "if not strict")}, "", ""),
-    ],
-    ids=["moved", "renamed", "moved, two", "renamed, two", "moved and changed"],
-)  # fmt: skip
-def test_where_a_release_has_the_code_is_proposed_and_written_only_where_somebody_agrees(world, files, written, said):
-    spatch = world.cwd / "patchsets/mine/mine.spatch"
-    spatch.write_text(SPATCH + "\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n")
-    rest = spatch.read_text()[len(SPATCH) :]
-    with closing(Index()) as index:
-        index.add("demo", "2.0", {**{path: text for path, text in FILES.items() if path != "demo/m.py"}, **files})
-        told = done(world("update", "mine", "--to", "2.0", **online(world, index)), 1)
-        assert (f"note: demo 2.0: {said}" in told.err) if said else ("if that is meant" not in told.err)
-        assert spatch.read_text() == SPATCH + rest and manifest(world) == MANIFEST
-        for answer, text in (("n", SPATCH), ("y", written or SPATCH)):
-            code, shown = world.asked("update", "mine", "--to", "2.0", answer=answer, **online(world, index))
-            assert (code, "+    print(model)\n" in shown) == (int(text == SPATCH), bool(written)), shown
-            assert spatch.read_text() == text + rest
-        assert ('versions   = ">=1.0,<=2.0"' in manifest(world)) == bool(written)
-        assert not written or done(world("check", "mine", "--against", "2.0", **online(world, index)))
-
-
-@pytest.mark.parametrize("installed", [True, False])
-def test_the_file_that_has_all_that_is_changed_is_proposed_for_one_that_is_gone(world, installed):
-    spatch = world.cwd / "patchsets/mine/mine.spatch"
-    spatch.write_text(SPATCH + '\n@@ check @@\n-"empty"\n+"none"\n')
-    half = M[: M.index("def check")]
-    files = {"demo/__init__.py": "", "demo/core.py": M, "demo/half.py": half}
-    with closing(Index()) as index:
-        index.add("demo", "2.0", files)
-        (world.path / "demo/m.py").unlink()
-        for path, text in files.items() if installed else ():
-            (world.path / path).write_text(text)
-        told = done(world("update", "mine", *(() if installed else ("--to", "2.0")), **online(world, index)), 1)
-    assert "demo/core.py has what is changed in demo/m.py; if that is meant" in told.err
-
-
 def test_all_releases_leave_those_out_by_name_that_do_not_fit(world, index):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
     told = done(world("update", "mine", "--to", "all", **online(world, index)))

@@ -4,7 +4,7 @@ from typing import List
 
 import pytest
 
-from patcher.engine.engine import explain, fit_score, rewrite
+from patcher.engine.engine import explain, rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import HunkText, State
@@ -93,13 +93,6 @@ def test_each_form_is_explained() -> None:
     (one,) = explain(b"def f(a):\n    x = A(a, 2)\n", read(text), {})
     assert (one.state, one.hunk.line) == (State.NOT_FOUND, 2)
     assert [form.closest.pattern.line for form in one.forms if form.closest] == [3, 6]
-
-
-def test_the_fit_of_a_hunk_is_that_of_its_best_form() -> None:
-    texts = [b"def f(:\n", b"def g(): pass\n", b"def f(): pass\n", b"def f(): old(1)\n"]  # the first cannot be read
-    assert [fit_score(text, read("-old(1)\n+max(1)\n"), {}) for text in texts] == [(-1, 0, 0), (-1, 0, 0), (-1, 0, 1), (0, 1, 1)]
-    assert fit_score(b"def f(a):\n    return b(a)\n", read(IN_TURN), {}) == (0, 1, 1)
-    assert fit_score(b"def f(a):\n    return c(a)\n", read(IN_TURN), {}) == (-1, 0, 1)
 
 
 def test_a_deletion_is_gone_in_all_its_forms() -> None:

@@ -404,13 +404,13 @@ def test_a_file_that_is_not_there_is_named_as_it_is_there(tmp_path: Path, path: 
         ("0.0.0+unknown", CODE.replace("1", "7"), [(NEW, "applicable")]),
         ("unknown", CODE, [(NEW, "applicable")]),
         ("0.0.0", SHIM, [("mmengine", "not found")]),
-        ("0.0.0", CODE + CODE.replace("1", "7").replace("load", "again"), [("mmengine", "not found")]),
+        ("0.0.0", CODE + CODE.replace("1", "7").replace("load", "again"), [(NEW, "applicable")]),
         ("1.5", CODE, [(NEW, "applicable")]),
         ("1.5", CODE.replace("1", "7"), [(NEW, "not found")]),
         ("3.0", CODE, [("mmengine", "not found")]),
     ],
 )
-def test_where_the_version_says_nothing_the_variant_is_the_one_whose_code_is_there(
+def test_where_the_version_says_nothing_the_variant_is_the_first_one_that_fits(
     tmp_path: Path, version: str, code: str, expected: List[Tuple[str, str]]
 ) -> None:
     text = f"--- {NEW}\n@@ load @@\n-read(name, 1)\n+read(name, 2)\n"

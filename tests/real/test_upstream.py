@@ -1,11 +1,8 @@
 """The patches of `fixtures/upstream/`: what `export` gives for a pull request, and that each was tried as its text says."""
 
-import json
 import re
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, TARGETS, run
@@ -16,9 +13,6 @@ from test_mmengine_ddp import train as train_on_the_cpu
 from test_triton import PATHS as TRITON
 from test_triton import Release, hold
 from wheels import files_of, install, sitepatch, slow
-
-from patcher.engine.engine import rewrite
-from patcher.patchset.manifest import load_patchset
 
 pytestmark = pytest.mark.real
 
@@ -58,32 +52,6 @@ def test_export_gives_each_patch_with_the_text_of_a_pull_request_and_git_takes_i
         assert "sitepatch" not in changed, "it is code of upstream's own"
         for path in set(re.findall("^[+]{3} b/(.*)", changed, re.MULTILINE)):
             compile((clone / path).read_bytes(), path, "exec", dont_inherit=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "series", "needed"),
-    [
-        ("mmengine-ddp-device", "mmengine-upstream", ["ddp-on-the-cpu"]),
-        ("mmengine-device", "mmengine-upstream", NAMES["mmengine-upstream"]),
-        ("accelerate-ddp-hygiene", "accelerate-upstream", NAMES["accelerate-upstream"]),
-        ("triton-libcuda-path", "triton-upstream", NAMES["triton-upstream"]),
-    ],
-)
-def test_check_says_that_a_patchset_can_go_once_a_release_has_what_it_names(real_cache, tmp_path, name, series, needed):
-    package = series.partition("-")[0]
-    version, (variant,) = RELEASES[package], load_patchset(COMMAND_ROOT / "fixtures/upstream" / series, "here").variants
-    files = files_of(real_cache, package, version, FILES[package])
-    for number in range(len(needed) + 1):  # as if one after the other had been merged
-        site = tmp_path / str(number)
-        install(site, package, version, files)
-        checked = run([sys.executable, "-m", "patcher", "check", name, "--against", site, "--json"], cwd=COMMAND_ROOT)
-        answer = json.loads("{" + checked.out.partition("{")[2])  # notes stand before it
-        since = answer["releases"][0].get("upstream_since")
-        assert since == ({name: f"{package} {version}"} if number == len(needed) else None), needed[:number]
-        for patch in variant.patches if number < len(needed) else ():
-            if Path(patch.hunks[0].origin).stem == needed[number]:
-                files[patch.paths[0]] = rewrite(files[patch.paths[0]], patch.hunks, {}).data
-    assert (checked.code, answer["ok"]) == (0, True), "what can go need not fit"
 
 
 def apply(environment, name="mmengine-upstream"):

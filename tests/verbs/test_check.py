@@ -16,7 +16,6 @@ import click
 import pytest
 
 from patcher.display.console import Console
-from patcher.engine.engine import rewrite
 from patcher.errors import SitepatchError
 from patcher.installed.index import Listing
 from patcher.installed.interpreter import discover
@@ -24,17 +23,15 @@ from patcher.installed.versions import accepts, matching_versions, newest, oldes
 from patcher.model import Located, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
-from patcher.patchset.removal import can_go, upstream_patch, when_released, when_upstream
 from patcher.patchset.variants import resolve_options
 from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.releases.against import fetch_all, try_release
 from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
-from patcher.verbs.releases.table import checked_rows, github
-from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
+from patcher.verbs.releases.table import checked_rows
+from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.index import Index, sdist
 from tests.pages import whole
 from tests.plans import plan_apply
-from tests.records import rerecord
 from tests.verbs.test_commands import tutorial
 
 pytestmark = pytest.mark.once
@@ -230,105 +227,6 @@ def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told
     assert ended.code == 1
     assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applicable  many       2.0  many/share.py:2" in ended.out
     assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
-
-
-def test_a_release_with_which_a_patchset_can_go_is_named_and_is_no_failure(check, told, patchsets, tmp_path):
-    shutil.copytree(patchsets / "ask", tmp_path / "p" / "ask")
-    manifest = tmp_path / "p" / "ask" / "patchset.toml"
-    manifest.write_text(manifest.read_text().replace("upstream asks safely", "demo >=3: it asks safely"))
-    ended = check("ask", "--patch-dir", tmp_path / "p", "--against", "newest")
-    assert (ended.code, lines(ended)["3.0"][0]) == (0, "out of range")
-    assert "hint: it can go: demo >=3: it asks safely" in ended.err
-    answer = json.loads(check("ask", "--patch-dir", tmp_path / "p", "--against", ">=2.10", "--json").out)
-    assert answer["releases"][0]["upstream_since"] == {"ask": "demo 3.0rc1"}
-    assert "since demo 3.0rc1: it can go" in check("ask", "--patch-dir", tmp_path / "p", "--against", ">=2.10").out
-    assert "it can go" not in check("ask", "--patch-dir", tmp_path / "p", "--against", "2.10").out
-
-
-@pytest.mark.parametrize(
-    ("text", "upstream", "released"),
-    [
-        ("upstream", True, ""),
-        ("upstream: it asks safely", True, ""),
-        ("upstream asks safely", True, ""),
-        ("upstreams differ", False, ""),
-        ("upstream demo-upstream/ask-safely: it asks safely", False, ""),
-        ("upstream demo-upstream: it asks safely", False, ""),
-        ("upstream demo: it asks safely", True, ""),
-        ("demo-lite >=3: it asks safely", False, "demo-lite >=3"),
-        ("demo >=3,<4", False, "demo >=3,<4"),
-        ("demo >=3, which asks safely", False, ""),
-        ("demo 3", False, ""),
-        ("the failure is understood", False, ""),
-    ],
-)
-def test_what_of_remove_when_a_program_reads(patchsets, text, upstream, released):
-    patchset = load_patchset(patchsets / "ask", "here")._replace(provenance={"remove_when": text})
-    assert (when_upstream(patchset), when_released(patchset)) == (upstream, released)
-
-
-def test_a_program_reads_when_a_built_in_patchset_can_go():
-    every = [load_patchset(path.parent, "built in") for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
-    unread = [one.name for one in every if not when_upstream(one) and not when_released(one) and not upstream_patch(one)[0]]
-    assert unread == ["mmengine-ddp-debug", "torch-dynamo-disable", "torch-dynamo-suppress"]
-    documented = (ROOT / "docs/patchsets.md").read_text().partition("## When a patchset can go")[2].partition("\n## ")[0]
-    assert [name for name in unread if f"`{name}`" not in documented] == [], "why no program can say it"
-    assert [one.name for one in every if not one.provenance.get("bug")] == []
-    named = {one.name: upstream_patch(one) for one in every if upstream_patch(one)[0]}
-    assert named == {
-        "accelerate-ddp-hygiene": ("accelerate-upstream", ""),
-        "mmengine-ddp-device": ("mmengine-upstream", "ddp-on-the-cpu"),
-        "mmengine-device": ("mmengine-upstream", ""),
-        "triton-libcuda-path": ("triton-upstream", "stale-ldconfig"),
-    }
-    for patchset in every:
-        if patchset.name in named:
-            series, name = named[patchset.name]
-            (variant,) = load_patchset(ROOT / "fixtures/upstream" / series, "built in").variants
-            patches = [patch for patch in variant.patches if name in ("", Path(patch.hunks[0].origin).stem)]
-            files = {path for patch in patchset.variants[0].patches for path in patch.paths}
-            assert patches and {path for patch in patches for path in patch.paths} <= files, "what is fetched of a release is enough to say"
-
-
-def test_a_patchset_with_helpers_can_go_where_a_release_has_the_patch_for_upstream_that_it_names(tmp_path):
-    def answered(site):
-        answer = json.loads(sitepatch("check", "mmengine-ddp-device", "--against", site, "--json", cwd=site).out)
-        return answer["releases"][0].get("upstream_since")
-
-    lay_out("mmengine-0.10.7", tmp_path / "released")
-    assert answered(tmp_path / "released") == {}
-    lay_out("mmengine-0.10.7", tmp_path / "merged")
-    (variant,) = load_patchset(ROOT / "fixtures/upstream/mmengine-upstream", "built in").variants
-    for patch in variant.patches:
-        if "ddp-on-the-cpu" in patch.hunks[0].origin:
-            path = tmp_path / "merged" / patch.paths[0]
-            data = rewrite(path.read_bytes(), patch.hunks, {}).data
-            path.write_bytes(data)
-            rerecord(tmp_path / "merged", patch.paths[0], data)
-    assert answered(tmp_path / "merged") == {"mmengine-ddp-device": "mmengine 0.10.7"}
-
-
-def test_a_release_of_each_distribution_of_a_package_counts(patchsets):
-    (patchset,) = [load_patchset(Path(builtin_dir()) / name, "built in") for name in ("mmengine-checkpoint-load",)]
-    answers = {(name, version): can_go(patchset, name, version) for name in ("mmengine", "mmengine-lite", "torch", "") for version in ("0.11.0", "0.10.7", "")}
-    assert [key for key, answer in answers.items() if answer] == [("mmengine", "0.11.0"), ("mmengine-lite", "0.11.0")]
-
-
-def test_ci_is_answered_in_annotations(patchsets, tmp_path):
-    ask = load_patchset(patchsets / "ask", "here")
-    assert github([], [Checked(ask, OUTCOMES[:6])], {}) == [
-        "::error title=ask does not fit demo 1.2::not found: demo/share.py: gone%0Alook%0Aagain",
-        "::error title=ask does not fit demo 1.3::not found: demo/share.py: gone",
-        "::error title=ask does not fit demo 1.4::no wheel: no wheel",
-        "::notice title=ask can go::demo 1.5 has its change already",
-        "::notice title=sitepatch check::2 answers in order",
-    ]
-    hostile = ReleaseOutcome("a:b,c", "1", "not found", problem="50%\r::error::\x1b[2J")
-    assert github([], [Checked(ask, (hostile,))], {}) == ["::error title=ask does not fit a%3Ab%2Cc 1::not found: 50%25%0D::error::\u241b[2J"]
-    site = Site(tmp_path, "mmengine-0.10.7")
-    assert "::notice title=sitepatch check::" in done(site("check", DDP, "--format", "github")).out
-    assert '--format: found "junit", expected text or github' in done(site("check", DDP, "--format", "junit"), 2).err
-    assert "--format github and --json: found both" in site("check", DDP, "--format", "github", "--json").err
 
 
 def test_the_heading_names_the_patchset_and_counts(told):

@@ -65,15 +65,6 @@ def test_a_mistyped_option_is_answered_with_one_that_is_spelled_like_it(tmp_path
     assert f"there is no option {option}" + (f'; did you mean "{near}"?' if near else "\n") in done.err
 
 
-@pytest.mark.parametrize(
-    ("former", "now"),
-    [("cache", "doctor --clean-cache DAYS"), ("ddp-report", "diagnose"), ("explain", "check NAME --explain"), ("lint", "check"), ("new", "edit"), ("report", "status --fleet"), ("test", "check"), ("verify", "status --verify import")],
-)
-def test_a_former_command_names_the_one_that_took_its_place(tmp_path, former, now):
-    done = sitepatch(former, "--fleet", "x", cwd=tmp_path)
-    assert done.code == 2 and f'there is no command "{former}"; it is now `sitepatch {now}`' in done.err
-
-
 def test_every_command_takes_the_shared_options_and_has_an_example():
     for name, one in every_command():
         if not isinstance(one, click.Group) or one.invoke_without_command:

@@ -316,7 +316,7 @@ def test_a_compiled_twin(site):
 def test_an_edit_by_hand(site):
     site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
     rows = doctor(site)
-    expect(rows, (PROBLEM, "hand edits", rf"{RUNNER} is not what mmengine 0.10.7 installed.*pip install --force-reinstall"))
+    expect(rows, (PROBLEM, "hand edits", r"1 file that patchsets are for: edited by hand.*sitepatch diff --edited"))
 
 
 # --- what stands applied --------------------------------------------------------------------------------------------
@@ -426,12 +426,14 @@ def held_open(path):
         yield
 
 
-def test_every_damaged_hook(site):
+def test_damaged_hooks_are_one_line_and_hook_status_has_each(site):
     for name in ("_a", "_b"):
         (site.path / name).mkdir()
         (site.path / name / "hook.json").write_text('{"sitepatch"')
-    problems = [(PROBLEM, "hooks", f"{name}/hook.json: is not the JSON that sitepatch writes.*install the hook again") for name in ("_a", "_b")]
-    expect(doctor(site), *problems)
+    expect(doctor(site), (PROBLEM, "hooks", "2 hooks: not in order.*see: sitepatch hook status"))
+    told = done(site("hook", "status"), 1)
+    for name in ("_a", "_b"):
+        assert f"{name}/hook.json: is not the JSON that sitepatch writes" in told.out + told.err
 
 
 def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_says(site):

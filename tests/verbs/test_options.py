@@ -27,11 +27,11 @@ OPTIONS = {  # command -> its arguments and options, without those that every co
     "edit": ["package", "file", "--name", "--output", "--no-editor", *SITE, "--patch-dir"],
     "capture": ["words", "--name", "--output", "--also", "--partial", "--pristine", "--from", "--adopt", "--verify", *SITE, "--patch-dir"],
     "import": ["patches", "--name", "--output", "--also", "--leave-out", "--fuzz", *SITE],
-    "update": ["name", "--to", "--edit", "--drop-upstream", "--from", *SITE, "--patch-dir"],
+    "update": ["name", "--to", "--edit", "--from", *SITE, "--patch-dir"],
     "export": ["names", "--format", "--output", "--against", "--wheel", "--set", *SITE, "--patch-dir"],
     "diagnose": ["logs", "--run", "--ranks", "--backend", "--timeout", *SITE, "--patch-dir"],
     "doctor": ["--clean-cache", *SITE, "--patch-dir"],
-    "check": ["names", "--set", "--explain", "--strict", "--against", "--html", "--format", *SITE, "--patch-dir"],
+    "check": ["names", "--set", "--explain", "--against", "--html", *SITE, "--patch-dir"],
 }
 MISTAKES = {  # the words of a command -> its exit code
     ("--no-such-option",): 2,

@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 from patcher.errors import Location, PatchError
 from patcher.message import Message
 from patcher.model import ADDED, SOURCE, TEXT, FilePatch, HunkText
-from patcher.text.confusable import typeset
+from patcher.text.hidden import typeset
 from patcher.text.terminal import marked
 
 MOST_LINES = 5000

@@ -14,7 +14,7 @@ from patcher.engine.spatch.side import Side
 from patcher.engine.syntax import parse_source
 from patcher.message import Message
 from patcher.model import HunkText, OptionValue
-from patcher.text.confusable import typeset
+from patcher.text.hidden import typeset
 
 # `case = 1` is a statement
 _CLAUSE = re.compile(r"(elif|else|except|finally)\b|case\b(?!\s*([.=,:;+/%&|^<>@)]|[-*]=|$))")

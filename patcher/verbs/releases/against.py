@@ -35,9 +35,6 @@ from patcher.installed.versions import (
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, HunkText, Located, Patchset, Plan, Requested, State
 from patcher.patchset.layers import layers_of, patch_name, patch_names
-from patcher.patchset.manifest import load_patchset
-from patcher.patchset.places import BUILT_IN, fixtures_dir
-from patcher.patchset.removal import can_go, upstream_patch
 from patcher.patchset.results import request_of, rewrite_cached
 from patcher.patchset.variants import (
     choose_variant,
@@ -337,11 +334,9 @@ def _outcomes(
                 name, version, word, problem=one_line(folder.message), hint=folder.hint
             )
         else:
-            outcome = _with_patch(requested, Located(package, str(folder), name, version, ""))
+            outcome = try_release(requested, Located(package, str(folder), name, version, ""))
         if not inside:
-            asked_early = NEWEST in against and not can_go(
-                requested.patchset, name, version
-            )  # by CI, as `apply` would answer
+            asked_early = NEWEST in against  # by CI, as `apply` would answer
             hint = update_hint(requested, name, version) if version == newest_outside[name] else ""
             outcome = _out_of_range(requested, package, outcome)._replace(
                 word=State.NOT_FOUND.value if asked_early else OUT_OF_RANGE, hint=hint
@@ -362,7 +357,6 @@ def _out_of_range(requested: Requested, package: str, outcome: ReleaseOutcome) -
         OUT_OF_RANGE,
         problem=problem,
         patches=outcome.patches,
-        has_patch=outcome.has_patch,
     )
 
 
@@ -404,32 +398,13 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     return outcome._replace(word=state.value, places=_places(plan, state), diffs=diffs)
 
 
-def _with_patch(requested: Requested, release: Located) -> ReleaseOutcome:
-    """The outcome for a release, and whether that has the patch for upstream, or the whole series, of `remove_when`."""
-    outcome, (series, name) = try_release(requested, release), upstream_patch(requested.patchset)
-    if not series:
-        return outcome
-    words = [
-        patch.word
-        for patch in try_release(_for_upstream(series), release).patches
-        if name in ("", patch.name)
-    ]
-    return outcome._replace(has_patch=set(words) == {State.UPSTREAM.value})
-
-
-@lru_cache(maxsize=None)  # it is tried in each release
-def _for_upstream(series: str) -> Requested:
-    """A series of patches for upstream."""
-    return Requested(load_patchset(Path(fixtures_dir(), "upstream", series), BUILT_IN), {})
-
-
 def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[ReleaseOutcome]:
     """What a patchset does to the packages in directories."""
     for folder in folders:
         env = discover(None, folder)
         for package, variants in pick_variants(requested.patchset).items():
             located = locate(env, package, paths_of(variants))
-            outcome = _with_patch(requested, located)
+            outcome = try_release(requested, located)
             if not matching_variants(variants, located.version):  # as `apply` would answer there
                 hint = update_hint(requested, located.distribution, located.version)
                 outcome = _out_of_range(requested, package, outcome)

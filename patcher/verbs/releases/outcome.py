@@ -39,13 +39,11 @@ class PatchState(NamedTuple):
 class ReleaseOutcome(NamedTuple):
     """What a patchset would do to one release.
 
-    `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are the
-    files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one line.
-    `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch is, or would be
-    in a release that the patchset is not for.
-    `has_patch`: whether it has the patch for upstream, or all of the series, that the patchset's `remove_when` names. `unlike`
-    are the diffs of what reads otherwise than in the home release; `proven` is whether the code or a case says that the
-    patchset is right there.
+    `word` is `applies`, `out of range`, `no release`, `no wheel`, `not fetched` or the value of a State. `places` are
+    the files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one
+    line. `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch is,
+    or would be in a release that the patchset is not for. `unlike` are the diffs of what reads otherwise than in the
+    home release; `proven` is whether the code or a case says that the patchset is right there.
     """
 
     distribution: str
@@ -58,14 +56,13 @@ class ReleaseOutcome(NamedTuple):
     diffs: tuple[FileDiff, ...] = ()
     answers: tuple[Answer, ...] = ()
     patches: tuple[PatchState, ...] = ()
-    has_patch: bool = False
     unlike: tuple[FileDiff, ...] = ()
     proven: bool = False
 
     @property
     def failed(self) -> bool:
-        """Whether this outcome makes the command end with exit code 1; not where the patchset can go."""
-        return self.word not in _GOOD and not self.has_patch
+        """Whether this outcome makes the command end with exit code 1."""
+        return self.word not in _GOOD
 
 
 def compared(

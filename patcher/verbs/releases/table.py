@@ -1,4 +1,4 @@
-"""What `check --against` found, as text, as JSON and as annotations for GitHub.
+"""What `check --against` found, as text and as JSON.
 
 The text of one patchset is a heading, then a line for each run of releases with one answer, oldest first, and one for each
 that does not fit; with `--verbose` a line for each release, as in `compatibility.txt`.
@@ -7,18 +7,15 @@ that does not fit; with `--verbose` a line for each release, as in `compatibilit
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, Iterable, Mapping, Sequence, Tuple
+from typing import Any, Iterable, Sequence, Tuple
 
 from patcher.display.console import Console
 from patcher.display.rows import diff_json
 from patcher.display.styles import Row, term
 from patcher.message import Message, joined, one_line
-from patcher.model import Answer, Patchset, State
+from patcher.model import Patchset, State
 from patcher.patchset.layers import patch_names
-from patcher.patchset.removal import can_go
 from patcher.text.listed import count
-from patcher.text.terminal import Styled
-from patcher.verbs.annotations import ERROR, NOTICE, annotation
 from patcher.verbs.explanations import explanation_row, hunk_json
 from patcher.verbs.releases.outcome import HOLDS, NO_RELEASE, Checked, PatchState, ReleaseOutcome
 
@@ -190,30 +187,18 @@ def patch_rows(checked: Checked, *, verbose: bool) -> list[Row]:
 def upstream_since(checked: Checked) -> dict[str, str]:
     """What can go, the patchset or patches of it, and since which of the releases that were looked at.
 
-    The last release has it itself, or the patch or the version that the patchset's `remove_when` names. Where there is one
-    patch, it is the patchset that can go.
+    The last release has it itself. Where there is one patch, it is the patchset that can go.
     """
     since: dict[str, str] = {}
     several = has_several(checked)
     for release in (outcome for outcome in checked.outcomes if outcome.answers or outcome.patches):
-        own = State.UPSTREAM.value if release.has_patch else release.word
         words = [(patch.name, patch.word) for patch in release.patches if several]
-        for name, word in words or [(checked.patchset.name, own)]:
+        for name, word in words or [(checked.patchset.name, release.word)]:
             if word != State.UPSTREAM.value:
                 since.pop(name, None)
             else:
                 since.setdefault(name, f"{release.distribution} {release.version}")
-    released = (
-        release
-        for release in checked.outcomes
-        if can_go(checked.patchset, release.distribution, release.version)
-    )
-    first_able = next((release for release in released if release.word != NO_RELEASE), None)
-    return (
-        {**since, checked.patchset.name: f"{first_able.distribution} {first_able.version}"}
-        if first_able
-        else since
-    )
+    return since
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
@@ -246,56 +231,3 @@ def _patch_json(patch: PatchState) -> dict[str, Any]:
         "other": patch.other,
         "hunks": hunks,
     }
-
-
-# for CI ---------------------------------------------------------------------------------------------------------------
-def github(
-    answers: Iterable[Answer], releases: Iterable[Checked], manifests: Mapping[str, str]
-) -> list[Styled]:
-    """Annotations: an error for what does not fit, a notice where upstream has the change; one for what is in order.
-
-    Where a release is one that a patchset is not for, it is about its `patchset.toml`, of which `manifests` has the path.
-    """
-    verdicts: list[tuple[str, str, str, Answer | ReleaseOutcome, tuple[str, int]]] = []
-    for answer in answers:
-        about = f"{answer.path} {answer.scope}".rstrip()
-        verdicts.append((answer.patchset, about, answer.state.value, answer, answer.written))
-    for checked in releases:
-        for outcome in checked.outcomes:
-            written = next(
-                (
-                    answer.written
-                    for answer in outcome.answers
-                    if answer.state.value == outcome.word
-                ),
-                ("", 0),
-            )
-            about = f"{outcome.distribution} {outcome.version}".rstrip()
-            verdicts.append((checked.patchset.name, about, outcome.word, outcome, written))
-    annotations: list[Styled] = []
-    good = 0
-    for patchset, about, word, verdict, (file, line) in verdicts:
-        if verdict.state.failed if isinstance(verdict, Answer) else verdict.failed:
-            if word == State.NOT_FOUND.value and not file:
-                file = manifests.get(patchset, "")
-            title = Message("{patchset} does not fit {about}", patchset=patchset, about=about)
-            why = joined("\n", (verdict.problem, verdict.hint)) or word
-            annotations.append(annotation(ERROR, title, f"{word}: {why}", file, line))
-        elif word == State.UPSTREAM.value:
-            title = Message("{patchset} can go", patchset=patchset)
-            annotations.append(
-                annotation(
-                    NOTICE, title, Message("{name} has its change already", name=about), file, line
-                )
-            )
-        else:
-            good += 1
-    if good:
-        annotations.append(
-            annotation(
-                NOTICE,
-                "sitepatch check",
-                Message("{answers} in order", answers=count(good, "answer")),
-            )
-        )
-    return annotations

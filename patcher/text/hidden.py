@@ -1,4 +1,4 @@
-"""Warnings about what inserted code hides from a reviewer: invisible characters, confusable names, misleading strings."""
+"""What inserted code hides from a reviewer: invisible characters, names that are not ASCII, misleading strings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import unicodedata
 from typing import TYPE_CHECKING, Iterator
 
 from patcher.message import Message
-from patcher.text.listed import listed
 
 if TYPE_CHECKING:
     from patcher.model import Patchset
@@ -20,7 +19,10 @@ _HIDDEN = (
     "Zp",
 )
 _STRING = r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2"""
-_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
+_TEXTS = re.compile(
+    r"""'''(?s:\\.|(?!''').)*'''|\"\"\"(?s:\\.|(?!\"\"\").)*\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|#[^\n]*"""
+)
+"""Strings and comments, which have no names."""
 _MEANT = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2013\u2014\u2212", "''\"\"----"))
 
 
@@ -32,27 +34,6 @@ def typeset(char: str) -> str:
         "{name}, expected `{meant}`" if meant.isascii() else "{name}, which is no code",
         name=name,
         meant=meant,
-    )
-
-
-def look_alike(name: str) -> str:
-    """Why a name can be confused with another: it mixes scripts, or Python normalizes it; "" where it cannot.
-
-    A name of one script whose letters all look like those of another (a Cyrillic `а`) is not recognised.
-    """
-    if name.isascii():
-        return ""
-    same = unicodedata.normalize("NFKC", name)
-    if same != name:
-        return Message("Python reads it as {same}", same=same)
-    scripts = sorted(
-        {unicodedata.name(char, "").split(" ")[0] for char in name}.intersection(_SCRIPTS)
-    )
-    template = "it mixes {scripts} letters"
-    return (
-        Message(template, scripts=listed([script.capitalize() for script in scripts]))
-        if len(scripts) > 1
-        else ""
     )
 
 
@@ -69,7 +50,7 @@ def remarks(patchset: Patchset) -> list[str]:
                 *(option.name for option in patchset.options),
             }
             where = f"{patchset.name}/{name}"
-            sentences += [*_pointed(where, iter(added)), *_left(where, added, placeholders)]
+            sentences += [*_pointed(where, added), *_left(where, added, placeholders)]
     return sentences
 
 
@@ -94,7 +75,7 @@ def _left(path: str, lines: list[tuple[int, str]], placeholders: set[str]) -> li
 
 def diff_remarks(path: str, diff: bytes) -> list[str]:
     """Warnings about the lines that a unified diff of one file adds, with their line numbers in the new file."""
-    return _pointed(path, _added(diff.decode("utf-8", "surrogateescape")))
+    return _pointed(path, list(_added(diff.decode("utf-8", "surrogateescape"))))
 
 
 def _added(diff: str) -> Iterator[tuple[int, str]]:
@@ -108,9 +89,12 @@ def _added(diff: str) -> Iterator[tuple[int, str]]:
             number += 1
 
 
-def _pointed(path: str, lines: Iterator[tuple[int, str]]) -> list[str]:
+def _pointed(path: str, lines: list[tuple[int, str]]) -> list[str]:
     sentences: list[str] = []
-    for number, line in lines:
+    if all(line.isascii() and line.isprintable() for _, line in lines):
+        return sentences
+    without_texts = _TEXTS.sub(_blank, "\n".join(line for _, line in lines)).split("\n")
+    for (number, line), names in zip(lines, without_texts):
         if line.isascii() and line.isprintable():
             continue
         code = line[:-1] if line.endswith("\r") else line
@@ -120,8 +104,13 @@ def _pointed(path: str, lines: Iterator[tuple[int, str]]) -> list[str]:
                 name = unicodedata.name(char, "").lower() or Message("a control character")
                 problem = "{where} U+{code:04X} ({name}), which hides or reorders what stands there"
                 sentences.append(Message(problem, where=where, code=ord(char), name=name))
-        for word in dict.fromkeys(re.findall(r"[^\W\d]\w*", code)):
-            why = look_alike(word)
-            template = "{where} the name {word}, which looks like another: {why}"
-            sentences += [Message(template, where=where, word=word, why=why)] if why else []
+        for word in dict.fromkeys(re.findall(r"[^\W\d]\w*", names)):
+            if not word.isascii():
+                template = "{where} the name {word}, which is not ASCII: it may look like another"
+                sentences.append(Message(template, where=where, word=word))
     return sentences
+
+
+def _blank(text: re.Match[str]) -> str:
+    """The lines of a match without their characters."""
+    return re.sub(r"[^\n]", " ", text[0])
