@@ -35,7 +35,14 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import HandEdit, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Located, Patchset, PatchsetSource, Plan, Requested
+from patcher.model import (
+    Located,
+    Patchset,
+    PatchsetSource,
+    Plan,
+    Requested,
+    apply_splices,
+)
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -44,6 +51,7 @@ from patcher.place import HERE, SILENT, Events, Outcome, Place
 from patcher.planner.survey import make_plan
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
+from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, count, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
@@ -509,6 +517,25 @@ def report_copies(console: Console, outcome: CaptureOutcome) -> int:
     return console.answer(outcome.ok, {"written": False, **_json(outcome)})
 
 
+def _writers(outcome: CaptureOutcome) -> list[str]:
+    """The applied patchsets that wrote a line which the edit takes away."""
+    names: dict[str, None] = {}
+    for edited in outcome.files:
+        store = Store(edited.file.site)
+        receipt = store.receipts().get(edited.file.path)
+        if receipt is None:
+            continue
+        gone = set(edited.before.data.splitlines()) - set(edited.file.data.splitlines())
+        text = store.pristine(receipt.pristine)
+        for step in receipt.steps:
+            made = apply_splices(text, step.splices)
+            wrote = set(made.splitlines()) - set(text.splitlines())
+            if wrote & gone and step.patchset != outcome.name:
+                names[step.patchset] = None
+            text = made
+    return list(names)
+
+
 def _show(console: Console, outcome: CaptureOutcome) -> None:
     """The diff of each file, the hunks that were made of it, what they do not give back, and where the patchset is."""
     draft, folder = outcome.draft, outcome.folder
@@ -520,6 +547,13 @@ def _show(console: Console, outcome: CaptureOutcome) -> None:
     )
     show_unlike(console, outcome.releases)
     if folder is None:
+        for name in _writers(outcome) if outcome.plan.failed else ():
+            text = (
+                "the edit changes a line that {name} wrote: revise that patchset, {revise}, "
+                "or take it out first, {restore}"
+            )
+            revise, restore = console.command("edit", name), console.command("restore", name)
+            console.note(text, name=name, revise=revise, restore=restore)
         is_partial = not draft.complete and any(file.hunks for file in draft.files)
         advice = Message("; --partial makes one of the rest") if is_partial else ""
         console.note("no patchset was written{more}", "stopped", more=advice)

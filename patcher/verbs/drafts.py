@@ -74,6 +74,7 @@ def edit_copies(
 
     Raises:
         SitepatchError: what `open_editor` and `run` raise, with a hint that says how to go on.
+        KeyboardInterrupt, OSError: what they raise; how to go on is noted before.
     """
     kept = Message("the copies are kept; go on with: {go_on}", go_on=go_on)
     try:
@@ -81,6 +82,9 @@ def edit_copies(
         code = run()
     except SitepatchError as error:
         error.hint = Message("{hint}\n{kept}", hint=error.hint, kept=kept).lstrip()
+        raise
+    except (KeyboardInterrupt, OSError):  # an hour of editing is not lost for a full disk
+        console.note(kept)
         raise
     if code:
         console.note(kept)

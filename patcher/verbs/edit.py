@@ -8,12 +8,13 @@ from typing import Sequence
 import click
 
 from patcher.author.copies import Copies, check_clean, copy_out, laid_out
-from patcher.author.folder import output_folder, own_folder
+from patcher.author.folder import named_folder, output_folder, own_folder
 from patcher.display.console import Console
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.message import Message, joined
-from patcher.model import Requested
+from patcher.model import Patchset, Requested
+from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan, read_facts
@@ -68,6 +69,23 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
     return laid_out(first, {file.path: file.after for file in plan.files}, installed)
 
 
+def _of_patchset(patchset: Patchset, package: str, file: str) -> str:
+    """The path of a file that a patchset changes, named as it was when the patchset was made.
+
+    Raises:
+        UsageError: it changes another one.
+    """
+    patches = (patch for variant in patchset.variants for patch in variant.patches)
+    paths = dict.fromkeys(path for patch in patches for path in patch.paths)
+    names = (file, f"{package}/{file}")
+    found = [path for path in paths if path in names or file.endswith(f"/{path}")]
+    if not found:
+        hint = Message("give the edit of another file a name of its own: --name NAME")
+        text = "{file}: the patchset {name} is there already, and changes {paths}"
+        raise UsageError(text, hint, file=file, name=patchset.name, paths=", ".join(paths))
+    return found[0]
+
+
 def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
     """The folder of the patchset that is to be edited; of an unknown name the error says how a package is edited, too."""
     try:
@@ -102,9 +120,16 @@ def command(
     Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
     $EDITOR. The environment is not touched.
 
-    Without --name it is the patchset NAME that is edited: its files are opened as it makes them, and it is revised.
+    Without --name it is the patchset NAME that is edited: its files are opened as it makes them, and it is revised. With
+    --name the same is done where that patchset is there already.
     """
-    if name:
+    if name and (named_folder(name, output) / MANIFEST).is_file():
+        folder = named_folder(name, output)
+        place = console.place._replace(patch_dirs=(str(folder.parent), *console.place.patch_dirs))
+        patchset = own_folder(name, place.patch_dirs)[1]
+        file = _of_patchset(patchset, package, file) if file else ""
+        copies = edit_patchset(name, place=place, events=console)
+    elif name:
         output_folder(name, output)  # fails before an hour of editing
         copies = edit(package, file, place=console.place, events=console)
     elif file or output:
@@ -128,10 +153,11 @@ def command(
         )
         return report_copies(console, outcome)
 
+    opened = file if file in copies.paths else copies.paths[0]
     return edit_copies(
         console,
         copies.folder,
-        copies.paths[0] if file or len(copies.paths) == 1 else "",
+        opened if file or len(copies.paths) == 1 else "",
         go_on,
         run,
     )

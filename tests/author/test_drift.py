@@ -36,6 +36,10 @@ INSERT = "def f(self, model, path):\n    first = self.begin(model)\n    second =
 CHECK = "    self.check(model, path)\n"
 BELOW_FIRST = INSERT.replace("    second =", CHECK + "    second =")
 AT_TOP = INSERT.replace("    first =", CHECK + "    first =")
+PRINTED = "    if offset % 16:\n        print('not aligned')\n"
+ALIGNED = "def native(a):\n    return a\n\n\ndef load(wrapper, offset):\n    array = wrapper.map(offset)\n" + PRINTED + "    return array\n"
+PASSED = "def f(host, port, build):\n    link = build(host, port, mode=1)\n    return link\n"
+STRING = PASSED.replace("build(host", "build('tcp'")
 REFUSED, UPSTREAM = "refused", "upstream"
 CASES = {  # before, after, a release, and what becomes of it
     "a guard is not taken from where it guards other code": (HANDLE, HANDLE.replace(GUARD, ""), IN_TRY, REFUSED),
@@ -87,6 +91,42 @@ CASES = {  # before, after, a release, and what becomes of it
         AT_TOP,
         AT_TOP.replace(CHECK, "    assert model\n" + CHECK),
         UPSTREAM,
+    ),
+    "a change whose context is gone is made where its line is the only one": (
+        ALIGNED,
+        ALIGNED.replace("return array", "return native(array)"),
+        ALIGNED.replace(PRINTED, ""),
+        ALIGNED.replace(PRINTED, "").replace("return array", "return native(array)"),
+    ),
+    "a change whose context is gone is not made where its line stands twice": (
+        ALIGNED,
+        ALIGNED.replace("return array", "return native(array)"),
+        ALIGNED.replace(PRINTED, "    if offset:\n        return array\n"),
+        REFUSED,
+    ),
+    "a keyword changes whatever else is passed": (
+        PASSED,
+        PASSED.replace("mode=1", "mode=2"),
+        PASSED.replace("host, port, mode", "host, mode"),
+        PASSED.replace("host, port, mode=1", "host, mode=2"),
+    ),
+    "a keyword comes whatever else is passed": (
+        PASSED,
+        PASSED.replace("mode=1", "mode=1, retry=3"),
+        PASSED.replace("host, port, mode", "host, mode"),
+        PASSED.replace("host, port, mode=1", "host, mode=1, retry=3"),
+    ),
+    "a keyword that the release has is no second one": (
+        PASSED,
+        PASSED.replace("mode=1", "mode=1, retry=3"),
+        PASSED.replace("host, port, mode", "host, retry=2, mode"),
+        REFUSED,
+    ),
+    "a string that is passed names the place": (
+        STRING,
+        STRING.replace("mode=1", "mode=2"),
+        STRING.replace("tcp", "udp"),
+        REFUSED,
     ),
     "what stands on the other side of the anchor is not what comes": (
         INSERT,

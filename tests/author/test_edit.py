@@ -54,6 +54,42 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     assert "beside.py: found no such Python file in" in told.err, "a file of another package"
 
 
+def test_the_same_command_a_second_time_revises_what_the_first_one_made(world):
+    command = ("edit", "demo", "m.py", "--name", "mine")
+    done(world(*command, **editor(world, f"path.write_text({EDIT!r})")))
+    again = "text = path.read_text()\nassert 'where is it?' in text\npath.write_text(text.replace('where', 'what'))"
+    done(world(*command, **editor(world, again)))
+    spatch = (world.cwd / "patchsets/mine/mine.spatch").read_text()
+    assert "what is it?" in spatch and "where is it?" not in spatch
+    told = done(world("edit", "demo", "n.py", "--name", "mine", **editor(world, "")), 2)
+    assert "n.py: the patchset mine is there already, and changes demo/m.py" in told.err
+    assert copies(world) == []
+
+
+def test_of_a_line_that_an_applied_patchset_wrote_it_is_said_whose_it_is(world):
+    replaced = "path.write_text(path.read_text().replace('os.path.{}', 'os.path.{}'))"
+    done(world("edit", "demo", "m.py", "--name", "wrote", **editor(world, replaced.format("basename", "dirname"))))
+    done(world("apply", "wrote"))
+    told = done(world("edit", "demo", "m.py", "--name", "above", **editor(world, replaced.format("dirname", "abspath"))), 1)
+    assert "the edit changes a line that wrote wrote: revise that patchset, sitepatch edit wrote" in told.err
+    assert "sitepatch restore wrote" in told.err
+
+
+def test_ctrl_c_in_the_editor_keeps_the_copies_and_says_where_they_are(world):
+    code = "import os, signal, time\npath.write_text('X = 1\\n')\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(1)"
+    told = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code))
+    (kept,) = copies(world)
+    assert told.code == 130 and f"capture --from {kept} --name mine" in told.err
+    assert (kept / "demo/m.py").read_text() == "X = 1\n"
+
+
+def test_a_folder_that_cannot_be_written_keeps_the_copies_and_says_where_they_are(world):
+    code = f"path.write_text({EDIT!r})\nPath({str(world.cwd / 'patchsets')!r}).write_text('')"
+    told = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code))
+    (kept,) = copies(world)
+    assert told.code and f"capture --from {kept} --name mine" in told.err
+
+
 def test_a_whole_package_and_what_is_applied_in_it(world):
     done(world("edit", "demo", "demo/m.py", "--name", "first", **editor(world, f"path.write_text({EDIT!r})")))
     done(world("apply", "first"))

@@ -125,10 +125,10 @@ CASES = {
         "names = ['b', 'c', 'f', 'g', 'h']\n",
         "@@ <module> @@\n-names = [..., 'c', 'd', 'e', 'f', ...]\n+names = [..., 'c', 'f', ...]\n",
     ),
-    "code that says too little of its place has context": (
+    "code that says too little of its place has context, or is the only one": (
         "def f(a):\n    host = get(a)\n    if host.name:\n        host = host.name\n    else:\n        host = ''\n    return host\n",
         "def f(a):\n    host = get(a)\n    if host.name:\n        host = host.name\n    else:\n        return ''\n    return host\n",
-        "@@ f @@\n else:\n-    host = ''\n+    return ''\n",
+        "@@ f @@\n else:\n-    host = ''\n+    return ''\n@@ or @@\n-host = ''\n+return ''\n",
     ),
     "a guard that goes is above what it guarded": (
         "def f(path, root):\n    name = Path(path)\n    if name.anchor:\n        raise Forbidden()\n    full = root.join(name)\n    return full\n",

@@ -69,6 +69,9 @@ EDITS = {  # what is edited -> the hunks
         @@ connect @@
         -resolve(host, port, family="inet", ...)
         +resolve(host, port, family="inet6", ...)
+        @@ or @@
+        -address = resolve(..., family="inet")
+        +address = resolve(..., family="inet6")
         """),
     "an argument that comes": ("open_link(address, timeout)", "open_link(address, timeout, retry=True)", """
         @@ connect @@
@@ -408,7 +411,7 @@ def test_a_form_that_another_release_has_too_is_chosen():
 def test_each_hunk_says_its_form_and_the_candidates_that_lost_say_why():
     _, draft = drafted('family="inet"', 'family="inet6"')
     (hunk,) = draft.files[0].hunks
-    assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open")
+    assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open; where that is not found: whatever else is passed")
     assert hunk.rejected and all(each.why and each.text.startswith("@@ connect @@") for each in hunk.rejected)
 
 

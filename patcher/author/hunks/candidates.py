@@ -52,6 +52,21 @@ class Candidates:
         place = BlockRange(block, (first, last))
         yield from alone_and_around(self.changes.before, place, fragments, little=little)
 
+    def freer(self, best: Candidate, group: Sequence[Difference]) -> Iterator[Candidate]:
+        """Candidates that need less of what stays than the best one: no context, and what is passed besides left open.
+
+        Each has what changes word for word, and a name that few other places have.
+        """
+        scope = group[0].place.scope
+        deleted = [node for each in group for node in each.deleted]
+        alone = [line for line in best.lines if line[0] != " "]
+        is_whole = not any("..." in line or "$" in line for _, line in alone)
+        if len(alone) < len(best.lines) and is_whole and distinctive_words(deleted):
+            yield Candidate(scope, _dedented(alone), Message("without its neighbours"))
+        keywords = self.changes.keywords(group[0]) if len(group) == 1 else ()
+        if keywords:
+            yield Candidate(scope, keywords, Message("whatever else is passed"))
+
     def _ways(self, difference: Difference, number: int) -> list[tuple[Line, ...]]:
         """The lines of one of several differences, the most general first."""
         if difference.kind == "change":
@@ -97,6 +112,12 @@ class Candidates:
             if candidate.text not in seen:
                 seen.add(candidate.text)
                 yield candidate
+
+
+def _dedented(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Lines of a hunk, with the first one at the margin."""
+    depth = len(lines[0][1]) - len(lines[0][1].lstrip())
+    return tuple((tag, line[depth:] if not line[:depth].strip() else line) for tag, line in lines)
 
 
 def _anywhere(candidate: Candidate) -> Iterator[Candidate]:

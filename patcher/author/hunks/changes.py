@@ -111,6 +111,30 @@ class Changes:
                     ways.append(Fragment((*lines[: -len(inserted)], *tagged("+", each)), form))
         return ways
 
+    def keywords(self, difference: Difference) -> tuple[Line, ...]:
+        """A statement whose call has the keywords that changed alone, with `...` for all else that is passed.
+
+        () where anything else changed, or nothing else is passed; nor where what is passed may name the place, as a string
+        does, or may have the same keyword, as `**` does.
+        """
+        calls = [pair for pair in difference.pairs if all(node.kind == "Call" for node in pair)]
+        (old, new), (before, after) = difference.pairs[0], (self.before, self.after)
+        if not calls or old.has_body or not distinctive_words([calls[-1][0].node("func")]):
+            return ()
+        call, other = calls[-1]
+        args = call.items("args"), other.items("args")
+        gone = [node for node in args[0] if not any(same(node, each) for each in args[1])]
+        come = [node for node in args[1] if not any(same(node, each) for each in args[0])]
+        names = any(is_key(node) for node in args[0] if node not in gone)
+        is_open = names or any(node.kind == "DoubleStar" for side in args for node in side)
+        are_keywords = all(node.kind == "Keyword" for node in (*gone, *come))
+        kept = min(len(args[0]) - len(gone), len(args[1]) - len(come))
+        same_call = same(call.fields["func"], other.fields["func"])
+        if is_open or not are_keywords or not kept or not same_call:
+            return ()
+        holes = (_passed(before, args[0], gone), _passed(after, args[1], come))
+        return self._statement(old, new, [holes])
+
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open; none for other differences.
 
@@ -322,6 +346,12 @@ class Changes:
         # one of several statements that begin so
         yield from with_context(self.before, BlockRange.of(old), fragments[:2])
         yield from self.whole(old, new)
+
+
+def _passed(text: Tree, args: Sequence[Node], written: Sequence[Node]) -> Hole:
+    """The hole by which of what is passed to a call only some is written."""
+    words = [text.text[node.outer_start : node.outer_end] for node in written]
+    return args[0].outer_start, args[-1].outer_end, ", ".join(["...", *words])
 
 
 def _gains(old: Node, new: Node) -> bool:

@@ -305,7 +305,11 @@ class _Choice:
         """
         best, (difference, *_) = works[0], group
         # other releases say which forms are needed
-        if self.trial.others or difference.kind != "run" or len(best.candidate.lines) > _LONG:
+        if self.trial.others or len(best.candidate.lines) > _LONG:
+            return best
+        if len(group) > 1 or difference.kind == "change":
+            return self.with_freer(best, group)
+        if difference.kind != "run":
             return best
         if difference.deleted:
             return best if difference.inserted else self.with_less(best, works, group)
@@ -332,6 +336,16 @@ class _Choice:
         else:
             less = []
         return self.with_form(best, less, group) if above or below else best
+
+    def with_freer(self, best: Tried, group: tuple[Difference, ...]) -> Tried:
+        """The best candidate for a change, with forms that need less of what stays: no context, and other arguments."""
+        for candidate in self.candidates.freer(best.candidate, group):
+            last = best.candidate.others[-1:] or (best.candidate,)
+            if candidate.lines != last[0].lines and not self.trial.of(candidate, group).problem:
+                best = self.trial.of(
+                    best.candidate._replace(others=(*best.candidate.others, candidate)), group
+                )
+        return best
 
     def with_form(
         self, best: Tried, others: Sequence[Tried], group: tuple[Difference, ...]
