@@ -8,10 +8,12 @@ from typing import Sequence
 import click
 
 from patcher.author.copies import Copies, check_clean, copy_out, laid_out
+from patcher.author.draft import package_of
 from patcher.author.folder import named_folder, output_folder, own_folder
 from patcher.display.console import Console
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
+from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Patchset, Requested
 from patcher.patchset.places import MANIFEST
@@ -27,7 +29,7 @@ def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = 
     """Copy installed files to a new temporary directory, to be edited there and captured by `capture(copy=...)`.
 
     Args:
-        package: an import package.
+        package: an import package; without `file` also the path of a file, or the name of a module.
         file: one of its Python files, "" for all.
         place: the environment.
         events: takes what is done.
@@ -38,9 +40,26 @@ def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = 
     """
     env = place.environment()
     events.started(env)
-    if "/" in package and not package.startswith("/"):  # one path, as `capture` takes it
-        package, file = package.split("/")[0], file or package
+    package, file = _named(env, package, file)
     return copy_out(env, package, file)
+
+
+def _named(env: Environment, package: str, file: str) -> tuple[str, str]:
+    """The package and the file of what may be one path, in a site directory or whole, or the name of a module."""
+    if file:
+        return package, file
+    given = Path(package).absolute()
+    for site in env.sites if given.is_file() else ():
+        for top in (Path(site), Path(site).resolve()):
+            if top in given.parents:
+                path = given.relative_to(top).as_posix()
+                return package_of(path), path
+    if "/" in package:
+        return package.split("/")[0], package
+    first, *more = package.split(".")
+    names = (f"{'/'.join([first, *more])}{end}" for end in (".py", "/__init__.py"))
+    found = [path for path in names for site in env.sites if more and Path(site, path).is_file()]
+    return (first, found[0]) if found else (package, file)
 
 
 def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) -> Copies:

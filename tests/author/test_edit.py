@@ -42,6 +42,8 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     done(world("edit", "demo", path, "--name", "mine", **editor(world, f"path.write_text({EDIT!r})")))
     done(world("edit", "demo", path.relative_to(world.cwd), "--name", "two", **editor(world, f"path.write_text({EDIT!r})")))
     done(world("edit", "demo/m.py", "--name", "whole", **editor(world, f"path.write_text({EDIT!r})")))
+    done(world("edit", path, "--name", "absolute", **editor(world, f"path.write_text({EDIT!r})")))
+    done(world("edit", "demo.m", "--name", "module", **editor(world, f"path.write_text({EDIT!r})")))
     (world.cwd / "m.py").write_text("")  # which is not the one that is meant
     done(world("edit", "demo", "m.py", "--name", "three", **editor(world, f"path.write_text({EDIT!r})")))
     (world.cwd / "other.py").write_text("")

@@ -136,6 +136,19 @@ CASES = {
         "@@ f @@\n name = $V1\n-if name.anchor:\n-    raise Forbidden()\n full = $V2\n"
         "@@ or @@\n-if name.anchor:\n-    raise Forbidden()\n full = $V\n",
     ),
+    "an f-string that becomes two literals in a row is replaced": (
+        "def f(name):\n    raise ValueError(f'{name}: it is missing, only one is there')\n",
+        "def f(name):\n    raise ValueError(f'{name}: it is missing or old, '\n                     'only one is there')\n",
+        "@@ f @@\n-raise ValueError(f'{name}: it is missing, only one is there')\n"
+        "+raise ValueError(f'{name}: it is missing or old, '\n+                 'only one is there')\n",
+    ),
+    "what comes between two definitions that are renamed is one hunk with the lower one": (
+        "def one(a):\n    return int(a)\n\n\ndef two(a):\n    return str(a)\n\n\ndef use(a):\n    return one(a), two(a)\n",
+        "def first(a):\n    return int(a)\n\n\none = first\n\n\ndef second(a):\n    return str(a)\n\n\ntwo = second\n\n\n"
+        "def use(a):\n    return one(a), two(a)\n",
+        "@@ one @@\n-def one(...):\n+def first(...):\n\n@@ <module> @@\n+one = first\n+\n+\n-def two(...):\n+def second(...):\n\n"
+        "@@ <module> @@\n+two = second\n+\n+\n def use(...):\n     ...\n",
+    ),
     "what a neighbour shares with the new code is written": (
         "def f(path):\n    file = open(path)\n    try:\n        send(path)\n    finally:\n        drop(file.name)\n",
         "def f(path):\n    file = open(path)\n    try:\n        send(path)\n    finally:\n        file.close()\n        drop(file.name)\n",

@@ -359,6 +359,15 @@ def test_what_cannot_be_read_is_left_with_the_line():
     assert (left.line, draft.files[0].hunks) == (2, ())
 
 
+def test_an_import_that_goes_and_is_still_read_stays_and_stops_nothing():
+    before = "from shutil import which\n\n\ndef locate(name):\n    return which(name)\n"
+    after = "def locate(name):\n    raise ValueError(name)\n    return which(name)\n"
+    draft = generalise([FileEdit("pkg/net.py", before.encode(), after.encode())])
+    (left,) = draft.left_out
+    assert "`which` is read in line" in left.why and not left.code
+    assert applied(draft, before).data.decode() == before.replace("    return", "    raise ValueError(name)\n    return")
+
+
 def left_out(before, after):
     draft = generalise([FileEdit("pkg/net.py", before.encode(), after.encode())])
     assert draft.spatch() == ""

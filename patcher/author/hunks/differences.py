@@ -16,6 +16,8 @@ _ALIKE = 0.5  # two statements that share more than this part of their tokens ar
 _MOST_PAIRS = 10_000  # above it, statements that differ are not paired: each pair is compared
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
+_JOINT = re.compile(r"""["']\s*[A-Za-z]{0,2}["']""")  # between two literals in a row
+
 
 class BlockRange(NamedTuple):
     """Where statements of a block are: the range of their indices; an empty one is a place between two."""
@@ -237,10 +239,19 @@ class _Comparison:
     # what is replaced by what ---------------------------------------------------------------------------------------------
     def change(self, blocks: Pair, i: int, j: int, pair: Pair) -> Difference:
         pairs = tuple(_descent(*pair))
+        if self.is_joined(pairs[-1]):
+            pairs = pairs[:-1]
         old, new = pairs[-1]
         spans = (old.outer_start, old.outer_end), (new.outer_start, new.outer_end)
         spans = self.headers(pairs[-1]) if old.has_body else spans
         return self.replaced("change", blocks, ((i, i + 1), (j, j + 1)), spans, pairs)
+
+    def is_joined(self, pair: Pair) -> bool:
+        """Whether a piece of text of an f-string goes on in another literal, so that it is no text by itself."""
+        sides = zip((self.before, self.after), pair)
+        return pair[0].kind == "FText" and any(
+            _JOINT.search(text.text, node.start, node.end) for text, node in sides
+        )
 
     def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
         spans = (

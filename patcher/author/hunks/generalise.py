@@ -19,7 +19,12 @@ from patcher.author.hunks.differences import Difference, Pair, differences, unbr
 from patcher.author.hunks.excerpts import tagged, uncommented
 from patcher.author.hunks.insertions import is_guard
 from patcher.author.hunks.lines import line_file
-from patcher.author.hunks.names import carried_imports, distinctive_words
+from patcher.author.hunks.names import (
+    carried_imports,
+    distinctive_words,
+    names_bound,
+    names_in,
+)
 from patcher.author.hunks.renamed import renamed, under_other_name
 from patcher.author.hunks.trial import Trial, Tried, moved_paths, same_code
 from patcher.engine.engine import rewrite
@@ -436,15 +441,13 @@ class _Choice:
 
     def with_header(self, parts: list[_Part], part: _Part) -> list[_Part]:
         """The parts with an insertion and the change of the header above or below it merged; [] where there is none."""
-        first = part.differences[0]
         for other in parts:
-            both = self.ranked(
-                (*other.differences, *part.differences),
-                self.candidates.both(other.differences[-1], first),
-            )
-            merged = [both if each is other else each for each in parts if each is not part]
-            if both.work:
-                return merged
+            for one, two in ((other, part), (part, other)):
+                last, first = one.differences[-1], two.differences[0]
+                group = (*one.differences, *two.differences)
+                both = self.ranked(group, self.candidates.both(last, first))
+                if both.work:
+                    return [both if each is other else each for each in parts if each is not part]
         return []
 
     def merged(self, parts: list[_Part], empty: _Part) -> list[_Part]:
@@ -489,7 +492,16 @@ class _Choice:
                 for line in side.splitlines()
                 if line.strip()
             )
-            self.left_out.append(LeftOut(self.edit.path, self.line(each), shown, why))
+            code = not self.only_unbinds(each)
+            self.left_out.append(LeftOut(self.edit.path, self.line(each), shown, why, code=code))
+
+    def only_unbinds(self, difference: Difference) -> bool:
+        """Whether a difference takes away an import alone, of a name that is still read: where it stays, nothing is lost."""
+        if difference.kind != "run" or difference.inserted:
+            return False
+        kinds = {node.kind for node in difference.deleted}
+        read = names_in(self.after.root.statements())
+        return kinds <= {"Import", "ImportFrom"} and names_bound(difference.deleted) <= read
 
     # what still differs ---------------------------------------------------------------------------------------------------
     def difference(self, parts: Sequence[_Part], made: bytes) -> str:
