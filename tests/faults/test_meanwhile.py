@@ -215,7 +215,7 @@ def test_something_else_in_the_place_of_a_patched_file_stops_no_command_for_othe
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", [200, 240, 251])
+@pytest.mark.parametrize("length", [200, 240, 252])
 @pytest.mark.parametrize("adds", [True, False])
 def test_a_name_that_just_fits_the_disk_is_patched_and_restored(tiny, length, adds):
     path = f"tiny/{'n' * length}.py"
