@@ -194,6 +194,23 @@ def test_recovery_does_what_it_can_and_commands_for_other_files_work(tiny, tmp_p
     assert tiny.run("status").code == 0
 
 
+def test_what_an_interrupted_restore_could_not_reach_can_be_restored_later(tiny, tmp_path):
+    assert tiny.run("apply", NAME).code == 0
+
+    def dies(at):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert tiny.run("restore", first=renames(dies)).code == -signal.SIGKILL
+    to_link(tiny.site / "tiny/sub", tmp_path / "away")
+    assert "recovered: " in tiny.run("status").text
+    (tiny.site / "tiny/sub").unlink()
+    (tmp_path / "away").rename(tiny.site / "tiny/sub")
+    done = tiny.run("restore")
+    assert done.code == 0, done.text
+    assert (tiny.site / LAST).read_bytes() == FILES[LAST]
+    assert not (tiny.site / ".sitepatch").exists()
+
+
 @pytest.mark.parametrize("change", [to_folder, to_pipe, to_dangling, to_nothing])
 def test_something_else_in_the_place_of_a_patched_file_stops_no_command_for_others(tiny, tmp_path, change):
     assert tiny.run("apply", NAME).code == 0
