@@ -50,6 +50,20 @@ class FileStatus(NamedTuple):
         return self.condition in (Condition.APPLIED, Condition.EDITED)
 
     @property
+    def patchsets(self) -> Tuple[Tuple["FileStatus", Step], ...]:
+        """Each patchset that is recorded for the file, and what the file is to it.
+
+        A receipt belongs to a file and a patchset: what is applied is as the file is, what a reinstall took away stays
+        overwritten, whatever was applied since.
+        """
+        gone = Condition.MISSING if self.condition is Condition.MISSING else Condition.OVERWRITTEN
+        each = [(self, step) for step in self.receipt.steps]
+        for step, version in self.receipt.lost:
+            then = self.receipt._replace(version=version, steps=(step,), lost=())
+            each.append((self._replace(receipt=then, condition=gone), step))
+        return tuple(each)
+
+    @property
     def release(self) -> str:
         """The distribution of the receipt and its version."""
         return release_name(self.receipt.package, self.receipt.distribution, self.receipt.version)

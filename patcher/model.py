@@ -278,6 +278,17 @@ class Step(NamedTuple):
         return self.digest, dict(self.options)
 
 
+class LostStep(NamedTuple):
+    """A patchset that is in a file no more: another file took the place of the one that it had changed.
+
+    `step` is what was applied, without its splices, and `version` the release it was applied to. It is kept until a command
+    names the patchset or removes it.
+    """
+
+    step: Step
+    version: str
+
+
 class Receipt(NamedTuple):
     """What is applied in one target file, and how to restore it.
 
@@ -286,7 +297,9 @@ class Receipt(NamedTuple):
     there, "" for a regular file. `origin` says what proves the pristine bytes: `recorded` (RECORD has their sha256),
     `unrecorded` (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched), `added`
     (no file stood there: its pristine bytes are none, and to restore it is to remove it). `folder` is the topmost directory
-    above an added file that was made for it or for another one, "" where there is none.
+    above an added file that was made for it or for another one, "" where there is none. `lost` are the patchsets that a
+    reinstall took out of the file before the present `steps` were applied; without steps nothing but them is recorded, and
+    the hashes mean nothing.
     """
 
     path: str
@@ -301,16 +314,18 @@ class Receipt(NamedTuple):
     steps: Tuple[Step, ...]
     origin: str = "recorded"
     folder: str = ""
+    lost: Tuple[LostStep, ...] = ()
 
 
 class Change(NamedTuple):
     """One file of a commit. `old` is the sha256 (hex) that the file must still have.
 
-    `data` and `receipt` are the new bytes and their receipt; both None restores the pristine file. `forget` drops the receipt
-    and leaves the file alone. `merged` is whether `data` has edits by hand, so that the receipt is for other bytes.
-    `pristine` are the pristine bytes where neither the file nor the store has them (a patchset replaces an edit by hand), and
-    `aside` are edited bytes of which a copy is kept (see `patcher.store.store.edited_copy`), b"" for none.
-    `mtime_ns` is the modification time of `data` that was installed as it is, None to set a new one.
+    `data` and `receipt` are the new bytes and their receipt. Without `data` the pristine file is restored, or, with `forget`,
+    the file is left alone; the receipt is dropped then, or replaced by one that has lost steps alone. `merged` is whether
+    `data` has edits by hand, so that the receipt is for other bytes. `pristine` are the pristine bytes where neither the file
+    nor the store has them (a patchset replaces an edit by hand), and `aside` are edited bytes of which a copy is kept (see
+    `patcher.store.store.edited_copy`), b"" for none. `mtime_ns` is the modification time of `data` that was installed as it
+    is, None to set a new one.
     """
 
     path: str

@@ -190,7 +190,7 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
     applied = [
         (item, step)
         for item in statuses(env)
-        for step in item.receipt.steps
+        for _, step in item.patchsets
         if step.patchset == name
     ]
     if folder is None:

@@ -12,7 +12,8 @@ from typing import NamedTuple, Sequence
 
 from patcher.message import Message
 from patcher.model import Splice, Step, apply_splices
-from patcher.text.lines import line_edits
+from patcher.patchset.layers import compose
+from patcher.text.lines import common_ends, line_edits
 
 _ENDS = (b"\n", b"\r")
 
@@ -53,19 +54,28 @@ def replace_steps(
     Raises:
         Overlap: an edit lies where a step has to change something.
     """
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same]:
-        same += 1
     texts = [pristine]
     for step in old:
         texts.append(apply_splices(texts[-1], step.splices))
-    for before, after, step in reversed(list(zip(texts[same:], texts[same + 1 :], old[same:]))):
-        edited = merge_splices(after, inverse(before, step.splices), edited)
-    data = texts[same]
-    for step in new[same:]:
-        edited = merge_splices(data, step.splices, edited)
-        data = apply_splices(data, step.splices)
-    return edited
+    current = texts[-1]
+    # One merge of the whole difference: an edit beside a step that stays is in nobody's way.
+    splices: tuple[Splice, ...] = ()
+    for before, step in reversed(list(zip(texts, old))):
+        splices = compose(len(current), splices, inverse(before, step.splices))
+    for step in new:
+        splices = compose(len(current), splices, step.splices)
+    return merge_splices(current, _differing(current, splices), edited)
+
+
+def _differing(base: bytes, splices: Sequence[Splice]) -> list[Splice]:
+    """Splices without what they leave as it is: a step that is undone and done again is no change."""
+    differing: list[Splice] = []
+    for start, end, new in splices:
+        replaced = base[start:end]
+        head, tail = common_ends(replaced, new)
+        if head + tail < max(len(replaced), len(new)):
+            differing.append(Splice(start + head, end - tail, new[head : len(new) - tail]))
+    return differing
 
 
 def inverse(before: bytes, splices: Sequence[Splice]) -> tuple[Splice, ...]:

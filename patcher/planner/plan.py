@@ -26,6 +26,7 @@ from patcher.model import (
     FilePlan,
     FileRelease,
     HunkAnswer,
+    LostStep,
     Plan,
     Rewrite,
     State,
@@ -50,11 +51,10 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
     for (site, path), file in facts.files.items():
         assignments = facts.assignments.get((site, path), ())
         notes += file.notes
-        going = (
-            [step.patchset for step in file.receipt.steps if wanted.goes(step.patchset)]
-            if file.receipt
-            else []
-        )
+        lost = _lost(file)
+        names = [step.patchset for step in (*file.steps, *(entry.step for entry in lost))]
+        going = [name for name in names if wanted.goes(name)]
+        lost = tuple(entry for entry in lost if entry.step.patchset not in going)
         if file.problem:
             answers += (
                 refused_answers(assignments, file.problem)
@@ -74,7 +74,7 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
         except SitepatchError as error:
             answers += _refused(going, path, error)
             continue
-        change = _change(path, file, steps, sha256(data), after)
+        change = _change(path, file, _Becomes(steps, lost, sha256(data), after))
         notes += [file.if_changed] if file.if_changed and change else []
         if change and file.aside != after:
             change = change._replace(aside=file.aside)
@@ -82,27 +82,69 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
     return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
 
 
-def _change(
-    path: str, file: TargetFile, steps: tuple[Step, ...], current: str, after: bytes
-) -> Change | None:
-    """The change that makes a file `after`, which `steps` and edits by hand lead to; `current` is its sha256 without these."""
-    if after == file.now and steps == (file.receipt.steps if file.receipt else ()):
+def _lost(file: TargetFile) -> tuple[LostStep, ...]:
+    """The patchsets that are recorded for a file and are not in it: a reinstall took them away."""
+    if file.receipt is None:
+        return ()
+    lost = file.receipt.lost
+    if not file.steps:
+        version = file.receipt.version
+        taken = (LostStep(step._replace(splices=()), version) for step in file.receipt.steps)
+        lost = (*lost, *taken)
+    return lost
+
+
+class _Becomes(NamedTuple):
+    """What becomes of a file: the steps in it, those that stay lost, the sha256 of what the steps make, and the bytes.
+
+    The bytes have edits by hand, too.
+    """
+
+    steps: tuple[Step, ...]
+    lost: tuple[LostStep, ...]
+    current: str
+    after: bytes
+
+
+def _change(path: str, file: TargetFile, new: _Becomes) -> Change | None:
+    """The change that makes a file what it is to become; None where it is that already."""
+    same = new.after == file.now
+    if same and new.steps == file.steps and new.lost == _lost(file):
         return None
-    old, pristine = "" if file.missing else sha256(file.now), sha256(file.pristine)
-    if steps:
-        assert file.blank is not None  # whoever reads a file for a patchset gives it one
-        receipt = file.blank._replace(
-            pristine=pristine, current=current, steps=steps, origin=file.origin
-        )
-        stored = file.now == file.pristine or (
-            file.receipt is not None and file.receipt.pristine == pristine
-        )
-        pristine_copy = None if stored else file.pristine
-        return Change(path, old, after, receipt, merged=file.edited, pristine=pristine_copy)
-    if after != file.pristine:
-        return Change(path, old, after, None, merged=True)
+    old = "" if file.missing else sha256(file.now)
+    if new.steps:
+        return _written(path, file, new, old)
+    receipt = None
+    if new.lost:
+        assert file.receipt is not None  # it has them
+        nothing = sha256(b"")
+        receipt = file.receipt._replace(pristine=nothing, current=nothing, steps=(), lost=new.lost)
+    if new.after != file.pristine:
+        return Change(path, old, new.after, receipt, merged=True)
+    forget = file.forget or (same and not file.missing)
+    return Change(path, old, None, receipt, forget=forget)
+
+
+def _written(path: str, file: TargetFile, new: _Becomes, old: str) -> Change:
+    """The change of a file in which patchsets are applied."""
+    assert file.blank is not None  # whoever reads a file for a patchset gives it one
+    pristine = sha256(file.pristine)
+    receipt = file.blank._replace(
+        pristine=pristine,
+        current=new.current,
+        steps=new.steps,
+        origin=file.origin,
+        lost=new.lost,
+    )
+    recorded = file.receipt is not None and file.receipt.pristine == pristine
+    stored = file.now == file.pristine or (recorded and bool(file.steps))
     return Change(
-        path, old, None, None, forget=file.forget or (after == file.now and not file.missing)
+        path,
+        old,
+        new.after,
+        receipt,
+        merged=file.edited,
+        pristine=None if stored else file.pristine,
     )
 
 
@@ -116,7 +158,8 @@ def _release(assignments: Sequence[Assignment]) -> FileRelease | None:
 
 def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iterator[str]:
     """A remark on each option that is applied with another value, also in what a reinstall took away."""
-    before = {step.patchset: step.options for step in file.receipt.steps} if file.receipt else {}
+    recorded = [*file.steps, *(entry.step for entry in _lost(file))]
+    before = {step.patchset: step.options for step in recorded}
     for patchset, options, _ in (assignment.requested for assignment in assignments):
         old_options = before.get(patchset.name, {})
         for key, value in options.items():
@@ -316,13 +359,30 @@ def resolve(
             result = rewriter.rewrite(data, assignment)
             if any(answer.state in _LOST for answer in result.answers):
                 result = _without_others(data, assignment, layers, rewriter) or result
+            result = _not_upstream(result, file, assignment, rewriter)
             told = _with_conflicts(result.answers, assignment, layers, rewriter, assignment_of)
             answers += [answer_of(name, path, answer) for answer in told]
-            step = _step(assignment, result) if result.splices else None
+            stays = name not in assignments  # nobody named it, so that it is kept in mind
+            ours = any(answer.state is State.APPLIED for answer in result.answers)
+            step = _step(assignment, result) if result.splices or stays or ours else None
         if step:
             layers.append(_Layer(step, data))
             data = apply_splices(data, step.splices)
     return data, tuple(layer.step for layer in layers), answers
+
+
+def _not_upstream(
+    result: Rewrite, file: TargetFile, assignment: Assignment, rewriter: Rewriter
+) -> Rewrite:
+    """The result, in which a change that the pristine file does not have is applied: another patchset made it."""
+    suspects = [answer.state is State.UPSTREAM for answer in result.answers]
+    if not any(suspects) or result.data == file.pristine:
+        return result
+    answers = list(result.answers)
+    for index, alone in enumerate(rewriter.rewrite(file.pristine, assignment).answers):
+        if suspects[index] and alone.state is State.APPLICABLE:
+            answers[index] = answers[index]._replace(state=State.APPLIED)
+    return result._replace(answers=tuple(answers))
 
 
 def _recorded_layers(site: str, path: str, file: TargetFile) -> dict[str, _Layer]:
@@ -349,13 +409,18 @@ def _step(assignment: Assignment, result: Rewrite) -> Step:
         if answer.state is State.APPLICABLE
     )
     # what is gone counts as upstream (rule 25), or its .spatch fails, and then nothing is written
-    states = tuple(
-        (State.UPSTREAM if answer.gone else answer.state).value for answer in result.answers
-    )
+    states = tuple(_recorded_state(answer).value for answer in result.answers)
     head = Step(
         patchset.name, patchset.version, patchset.digest, patchset.kind, options, result.splices
     )
     return head._replace(places=places, states=states)
+
+
+def _recorded_state(answer: HunkAnswer) -> State:
+    """The state of a hunk as a step has it: what another patchset made first is applied as soon as that one goes."""
+    if answer.gone:
+        return State.UPSTREAM
+    return State.APPLICABLE if answer.state is State.APPLIED else answer.state
 
 
 def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:

@@ -43,7 +43,13 @@ from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.planner.plan import plan
 from patcher.store.folder import HOME
 from patcher.store.receipt import ADDED_FILE, new_receipt
-from patcher.store.status import classify, read_installed, recorded_now, statuses
+from patcher.store.status import (
+    applied_names,
+    classify,
+    read_installed,
+    recorded_now,
+    statuses,
+)
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 
@@ -148,11 +154,9 @@ def read_facts(
         item
         for item in other_items
         if (item.site, item.receipt.path) not in files
-        and any(wanted.goes(step.patchset) for step in item.receipt.steps)
+        and any(wanted.goes(step.patchset) for _, step in item.patchsets)
     ]
-    patched = {
-        (item.site, item.receipt.path): _read_patched(item, force=wanted.force) for item in going
-    }
+    patched = {(item.site, item.receipt.path): _read_patched(item, wanted) for item in going}
     return Facts(assignments, {**patched, **files}, tuple(survey.answers), tuple(survey.notes))
 
 
@@ -184,8 +188,8 @@ def read_target(
         return TargetFile(b"", b"", problem=error, notes=tuple(notes))
     if wanted.fresh:
         file, receipt = TargetFile(file.pristine, file.pristine), None
-    same = receipt is not None and (file.steps or receipt.pristine == sha256(file.pristine))
-    blank = new_receipt(located, path, receipt if same else None)
+    # A reinstall may have given the same bytes another mode, owner and mtime: those of the file are the pristine ones.
+    blank = new_receipt(located, path, receipt if file.steps else None)
     return file._replace(receipt=receipt, blank=blank, notes=tuple(notes))
 
 
@@ -252,14 +256,7 @@ def _read(
             aside = data if item.condition is Condition.EDITED else b""
             pristine = Store(site).pristine(receipt.pristine)
             return TargetFile(pristine, data, receipt.steps, receipt.origin, aside)
-        lost = ", ".join(step.patchset for step in receipt.steps)
-        words = {"path": path, "replacement": item.replacement, "name": lost}
-        notes.append(
-            Message(
-                "{path}: {replacement} and took {name} away; what is named now is for the new file",
-                **words,
-            )
-        )
+        notes.append(_taken_away(item, [each.patchset.name for each in wanted.requested]))
     recorded = recorded_hash(located, path)
     if edit:
         origin = "recorded" if recorded == sha256(edit.pristine) else "unrecorded"
@@ -288,8 +285,26 @@ def _read(
     return file
 
 
+def _taken_away(item: FileStatus, named: Sequence[str]) -> str:
+    """A remark on a file that was replaced: what was applied in it, and what of that stays away."""
+    names = applied_names([item])
+    others = [name for name in names if name not in named]
+    template = (
+        "{path}: {replacement} and took {name} away; still overwritten: {others}"
+        if others
+        else "{path}: {replacement} and took {name} away; what is named now is for the new file"
+    )
+    return Message(
+        template,
+        path=item.receipt.path,
+        replacement=item.replacement,
+        name=", ".join(names),
+        others=", ".join(others),
+    )
+
+
 # files in which patchsets are to be reverted --------------------------------------------------------------------------
-def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
+def _read_patched(item: FileStatus, wanted: Wanted) -> TargetFile:
     """A file in which patchsets are to be reverted.
 
     Raises:
@@ -297,6 +312,8 @@ def _read_patched(item: FileStatus, *, force: bool) -> TargetFile:
     """
     site, receipt = item.site, item.receipt
     missing, edited = item.condition is Condition.MISSING, item.condition is Condition.EDITED
+    # where nothing that is in the file goes, an edit is in nobody's way
+    force = wanted.force and any(wanted.goes(step.patchset) for step in receipt.steps)
     shipped = item.condition is Condition.APPLIED and sha256(item.data) in recorded_now(
         site, receipt.path
     )

@@ -27,7 +27,7 @@ class Work(NamedTuple):
     """A change that was checked, with what it takes to prepare it.
 
     `text` is the JSON of its receipt, b"" to drop the receipt; `data` the new bytes; `copy` the pristine bytes to be stored;
-    `back` the receipt of a file that is restored, `shared` whether other files need its pristine copy; `aside` and
+    `back` the receipt of a file that is restored, `shared` whether other files need the same pristine copy; `aside` and
     `mtime_ns` as in `Change`.
     """
 
@@ -69,8 +69,13 @@ def plan_work(
         if count > 1:
             problems.append(Message("{path}: {count} changes for one file", path=path, count=count))
     # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
-    needed = Counter(record.pristine for record in receipts.values())
-    needed.update(change.receipt.pristine for change in changes if change.receipt)
+    pristine_of = {path: record.pristine for path, record in receipts.items()}
+    pristine_of.update(
+        (change.path, change.receipt.pristine)
+        for change in changes
+        if change.receipt and change.receipt.steps
+    )
+    needed = Counter(pristine_of.values())
     made = {record.folder for record in receipts.values()}
     texts = {f"{digest}.json" for digest in patchsets}
     with suppress(FileNotFoundError), home.sub("patchsets") as stored:
@@ -86,10 +91,14 @@ def plan_work(
                 work = Work(JournalEntry(change.path, change.old, change.old))
             elif change.data is not None:
                 work = _writing(site, change, current, texts)
+                shared = change.receipt and needed[change.receipt.pristine] > 1
+                work = work._replace(shared=bool(shared))
             elif back is None:
                 raise StoreError("{path}: there is no receipt to restore it by", path=change.path)
             else:
                 work = _restoring(site, change, back, shared=needed[back.pristine] > 1)
+            if change.receipt and not change.receipt.steps:
+                work = _with_receipt(work, change.receipt)
             entry = work.entry._replace(folder=folder)
             works.append(work._replace(entry=entry, aside=change.aside))
         except StoreError as error:
@@ -154,7 +163,7 @@ def _with_folder(
     be all that an uninstall has left of its package: its directory, once empty, could still be imported.
     """
     new = change.receipt
-    if not (new and new.origin == receipt.ADDED_FILE):
+    if not (new and new.steps and new.origin == receipt.ADDED_FILE):
         top, inside, _ = change.path.partition("/")
         if inside and old and old.origin == receipt.ADDED_FILE:
             with suppress(FileNotFoundError, StoreError), site.sub(top) as package:
@@ -175,11 +184,8 @@ def _writing(site: Folder, change: Change, current: bytes, texts: AbstractSet[st
     """Return the work for new bytes in the place of the current ones; `texts` are the names of stored patchsets."""
     new, data = change.receipt, change.data or b""
     entry = JournalEntry(change.path, change.old, sha256(data))
-    if new is None:
+    if new is None or not new.steps:
         return Work(entry, data=data, mtime_ns=change.mtime_ns)
-    encoded = receipt.encode_receipt(new)
-    # what could not be read back is not written
-    receipt.decode(encoded, receipt.file_name(change.path))
     if new.current != entry.new and not change.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
     copy = current if new.pristine == change.old else change.pristine
@@ -195,7 +201,14 @@ def _writing(site: Folder, change: Change, current: bytes, texts: AbstractSet[st
                 patchset=step.patchset,
                 digest=step.digest,
             )
-    return Work(entry._replace(receipt=sha256(encoded)), encoded, data, copy)
+    return _with_receipt(Work(entry, data=data, copy=copy), new)
+
+
+def _with_receipt(work: Work, new: Receipt) -> Work:
+    """The work, with a receipt to write; StoreError where that could not be read back."""
+    encoded = receipt.encode_receipt(new)
+    receipt.decode(encoded, receipt.file_name(work.entry.path))
+    return work._replace(entry=work.entry._replace(receipt=sha256(encoded)), text=encoded)
 
 
 def _restoring(site: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
@@ -285,6 +298,16 @@ def _keep_aside(site: Folder, home: Folder, work: Work) -> None:
         edited.sync()
 
 
+def _has_copy(pristine: Folder, work: Work, meta: Meta) -> bool:
+    """Whether the pristine copy of a file is stored, with its owner and attributes; that of twins has those of one."""
+    digest = sha256(work.copy or b"")
+    if pristine.digest(digest) != digest:
+        return False
+    stored = pristine.look(digest)[1]
+    same = (stored.uid, stored.gid, stored.xattrs) == (meta.uid, meta.gid, meta.xattrs)
+    return same or work.shared
+
+
 def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
     entry, back, waiting = work.entry, work.back, work.entry.temporary
     if back and entry.link:
@@ -306,7 +329,7 @@ def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) ->
                 path=folder.path,
                 file=entry.path,
             )
-        if work.copy is not None and pristine.digest(sha256(work.copy)) != sha256(work.copy):
+        if work.copy is not None and not _has_copy(pristine, work, meta):
             pristine.put(sha256(work.copy), work.copy, meta)
         if entry.stays:
             return

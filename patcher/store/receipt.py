@@ -10,7 +10,7 @@ from patcher import __version__
 from patcher.errors import FormatError, Location, StoreError
 from patcher.facts import sha256
 from patcher.message import Message
-from patcher.model import Located, Receipt, Splice, State, Step
+from patcher.model import Located, LostStep, Receipt, Splice, State, Step
 from patcher.store.folder import HOME, is_temporary
 from patcher.system.decode import (
     Items,
@@ -88,9 +88,9 @@ def new_receipt(located: Located, path: str, past: Receipt | None) -> Receipt:
 
 def encode_receipt(receipt: Receipt) -> bytes:
     """Return the JSON text of a receipt."""
-    return encode_fields(
-        dict(receipt._asdict(), steps=[step_fields(step) for step in receipt.steps])
-    )
+    steps = [step_fields(step) for step in receipt.steps]
+    lost = [{"step": step_fields(step), "version": version} for step, version in receipt.lost]
+    return encode_fields(dict(receipt._asdict(), steps=steps, lost=lost))
 
 
 def step_fields(step: Step) -> dict[str, Any]:
@@ -115,7 +115,9 @@ def decode(data: bytes, where: str) -> Receipt:
         where=where,
     )
     fields = decode_fields(data, where, hint, _RECEIPT)
-    receipt = Receipt(**{**fields, "steps": tuple(map(step_of, fields["steps"]))})
+    steps = tuple(step_of(step) for step in fields["steps"])
+    lost = tuple(LostStep(step_of(entry["step"]), entry["version"]) for entry in fields["lost"])
+    receipt = Receipt(**{**fields, "steps": steps, "lost": lost})
     if where.rpartition("/")[2] != file_name(receipt.path):
         problem = Message(
             "path: found {path!r}, expected the path that this file is named after",
@@ -266,6 +268,7 @@ STEP = Table(
     }
 )
 _HEAD = Table({"format": whole_from(0), "sitepatch": string}, other_keys=True)
+_LOST_STEP = Table({"step": STEP, "version": string})
 _RECEIPT = Table(
     {
         "path": path_below,
@@ -280,5 +283,6 @@ _RECEIPT = Table(
         "steps": Items(STEP),
         "origin": one_of(*ORIGINS),
         "folder": FOLDER,
+        "lost": Items(_LOST_STEP),
     }
 )

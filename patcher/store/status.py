@@ -25,6 +25,7 @@ from patcher.store.receipt import ADDED_FILE
 from patcher.store.store import Store, claimed_names
 from patcher.system.ownership import trusted_users
 from patcher.system.reading import look_again, read_file
+from patcher.text.lines import lacks
 from patcher.text.listed import normalized
 
 if TYPE_CHECKING:
@@ -32,8 +33,20 @@ if TYPE_CHECKING:
 
 
 def applied_names(items: Iterable[FileStatus]) -> list[str]:
-    """The names of the patchsets that are applied."""
-    return list(dict.fromkeys(step.patchset for item in items for step in item.receipt.steps))
+    """The names of the patchsets that are recorded as applied, what a reinstall took away included."""
+    return list(dict.fromkeys(step.patchset for item in items for _, step in item.patchsets))
+
+
+def live_names(items: Iterable[FileStatus]) -> list[str]:
+    """The names of those whose change is in a file."""
+    return list(
+        dict.fromkeys(step.patchset for item in items for file, step in item.patchsets if file.live)
+    )
+
+
+def all_applied(items: Iterable[FileStatus]) -> bool:
+    """Whether each patchset is in each of its files as it was applied."""
+    return all(file.condition is Condition.APPLIED for item in items for file, _ in item.patchsets)
 
 
 def divide_names(applied: Sequence[str], names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -106,6 +119,8 @@ def classify(
         return item._replace(
             deleted=is_free and receipt.pristine in recorded_now(site, receipt.path)
         )
+    if not receipt.steps:  # all that was applied is lost
+        return item._replace(condition=Condition.OVERWRITTEN)
     digest = sha256(data)
     # it belongs to no release, unless one has a file of that name now
     if receipt.origin == ADDED_FILE:
@@ -133,9 +148,21 @@ def classify(
         return item._replace(
             condition=Condition.ASTRAY, reinstall=reinstall_command(site, name, installed)
         )
-    return item._replace(
-        condition=Condition.APPLIED if digest == receipt.current else Condition.EDITED
-    )
+    if digest == receipt.current:
+        return item._replace(condition=Condition.APPLIED)
+    gone = _is_gone(site, receipt, data)
+    return item._replace(condition=Condition.OVERWRITTEN if gone else Condition.EDITED)
+
+
+def _is_gone(site: str, receipt: Receipt, data: bytes) -> bool:
+    """Whether an edited file has nothing of our change: a reinstall took it away, and the edit was made since.
+
+    Where the pristine copy is lost nothing shows that.
+    """
+    with suppress(StoreError):
+        before, after = before_and_after(site, receipt, ())
+        return lacks(before, after, data)
+    return False
 
 
 def _installed(site: str, receipt: Receipt, names: Sequence[str]) -> str:
@@ -207,7 +234,8 @@ def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> tuple
 
 
 # what is unfinished or wrong -------------------------------------------------------------------------------------------
-INTERRUPTED, UNDER_WAY = "interrupted", Message("under way")
+INTERRUPTED: str = "interrupted"
+UNDER_WAY: str = Message("under way")
 
 
 def unfinished(env: Environment) -> list[tuple[str, str, str]]:
@@ -228,6 +256,12 @@ def unfinished(env: Environment) -> list[tuple[str, str, str]]:
         elif sentence and store.interrupted():  # it has not ended meanwhile
             runs.append((INTERRUPTED, store.site, sentence))
     return runs
+
+
+def unfinished_files(env: Environment) -> dict[tuple[str, str], str]:
+    """The files that runs are in the middle of, by site directory and path: INTERRUPTED or UNDER_WAY."""
+    words = {site: word for word, site, _ in unfinished(env)}
+    return {(site, path): word for site, word in words.items() for path in Store(site).in_journal()}
 
 
 def _holders(site: str) -> list[str]:
@@ -310,22 +344,26 @@ def _writer(site: str) -> int:
 
 def damaged(items: Iterable[FileStatus]) -> list[tuple[str, str]]:
     """What restore and later changes need and is missing from the stores, or damaged: (problem, what to do) for each."""
-    problems: list[tuple[str, str]] = []
+    return [(error.message, error.hint) for error in lost_copies(items).values()]
+
+
+def lost_copies(items: Iterable[FileStatus]) -> dict[tuple[str, str], StoreError]:
+    """The copies that are missing or damaged, by site directory and sha256: of pristine files, and of patchsets."""
+    problems: dict[tuple[str, str], StoreError] = {}
     tries: dict[
         tuple[str, Callable[[Store, str], object], str], None
     ] = {}  # files share patchsets: each is read once
     for item in items:
         if item.live:  # else there is nothing to restore
             tries[item.site, Store.pristine, item.receipt.pristine] = None
-            tries.update(
-                ((item.site, Store.patchset_files, step.digest), None)
-                for step in item.receipt.steps
-            )
+        for file, step in item.patchsets:
+            if file.live:
+                tries[item.site, Store.patchset_files, step.digest] = None
     for site, get, digest in tries:
         try:
             get(Store(site), digest)
         except StoreError as error:
-            problems.append((error.message, error.hint))
+            problems[site, digest] = error
     return problems
 
 

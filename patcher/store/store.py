@@ -144,6 +144,16 @@ class Store:
                 return describe(journal, recovered=False) if journal else ""
         return ""
 
+    def in_journal(self) -> list[str]:
+        """Return the paths of the files that a run is in the middle of, or was when it was interrupted."""
+        with explained(self.site), suppress(FileNotFoundError), self._home() as home:
+            if home.has(JOURNAL):
+                from patcher.store.journal import read_journal  # as above
+
+                journal = read_journal(home)
+                return [entry.path for entry in journal.entries] if journal else []
+        return []
+
     def tidy(self) -> bool:
         """Whether nothing is to be finished, undone or removed here; True where nothing was ever changed."""
         with explained(self.site), suppress(FileNotFoundError), self._home() as home:
@@ -195,5 +205,6 @@ def claimed_names(receipts: Iterable[Receipt]) -> dict[str, set[str]]:
     for claimant in receipts:
         names["receipts"].add(file_name(claimant.path))
         names["pristine"].add(claimant.pristine)
-        names["patchsets"].update(f"{step.digest}.json" for step in claimant.steps)
+        steps = [*claimant.steps, *(lost.step for lost in claimant.lost)]
+        names["patchsets"].update(f"{step.digest}.json" for step in steps)
     return names

@@ -29,6 +29,32 @@ def line_edits(old: Sequence[_T], new: Sequence[_T]) -> list[LineEdit]:
     return edits
 
 
+def lacks(before: bytes, after: bytes, edited: bytes) -> bool:
+    """Whether an edited text has nothing of what leads from one text to another, and can only come from the first.
+
+    Where both can be, it has the change.
+    """
+    old, new, theirs = (text.splitlines(keepends=True) for text in (before, after, edited))
+    change, back = line_edits(old, new), line_edits(new, old)
+    without, within = line_edits(old, theirs), line_edits(new, theirs)
+    return not _touch(without, change) and _touch(within, back)
+
+
+def _touch(edits: Sequence[LineEdit], others: Sequence[LineEdit]) -> bool:
+    """Whether edits of one text meet: they change the same line, or insert at the same point."""
+    for start, end, *_ in edits:
+        for other_start, other_end, *_ in others:
+            if max(start, other_start) < min(end, other_end):
+                return True
+            if (start, end) == (other_start, other_end):
+                return True
+            if start == end and other_start < start < other_end:
+                return True
+            if other_start == other_end and start < other_start < end:
+                return True
+    return False
+
+
 def grouped(edits: Sequence[LineEdit], near: int) -> list[list[LineEdit]]:
     """Edits in groups: between those of one there are at most so many lines."""
     groups: list[list[LineEdit]] = []

@@ -543,7 +543,11 @@ def _show(console: Console, outcome: CaptureOutcome) -> None:
     show_diffs(console, _diffs(outcome.files))
     show_hunks(console, draft)
     console.rows(
-        [*left_rows(draft), *release_rows(outcome.releases), *answer_rows(outcome.plan.failed)]
+        [
+            *left_rows(draft),
+            *release_rows(outcome.releases, in_full=console.verbose),
+            *answer_rows(outcome.plan.failed),
+        ]
     )
     show_unlike(console, outcome.releases)
     if folder is None:

@@ -24,7 +24,7 @@ from patcher.planner.survey import make_plan, stored_patchset
 from patcher.project.request import PROJECT, read_project
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, before_and_after, describe_unfinished, statuses
+from patcher.store.status import before_and_after, describe_unfinished, live_names, statuses
 from patcher.text.diffs import FileDiff, diff_texts, plan_diffs
 from patcher.text.hidden import diff_remarks
 from patcher.text.listed import Texts, count, one_or_more
@@ -57,7 +57,7 @@ def diff(
     events.started(env)
     meant = () if edited else words
     outcome = settled(env, lambda: _applied(env, meant))
-    live = applied_names(item for item in outcome.items if item.live)
+    live = live_names(outcome.items)
     not_applied = [name for name in dict.fromkeys(meant) if name not in live]
     if not_applied:
         outcome = _planned(outcome, place, not_applied)
@@ -76,18 +76,23 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
     notes: list[str] = []
     items: list[FileStatus] = []
     for item in statuses(env):
-        applied = [
-            step.patchset for step in item.receipt.steps if not names or step.patchset in names
+        meant = [
+            (file, step.patchset)
+            for file, step in item.patchsets
+            if not names or step.patchset in names
         ]
-        items += [item] if applied else []
-        if applied and item.condition is not Condition.APPLIED:
-            state = Message(item.condition.value)
+        items += [item] if meant else []
+        applied = [name for file, name in meant if file.live]
+        conditions = {file.condition for file, _ in meant} - {Condition.APPLIED}
+        for condition in sorted(conditions):
             notes.append(
                 Message(
-                    "{path}: {state}; see sitepatch status", path=item.receipt.path, state=state
+                    "{path}: {state}; see sitepatch status",
+                    path=item.receipt.path,
+                    state=Message(condition.value),
                 )
             )
-        if applied and item.live:
+        if applied:
             before, after = before_and_after(item.site, item.receipt, applied)
             absent = not before and item.receipt.origin == ADDED_FILE
             diff = diff_texts(
@@ -107,10 +112,14 @@ def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOu
     """The outcome with what patchsets would change that are not applied; nothing where one of them does not fit."""
     requested, shadows = choose(names, (), place.patch_dirs)
     plan = settled(outcome.env, lambda: make_plan(outcome.env, Wanted(tuple(requested))))
-    diffs = () if plan.failed else tuple(plan_diffs(plan))
+    # a file may have others that are applied already: they are not what would change it
+    diffs = [
+        diff._replace(patchsets=tuple(name for name in diff.patchsets if name in names))
+        for diff in (() if plan.failed else plan_diffs(plan))
+    ]
     notes = (*outcome.notes, *shadows, *plan.notes)
     return outcome._replace(
-        planned=diffs, requested=tuple(requested), answers=plan.answers, notes=notes
+        planned=tuple(diffs), requested=tuple(requested), answers=plan.answers, notes=notes
     )
 
 

@@ -32,9 +32,11 @@ from patcher.store.lock import holders
 from patcher.store.retry import settled
 from patcher.store.status import (
     UNDER_WAY,
+    all_applied,
     applied_names,
     damaged,
     leftovers,
+    live_names,
     orphans,
     statuses,
     unclaimed,
@@ -47,7 +49,7 @@ from patcher.text.listed import count, normalized
 from patcher.verbs.fit import APPLICABLE, fit_of
 from patcher.verbs.hook import installed_hooks
 from patcher.verbs.options import common_options
-from patcher.verbs.status import applied_states
+from patcher.verbs.standing import applied_patchsets
 
 _LOCKS = Path("/proc/locks")
 _ROOM = 16 << 20  # bytes: many times what the largest commit needs
@@ -384,14 +386,17 @@ def _applied(case: Examination) -> Found:
     """Whether `status` has more to say than that all is applied."""
     stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
     broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
-    if stopped or broken or any(item.condition is not Condition.APPLIED for item in case.statuses):
+    if stopped or broken or not all_applied(case.statuses):
         yield (
             PROBLEM,
             Message("not all is as it was applied"),
             Message("see: sitepatch status{here}"),
         )
-    states = {} if broken else applied_states(case.env, case.statuses, case.patch_dirs)
-    for name in (name for name, state in states.items() if state == State.UPSTREAM.value):
+    if broken:
+        return
+    names = applied_names(case.statuses)
+    known = applied_patchsets(case.env, case.statuses, case.patch_dirs, names)
+    for name in (name for name, state in known.by_name().items() if state == State.UPSTREAM.value):
         message = Message("{name} can go: what is installed now has the change itself", name=name)
         yield NOTE, message, Message("sitepatch restore {name}{env}", name=name)
 
@@ -668,7 +673,7 @@ def _located(case: Examination, package: str) -> Located | None:
 
 def _apply(case: Examination, name: str) -> str:
     """The command that applies a patchset, "" where it is applied."""
-    applied = applied_names(item for item in case.statuses if item.live)
+    applied = live_names(case.statuses)
     return "" if name in applied else Message("sitepatch apply {name}{here}", name=name)
 
 

@@ -146,19 +146,24 @@ def left_json(draft: Draft) -> list[dict[str, Any]]:
     return [attributes(part, "path", "line", "text", "why") for part in draft.left_out]
 
 
-def release_rows(releases: Sequence[ReleaseOutcome]) -> list[Row]:
-    """A row for each further release."""
+def release_rows(releases: Sequence[ReleaseOutcome], *, in_full: bool) -> list[Row]:
+    """A row for each run of further releases with one answer; `in_full` one for each release."""
+    from patcher.verbs.releases.table import folded, versions_of  # with the engine
+
     rows = []
-    for outcome in releases:
-        proof = (
-            [Message("proven") if outcome.proven else Message("fits")]
-            if outcome.word == APPLICABLE
-            else []
-        )
+    for run in [(release,) for release in releases] if in_full else folded(releases):
+        outcome = run[0]
+        cells: list[str] = [
+            Message(
+                "{distribution} {versions}",
+                distribution=outcome.distribution,
+                versions=versions_of(run),
+            )
+        ]
+        if outcome.word == APPLICABLE:
+            cells.append(Message("proven") if outcome.proven else Message("fits"))
         details = (outcome.problem,) if outcome.problem else ()
-        rows.append(
-            Row(outcome.word, (f"{outcome.distribution} {outcome.version}", *proof), details)
-        )
+        rows.append(Row(outcome.word, tuple(cells), details))
     return rows
 
 

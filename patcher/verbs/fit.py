@@ -50,9 +50,8 @@ def fit_of(
     steps = [
         step
         for item in items
-        if item.live
-        for step in item.receipt.steps
-        if step.patchset == patchset.name
+        for file, step in item.patchsets
+        if file.live and step.patchset == patchset.name
     ]
     current = steps[0].options if steps else {}
     requested: dict[str, OptionValue] = {

@@ -48,7 +48,7 @@ from patcher.verbs.drafts import (
     show_written,
 )
 from patcher.verbs.options import common_options
-from patcher.verbs.releases.outcome import HOLDS, ReleaseOutcome
+from patcher.verbs.releases.outcome import ReleaseOutcome
 
 if TYPE_CHECKING:
     from patcher.author.folder import SeriesFolder
@@ -241,7 +241,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
             of_home = [
                 release for release in proof.releases if release.distribution == home.distribution
             ]
-            fitting = [release.version for release in of_home if release.word in HOLDS]
+            fitting = [release.version for release in of_home if release.fits]
             fitting += [] if says_nothing(home.version) else [home.version]
             failed = [release.version for release in of_home if release.failed]
             target = target._replace(versions=widened(variants[number].versions, fitting, failed))
@@ -315,7 +315,10 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     if outcome.single or console.verbose:
         show_hunks(console, outcome.draft)
     console.rows(
-        [*_rows(console, outcome), *([] if outcome.single else release_rows(outcome.releases))]
+        [
+            *_rows(console, outcome),
+            *([] if outcome.single else release_rows(outcome.releases, in_full=console.verbose)),
+        ]
     )
     show_unlike(console, outcome.releases)
     console.hints(
@@ -381,7 +384,7 @@ def _rows(console: Console, outcome: ImportOutcome) -> list[Row]:
             Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")) for diff in outcome.files
         ]
     )
-    rows += release_rows(outcome.releases)
+    rows += release_rows(outcome.releases, in_full=console.verbose)
     nothing = not (outcome.draft.files or outcome.missing or outcome.problems)
     advice = hint_lines(
         Message("install the package, or name its environment with --python or --target")

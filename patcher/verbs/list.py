@@ -20,11 +20,11 @@ from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.patchset.variants import matching_variants, paths_of, pick_variants, resolve_options
 from patcher.place import HERE, Place
 from patcher.store.retry import settled
-from patcher.store.status import read_installed, statuses
+from patcher.store.status import applied_names, read_installed, statuses
 from patcher.text.listed import release_name
 from patcher.text.patterns import matches_pattern
 from patcher.verbs.options import common_options
-from patcher.verbs.status import applied_states
+from patcher.verbs.standing import applied_patchsets
 
 APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
@@ -90,7 +90,9 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
     if text:
         patchsets, symptoms = _about(text, patchsets, general_symptoms(builtin_dir()))
     notes = [note for item in candidates if item.patchset in patchsets for note in item.shadows]
-    applied = applied_states(env, settled(env, lambda: statuses(env, [])), place.patch_dirs)
+    items = settled(env, lambda: statuses(env, []))
+    known = applied_patchsets(env, items, place.patch_dirs, applied_names(items))
+    applied = known.by_name()
     standings = ((patchset, availability(env, patchset, applied)) for patchset in patchsets)
     listed = sorted(standings, key=lambda entry: entry[1].rank)
     return ListOutcome(env, tuple(listed), tuple(symptoms), broken, tuple(notes))

@@ -43,7 +43,14 @@ from patcher.system.reading import read_file
 from patcher.text.diffs import FileDiff, plan_diffs
 from patcher.verbs.explanations import HunkExplanation, explanations
 from patcher.verbs.releases.against import NoRelease, named_releases, taken_by, try_release
-from patcher.verbs.releases.outcome import APPLICABLE, HOLDS, NEWEST, ReleaseOutcome, compared
+from patcher.verbs.releases.outcome import (
+    APPLICABLE,
+    HOLDS,
+    NEWEST,
+    ReleaseOutcome,
+    compared,
+    up_to_upstream,
+)
 
 _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
@@ -224,6 +231,8 @@ def prove(
         for release, expected in releases
         if release.located.package in packages
     ]
+    versions = (home.version for home in homes if is_version(home.version))
+    outcomes = up_to_upstream(outcomes, [f"=={version}" for version in versions])
     targets = tuple(_fitting(home, outcomes) for home in homes)
     return Proof(tuple(outcomes), files(targets), targets)
 
@@ -243,7 +252,7 @@ def _tried(trial: Patchset, release: Release, expected: Mapping[str, bytes]) -> 
 def _fitting(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
     """The installed package, with the range of releases that the patchset fits."""
     of_home = [outcome for outcome in outcomes if outcome.distribution == home.distribution]
-    fitting = [outcome.version for outcome in of_home if outcome.word in HOLDS]
+    fitting = [outcome.version for outcome in of_home if outcome.fits]
     failed = [outcome.version for outcome in of_home if outcome.word not in HOLDS]
     return PackageRange(
         home.package, home.distribution, fitting_range([home.version, *fitting], failed)
@@ -301,6 +310,9 @@ def try_on_releases(
     }.union(newest_versions)
     tried = [_try(patchset, release, release.version in named) for release in releases]
     tried = _compared_with_home(place, folder, patchset, tried)
+    ranges = [variant.versions for variant in patchset.variants]
+    outcomes = up_to_upstream([release.outcome for release in tried], ranges)
+    tried = [release._replace(outcome=outcome) for release, outcome in zip(tried, outcomes)]
     unfit = [release for release in tried if release.outcome.failed][-_MOST_EXPLAINED:]
     return [
         _explained(patchset, release, events) if release in unfit else release for release in tried

@@ -10,7 +10,8 @@ from patcher.display.styles import Row, Verbatim, term
 from patcher.message import Message, joined
 from patcher.model import Plan, State
 from patcher.place import Outcome
-from patcher.text.listed import count
+from patcher.text.listed import count, listed
+from patcher.verbs.releases.outcome import is_absent
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified
 
 if TYPE_CHECKING:
@@ -57,6 +58,18 @@ def show_plan(console: Console, outcome: Outcome) -> None:
     console.notes(plan.notes)
 
 
+def what_failed(plan: Plan) -> str:
+    """How many hunks failed; and which packages have none, since they are not there or cannot be patched."""
+    absent = [answer for answer in plan.failed if is_absent(answer)]
+    number = len(plan.failed) - len(absent)
+    hunks = count(len(plan.answers) - len(absent), "hunk")
+    failed = Message("{number} of {hunks} failed", number=number, hunks=hunks)
+    packages = listed(list(dict.fromkeys(answer.path for answer in absent)))
+    unfit = Message("{packages} cannot be patched here", packages=packages)
+    parts = [failed] * bool(number) + [unfit] * bool(absent)
+    return joined("; ", parts)
+
+
 def report_outcome(
     console: Console,
     outcome: Outcome,
@@ -71,10 +84,7 @@ def report_outcome(
 
         diffs = plan_diffs(plan)
     if plan.failed:
-        template = "nothing was written: {number} of {hunks} failed"
-        console.note(
-            template, "stopped", number=len(plan.failed), hunks=count(len(plan.answers), "hunk")
-        )
+        console.note("nothing was written: {reason}", "stopped", reason=what_failed(plan))
     elif not changed:
         reasons = {name: _why(plan, name) for name in outcome.patchsets}
         others = {name: reason for name, reason in reasons.items() if reason != _APPLIED}

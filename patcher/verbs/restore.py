@@ -200,6 +200,11 @@ def _show_restored(console: Console, outcome: Outcome) -> None:
 
 
 def _restored_row(file: FilePlan) -> Row:
+    change = file.change
+    untouched = change and (change.forget or (change.old and file.before == file.after))
+    if untouched:
+        meaning = Message("our change is gone already; the file was left alone")
+        return Row("forgotten", (file.path, meaning))
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
         edits = (
@@ -212,10 +217,6 @@ def _restored_row(file: FilePlan) -> Row:
     if file.change and file.change.data is not None:
         return Row(
             "restored", (file.path, Message("our change is out, what was edited by hand stays"))
-        )
-    if file.change and file.change.forget:
-        return Row(
-            "forgotten", (file.path, Message("our change is gone already; the file was left alone"))
         )
     if not Path(file.site, file.path).exists():
         return Row("restored", (file.path, Message("removed: a patchset had added it")))

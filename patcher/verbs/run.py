@@ -35,7 +35,7 @@ from patcher.verbs.options import (
     settings_option,
     verify_option,
 )
-from patcher.verbs.report import show_plan, verified_json, verified_rows
+from patcher.verbs.report import show_plan, verified_json, verified_rows, what_failed
 from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
 
 if TYPE_CHECKING:
@@ -245,13 +245,8 @@ def _lay_over(
     )
     verified = outcome.verified
     if outcome.plan.failed:
-        hunks = count(len(outcome.plan.answers), "hunk")
-        console.note(
-            "nothing was run: {number} of {hunks} failed",
-            "stopped",
-            number=len(outcome.plan.failed),
-            hunks=hunks,
-        )
+        reason = what_failed(outcome.plan)
+        console.note("nothing was run: {reason}", "stopped", reason=reason)
     elif outcome.overlay is None:
         console.info("nothing to overlay: what is asked for is applied already, or not needed")
     console.rows(verified_rows(console, verified) if verified else [])

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import click
 
 from patcher.display.console import Console
 from patcher.display.styles import Row, hint_lines, term
 from patcher.errors import SitepatchError, StoreError
-from patcher.facts import Condition, FileStatus, Wanted
+from patcher.facts import FileStatus
 from patcher.installed.backups import Backup, proven_backups
 from patcher.installed.interpreter import Environment
-from patcher.message import Message, joined, one_line
-from patcher.model import FilePlan, Option, OptionValue, Requested, State, Step
+from patcher.message import Message
+from patcher.model import FilePlan, State
 from patcher.patchset.catalogue import Catalogue
-from patcher.patchset.places import has_texts
-from patcher.patchset.toml import option_text, options_text
+from patcher.patchset.toml import options_text
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.store.retry import settled
 from patcher.store.status import (
@@ -31,52 +29,17 @@ from patcher.store.status import (
     stores,
     unclaimed,
 )
-from patcher.store.store import Store
 from patcher.system.signals import stoppable
-from patcher.text.listed import Texts, count, listed, one_or_more, release_name
+from patcher.text.listed import Texts, count, one_or_more
 from patcher.verbs.options import common_options, complete_names, verify_option
+from patcher.verbs.standing import APPLIED, AppliedPatchset, applied_patchsets, worst_of
 from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
-OUTDATED = "outdated"
-_WORST_FIRST = (
-    *(each.value for each in reversed(list(Condition)[1:])),
-    OUTDATED,
-    Condition.APPLIED.value,
-)
-
-
-class AppliedFile(NamedTuple):
-    """A file that a patchset changes: the lines of its changes, and its state."""
-
-    path: str
-    places: tuple[int, ...]
-    state: str
-
-
-class AppliedPatchset(NamedTuple):
-    """A patchset that is applied in a site directory.
-
-    `digest` is the patchset's. `state` is the worst of its files: the value of a Condition, `outdated` (another version of it
-    is to be had), or, where another release was installed since, `upstream` or `not needed`: it can go. `files` are those
-    that it changes, `releases` those that were patched, `problems` one line each, `advice` what to do, "" where `problems` say
-    it or nothing is wrong.
-    """
-
-    site: str
-    name: str
-    version: str
-    digest: str
-    state: str
-    releases: tuple[str, ...]
-    files: tuple[AppliedFile, ...]
-    options: Mapping[str, OptionValue]
-    problems: tuple[str, ...] = ()
-    advice: str = ""
 
 
 class FileState(NamedTuple):
-    """A file that is patched; `states` are those of its patchsets, in the order of the steps of its receipt."""
+    """A file that is patched; `states` are those of its patchsets, in the order of `FileStatus.patchsets`."""
 
     file: FileStatus
     states: tuple[str, ...]
@@ -110,14 +73,22 @@ class StatusOutcome(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether anything is not as it was applied."""
-        states = {patchset.state for patchset in self.patchsets}
-        return bool(self.interrupted or self.damaged or states - {Condition.APPLIED.value})
+        well = all(patchset.state == APPLIED for patchset in self.patchsets)
+        return bool(self.interrupted or self.damaged or not well)
 
     @property
     def works(self) -> bool:
         """Whether all that was to be verified is applied, as it was, and works."""
-        live = not self.idle and all(state.file.live for state in self.files)
-        return self.verified is None or (live and not self.verified.failed)
+        if self.verified is None:
+            return True
+        meant = {patchset.name for patchset in self.patchsets}
+        there = all(
+            file.live
+            for state in self.files
+            for file, step in state.file.patchsets
+            if step.patchset in meant
+        )
+        return there and not self.idle and not self.verified.failed
 
 
 def status(
@@ -152,140 +123,32 @@ def status(
     if idle:
         Catalogue(place.patch_dirs).check_names(idle, names_applied)
     patched = {(item.site, item.receipt.path) for item in items}
-    items = [item for item in items if any(step.patchset in applied for step in item.receipt.steps)]
-    newer, broken = outdated(items, place.patch_dirs)
+    known = applied_patchsets(env, items, place.patch_dirs, applied)
+    files = [
+        FileState(item, tuple(known.state(file, step) for file, step in item.patchsets))
+        for item in items
+        if any(step.patchset in applied for _, step in item.patchsets)
+    ]
     homes, since = stores(env), time.time() - _NEWS
     outcome = StatusOutcome(
-        env,
-        tuple(
-            patchset
-            for patchset in _applied_patchsets(env, items, newer)
-            if patchset.name in applied
-        ),
-        tuple(
-            FileState(item, tuple(_step_state(item, step, newer) for step in item.receipt.steps))
-            for item in items
-        ),
-        tuple(recovered),
-        tuple(left),
-        tuple(problems),
-        unreadable,
-        broken,
-        tuple(proven_backups(env.own, patched)),
-        tuple(path for store in homes for path in store.edited_copies()),
-        tuple(path for store in homes for path in store.edited_copies(since)),
-        tuple(idle),
+        env=env,
+        patchsets=known.patchsets,
+        files=tuple(files),
+        recovered=tuple(recovered),
+        interrupted=tuple(left),
+        damaged=tuple(problems),
+        unreadable=unreadable,
+        broken=known.broken,
+        backups=tuple(proven_backups(env.own, patched)),
+        kept=tuple(path for store in homes for path in store.edited_copies()),
+        recent=tuple(path for store in homes for path in store.edited_copies(since)),
+        idle=tuple(idle),
     )
     return (
         outcome
         if verify == NONE
         else outcome._replace(verified=_verify(names, place, env, verify, events))
     )
-
-
-def applied_states(
-    env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str]
-) -> dict[str, str]:
-    """The state of each patchset that is applied, by name, as `AppliedPatchset` has it: the worst of all site directories."""
-    worst: dict[str, str] = {}
-    for patchset in _applied_patchsets(env, items, outdated(items, patch_dirs)[0]):
-        states = worst.get(patchset.name, patchset.state), patchset.state
-        worst[patchset.name] = min(states, key=_severity)
-    return worst
-
-
-def _severity(state: str) -> int:
-    # upstream, not needed: it can go
-    return _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
-
-
-def outdated(
-    items: Iterable[FileStatus], patch_dirs: Sequence[str]
-) -> tuple[dict[str, str], dict[str, SitepatchError]]:
-    """The patchsets that are applied in another version than can be found now: a remark by digest, and broken folders by name.
-
-    Texts are compared with the copies in the stores; a manifest is decoded only where they differ. A name that is not
-    found, or whose folder is broken, is not outdated.
-    """
-    catalogue = Catalogue(patch_dirs)
-    broken = dict(catalogue.broken)
-    newer: dict[str, str] = {}
-    classified = set()
-    for item in items:
-        for step in item.receipt.steps:
-            if step.digest in classified or step.patchset not in catalogue.folders:
-                continue
-            classified.add(step.digest)
-            folder, _ = catalogue.folders[step.patchset][0]
-            try:
-                if has_texts(folder, Store(item.site).patchset_files(step.digest)):
-                    continue
-            except StoreError:
-                pass  # its copy is lost: the digests are compared below
-            try:
-                patchset = catalogue.find(step.patchset).patchset
-            except SitepatchError as error:
-                broken[step.patchset] = error
-                continue
-            if patchset.digest != step.digest:
-                template = (
-                    "{one.name} {one.version} ({one.source}) differs from the one that is applied"
-                )
-                newer[step.digest] = Message(template, one=patchset)
-    return newer, broken
-
-
-def _applied_patchsets(
-    env: Environment, items: Iterable[FileStatus], newer: Mapping[str, str]
-) -> list[AppliedPatchset]:
-    """Each patchset that is applied; `newer` maps the digest of one to what is found now (see `outdated`)."""
-    grouped: dict[tuple[str, str, str], list[tuple[FileStatus, Step]]] = {}
-    for item in items:
-        for step in item.receipt.steps:
-            grouped.setdefault((item.site, step.patchset, step.digest), []).append((item, step))
-    return [_applied_patchset(env, steps, newer) for steps in grouped.values()]
-
-
-def _step_state(item: FileStatus, step: Step, newer: Mapping[str, str]) -> str:
-    """The word for a patchset in a file: that of the file, or `outdated` where another version of it is to be had."""
-    return (
-        OUTDATED
-        if item.condition is Condition.APPLIED and step.digest in newer
-        else item.condition.value
-    )
-
-
-def _applied_patchset(
-    env: Environment, steps: Sequence[tuple[FileStatus, Step]], newer: Mapping[str, str]
-) -> AppliedPatchset:
-    first_item, step = steps[0]
-    files = tuple(
-        AppliedFile(item.receipt.path, applied.places, _step_state(item, applied, newer))
-        for item, applied in steps
-    )
-    state = min((file.state for file in files), key=_WORST_FIRST.index)
-    paths_of: dict[str, list[str]] = {}
-    for item, _ in steps:
-        paths_of.setdefault(item.meaning, []).append(item.receipt.path)
-    problems = [
-        meaning
-        if len(paths) == len(files)
-        else Message("{paths}: {text}", paths=joined(", ", paths), text=meaning)
-        for meaning, paths in paths_of.items()
-        if meaning
-    ]
-    advice = ""
-    if state == OUTDATED:
-        problems, advice = (
-            [*problems, newer[step.digest]],
-            _apply_command(step, _stored_options(first_item.site, step)),
-        )
-    replaced = [item for item, _ in steps if item.replaced]
-    if state == Condition.OVERWRITTEN.value and replaced:
-        state, advice = _in_releases(env, replaced, step)
-    releases = tuple(dict.fromkeys(item.release for item, _ in steps))
-    about = (first_item.site, step.patchset, step.version, step.digest)
-    return AppliedPatchset(*about, state, releases, files, step.options, tuple(problems), advice)
 
 
 def patch_states(
@@ -301,9 +164,9 @@ def patch_states(
 
     paths_of: dict[str, dict[str, list[str]]] = {}  # patch -> state -> files
     steps = (
-        (file.file, step, state)
+        (at, step, state)
         for file in files
-        for step, state in zip(file.file.receipt.steps, file.states)
+        for (at, step), state in zip(file.file.patchsets, file.states)
     )
     for item, step, state in steps:
         if (item.site, step.patchset, step.digest) != (applied.site, applied.name, applied.digest):
@@ -319,75 +182,10 @@ def patch_states(
         for hunk, recorded in zip((hunk for patch in patches for hunk in patch.hunks), step.states):
             word = state if recorded == State.APPLICABLE.value else recorded
             paths_of.setdefault(patch_name(hunk.origin), {}).setdefault(word, []).append(path)
-    words = {name: min(states, key=_severity) for name, states in paths_of.items()}
+    words = {name: worst_of(states) for name, states in paths_of.items()}
     return {
         name: (words[name], tuple(dict.fromkeys(paths_of[name][words[name]]))) for name in paths_of
     }
-
-
-def _in_releases(env: Environment, items: Sequence[FileStatus], step: Step) -> tuple[str, str]:
-    """The word and the advice for a patchset over which other releases were installed: do those need it?"""
-    from patcher.planner.survey import make_plan, stored_patchset
-    from patcher.verbs.releases.outcome import state_of  # what is as it was applied needs no plan
-
-    item = items[0]
-    names = (
-        release_name(option.receipt.package, option.receipt.distribution, option.installed)
-        for option in items
-    )
-    release = listed(list(dict.fromkeys(names)))
-    try:
-        patchset = stored_patchset(item.site, step)
-        plan = make_plan(env, Wanted((Requested(patchset, step.options),)))
-    except SitepatchError as error:
-        return item.condition.value, error.brief
-    if plan.failed:
-        why = one_line(plan.failed[0].problem)
-        return item.condition.value, Message(
-            "it does not fit {release} ({why}): sitepatch check {patchset} --explain{here}",
-            release=release,
-            why=why,
-            patchset=step.patchset,
-        )
-    state = state_of(plan)
-    template = (
-        "drop it: sitepatch restore {patchset}{env}, and no project has to ask for it any more"
-    )
-    drop = Message(template, patchset=step.patchset)
-    if state is State.UPSTREAM:
-        return state.value, Message(
-            "{release} has the change itself; {drop}", release=release, drop=drop
-        )
-    if state is State.NOT_NEEDED:
-        return state.value, Message(
-            "{release} does not have the code that it changes; {drop}", release=release, drop=drop
-        )
-    words = _apply_command(step, patchset.options)
-    return item.condition.value, Message("it fits {release}: {words}", release=release, words=words)
-
-
-def _stored_options(site: str, step: Step) -> tuple[Option, ...]:
-    from patcher.planner.survey import stored_patchset
-
-    with suppress(SitepatchError):  # `damaged` says so
-        return stored_patchset(site, step).options
-    return ()
-
-
-def _apply_command(step: Step, options: Sequence[Option]) -> str:
-    """The command that applies a patchset again, with the options that it is applied with."""
-    import shlex
-
-    default = {option.name: option.default for option in options}
-    changed = [
-        f"{name}={option_text(value)}"
-        for name, value in step.options.items()
-        if value != default.get(name)
-    ]
-    words = shlex.join(
-        [step.patchset, *(word for setting in changed for word in ("--set", setting))]
-    )
-    return Message("sitepatch apply {words}{here}", words=words)
 
 
 def _verify(
@@ -404,7 +202,7 @@ def _verify(
         steps = {
             step.digest: (item.site, step)
             for item in items
-            for step in item.receipt.steps
+            for _, step in item.patchsets
             if step.patchset in applied
         }
         patchsets = [stored_patchset(site, step) for site, step in steps.values()]
@@ -420,7 +218,7 @@ def _verify(
                 item.receipt.steps,
             )
             for item in items
-            if item.live and any(step.patchset in applied for step in item.receipt.steps)
+            if any(file.live and step.patchset in applied for file, step in item.patchsets)
         ]
         with stoppable():
             return run_checks(files, patchsets, settings, written=True)
@@ -501,7 +299,7 @@ def command(
 def _row(
     patchset: AppliedPatchset, patches: Mapping[str, tuple[str, tuple[str, ...]]], *, verbose: bool
 ) -> Row:
-    bad = sum(file.state != "applied" for file in patchset.files)
+    bad = sum(file.state != APPLIED for file in patchset.files)
     files: str = count(len(patchset.files), "file")
     files = (
         Message("{bad} of {files}", bad=bad, files=files)
@@ -537,7 +335,7 @@ def _file_json(file_state: FileState) -> dict[str, Any]:
             "options": step.options,
             "places": step.places,
         }
-        for step, state in zip(receipt.steps, file_state.states)
+        for (_, step), state in zip(item.patchsets, file_state.states)
     ]
     head = {
         "site": item.site,

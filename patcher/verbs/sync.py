@@ -13,12 +13,12 @@ from patcher.facts import FileStatus, Wanted
 from patcher.hook.installed import hook_name, loaded_hooks
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Plan, Requested, Step
+from patcher.model import Plan, Requested
 from patcher.patchset.toml import options_text
 from patcher.place import HERE, SILENT, Effect, Events, Outcome, Place
 from patcher.planner.survey import make_plan
 from patcher.project.request import PROJECT_FILES, ProjectFiles, read_request
-from patcher.store.status import applied_names, statuses
+from patcher.store.status import applied_names, live_names, statuses
 from patcher.text.listed import count
 from patcher.verbs.change import carry_out, verify_settings
 from patcher.verbs.options import common_options, patient, project_options, writing_options
@@ -54,13 +54,8 @@ def sync(
     def look() -> Outcome:
         items = statuses(env)
         plan = make_plan(env, Wanted(requested, None, force), items)
-        going = dict.fromkeys(
-            step.patchset
-            for item in items
-            for step in item.receipt.steps
-            if step.patchset not in names
-        )
-        live = applied_names(item for item in items if item.live)
+        going = dict.fromkeys(name for name in applied_names(items) if name not in names)
+        live = live_names(items)
         reverted = [
             Message("{name} is applied and is not asked for: it is reverted", name=name)
             for name in going
@@ -131,20 +126,16 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> tuple[Effect, ...]:
     counts: dict[tuple[str, str, str], int] = {}
     for file in [file for file in plan.files if file.change]:
         item = before.get((file.site, file.path))
-        old_steps: dict[str, Step] = (
-            {step.patchset: step for step in item.receipt.steps} if item else {}
-        )
+        recorded = {step.patchset: (at, step) for at, step in item.patchsets} if item else {}
         words: dict[str, str] = {}
         for step in file.steps:
-            old = old_steps.get(step.patchset) if item and item.live else None
-            if old is None:
+            at, old = recorded.pop(step.patchset, (None, step))
+            if at is None or not at.live:
                 words[step.patchset] = "applied"
             elif old.identity != step.identity:
                 words[step.patchset] = "updated"
-        gone = [name for name in old_steps if name not in {step.patchset for step in file.steps}]
-        words.update(
-            dict.fromkeys(gone, "restored" if item and (item.live or item.deleted) else "forgotten")
-        )
+        for name, (at, _) in recorded.items():
+            words[name] = "restored" if at.live or at.deleted else "forgotten"
         for name, word in words.items():
             counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
     return tuple(Effect(*key, number) for key, number in sorted(counts.items()))

@@ -171,7 +171,7 @@ def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
         fitting = [
             tried.located.version
             for tried in outcome.releases
-            if tried.variant == number and tried.holds
+            if tried.variant == number and tried.outcome.fits
         ]
         wide = widened(variant.versions, fitting, [] if variant.versions == "" else failed)
         overlaps = overlapping(variants, number, wide) if wide != variant.versions else []
@@ -483,7 +483,10 @@ def _report(console: Console, to: Sequence[str], copy: str, outcome: UpdateOutco
         for tried in outcome.releases
     ]
     console.rows(
-        release_rows([release for release in shown if release.failed or not console.quiet])
+        release_rows(
+            [release for release in shown if release.failed or not console.quiet],
+            in_full=console.verbose,
+        )
     )
     show_unlike(console, shown)
     for tried in outcome.releases if not copy else ():

@@ -5,9 +5,8 @@ from __future__ import annotations
 from patcher.display.console import Console
 from patcher.display.styles import style, translated
 from patcher.errors import SitepatchError, StoreError
-from patcher.facts import Condition
 from patcher.message import Message
-from patcher.store.status import applied_names, statuses, unfinished
+from patcher.store.status import all_applied, applied_names, statuses, unfinished
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled
 
@@ -33,9 +32,7 @@ def welcome(console: Console, about: str) -> int:
         env = console.place.environment()
         damaged: list[StoreError] = []
         items = statuses(env, damaged)
-        well = all(item.condition is Condition.APPLIED for item in items) and not (
-            damaged or unfinished(env)
-        )
+        well = all_applied(items) and not (damaged or unfinished(env))
     except (SitepatchError, OSError) as error:
         console.note(str(error))
     else:

@@ -63,6 +63,7 @@ from patcher.verbs.releases.outcome import (
     ReleaseOutcome,
     overall,
     state_of,
+    up_to_upstream,
 )
 
 _JOBS = 4  # releases that are fetched at a time
@@ -161,7 +162,8 @@ def check_releases(
         for outcome in _outcomes(item, against, picks_of[item.patchset.name], listings, folders):
             outcomes.append(outcome)
             events.progress(next(tried), total, Message("releases checked"))
-        checked.append(Checked(item.patchset, tuple(outcomes)))
+        ranges = [variant.versions for variant in item.patchset.variants]
+        checked.append(Checked(item.patchset, tuple(up_to_upstream(outcomes, ranges))))
     return checked
 
 

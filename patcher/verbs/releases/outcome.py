@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple
+import re
+from typing import TYPE_CHECKING, Collection, Iterable, NamedTuple, Sequence
 
+from patcher.installed.versions import accepts, is_version, oldest_first
 from patcher.message import Message
 from patcher.model import Answer, Patchset, Plan, State
 from patcher.text.diffs import FileDiff
@@ -43,7 +45,8 @@ class ReleaseOutcome(NamedTuple):
     the files that it changes (with `upstream`: that are so already) and their lines before the change. `problem` is one
     line. `answers` are those about each hunk, none where the release was not looked at; `patches` what each patch is,
     or would be in a release that the patchset is not for. `unlike` are the diffs of what reads otherwise than in the
-    home release; `proven` is whether the code or a case says that the patchset is right there.
+    home release; `proven` is whether the code or a case says that the patchset is right there. `beyond` is the release
+    that has the change itself, where that lies between this one and those that the patchset is for.
     """
 
     distribution: str
@@ -58,6 +61,12 @@ class ReleaseOutcome(NamedTuple):
     patches: tuple[PatchState, ...] = ()
     unlike: tuple[FileDiff, ...] = ()
     proven: bool = False
+    beyond: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the range of the patchset may have this release."""
+        return self.word in HOLDS and not self.beyond
 
     @property
     def failed(self) -> bool:
@@ -80,6 +89,63 @@ def compared(
     return outcome._replace(
         unlike=unlike, proven=outcome.word in HOLDS and all(diff.path in sure for diff in unlike)
     )
+
+
+def up_to_upstream(
+    outcomes: Sequence[ReleaseOutcome], ranges: Iterable[str]
+) -> list[ReleaseOutcome]:
+    """The outcomes, of which those beyond the first release that has the change itself say so and are not proven.
+
+    From there on upstream went its own way: that the code to change is found once more does not show that it is meant.
+
+    Args:
+        outcomes: of one patchset.
+        ranges: the releases (PEP 440) that it is for: that is where to look from, upwards and downwards.
+    """
+    ranges = list(ranges)
+    marked = list(outcomes)
+    for distribution in dict.fromkeys(outcome.distribution for outcome in outcomes):
+        known = {
+            outcome.version: index
+            for index, outcome in enumerate(outcomes)
+            if outcome.distribution == distribution and is_version(outcome.version)
+        }
+        ordered = oldest_first(known)
+        start = _first_inside([outcomes[known[version]] for version in ordered], ranges)
+        for way in (ordered[start:], ordered[:start][::-1]):
+            has = ""
+            for version in way:
+                outcome = outcomes[known[version]]
+                if has and outcome.word in HOLDS:
+                    marked[known[version]] = _beyond(outcome, has)
+                elif outcome.word == State.UPSTREAM.value:
+                    has = has or version
+    return marked
+
+
+def _first_inside(outcomes: Sequence[ReleaseOutcome], ranges: Sequence[str]) -> int:
+    """Which of these releases, oldest first, the patchset is for; else the first after one that a range names."""
+    for index, outcome in enumerate(outcomes):
+        inside = any(accepts(versions, outcome.version) for versions in ranges)
+        if inside and outcome.word != State.UPSTREAM.value:
+            return index
+    named = [
+        version
+        for versions in ranges
+        for version in re.findall(r"(?<!!=)(?<=[<>=])\s*([^<>=!~,\s]+)", versions)
+        if is_version(version)
+    ]
+    if not named:
+        return 0
+    first = oldest_first(named)[0]
+    older = [each for each in outcomes if oldest_first([each.version, first])[0] != first]
+    return len(older)
+
+
+def _beyond(outcome: ReleaseOutcome, has: str) -> ReleaseOutcome:
+    template = "{has} has the change itself: whether it is meant here is not known"
+    problem = outcome.problem or Message(template, has=has)
+    return outcome._replace(beyond=has, proven=False, problem=problem)
 
 
 class Checked(NamedTuple):

@@ -42,18 +42,10 @@ def checked_rows(checked: Checked, *, in_full: bool) -> list[Row]:
     for releases in (
         [(release,) for release in checked.outcomes] if in_full else folded(checked.outcomes)
     ):
-        release, versions = releases[0], version(releases[0])
+        release, versions = releases[0], versions_of(releases)
         places = [f"{path}:{','.join(map(str, lines))}" for path, lines in release.places]
         if len(releases) > 1:
             places = list(dict.fromkeys(path for outcome in releases for path, _ in outcome.places))
-            yanked = sum(outcome.yanked for outcome in releases)
-            number = count(len(releases), "release") + (
-                Message(", {yanked} yanked", yanked=yanked) if yanked else ""
-            )
-            template = "{version} to {last.version} ({releases})"
-            versions = Message(
-                template, version=release.version, last=releases[-1], releases=number
-            )
         rows.append(
             Row(
                 release.word,
@@ -63,14 +55,28 @@ def checked_rows(checked: Checked, *, in_full: bool) -> list[Row]:
     return rows
 
 
+def versions_of(releases: _Releases) -> str:
+    """The version of a release, or the first and the last one of several, and how many they are."""
+    first = releases[0]
+    if len(releases) == 1:
+        return version(first)
+    yanked = sum(outcome.yanked for outcome in releases)
+    number: str = count(len(releases), "release")
+    if yanked:
+        number += Message(", {yanked} yanked", yanked=yanked)
+    template = "{version} to {last.version} ({releases})"
+    return Message(template, version=first.version, last=releases[-1], releases=number)
+
+
 def folded(outcomes: Iterable[ReleaseOutcome]) -> list[_Releases]:
     """Neighbours with one answer together; each that failed by itself."""
 
-    def answer(outcome: ReleaseOutcome) -> tuple[str, ...]:
+    def answer(outcome: ReleaseOutcome) -> tuple[object, ...]:
         return (
             outcome.distribution,
             outcome.word,
             outcome.problem,
+            outcome.proven,
             outcome.version if outcome.failed else "",
         )
 
@@ -216,7 +222,7 @@ def checked_json(checked: Checked) -> dict[str, Any]:
             "files": [diff_json(diff) for diff in release.diffs],
             "patches": [_patch_json(patch) for patch in release.patches],
         }
-        inner = ("word", "diffs", "answers", "unlike", "proven")
+        inner = ("word", "diffs", "answers", "unlike", "proven", "beyond")
         releases.append({name: field for name, field in fields.items() if name not in inner})
     head = {"name": checked.patchset.name, "version": checked.patchset.version}
     return {**head, "releases": releases, "upstream_since": upstream_since(checked)}

@@ -1,0 +1,10 @@
+"""A short walk, always the same one; `python -m tools.walk --steps 5000 --seed 51` is a long one."""
+
+import pytest
+
+from tools.walk import walk
+
+
+@pytest.mark.once
+def test_a_short_walk(tmp_path):
+    walk(60, 7, tmp_path)
