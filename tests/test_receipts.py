@@ -246,3 +246,21 @@ def test_only_what_a_file_becomes_makes_a_patchset_outdated(place):
     assert "dd 1 (--patch-dir patches) differs from the one that is applied" in place("status").out
     place.write("dd", versions="<1")
     assert place.states() == {"dd": "outdated", "ee": "applied"}
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+def test_a_page_names_for_what_would_change_only_those_that_would_change_it(place):
+    place.apply("dd")
+    place("diff", "dd", "ee", "--html", "page.html")
+    page = (place.folder / "page.html").read_text()
+    assert "would be changed by ee<" in page and "would be changed by dd" not in page
+    planned = json.loads(place("diff", "ee", "--json").out)
+    assert [each["patchsets"] for each in planned["files"]] == [["ee"]]
+
+
+def test_a_package_that_is_not_installed_is_no_hunk_that_failed(place):
+    write_patchset(place.folder / "patches", "absent", "Why.\n\n--- none/a.py\n@@ f @@\n-a\n+b\n", "none")
+    said = place.apply("absent", code=1)
+    assert "nothing was written: none cannot be patched here" in said.err and "hunk" not in said.err
+    said = place.apply("absent", "dd", code=1)
+    assert "nothing was written: none cannot be patched here" in said.err

@@ -12,8 +12,8 @@ from typing import NamedTuple, Sequence
 
 from patcher.message import Message
 from patcher.model import Splice, Step, apply_splices
-from patcher.patchset.layers import compose
 from patcher.text.lines import common_ends, line_edits
+from patcher.text.splices import compose
 
 _ENDS = (b"\n", b"\r")
 
@@ -57,14 +57,49 @@ def replace_steps(
     texts = [pristine]
     for step in old:
         texts.append(apply_splices(texts[-1], step.splices))
+    try:
+        return _step_by_step(texts, old, new, edited)
+    except Overlap:
+        stays = any(step in old for step in new)
+        whole = _whole(texts, old, new, edited) if stays else None
+        if whole is None:
+            raise
+        return whole
+
+
+def _step_by_step(
+    texts: Sequence[bytes], old: Sequence[Step], new: Sequence[Step], edited: bytes
+) -> bytes:
+    """Undo the old steps, the last one first, and do the new ones; `texts` are those before and after each old step."""
+    same = 0
+    while same < min(len(old), len(new)) and old[same] == new[same]:
+        same += 1
+    for before, after, step in reversed(list(zip(texts[same:], texts[same + 1 :], old[same:]))):
+        edited = merge_splices(after, inverse(before, step.splices), edited)
+    data = texts[same]
+    for step in new[same:]:
+        edited = merge_splices(data, step.splices, edited)
+        data = apply_splices(data, step.splices)
+    return edited
+
+
+def _whole(
+    texts: Sequence[bytes], old: Sequence[Step], new: Sequence[Step], edited: bytes
+) -> bytes | None:
+    """All steps at once, in which one that is undone and done again is no change; None where an edit is in the way.
+
+    An edit of a line that a step changed which stays is in nobody's way.
+    """
     current = texts[-1]
-    # One merge of the whole difference: an edit beside a step that stays is in nobody's way.
     splices: tuple[Splice, ...] = ()
     for before, step in reversed(list(zip(texts, old))):
         splices = compose(len(current), splices, inverse(before, step.splices))
     for step in new:
         splices = compose(len(current), splices, step.splices)
-    return merge_splices(current, _differing(current, splices), edited)
+    try:
+        return merge_splices(current, _differing(current, splices), edited)
+    except Overlap:
+        return None
 
 
 def _differing(base: bytes, splices: Sequence[Splice]) -> list[Splice]:

@@ -1,9 +1,11 @@
 """`sitepatch update`: the range of a patchset grows by what is proven, and a variant is added where upstream changed."""
 
+import difflib
 import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from contextlib import closing
 
@@ -84,6 +86,26 @@ def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_
     assert not list((world.cwd / "patchsets").glob(".sitepatch*"))
     told = json.loads(done(world("update", "mine", "--to", "1.1", "--json", **online(world, index))).out)
     assert (told["written"], told["ranges"], told["ok"]) == (False, [], True)
+
+
+def test_a_range_stops_at_the_first_release_that_has_the_change_itself(world):
+    """What it finds beyond that is another code: upstream has rewritten its own fix."""
+    fixed = M.replace("build(path)\n    if", "build(path)\n    print(model)\n    if")
+    with closing(Index()) as index:
+        for version, text in (("1.0", M), ("1.1", LATER), ("1.2", fixed), ("1.3", LATER), ("1.4", M)):
+            index.add("demo", version, {**FILES, "demo/m.py": text})
+        told = done(world("update", "mine", "--to", "all", **online(world, index)))
+        assert manifest(world) == MANIFEST.replace('"==1.0"', '">=1.0,<=1.2"')
+        (said,) = (line for line in told.out.splitlines() if "demo 1.3 to 1.4 (2 releases)" in line)
+        assert "proven" not in said and "1.2 has the change itself" in told.out
+        (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace('"==1.0"', '">=1.0"'))
+        checked = done(world("check", "mine", "--against", "all", **online(world, index))).out
+        assert "1.2 has the change itself" in checked
+        shutil.rmtree(world.cwd / "patchsets/mine")
+        words = ("--name", "made", "--also", "1.1", "--also", "1.2", "--also", "1.3")
+        (world.cwd / "made.diff").write_text("".join(difflib.unified_diff(M.splitlines(True), fixed.splitlines(True), "a/demo/m.py", "b/demo/m.py")))
+        done(world("import", "made.diff", *words, **online(world, index)))
+    assert 'versions = ">=1.0,<=1.2"' in (world.cwd / "patchsets/made/patchset.toml").read_text()
 
 
 def test_the_opposite_check_of_a_later_release_is_not_taken_for_the_one_that_was_edited(tmp_path):

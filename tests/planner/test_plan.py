@@ -514,7 +514,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
         (BOTH + MINE, ("a",), False, (B + MINE, "merged", ("b",)), ""),
         (BOTH + MINE, ("a",), True, (B, f"written aside {BOTH}{MINE}", ("b",)), ""),
         (BOTH + MINE, (), True, (TEXT, f"written aside {BOTH}{MINE}", ()), ""),
-        (TEXT + MINE, (), False, (TEXT + MINE, "merged", ()), ""),
+        (TEXT + MINE, (), False, (TEXT + MINE, "forgotten", ()), "a reinstall replaced the file, our change is gone; only the receipt is left to drop"),
         (BOTH.replace("4", "5"), (), False, None, "the file was edited by hand where it was patched, at line 1: RETRIES = 5"),
         (BOTH.replace("4", "5"), (), True, (TEXT, "written aside " + BOTH.replace("4", "5"), ()), ""),
         (TEXT, (), False, (TEXT, "forgotten", ()), "a reinstall replaced the file, our change is gone; only the receipt is left to drop"),
