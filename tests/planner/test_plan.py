@@ -659,7 +659,7 @@ def test_what_is_in_an_edited_file_stays_and_what_a_reinstall_removed_is_reporte
     world.edit(A)
     plan = plan_adopt(world.env(), one, {(str(world.site), OLD): HandEdit(TEXT.encode(), A.encode())})
     assert told(plan) == {OLD: (A, "written", ("a",))}
-    assert plan.notes == (f"{OLD}: mmengine 0.10.8 was installed over 0.10.7 and took b away; what is named now is for the new file",)
+    assert plan.notes == (f"{OLD}: mmengine 0.10.8 was installed over 0.10.7 and took b away; still overwritten: b",)
 
 
 def test_a_file_of_another_build_than_the_patched_one_is_refused(world: World) -> None:
