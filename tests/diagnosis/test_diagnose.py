@@ -109,14 +109,14 @@ def test_a_line_that_has_several_patterns_of_a_symptom_is_counted_once(known):
 
 
 # what is recognised ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported"))])
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported", "edits"))])
 def test_a_real_error_is_recognised(known, heading, text):
     assert sorted(names(known, text)) == sorted(heading.split())
 
 
 def test_there_are_enough_of_both_and_every_symptom_is_shown(known):
     new = ("issues-developed", "issues-fourth", "issues-held-out-fourth")
-    errors, innocent = sections("errors", "cuda", "reported", "issues", *new), sections("innocent")
+    errors, innocent = sections("errors", "cuda", "reported", "edits", "issues", *new), sections("innocent")
     assert len(sections("errors")) >= 25 and len(innocent) >= 25
     shown = {name for heading, _ in errors for name in heading.split()} | {heading.partition(": ")[0] for heading, _ in sections("sources")}
     rest = {symptom.name for symptom, _ in known.symptoms} - shown

@@ -20,6 +20,7 @@ from patcher.patchset.places import builtin_dir
 from tests.records import rerecord
 
 TORCH, MMENGINE = "2.13.0", "0.10.7"
+AROUND = ["accelerate==1.15.0", "transformers==5.24.0", "mmcv-lite==2.2.0"]  # what stands beside them in the patchsets of the library
 # mmengine's own requirements, with the OpenCV that needs no libGL; the versions are whatever fits together today.
 SUPPORT = ["addict", "matplotlib", "numpy", "pyyaml", "rich", "termcolor", "yapf", "opencv-python-headless"]
 COMMAND_ROOT = Path(__file__).resolve().parents[2]
@@ -245,3 +246,35 @@ def environment(kept_environment, tmp_path):
     if {package: fingerprint(site, package) for package in TARGETS} != before:
         (kept_environment / "complete").unlink()  # it is spoilt: the next session makes it anew
         pytest.fail("a file of the kept environment was changed: something wrote through a hard link")
+
+
+@pytest.fixture(scope="session")
+def kept_library(kept_environment, real_cache, tell):
+    """The kept environment with AROUND added."""
+    kept = real_cache / "-".join([kept_environment.name, *(name.replace("==", "-") for name in AROUND)])
+    with alone(real_cache):
+        if not (kept / "complete").exists():
+            tell(f"adding {', '.join(AROUND)} to a copy of the environment, in {kept}")
+            shutil.rmtree(kept, ignore_errors=True)
+            linked(kept_environment, kept)
+            (kept / "complete").unlink()
+            pip = [kept / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check"]
+            stream([*pip, "--no-deps", *(name for name in AROUND if name.startswith("mmcv"))], tell)
+            stream([*pip, *(name for name in AROUND if not name.startswith("mmcv"))], tell)
+            (kept / "complete").touch()
+    return kept
+
+
+def beside(kept, folder):
+    """An environment of its own that finds the rest in a kept one: what pip installs into it comes first, and is all that a test changes."""
+    root = folder / "env"
+    subprocess.run([python_3_11(), "-m", "venv", "--without-pip", str(root)], check=True, env=child_environ())
+    environment = Environment(root, folder)
+    (environment.site / "beside.pth").write_text(f"{Environment(kept, folder).site}\n")
+    return environment
+
+
+@pytest.fixture
+def library(kept_library, tmp_path):
+    """An environment beside the one with AROUND in it."""
+    return beside(kept_library, tmp_path)

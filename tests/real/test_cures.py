@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, run
+from cures import CURED, cured, cures, diagnosed, of
 from test_accelerate import NEWEST, OLDEST, free_port, ranks
 from test_card import INDEX, INDEXED, assert_trained_on_the_card, carded, musa, train
 from test_ddp_report import told
@@ -27,45 +28,6 @@ pytestmark = pytest.mark.real
 __all__ = ["carded", "musa", "ranks", "release"]
 
 PATCHSETS = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
-CURED = {}
-
-
-def cures(*symptoms):
-    """A test in which each of these symptoms is raised and cured."""
-    def keep(test):
-        CURED.update(dict.fromkeys(symptoms, test))
-        return test
-
-    return keep
-
-
-def diagnosed(place, log, symptom, patchset):
-    """The command that `diagnose` prints for a log in which this symptom is the first of those that a patchset cures."""
-    answer, code = told(log, *map(str, place))
-    cured = [(one["symptom"], one["patchset"]) for one in answer["findings"] if one["patchset"]]
-    assert code == 1 and cured[:1] == [(symptom, patchset)] and answer["cure"], (answer, log)
-    return answer["cure"]
-
-
-def cured(place, logs, patchset):
-    """Run each command that is printed for these logs, by symptom: the symptoms for which it is printed, once it was run.
-
-    Then `diagnose` says that the patchset is applied.
-    """
-    commands = {}
-    for symptom, log in logs.items():
-        commands.setdefault(diagnosed(place, log, symptom, patchset), []).append(symptom)
-    for command, symptoms in commands.items():
-        applied = run([sys.executable, "-m", "patcher", *shlex.split(command)[1:]], cwd=COMMAND_ROOT)
-        assert applied.code == 0, applied
-        for symptom in symptoms:
-            answer, _ = told(logs[symptom], *map(str, place))
-            assert {one["fit"] for one in answer["findings"] if one["patchset"] == patchset} == {"applied"} and answer["cure"] == ""
-        yield symptoms
-
-
-def of(environment):
-    return ["--python", environment.python]
 
 
 def of_way(out, way):

@@ -1,0 +1,2 @@
+import json
+from .constants import AUTOTUNING, AUTOTUNING_METRIC_PATH, BUFSIZE

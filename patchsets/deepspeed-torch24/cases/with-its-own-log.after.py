@@ -1,0 +1,1 @@
+from torch.distributed.elastic.utils.distributed import get_socket_with_port as _get_socket_with_port

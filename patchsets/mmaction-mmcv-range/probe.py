@@ -1,0 +1,6 @@
+"""Import what refused its neighbour."""
+
+import mmcv
+import mmaction
+
+print(f"MMAction2 {mmaction.__version__} is imported beside MMCV {mmcv.__version__}")

@@ -1,0 +1,4 @@
+class MMDistributedDataParallel:
+    def _run_ddp_forward(self, *inputs, **kwargs):
+        module_to_run = self.module
+        return module_to_run(*inputs, **kwargs)

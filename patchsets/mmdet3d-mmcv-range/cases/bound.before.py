@@ -1,0 +1,4 @@
+# case: mmdet3d/__init__.py
+mmcv_minimum_version = '2.0.0rc4'
+mmcv_maximum_version = '2.2.0'
+mmdet_maximum_version = '3.3.0'

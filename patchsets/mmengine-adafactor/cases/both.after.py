@@ -1,0 +1,10 @@
+def register_transformers_optimizers():
+    names = []
+    try:
+        from transformers import Adafactor
+    except ImportError:
+        pass
+    else:
+        OPTIMIZERS.register_module(name='Adafactor', module=Adafactor, force=True)
+        names.append('Adafactor')
+    return names

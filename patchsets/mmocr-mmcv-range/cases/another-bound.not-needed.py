@@ -1,0 +1,2 @@
+# case: mmocr/__init__.py
+mmcv_maximum_version = '3.0.0'

@@ -1,0 +1,2 @@
+mmcv_minimum_version = '2.0.0rc4'
+mmcv_maximum_version = '2.3.0'

@@ -1,0 +1,2 @@
+# case: mmseg/__init__.py
+MMCV_MAX = '3.0.0'

@@ -1,0 +1,2 @@
+MMCV_MIN = '2.0.0rc4'
+MMCV_MAX = '2.3.0'
