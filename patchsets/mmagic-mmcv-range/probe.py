@@ -1,6 +1,6 @@
 """Import what refused its neighbour."""
 
-import mmcv
 import mmagic
+import mmcv
 
 print(f"MMagic {mmagic.__version__} is imported beside MMCV {mmcv.__version__}")

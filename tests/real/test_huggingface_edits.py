@@ -31,8 +31,34 @@ def said(ended, way):
 ACCELERATE = ["accelerate/state.py", "accelerate/accelerator.py"]
 
 
+FP16 = "from accelerate import Accelerator; print('scales', Accelerator(mixed_precision='fp16').scaler.is_enabled())"
+
+
 @slow
 @cures("accelerate-refuses-fp16")
+def test_fp16_scales_on_a_card_that_accelerate_does_not_list(library):
+    pip_install(library, "accelerate==1.15.0")
+    lay_card(library, "gcu")
+    job = lambda: python(library, FP16, ACCELERATE_TORCH_DEVICE="gcu")  # noqa: E731
+    cure(library, "accelerate-refuses-fp16", "accelerate-device", job, ACCELERATE, "scales True")
+
+
+DISPATCH = """
+import torch, accelerate
+print(accelerate.dispatch_model(torch.nn.Linear(1, 1), {"": 0}).weight.device)
+"""
+
+
+@slow
+def test_dispatch_model_moves_the_model(library):
+    pip_install(library, "accelerate==1.15.0")
+    lay_card(library, "musa")
+    assert python(library, DISPATCH).out.endswith("cpu\n")
+    assert library.sitepatch("apply", "accelerate-device", "--verify", "compile").code == 0
+    assert python(library, DISPATCH).out.endswith("musa:0\n")
+
+
+@slow
 @pytest.mark.parametrize(("release", "card"), [("1.15.0", "xyz"), ("1.15.0", "gcu"), ("1.0.1", "xyz"), ("0.34.2", "xyz")])
 def test_two_ranks_train_together_on_a_card_that_accelerate_does_not_list(library, release, card):
     pip_install(library, f"accelerate=={release}")
