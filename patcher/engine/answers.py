@@ -131,7 +131,7 @@ def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | No
     if total == 0 and hunk.text.when_present:
         return HunkAnswer(hunk.text, State.NOT_NEEDED)
     if total == 0 or total < count:
-        from patcher.engine.closest import not_found  # only where something went wrong
+        from patcher.engine.not_found import not_found  # only where something went wrong
 
         problem, hint = not_found(source, hunk, places)
         if hunk.others and not total:

@@ -1,28 +1,28 @@
-"""The code of a scope that is closest to a hunk's before side, by syntax. Imported only where a hunk was not found."""
+"""The code that is closest to what a hunk looks for, by words. Imported only where a hunk was not found.
+
+The words of the hunk's before side are compared with those of every run of lines of its scope (difflib); what a
+metavariable or `...` stands for does not count.
+"""
 
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
+from collections import Counter
+from difflib import SequenceMatcher
 from typing import Iterator, NamedTuple, Sequence
 
-from patcher.engine.alignment import SIMILAR, AlignedPair, Aligner, similarity
-from patcher.engine.difference import Describer, Mismatch, TextRange
-from patcher.engine.find import FoundPlaces, surroundings
-from patcher.engine.lex import Lines
-from patcher.engine.match import TooManySteps, blocks, implicit_run
-from patcher.engine.node import Node
-from patcher.engine.source import Source
-from patcher.engine.spatch.hunk import inside_flag
+from patcher.engine.lex import Lines, tokens
+from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
-from patcher.message import Message, joined
-from patcher.text.listed import count as count_of
-from patcher.text.terminal import underline
+from patcher.message import Message
 
 LEAST = 0.3  # likeness below which code is not shown
-_MOST = 400  # candidates that are compared, those first that share most names with the pattern
-_MOST_WORDS = 5_000
+_MOST_STARTS = 60  # lines at which a run may begin that are tried, those first that share most words with the pattern
+_FURTHER = 6  # lines that a run may have more than the pattern
 _SCREEN = 68  # columns of a line that is shown
+_LONGEST = 60  # characters of code that are quoted
+_PUNCTUATION = frozenset(".,()[]{}:=")
+_WORD = re.compile(r"\.\.\.|\"[^\"\n]*\"|'[^'\n]*'|\$?\w+|[^\w\s]")
 
 
 class Mark(NamedTuple):
@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 class Closest(NamedTuple):
     """The closest code: the 1-based number and the text of its first line, and the first difference.
 
-    `likeness` is how much of the pattern is there, from 0 to 1; `more` the number of further differences.
+    `likeness` is how much of the pattern is there, from 0 to 1.
     """
 
     line: int
@@ -47,14 +47,33 @@ class Closest(NamedTuple):
     pattern: Mark
     words: str
     hint: str
-    more: int
 
 
-class _Candidate(NamedTuple):
-    cost: float
+class _Word(NamedTuple):
+    """A word of a text: with one kind of quotes, and its character offsets."""
+
+    text: str
     start: int
-    node: Node
-    pairs: list[AlignedPair]
+    end: int
+
+
+class _Pattern(NamedTuple):
+    """What the code has to have: `words`, and `gaps[i]`, what stands for other code before word `i` (at the end: after all).
+
+    A gap is `...`, a metavariable or empty.
+    """
+
+    words: list[_Word]
+    gaps: list[str]
+    is_expression: bool
+
+
+class _Run(NamedTuple):
+    """Consecutive lines of code, compared with a pattern."""
+
+    words: list[_Word]
+    score: float
+    likeness: float
 
 
 def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -> Closest | None:
@@ -64,114 +83,228 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
         source: the file.
         hunk: the hunk, whose own scope need not be `scope`.
         scope: a qualified name or `<module>`.
-        taken: offsets at which the pattern matches, which are left out.
+        taken: offsets at which the pattern matches; no run begins there.
 
     Returns:
         None where no code has at least `LEAST` of the pattern.
     """
-    side, aligner = hunk.before, Aligner()
-    total = sum(map(aligner.weight, side.nodes))
-    nearby: list[_Candidate] = []
-    try:
-        for candidate in _candidates(source, hunk, scope, aligner):
-            if candidate.start not in taken and candidate.cost <= (1 - LEAST) * total:
-                nearby.append(candidate)
-    except TooManySteps:
-        pass  # those that share most names with the pattern were compared
-    least = min((candidate.cost for candidate in nearby), default=0.0)
-    ties = [candidate for candidate in nearby if candidate.cost <= least + 0.02][:20]
-    written = " ".join(side.written.split())
-    best = max(
-        ties, key=lambda tie: (similarity(written, _text(source, tie)), -tie.start), default=None
-    )
-    return _described(source, side, best, aligner, total) if best is not None else None
-
-
-def _candidates(source: Source, hunk: Hunk, scope: str, aligner: Aligner) -> Iterator[_Candidate]:
-    side, module = hunk.before, hunk.text.scope == "<module>"
-    names = (
-        {name for group in side.identifiers() for name in group} | _alike(source, side)
-        if scope == "<module>"
-        else set()
-    )
-    patterns = [implicit_run(), *side.nodes, implicit_run()]
-    for block in source.scopes(
-        scope, [frozenset([name]) for name in sorted(names)], bodies=side.writes_body()
-    ):
-        if hunk.form == "expression":
-            pattern = side.nodes[0]
-            for node in _expressions(source, side, block, module=module):
-                cost = aligner.aligned(pattern, node).cost
-                yield _Candidate(cost, node.start, node, [(pattern, node)])
-            continue
-        for codes in blocks(patterns, block, module=module, clauses=hunk.form == "clauses"):
-            cost, pairs = aligner.pairs(patterns, codes)
-            start = next(
-                (code.begin for pattern, code in pairs if pattern is not None and code is not None),
-                None,
-            )
-            if start is not None and codes[0].parent is not None:
-                yield _Candidate(cost, start, codes[0].parent, pairs)
-
-
-def _expressions(source: Source, side: Side, block: Node, *, module: bool) -> list[Node]:
-    """The expressions of a block that share most words with a pattern, the shorter of two first."""
-    words = set(re.findall(r"\w+", side.written))
-
-    def rank(node: Node) -> tuple[int, int]:
-        shared = words.intersection(re.findall(r"\w+", source.text[node.start : node.end]))
-        return -len(shared), node.end - node.start
-
-    return sorted((node for node in block.reachable(module) if node.is_expression), key=rank)[
-        :_MOST
-    ]
-
-
-def _alike(source: Source, side: Side) -> set[str]:
-    """Words of top-level lines that are the same as, or similar to, words of a pattern: those statements are parsed."""
-    lines = re.findall(r"^[^\s#].*", source.text, re.MULTILINE)
-    words = sorted({word for line in lines for word in re.findall(r"\w+", line)})[:_MOST_WORDS]
-    names = set(re.findall(r"\w+", side.written))
-    return {near for word in names for near in get_close_matches(word, words, 3, SIMILAR)}
-
-
-def _text(source: Source, candidate: _Candidate) -> str:
-    codes = [code for _, code in candidate.pairs if code is not None]
-    return " ".join(source.text[codes[0].start : codes[-1].end][:500].split())
-
-
-def _described(
-    source: Source, side: Side, candidate: _Candidate, aligner: Aligner, total: float
-) -> Closest | None:
-    """A candidate as a `Closest`; None for one that matches, in a block that is not meant."""
-    differences = Describer(source, side, aligner).differences(
-        aligner.parts(candidate.pairs, (None, candidate.node))
-    )
-    if not candidate.cost and not differences:
+    pattern = _pattern(hunk)
+    best: _Run | None = None
+    most_lines = hunk.before.written.count("\n") + 1 + _FURTHER
+    for words in _runs(source, scope, pattern, most_lines, taken):
+        run = _compared(words, pattern, least=best.score if best else 0.0)
+        if run is not None and (best is None or run.score > best.score):
+            best = run
+    if best is None or best.likeness < LEAST:
         return None
-    if not differences:
-        pattern, code = (
-            next(node for node in nodes if node is not None) for nodes in zip(*candidate.pairs)
+    return _described(source, hunk.before, best, pattern)
+
+
+def _pattern(hunk: Hunk) -> _Pattern:
+    written = hunk.before.written
+    words: list[_Word] = []
+    gaps = [""]
+    for word in _words(written, 0, len(written)):
+        if word.text == "...":
+            gaps[-1] = "..."
+        elif word.text.startswith("$"):
+            gaps[-1] = gaps[-1] or word.text
+        else:
+            words.append(word)
+            gaps.append("")
+    return _Pattern(words, gaps, is_expression=hunk.form == "expression")
+
+
+def _words(text: str, start: int, end: int) -> list[_Word]:
+    words = []
+    for match in _WORD.finditer(text, start, end):
+        words.append(_Word(match.group().replace("'", '"'), match.start(), match.end()))
+    return words
+
+
+def _weight(words: Sequence[str]) -> float:
+    """Names, numbers and strings tell code apart; punctuation hardly does."""
+    return sum(0.2 if word in _PUNCTUATION else 1.0 for word in words)
+
+
+def _runs(
+    source: Source,
+    scope: str,
+    pattern: _Pattern,
+    most_lines: int,
+    taken: Sequence[int],
+) -> Iterator[list[_Word]]:
+    """The words of each run of lines that may be meant."""
+    wanted = Counter(word.text for word in pattern.words if word.text not in _PUNCTUATION)
+    taken_rows = {source.lines.number(offset) - 1 for offset in taken}
+    starts = []
+    for rows in _rows(source, scope, pattern):
+        for at, words in enumerate(rows):
+            if not words or source.lines.number(words[0].start) - 1 in taken_rows:
+                continue
+            if not any(word.text in wanted for word in words):
+                continue  # a run begins with a line that has a word of the pattern
+            window = Counter(word.text for row in rows[at : at + most_lines] for word in row)
+            shared = sum((window & wanted).values())
+            starts.append((-shared, words[0].start, rows[at:]))
+
+    starts.sort(key=lambda each: each[:2])
+    for _, _, rows in starts[:_MOST_STARTS]:
+        words = []
+        for row in rows[:most_lines]:
+            words = words + row
+            if row:
+                yield words
+
+
+def _rows(source: Source, scope: str, pattern: _Pattern) -> Iterator[list[list[_Word]]]:
+    """The words of each line, range by range of the scope; without comments, and without the header of a definition."""
+    comments = [token for token in tokens(source.text) if token.kind == "comment"]
+    text = source.text
+    for comment in reversed(comments):
+        blank = " " * (comment.end - comment.start)
+        text = text[: comment.start] + blank + text[comment.end :]
+
+    defines = {"def", "class", "async", "@"}
+    for start, end in _ranges(source, scope):
+        first = source.lines.number(start) - 1
+        last = source.lines.number(max(start, end - 1)) - 1
+        rows = []
+        for row in range(first, last + 1):
+            begin = source.lines.starts[row]
+            rows.append(_words(text, max(begin, start), min(source.lines.end(begin), end)))
+        begins = pattern.words[0].text if pattern.words else ""
+        if scope != "<module>" and len(rows) > 1 and begins not in defines:
+            rows[0] = []
+        yield rows
+
+
+def _ranges(source: Source, scope: str) -> Iterator[tuple[int, int]]:
+    """The characters of a scope: its definitions, or for `<module>` all text outside of them, and their first lines."""
+    if scope != "<module>":
+        for definition in source.definitions():
+            if in_scope(definition.name, scope):
+                yield definition.start, definition.end
+        return
+    start = 0
+    for definition in sorted(source.definitions(), key=lambda each: each.start):
+        if definition.start >= start:
+            header = min(source.lines.end(definition.start), definition.end)
+            yield start, header
+            start = definition.end
+    yield start, len(source.text)
+
+
+def _compared(words: list[_Word], pattern: _Pattern, least: float) -> _Run | None:
+    """A run with its score; None where it cannot be over `least`."""
+    have = [word.text for word in words]
+    want = [word.text for word in pattern.words]
+    matcher = SequenceMatcher(None, have, want, autojunk=False)
+    if matcher.quick_ratio() <= least / 2:
+        return None
+    same = 0.0
+    for at, _, size in matcher.get_matching_blocks():
+        same += _weight(have[at : at + size])
+    total = max(_weight(want), 1.0)
+    surplus = (_weight(have) - same) / max(_weight(have), 1.0)
+    # of two runs with the same words the shorter one is meant
+    score = same / total - 0.1 * surplus
+    return _Run(words, score, same / total) if score > least else None
+
+
+def _described(source: Source, side: Side, run: _Run, pattern: _Pattern) -> Closest:
+    code, looked_for = _first_difference(run.words, pattern)
+    start = run.words[0].start
+    code_text = _quoted(source.text, code)
+    pattern_text = _quoted(side.written, looked_for)
+    if looked_for and code:
+        difference = Message(
+            "the pattern has `{pattern}`, the code has `{code}`",
+            pattern=pattern_text,
+            code=code_text,
         )
-        words = Message(
-            "each part of the pattern matches by itself, and not all of them in one way together"
-        )
+        hint = Message("write `{code}` there", code=code_text)
+    elif looked_for:
+        difference = Message("the pattern has `{pattern}`, the code does not", pattern=pattern_text)
+        hint = Message("leave `{pattern}` out", pattern=pattern_text)
+    elif code:
+        difference = Message("the code has `{code}`, the pattern does not", code=code_text)
+        hint = Message("write `{code}` there, or `...` for any code", code=code_text)
+    else:
+        difference = Message("each word of the pattern is there, but in other blocks or brackets")
         hint = Message("write it as it stands there")
-        differences = [Mismatch((pattern.start, pattern.end), (code.start, code.end), words, hint)]
-    first, lines = differences[0], source.lines
     return Closest(
-        lines.number(candidate.start),
-        source.line(candidate.start),
-        round(min(0.99, 1 - candidate.cost / total), 2),
-        _mark(source.text, first.code),
-        _mark(side.written, first.pattern, side.numbers),
-        first.words,
-        first.hint,
-        len(differences) - 1,
+        line=source.lines.number(start),
+        text=source.line(start),
+        likeness=round(min(0.99, run.likeness), 2),
+        code=_mark(source.text, _span(code, run.words)),
+        pattern=_mark(side.written, _span(looked_for, pattern.words), side.numbers),
+        words=difference,
+        hint=hint,
     )
 
 
-def _mark(code: str, span: TextRange, numbers: Sequence[int] = ()) -> Mark:
+def _first_difference(
+    words: Sequence[_Word], pattern: _Pattern
+) -> tuple[Sequence[_Word], Sequence[_Word]]:
+    """The words of the code and of the pattern that differ first.
+
+    Where the pattern asks for words that the code lacks, these; else what the code has besides.
+    """
+    have = [word.text for word in words]
+    want = [word.text for word in pattern.words]
+    surplus: Sequence[_Word] = ()
+    missing: Sequence[_Word] = ()
+    for kind, i1, i2, j1, j2 in SequenceMatcher(None, have, want, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        if not _PUNCTUATION.issuperset(want[j1:j2]):
+            return _without_ends(words[i1:i2]), pattern.words[j1:j2]
+        missing = missing or pattern.words[j1:j2]
+        at_an_end = i1 == 0 or i2 == len(words)
+        is_outside = pattern.is_expression and at_an_end
+        if not surplus and not is_outside and not _stands_for(pattern.gaps[j1], have[i1:i2]):
+            surplus = words[i1:i2]
+    if missing:
+        return (), missing
+    return surplus, ()
+
+
+def _without_ends(words: Sequence[_Word]) -> Sequence[_Word]:
+    """Words without the punctuation at their ends, unless they are nothing else."""
+    named = [at for at, word in enumerate(words) if word.text not in _PUNCTUATION]
+    return words[named[0] : named[-1] + 1] if named else words
+
+
+def _stands_for(gap: str, code: Sequence[str]) -> bool:
+    """Whether a gap of a pattern may stand for this code: `...` for any, a metavariable for one expression."""
+    if gap == "..." or not code:
+        return True
+    if not gap:
+        return False
+    depth = 0
+    for word in code:
+        if depth == 0 and word in {",", "=", ":", ")", "]", "}"}:
+            return False
+        depth += word in {"(", "[", "{"}
+        depth -= word in {")", "]", "}"}
+    return True
+
+
+def _quoted(text: str, words: Sequence[_Word]) -> str:
+    if not words:
+        return ""
+    quoted = " ".join(text[words[0].start : words[-1].end].split())
+    return quoted if len(quoted) <= _LONGEST else quoted[: _LONGEST - 1] + "…"
+
+
+def _span(words: Sequence[_Word], all_words: Sequence[_Word]) -> tuple[int, int]:
+    """The characters to mark: of these words, else of the first one of all."""
+    marked = words or all_words[:1]
+    return marked[0].start, marked[-1].end
+
+
+def _mark(code: str, span: tuple[int, int], numbers: Sequence[int] = ()) -> Mark:
     """The line on which a range begins, without its indentation, and cut to `_SCREEN` columns around the range.
 
     `numbers` are the .spatch lines of a side.
@@ -188,84 +321,3 @@ def _mark(code: str, span: TextRange, numbers: Sequence[int] = ()) -> Mark:
     shown = shown[:-1] + "…" if offset + _SCREEN < len(line) else shown
     number = numbers[min(row, len(numbers)) - 1] if numbers else row
     return Mark(number, shown, start - offset, min(end - offset, len(shown)))
-
-
-def near_scopes(source: Source, scope: str) -> tuple[str, ...]:
-    """Definitions that an undefined scope may have become: those of the same last name, else of a similar name."""
-    names = list(dict.fromkeys(definition.name for definition in source.definitions()))
-    last_name = scope.split(".")[-1]
-    if scope == "<module>":
-        return ()
-    of_that_name = [name for name in names if name.split(".")[-1] == last_name]
-    parent = scope[: -len(last_name)]
-    siblings = [
-        name[len(parent) :]
-        for name in names
-        if name.startswith(parent) and "." not in name[len(parent) :]
-    ]
-    close = [
-        parent + name for name in get_close_matches(last_name, siblings, 3, 0.7)
-    ] or get_close_matches(scope, names, 3)
-    return tuple((of_that_name or close)[:3])
-
-
-# the answer -----------------------------------------------------------------------------------------------------------
-def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> tuple[str, str]:
-    """The problem and the hint for a hunk that matches nowhere, or too few times: what is closest, the first difference."""
-    scope = hunk.text.scope
-    if not matches.scopes:
-        near = near_scopes(source, scope)
-        hint = Message("the file has: {names}", names=", ".join(near)) if near else ""
-        return Message("there is no `{scope}` in this file", scope=scope), hint
-    places = [*matches.todo, *matches.done]
-    if places:
-        numbers = sorted(source.lines.number(place.start) for place in places)
-        where = Message(
-            "line {lines}" if len(numbers) == 1 else "lines {lines}",
-            lines=", ".join(map(str, numbers)),
-        )
-        problem = Message(
-            "found {places} in `{scope}` ({where}), expected {count}",
-            places=count_of(len(places), "place"),
-            scope=scope,
-            where=where,
-            count=hunk.text.expected,
-        )
-    else:
-        spot = next(surroundings(source, hunk), None) if hunk.text.inside is not None else None
-        if spot is not None and hunk.text.inside is not None:
-            flag = inside_flag(spot[1])
-            problem = Message(
-                "the code stands in `{scope}` at line {row}, but with `{flag}` and not `{expected}`",
-                scope=scope,
-                row=source.lines.number(spot[0].start),
-                flag=flag,
-                expected=inside_flag(hunk.text.inside),
-            )
-            return problem, Message("write `{flag}` if that place is meant", flag=flag)
-        problem = Message("`{scope}` is there, but the code to change is not", scope=scope)
-    best = closest(source, hunk, scope, [place.start for place in places])
-    if best is not None:
-        return joined("\n", [problem, *_brief(best)]), best.hint
-    if places:
-        return problem, Message("write `count={number}` if that is all", number=len(places))
-    looked = next(
-        (line.strip() for line in hunk.before.written.split("\n") if line.strip(" .")), ""
-    )
-    hint = Message("nothing like it was found there: it was rewritten or went away")
-    return Message("{problem}\nlooked for: {looked}", problem=problem, looked=looked), hint
-
-
-def _brief(best: Closest) -> list[str]:
-    width = len(str(max(best.code.line, best.pattern.line)))
-    head = Message("closest, line {line}: ", line=f"{best.code.line:>{width}}")
-    return [
-        head + best.code.text,
-        " " * len(head) + underline(*best.code[1:]),
-        Message(
-            "pattern, line {line}: {text}",
-            line=f"{best.pattern.line:>{width}}",
-            text=best.pattern.text,
-        ),
-        best.words,
-    ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from patcher.engine.answers import answer_alone
-from patcher.engine.closest import Closest, closest, near_scopes
+from patcher.engine.closest import Closest, closest
 from patcher.engine.find import find_form, find_in_scope, side_places, surroundings
 from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem
+from patcher.engine.not_found import near_scopes
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
@@ -16,7 +17,7 @@ from patcher.message import Message, joined, one_line
 from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 
 _MOST = 5  # places elsewhere in the file that are reported
-_CLOSE = 0.6  # least likeness of the code closest to a `when-present` hunk: below it is other code
+_CLOSE = 0.5  # least likeness of the code closest to a `when-present` hunk: below it is other code
 _LONGEST = 40  # characters of code that tells two places apart
 
 

@@ -315,8 +315,7 @@ def _closest(explanation: Explanation) -> list[str]:
             join_styled(head, line),
             join_styled(" " * (len(head) - 2) + "| " + blank, arrows),
         ]
-    further = Message(" (and {best.more} more)", best=best) if best.more else ""
-    return lines + _wrapped(best.words + further)
+    return lines + _wrapped(best.words)
 
 
 def _wrapped(text: str) -> list[str]:

@@ -1,17 +1,13 @@
-"""Why a hunk does not match, in words: the closest code by syntax, the first difference, and a way on."""
+"""Why a hunk does not match, in words: the closest code by words, the first difference, and a way on."""
 
-import itertools
 import re
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import pytest
 
-from patcher.engine.alignment import Aligner, fits
 from patcher.engine.engine import explain, rewrite
 from patcher.engine.explain import Explanation
-from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.engine.spatch.pattern import compile_hunks
 from patcher.errors import PatchError
 from patcher.model import OptionValue, State
 from patcher.text.terminal import underline, width
@@ -31,23 +27,6 @@ def every(
     found = explain(data, files[0].hunks, options or {})
     assert [one.state for one in found] == [answer.state for answer in rewrite(data, files[0].hunks, options or {}).answers]
     return found
-
-
-def test_a_pattern_costs_nothing_exactly_where_the_matcher_matches() -> None:
-    held = {True: 0, False: 0}
-    for case in every_case().values():
-        if isinstance(case, Changed):
-            text = f"--- package/module.py\n@@ {case.how.get('scope', 'f')} @@ {case.how.get('flags', '')}\n{block(case.hunk)}"
-            options: Any = case.how.get("options", {})
-            source = Source(block(case.source).encode())
-            for hunk in compile_hunks([each for file in parse_spatch(text, "case.spatch")[1] for each in file.hunks], options):
-                patterns = [node for top in hunk.before.nodes for node in top.walk() if node.role != "run"]
-                codes = [node for definition in source.scopes("f", [], bodies=True) for node in definition.walk()]
-                for pattern, code in itertools.product(patterns[:12], codes[:12]):
-                    matches = fits(pattern, code)
-                    assert (Aligner().aligned(pattern, code).cost == 0) is matches, (case, pattern, code)
-                    held[matches] += 1
-    assert held[True] > 300 and held[False] > 3000
 
 
 @pytest.mark.parametrize(
@@ -133,20 +112,9 @@ def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
     assert one.state.failed and one.problem and one.closest is None
 
 
-def test_the_work_is_bounded_and_the_best_candidates_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from patcher.engine import alignment, closest
-
-    used = []
-
-    class Counting(Aligner):
-        def __init__(self) -> None:
-            super().__init__()
-            used.append(self)
-
-    monkeypatch.setattr(closest, "Aligner", Counting)
-    monkeypatch.setattr(alignment, "MAX_COMPARED", 100)
-    filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(200))
+def test_the_most_similar_line_of_a_long_function_is_found_wherever_it_stands() -> None:
+    filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(2000))
     source = f"def f(a):\n{filler}    x = registry.create(a, 1)\n{filler}"
     best = explained(source, "-registry.build($A, 1)\n+registry.build($A)\n").closest
-    assert best is not None and best.line == 202
-    assert [one.steps for one in used] == [101] * 3  # two applications and one explanation
+    assert best is not None and best.line == 2002
+    assert (best.words, best.hint) == ("the pattern has `build`, the code has `create`", "write `create` there")

@@ -51,7 +51,7 @@ def parts(one: Explanation) -> Iterator[str]:
             yield f"{what}, line {spot.line}, in {spot.scope or 'the module'}: {spot.text}{names}"
     if one.closest is not None:
         best = one.closest
-        yield f"closest, line {best.line}: {best.text} ({best.likeness:.2f} alike, {best.more} more)"
+        yield f"closest, line {best.line}: {best.text} ({best.likeness:.2f} alike)"
         yield f"marked: {marked(best.code)}, {marked(best.pattern)} of the hunk"
         yield from (best.words, f"hint: {best.hint}")
 
