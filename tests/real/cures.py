@@ -48,8 +48,8 @@ def of(environment):
 
 
 def pip_install(environment, *requirements, **more):
-    """Let pip install releases into an environment that `beside` has made, without what they require: that is there."""
-    pip = [sys.executable, "-m", "pip", "--python", environment.python, "install", "--quiet", "--no-deps", "--disable-pip-version-check"]
+    """Let pip install releases into an environment that `beside` has made, without what they require: that is there, beside it, and stays."""
+    pip = [sys.executable, "-m", "pip", "--python", environment.python, "install", "--quiet", "--no-deps", "--force-reinstall", "--disable-pip-version-check"]
     ended = run([*pip, *requirements], cwd=environment.cwd, **more)
     assert ended.code == 0, ended
 
