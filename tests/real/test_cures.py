@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import test_hand_edits
 import test_huggingface_edits
 import test_openmmlab_edits
 import test_torch_edits
@@ -28,7 +29,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 
 pytestmark = pytest.mark.real
-__all__ = ["carded", "musa", "ranks", "release", "test_huggingface_edits", "test_openmmlab_edits", "test_torch_edits"]
+__all__ = ["carded", "musa", "ranks", "release", "test_hand_edits", "test_huggingface_edits", "test_openmmlab_edits", "test_torch_edits"]
 
 PATCHSETS = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
 

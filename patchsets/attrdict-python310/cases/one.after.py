@@ -1,0 +1,3 @@
+from collections.abc import Mapping
+
+merged = Mapping

@@ -1,0 +1,4 @@
+# case: attrdict/merge.py
+from collections import Mapping
+
+merged = Mapping

@@ -1,0 +1,3 @@
+from abc import ABCMeta
+from collections.abc import Mapping, MutableMapping, Sequence
+import re

@@ -1,0 +1,3 @@
+# case: basicsr/data/degradations.py
+import torch
+from torchvision.transforms.functional import rgb_to_grayscale  # grey

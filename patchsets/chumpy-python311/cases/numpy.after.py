@@ -1,0 +1,5 @@
+from numpy import nan, inf
+
+
+def test():
+    pass

@@ -1,0 +1,4 @@
+def get_image_list(boxes, img):
+    for box in boxes:
+        crop = cv2.resize(box, interpolation =  Image.LANCZOS)
+    return cv2.resize(img, interpolation =  Image.LANCZOS)

@@ -1,0 +1,4 @@
+def env_step_passive_checker(env, action):
+    if not isinstance(done, (bool, np.bool_)):
+        warn(done)
+    return isinstance(truncated, np.bool_)  # bool8

@@ -1,0 +1,2 @@
+import torch
+import torchvision.transforms.functional as F_t  # affine

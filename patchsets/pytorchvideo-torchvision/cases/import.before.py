@@ -1,0 +1,3 @@
+# case: pytorchvideo/transforms/augmentations.py
+import torch
+import torchvision.transforms.functional_tensor as F_t  # affine
