@@ -27,7 +27,7 @@ QUICK = (  # what `-m quick` is: some of each package, in less than half a minut
     "tests/verify/test_verify.py::test_a_patch_that_breaks_the_import",
     "tests/hook/test_hook.py::test_the_hook_writes_what_apply_writes", "tests/overlay/test_overlay.py::test_the_same_bytes_as_apply",
     "tests/verbs/test_run.py::test_what_is_named_is_applied", "tests/verbs/test_sync.py::test_what_is_missing_is_applied",
-    "tests/verbs/test_lock.py::test_the_lock_lists_each", "tests/verbs/test_check.py::test_here_what_does_not_fit",
+    "tests/verbs/test_check.py::test_here_what_does_not_fit",
     "tests/verbs/test_doctor.py::test_in_a_clean_environment", "tests/verbs/test_explain_command.py::test_a_renamed_argument",
     "tests/diagnosis/test_ddp_report.py::test_all_is_well", "tests/diagnosis/test_ddp_report.py::test_parameters_on_several_devices",
 )  # fmt: skip
@@ -42,7 +42,7 @@ CHOSEN = (  # of the tests with real packages and tools one of each kind, and of
 
 SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: half of an hour on two cores
     "tests/real/", "tests/installers/", "tests/engine/test_properties.py", "tests/author/test_random_edits.py", "tests/author/test_export.py",
-    "tests/author/test_update.py", "tests/test_travel.py", "tests/test_foreign.py", "tests/verbs/test_lock.py", "tests/store/test_bytecode.py", "tests/test_places.py",
+    "tests/author/test_update.py", "tests/test_travel.py", "tests/test_foreign.py", "tests/store/test_bytecode.py", "tests/test_places.py",
     "tests/hook/test_hook_starts.py", "tests/hook/test_hook.py::test_a_line_with_a_directory", "tests/patchsets/test_accelerate_hygiene.py", "tests/patchsets/test_triton_path.py",
     "tests/test_races.py::test_rounds_in_which_a_random", "tests/faults/test_multisite.py::test_a_kill_between",
     "tests/faults/test_multisite.py::test_what_can_neither",

@@ -55,7 +55,7 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
     "diagnosis": ("diagnosis/*", "diagnosis verbs/test_golden.py"),
     "project": (
         "project/*",
-        "project verbs/test_sync.py verbs/test_lock.py verbs/test_commands.py",
+        "project verbs/test_sync.py verbs/test_commands.py",
     ),
     "verbs": ("verbs/* verbs/*/*", "verbs author diagnosis installed project hook"),
 }

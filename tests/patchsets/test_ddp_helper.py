@@ -192,9 +192,9 @@ def test_which_parameters_are_where(report):
     assert found["places"] == {"gcu:0": ["layer0.weight"], "cpu": ["layer1.weight", "layer2.weight", "layer3.weight"]}
 
 
-def test_other_wrappers_get_a_verdict_of_their_own(capsys, monkeypatch):
+def test_nothing_is_judged_of_other_wrappers_but_of_what_is_derived_from_ddp(capsys, monkeypatch):
     helper()("Here", Model(Tensor("gcu:0"), Tensor("meta")), lambda: None, {"type": "MMFullyShardedDataParallel"})
-    assert warnings(told(capsys)[1]) == ["fsdp"]
+    assert warnings(told(capsys)[1]) == ["other-wrapper"]
     registry = types.SimpleNamespace(MODEL_WRAPPERS={"Own": type("Own", (type("DistributedDataParallel", (Model,), {}),), {})})
     monkeypatch.setitem(sys.modules, "mmengine.registry", registry)
     helper()("Here", Model(Tensor("gcu:0")), lambda: None, {"type": "Own"})

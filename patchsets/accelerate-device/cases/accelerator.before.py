@@ -1,0 +1,15 @@
+# case: accelerate/accelerator.py
+import torch
+
+
+class Accelerator:
+    def __init__(self):
+        if self.device.type not in ("cuda", "npu", "xpu") or is_torch_xla_available(check_is_tpu=True):
+            raise ValueError("fp16 mixed precision requires a device in the list")
+        kwargs = self.scaler_handler.to_kwargs()
+        self.scaler = torch.amp.GradScaler("cuda", **kwargs)
+
+    def prepare(self, *args):
+        tpu_should_fix_optimizer = self.device_placement and self.distributed_type == DistributedType.XLA
+        if tpu_should_fix_optimizer:
+            old_named_params = self._get_named_parameters(*args)

@@ -1,0 +1,8 @@
+# case: torch/utils/cpp_extension.py
+import warnings
+
+
+class BuildExtension:
+    def _check_cuda_version(self):
+        if cuda_ver.major != torch_cuda_version.major:
+            raise RuntimeError(CUDA_MISMATCH_MESSAGE.format(cuda_str_version, torch.version.cuda))

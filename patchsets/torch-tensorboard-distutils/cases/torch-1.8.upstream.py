@@ -1,0 +1,8 @@
+# case: torch/utils/tensorboard/__init__.py
+import tensorboard
+from distutils.version import LooseVersion
+if LooseVersion(tensorboard.__version__) < LooseVersion('1.15'):
+    raise ImportError('too old')
+
+del LooseVersion
+del tensorboard

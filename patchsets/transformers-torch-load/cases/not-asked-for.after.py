@@ -1,0 +1,3 @@
+def check_torch_load_is_safe() -> None:
+    if not is_torch_greater_or_equal("2.6") and not False:
+        raise ValueError("upgrade torch")
