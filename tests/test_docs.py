@@ -235,9 +235,18 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(other), (page, target)
 
 
+def test_the_command_for_what_a_terminal_says_is_of_a_patchset_there_is():
+    table, _, _ = read("docs/patchsets.md").partition("`sitepatch show NAME`")
+    rows = re.findall(r"^\| (`.*`) \| (`[\w./]+`) \| `sitepatch apply ([\w-]+)` \|$", table, re.MULTILINE)
+    assert len(rows) == len(re.findall(r"^\| `", table, re.MULTILINE)) >= 10
+    for _, _, name in rows:
+        assert (ROOT / "patchsets" / name / "patchset.toml").is_file(), name
+
+
 def test_what_cures_a_report_and_the_test_that_holds_it_are_there():
-    """The tables of docs/patchsets.md: ten reports by link at least."""
-    table = read("docs/patchsets.md").partition("<!-- generated: ")[0]
+    """The tables of docs/patchsets.md below the one of what a terminal says: ten reports by link at least."""
+    _, _, tables = read("docs/patchsets.md").partition("`sitepatch show NAME`")
+    table = tables.partition("<!-- generated: ")[0]
     rows = [row.split(" | ") for row in re.findall(r"^\| (.*) \|$", table, re.MULTILINE) if not row.startswith(("report | ", "--- | "))]
     assert len(rows) >= 10
     for report, cure, held in rows:
