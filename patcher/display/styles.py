@@ -175,12 +175,22 @@ def _column_widths(texts: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _filled(cells: Sequence[str], widths: Sequence[int], room: int) -> list[str]:
-    """The lines of the cells of one row, of at most `room` columns."""
+    """The lines of the cells of one row, of at most `room` columns.
+
+    Cells that do not fit when they are aligned stand close together where that makes one line.
+    """
+    shown = [cell for cell in cells if cell]
+    together = "  ".join(shown)
+    padded_cells = [padded(cell, column) for cell, column in zip(cells, widths)]
+    if width("  ".join(padded_cells).rstrip()) > room >= width(together):
+        return [together]
+
     lines = [""]
     for cell, column in zip(cells, widths):
-        if lines[-1] and width(lines[-1] + cell) > room:
+        if cell and lines[-1] and width(lines[-1] + cell) > room:
             lines.append("")
-        lines[-1:] = _wrapped(lines[-1] + cell, room)
+        if cell:
+            lines[-1:] = _wrapped(lines[-1] + cell, room)
         lines[-1] += " " * (column - width(cell) + 2)
     return lines
 

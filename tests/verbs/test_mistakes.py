@@ -134,6 +134,7 @@ MISTAKES = [
     ("import notes.txt --name mine", 2, "no unified diff", "notes.txt", "diff -u|unified|git"),
     ("run good python -c pass", 2, "`--`", "run", "sitepatch run good -- python"),
     ("run good -- nosuchprogram", 127, "nosuchprogram", "PATH|nosuchprogram", "install|PATH|activate"),
+    ("apply good==9", 1, "found version", "good", "expected good==9"),
     ("sync", 2, r"\[tool.sitepatch\]|pyproject.toml", "pyproject.toml", "apply =|patchsets =|write|sitepatch apply"),
     ("diagnose nosuch.log", 2, "no such file", "nosuch.log", "name|log"),
 ]
@@ -167,7 +168,7 @@ FURTHER += [
     ("import page.diff --name mine", 2, "it is a web page", r"page\.diff", r"with \.diff at its end"),
     ("import empty.diff --name mine", 2, "it is empty", r"empty\.diff", "expected what diff -u"),
     ("import other.diff --name mine", 1, "no installed file", "django/http/request.py", "install the package, or name its environment"),
-    ("edit requests/sessions.py --name good", 2, "a directory that is not empty", "patchsets/good", "revise this one: sitepatch edit good"),
+    ("edit requests/sessions.py --name good", 1, "found no editor", "VISUAL nor EDITOR", r"the copies [^\n]*sitepatch capture --from \S+ --name good"),
     ("doctor good", 2, "more than doctor takes", "good", "see: sitepatch doctor --help"),
     ("apply good --set 3", 2, 'found no "="', "--set 3", "its options: sitepatch show good"),
     ("diagnose nothing", 2, "found no log in it", "nothing", "nothing"),

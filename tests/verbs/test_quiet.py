@@ -55,7 +55,7 @@ def test_the_list_has_one_line_a_patchset_and_its_summary_and_no_row_breaks(site
     shown = on_terminal(site, "list", columns=80)
     heads = [line for line in shown if not line.startswith("   ")]
     assert max(map(len, shown)) <= 80 and not any("built in" in line for line in shown)
-    assert [line.split()[0] for line in heads] == sorted((line.split()[0] for line in heads), key=["applicable", "absent"].index)
+    assert [line.split()[0] for line in heads] == sorted((line.split()[0] for line in heads), key=["applicable", "out", "absent"].index)
     assert all(len(line.split("  ")) >= 4 for line in heads)
 
 
