@@ -228,7 +228,7 @@ def kill(world):
 
 
 def damage(world):
-    (receipt,) = world.path.glob(".sitepatch/receipts/*")
+    (receipt,) = world.path.glob(".sitepatch/receipts/*.json")
     receipt.write_text("no JSON")
 
 
