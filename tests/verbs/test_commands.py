@@ -468,7 +468,7 @@ def test_a_file_that_was_deleted_by_mistake_is_reported_and_put_back(site):
     assert site.tree() == before
 
 
-def changed(path, old, new):
+def replace_in(path, old, new):
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
@@ -478,7 +478,7 @@ def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date
     site("apply", DDP)
     folder = site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "99.1"')])
     assert site("status", "--check").code == 0, "it makes the same of the files"
-    changed(folder / "ddp_debug.spatch", "must never stop the training", "never stops the training")
+    replace_in(folder / "ddp_debug.spatch", "must never stop the training", "never stops the training")
     told = site("status")
     assert told.out.count("outdated") == 1 and re.search(rf"^outdated +{DDP} ", site("list").out, re.MULTILINE)
     assert f"hint: sitepatch apply {DDP} --target {site.path}\n" in told.out
@@ -488,8 +488,8 @@ def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date
     assert site("status", "--check").code == 0
     assert f"applied  {DDP} 99.1  mmengine 0.10.7  3 files" in site("status").out
     site("apply", DDP, "--set", "params=7")
-    changed(folder / "patchset.toml", 'version = "99.1"', 'version = "99.2"')
-    changed(folder / "ddp_debug.spatch", "never stops the training", "does not stop the training")
+    replace_in(folder / "patchset.toml", 'version = "99.1"', 'version = "99.2"')
+    replace_in(folder / "ddp_debug.spatch", "never stops the training", "does not stop the training")
     assert f"hint: sitepatch apply {DDP} --set params=7 --target {site.path}\n" in site("status").out, "else it would go back to its default"
 
 
