@@ -283,10 +283,10 @@ def test_a_diff_that_adds_a_directory_is_imported_applied_and_exported(tmp_path)
     (tmp_path / "one.patch").write_text(
         "--- /dev/null\n+++ b/src/demo/new/deep/h.py\n@@ -0,0 +1 @@\n+A = 1\n"
         "--- /dev/null\n+++ b/src/demo/new/__init__.py\n@@ -0,0 +1 @@\n+B = 1\n"
-        "--- a/demo/n.py\n+++ b/demo/n.py\n@@ -1 +1,2 @@\n VALUE = 1\n+from demo.new import B\n"
+        "--- a/src/demo/n.py\n+++ b/src/demo/n.py\n@@ -1 +1,2 @@\n VALUE = 1\n+from demo.new import B\n"
     )
     done(World.__call__(other, "import", "one.patch", "--name", "mine"))
-    assert "+++ demo/new/deep/h.py\n+A = 1\n" in (tmp_path / "patchsets/mine/mine.spatch").read_text()
+    assert "+++ demo/new/deep/h.py\n+A = 1\n" in (tmp_path / "patchsets/mine/one.spatch").read_text()
     here = ("--patch-dir", "patchsets")
     done(World.__call__(other, "check", "mine", *here))
     done(World.__call__(other, "apply", "mine", *here))
@@ -421,7 +421,7 @@ def test_a_diff_of_a_text_file_is_imported_with_the_lines_that_make_the_place_th
         "--- a/demo/cards.yaml\n+++ b/demo/cards.yaml\n@@ -3,3 +3,3 @@\n     memory: 16\n   - name: musa\n-    memory: 16\n+    memory: 48\n"
     )
     done(World.__call__(other, "import", "one.patch", "--name", "cards"))
-    text = (tmp_path / "patchsets/cards/cards.spatch").read_text()
+    text = (tmp_path / "patchsets/cards/one.spatch").read_text()
     assert text.endswith("@@ <text> @@\n   - name: musa\n-    memory: 16\n+    memory: 48\n")
     done(World.__call__(other, "apply", "cards", "--patch-dir", "patchsets"))
     assert other.text("demo/cards.yaml") == CARDS
@@ -470,7 +470,7 @@ def test_update_opens_a_text_file_with_what_is_missing(tmp_path):
     other = Other(tmp_path, MORE, files)
     code = "assert '# sitepatch: @@ <text> @@' in path.read_text()\npath.write_text(path.read_text().replace('ram: 16', 'ram: 32'))"
     done(other("update", "more", "--edit", **editor(other, code)))
-    assert (tmp_path / "mine/more/more-1.0.spatch").read_text().endswith("-    ram: 16\n+    ram: 32\n")
+    assert (tmp_path / "mine/more/p-1.0.spatch").read_text().endswith("-    ram: 16\n+    ram: 32\n")
 
 
 def test_a_hook_keeps_a_text_file(tmp_path):

@@ -28,7 +28,7 @@ class FoundPlaces(NamedTuple):
 
 
 def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
-    """The first form of a hunk of which a side is found, and where; the first one where none is (rule 30)."""
+    """The first form of a hunk of which a side is found, and where; the first one where none is (rule 29)."""
     tried: list[tuple[Hunk, FoundPlaces]] = []
     for form in hunk.forms:
         places = find_hunk(source, form)
@@ -218,7 +218,7 @@ def scope_blocks(source: Source, scope: str, *sides: Side) -> list[Node]:
 
 
 def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> list[MatchRange]:
-    """Where one side of a hunk matches in a block, inside the statements that the hunk names (rule 29)."""
+    """Where one side of a hunk matches in a block, inside the statements that the hunk names (rule 28)."""
     module, places = hunk.text.scope == "<module>", []
     if hunk.form == "expression":
         places = matcher.expressions(side.nodes[0], block, module=module)

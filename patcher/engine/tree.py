@@ -109,6 +109,6 @@ def proves_upstream(hunk: HunkText) -> bool:
 
 
 def inside_of(block: Node) -> str:
-    """The flag `inside=…` (format rule 29) of a block, within the definition that holds it."""
+    """The flag `inside=…` (format rule 28) of a block, within the definition that holds it."""
     definitions = (owner for owner in block.ancestors() if owner.is_definition)
     return inside_flag(enclosing_keywords(block, next(definitions, None)))

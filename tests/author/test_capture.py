@@ -227,7 +227,9 @@ def test_edits_of_two_distributions_become_one_patchset(world):
     world.edit("X = 2\n", "other/__init__.py")
     (world.path / "other/kept").write_text("X = 1\n")
     done(world("capture", "--name", "mine"))
-    assert sorted(path.name for path in (world.cwd / "patchsets/mine").glob("*.spatch")) == ["demo.spatch", "other.spatch"]
+    assert sorted(path.name for path in (world.cwd / "patchsets/mine").glob("*.spatch")) == ["mine.spatch"]
+    made = load_patchset(world.cwd / "patchsets/mine", "")
+    assert [(variant.package, len(variant.patches)) for variant in made.variants] == [("demo", 1), ("other", 1)]
     world.edit("a = 2\n", "other/data.conf")
     (world.path / "other/data.kept").write_text("a = 1\n")
     done(world("capture", "other", "--name", "quiet"))

@@ -236,14 +236,14 @@ def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world
 
 def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(world):
     (world.path / "demo/m.pyi").write_text("def load(path: str) -> None: ...\n")
-    text = NEW.format("src/demo/new.py").replace("+x = 1", "+from demo.m import load").replace("src/demo", "demo", 2)
+    text = NEW.format("demo/new.py").replace("+x = 1", "+from demo.m import load")
     stub = diff("def load(path: str) -> None: ...\n", "def load(path: bytes) -> None: ...\n", "a/demo/m.pyi")
     (world.cwd / "fix.patch").write_text(diff() + text + stub)
     quiet = done(world("import", "fix.patch", "--name", "quiet", "-q"))
     assert (quiet.out, quiet.err) == ("", "")
     told = done(world("import", "fix.patch", "--name", "mine"))
     assert "left out" not in told.out and ["changes", "demo/new.py", "+1", "-0"] in [line.split() for line in told.out.splitlines()]
-    spatch = (world.cwd / "patchsets/mine/mine.spatch").read_text()
+    spatch = (world.cwd / "patchsets/mine/fix.spatch").read_text()
     assert spatch.endswith("\n+++ demo/new.py\n+from demo.m import load\n") and "--- demo/m.pyi\n@@ load @@\n" in spatch
     before = world.tree()
     done(world("apply", "mine"))
@@ -269,7 +269,7 @@ def test_a_new_file_without_a_newline_at_its_end_gets_one_and_that_is_said(world
 def test_an_empty_new_file_is_imported_as_an_empty_line_and_a_binary_one_is_not(world):
     new = "diff --git a/{0} b/{0}\nnew file mode 100644\nindex 0..1\n"
     run(world, diff() + new.format("demo/more/__init__.py"))
-    assert (world.cwd / "patchsets/mine/mine.spatch").read_text().endswith("\n+++ demo/more/__init__.py\n+\n")
+    assert (world.cwd / "patchsets/mine/fix.spatch").read_text().endswith("\n+++ demo/more/__init__.py\n+\n")
     binary = "Binary files /dev/null and b/demo/b.so differ\n"
     assert refused(world, diff() + new.format("demo/b.so") + binary, name="again")[1] == [("demo/b.so", "a new file")]
 
@@ -393,7 +393,7 @@ def test_the_name_the_folder_and_the_releases_are_looked_at_first(world):
 def test_the_only_other_file_that_has_the_lines_is_named_and_taken_only_where_somebody_says_so(tmp_path, twice):
     world = World(tmp_path, {"demo/__init__.py": "", "demo/core.py": M, **({"demo/old.py": M} if twice else {})})
     (world.cwd / "fix.patch").write_text(diff())
-    spatch, words = world.cwd / "patchsets/mine/mine.spatch", ("import", "fix.patch", "--name", "mine")
+    spatch, words = world.cwd / "patchsets/mine/fix.spatch", ("import", "fix.patch", "--name", "mine")
     told = done(world(*words), 1)
     assert ("of its package demo/core.py alone has the lines" in told.out) != twice
     assert ("write its path into the diff: demo/core.py" in told.err) != twice

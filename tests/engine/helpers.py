@@ -1,6 +1,6 @@
 """Ways to hold the engine against a rule: a change, a state without a change, a refusal when loaded.
 
-The tables of the rules (`RULE_1` to `RULE_30` in test_rules_*.py) are made of the four kinds of case below.
+The tables of the rules (`RULE_1` to `RULE_29` in test_rules_*.py) are made of the four kinds of case below.
 """
 
 import importlib

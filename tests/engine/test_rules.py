@@ -34,7 +34,6 @@ WRITTEN = (
     ("report(model)",),
     ("return index_of(device), index_of(device)",),
     ("def train(self, limit=7):",),
-    ('def load(*path, **mode): "could not be loaded; is the path right?"',),
     ("report(model)",),
 )
 
@@ -47,17 +46,17 @@ def test_a_rule(name: str) -> None:
     hold(CASES[name])
 
 
-def test_each_rule_from_1_to_30_has_a_table_of_cases() -> None:
+def test_each_rule_from_1_to_29_has_a_table_of_cases() -> None:
     tables = {}
     for path in Path(__file__).parent.glob("test_rules_*.py"):
         module = importlib.import_module(f"tests.engine.{path.stem}")
         tables.update({name: table for name, table in vars(module).items() if name.startswith("RULE_")})
-    assert sorted(tables, key=lambda name: int(name[5:])) == [f"RULE_{number}" for number in range(1, 31)]
+    assert sorted(tables, key=lambda name: int(name[5:])) == [f"RULE_{number}" for number in range(1, 30)]
     assert all(len(table) >= 4 for table in tables.values()), "a rule with hardly a case"
 
 
 def test_each_rule_has_its_place_in_the_page() -> None:
-    assert sorted(map(int, re.findall(r"^\*\*(\d+)\. ", PAGE, re.M))) == list(range(1, 31))
+    assert sorted(map(int, re.findall(r"^\*\*(\d+)\. ", PAGE, re.M))) == list(range(1, 30))
 
 
 def test_the_examples_of_the_page_do_what_they_say() -> None:

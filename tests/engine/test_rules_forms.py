@@ -1,4 +1,4 @@
-"""Rule 30: a hunk in several forms, of which the first counts that is found."""
+"""Rule 29: a hunk in several forms, of which the first counts that is found."""
 
 from typing import List
 
@@ -14,7 +14,7 @@ from tests.engine.helpers import Changed, Form, Refused, Stays, inside, stays
 AFTER_OR_ABOVE = " x = $M\n+c(x)\n@@ or @@\n+c(x)\n return x\n"
 IN_TURN = "-A($X)\n+max($X, 0)\n@@ or @@\n-b($X)\n+max($X, 0)\n"
 
-RULE_30 = {
+RULE_29 = {
     "the first form": inside("x = a\n    d()\n    return x", AFTER_OR_ABOVE, "x = a\n    c(x)\n    d()\n    return x"),
     "the second where the first is not found": inside("x += a\n    return x", AFTER_OR_ABOVE, "x += a\n    c(x)\n    return x"),
     "none of them": stays("x += a\n    return a", AFTER_OR_ABOVE, State.NOT_FOUND, "none of the 2 forms of this hunk is found"),

@@ -1,4 +1,4 @@
-"""Rule 29: the statements that have to stand around a place."""
+"""Rule 28: the statements that have to stand around a place."""
 
 
 from patcher.engine.engine import explain
@@ -31,7 +31,7 @@ EACH = {
 }
 WORDS = {"async def": "def", "for else": "for", "elif": "if", "else": "if", "except": "try", "finally": "try", "on the line of its header": "if"}
 
-RULE_29 = {
+RULE_28 = {
     **{
         f"in {name}": inside(code, STATEMENT, code.replace("x = b(a)", "x = c(a, 1)"), flags=f"inside={WORDS.get(name, name)}")
         for name, code in EACH.items()

@@ -291,7 +291,7 @@ def planned(folder: Path, *patchsets: str) -> List[Tuple[str, str]]:
         (SHIM, CODE, (NEW, "applicable")),
         (BELOW, CODE, (NEW, "applicable")),  # a part of the code that need not be there does not win
         (SHIM, CODE.replace("1", "2"), (NEW, "upstream")),
-        (SHIM, GONE, (NEW, "not found")),  # by the scope alone
+        (SHIM, GONE, (OLD, "not found")),  # the scope alone is not the code
         (SHIM, "def broken(:\n", (OLD, "not found")),
         (SHIM, SHIM, (OLD, "not found")),
         (CODE, CODE, (OLD, "ambiguous")),

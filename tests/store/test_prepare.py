@@ -125,7 +125,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     assert back == Work(JournalEntry(FILE, sha(NEW), sha(OLD)), data=OLD, back=receipt())
     assert check(site, [receipt(), receipt(TWIN)], change(old=NEW, data=None)) == [back._replace(shared=True)]
     shared = check(site, [receipt()], change(old=NEW, data=None), change(TWIN, new=receipt(TWIN)))
-    assert shared == [back._replace(shared=True), write(TWIN, new=receipt(TWIN))]
+    assert shared == [back._replace(shared=True), write(TWIN, new=receipt(TWIN))._replace(shared=True)]
 
     (site / LINKED).unlink()
     (site / LINKED).write_bytes(NEW)
