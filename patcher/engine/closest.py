@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from difflib import SequenceMatcher
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
 from patcher.engine.lex import Lines, tokens
 from patcher.engine.source import Source, in_scope
@@ -68,6 +68,13 @@ class _Pattern(NamedTuple):
     is_expression: bool
 
 
+class _Moved(NamedTuple):
+    """A line of a pattern, and the 1-based number of the line of the file that has the same words."""
+
+    looked_for: list[_Word]
+    line: int
+
+
 class _Run(NamedTuple):
     """Consecutive lines of code, compared with a pattern."""
 
@@ -97,7 +104,7 @@ def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -
             best = run
     if best is None or best.likeness < LEAST:
         return None
-    return _described(source, hunk.before, best, pattern)
+    return _described(source, hunk.before, best, pattern, _rows(source, scope, pattern))
 
 
 def _pattern(hunk: Hunk) -> _Pattern:
@@ -212,9 +219,21 @@ def _compared(words: list[_Word], pattern: _Pattern, least: float) -> _Run | Non
     return _Run(words, score, same / total) if score > least else None
 
 
-def _described(source: Source, side: Side, run: _Run, pattern: _Pattern) -> Closest:
+def _described(
+    source: Source,
+    side: Side,
+    run: _Run,
+    pattern: _Pattern,
+    blocks: Iterable[list[list[_Word]]],
+) -> Closest:
+    """What is told of a run; `blocks` are the words of each line of the scope, range by range."""
     code, looked_for = _first_difference(run.words, pattern)
     start = run.words[0].start
+    moved: _Moved | None = None
+    if looked_for and not code and not pattern.is_expression:
+        moved = _moved(source, side, looked_for, pattern, blocks)
+    if moved is not None:
+        looked_for = moved.looked_for
     code_text = _quoted(source.text, code)
     pattern_text = _quoted(side.written, looked_for)
     if looked_for and code:
@@ -224,6 +243,13 @@ def _described(source: Source, side: Side, run: _Run, pattern: _Pattern) -> Clos
             code=code_text,
         )
         hint = Message("write `{code}` there", code=code_text)
+    elif moved is not None:
+        difference = Message(
+            "the pattern has `{pattern}` here, the code has it in line {line}",
+            pattern=pattern_text,
+            line=moved.line,
+        )
+        hint = Message("write it where it stands there")
     elif looked_for:
         difference = Message("the pattern has `{pattern}`, the code does not", pattern=pattern_text)
         hint = Message("leave `{pattern}` out", pattern=pattern_text)
@@ -242,6 +268,29 @@ def _described(source: Source, side: Side, run: _Run, pattern: _Pattern) -> Clos
         words=difference,
         hint=hint,
     )
+
+
+def _moved(
+    source: Source,
+    side: Side,
+    looked_for: Sequence[_Word],
+    pattern: _Pattern,
+    blocks: Iterable[list[list[_Word]]],
+) -> _Moved | None:
+    """The line of a pattern with the first name that the code lacks, where the scope has that line elsewhere."""
+    named = next((word for word in looked_for if word.text not in _PUNCTUATION), looked_for[0])
+    lines = Lines(side.written)
+    row = lines.number(named.start)
+    written = lines.row(row - 1)
+    if "..." in written or "$" in written:
+        return None
+    line = [word for word in pattern.words if lines.number(word.start) == row]
+    wanted = [word.text for word in line]
+    for rows in blocks:
+        for words in rows:
+            if [word.text for word in words] == wanted:
+                return _Moved(line, source.lines.number(words[0].start))
+    return None
 
 
 def _first_difference(

@@ -13,6 +13,7 @@ from patcher.author.hunks import generalise
 from patcher.errors import SitepatchError
 from patcher.installed import index as target_index
 from patcher.installed import remote
+from patcher.patchset.manifest import load_patchset
 from patcher.place import Place
 from patcher.store.store import Store
 from patcher.verbs import capture as capturing

@@ -358,6 +358,11 @@ def test_a_series_with_variants_stays_one_for_check_update_import_and_status(wor
             ["total", "2", "of", "2", "2", "of", "2", "2", "of", "2"],
         ]
         assert all(f">{name}<" in (world.cwd / "page.html").read_text() for name in ("one", "one-1.4", "value"))
+        # what upstream has is deleted by hand from the variant for those releases
+        manifest = folder / "patchset.toml"
+        text = manifest.read_text().replace('"one-1.4.spatch",\n    "value.spatch",\n', '"one-1.4.spatch",\n')
+        manifest.write_text(text.replace("==1.4", "==1.5"))
+        assert lists(folder) == {"==1.0": ["one", "value"], "==1.5": ["one-1.4"]}
         # a further patch comes into the variant for what is installed
         quilt(world, one=ONE, what=what, value=value)
         told = done(world("import", "debian/patches", "--name", "vendor"))
