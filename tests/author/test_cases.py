@@ -124,7 +124,7 @@ def test_the_command_shows_what_failed_and_exits_with_1(folder):
     site = Site(folder)
     site.path.mkdir()
     ended = site("check", "--patch-dir", folder.parent)
-    assert ended.code == 1 and "\nfailed  mine  a  demo/m.py\n" in ended.out, ended
+    assert ended.code == 1 and "failed  mine  a  demo/m.py" in ended.out.splitlines(), ended
     assert "-    return len( a )" in ended.out and "+    return max( a, 2 )" in ended.out
     (folder / "cases/a.after.py").write_text(BODY.replace("len( a )", "max( a, 2 )"))
     ended = site("check", "--patch-dir", folder.parent)

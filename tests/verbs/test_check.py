@@ -177,6 +177,10 @@ def test_every_release_in_the_range_has_one_line_oldest_first(told):
     assert told.code == 1, "some of them are not as they should be"
 
 
+# a release before these has the change itself
+HAS_IT = r"  1\.6 has the change itself: whether it is meant here is not known"
+
+
 @pytest.mark.parametrize(
     ("version", "state", "text"),
     [
@@ -189,12 +193,12 @@ def test_every_release_in_the_range_has_one_line_oldest_first(told):
         ("1.6", "upstream", r"demo/share\.py:2"),
         ("1.7", "not found", r"demo is not installed in the wheel"),
         ("1.8", "not fetched", r".*demo-1\.8-py3-none-any\.whl.*"),
-        ("2.0rc1", "applicable", r"demo/share\.py:2"),
-        ("2.0", "applicable", r"demo/share\.py:4"),
-        ("2.0+cu121", "applicable", r"demo/share\.py:2"),
-        ("2.1", "applicable", r"demo/share\.py:2"),
-        ("2.2+cu118", "applicable", r"demo/share\.py:2"),
-        ("2.2+cu121", "applicable", r"demo/share\.py:2"),
+        ("2.0rc1", "applicable", r"demo/share\.py:2" + HAS_IT),
+        ("2.0", "applicable", r"demo/share\.py:4" + HAS_IT),
+        ("2.0+cu121", "applicable", r"demo/share\.py:2" + HAS_IT),
+        ("2.1", "applicable", r"demo/share\.py:2" + HAS_IT),
+        ("2.2+cu118", "applicable", r"demo/share\.py:2" + HAS_IT),
+        ("2.2+cu121", "applicable", r"demo/share\.py:2" + HAS_IT),
         ("2.10", "ambiguous", r"demo/share\.py: share: found 2 places in `share` \(lines 2, 4\), expected 1"),
     ],
 )

@@ -271,7 +271,7 @@ def test_a_damaged_hook_stops_nothing_and_one_of_a_newer_release_does(site):
     (folder / "hook.json").write_text('{"format": 2, "sitepatch": "9.0"}')
     refused = done(site("sync"), 1)
     assert "sitepatch 9.0" in refused.err and standing(site) == {}
-    fields = {"name": "sitepatch-hook-mine", "version": "1", "mode": "repair", "patchsets": {DDP: {}}}
+    fields = {"name": "sitepatch-hook-mine", "version": "1", "mode": "repair", "files": [], "patchsets": {DDP: {}}}
     for data, damage in (
         (b'{"sitepatch"', f"{folder}/hook.json: is not the JSON that sitepatch writes: "),
         (encode_fields(fields), f"{folder}/patchsets/{DDP}/patchset.toml: found no readable file"),
