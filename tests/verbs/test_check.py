@@ -259,7 +259,8 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
         "2.2+cu118": "applicable", "2.2+cu121": "applicable", "2.10": "applicable",
         "3.0rc1": "out of range", "3.0": "out of range",
     }  # fmt: skip
-    assert len(index.fetched) == fetched
+    again = index.fetched[fetched:]
+    assert [name for name in again if not name.startswith("demo-3.0")] == []  # what is out of range was not asked for before
 
 
 def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_path):
@@ -657,11 +658,11 @@ def test_here_it_reports_what_apply_would_find_and_writes_nothing(tmp_path):
 
 
 def test_here_without_a_name_an_absent_package_is_reported_and_is_no_fault(tmp_path):
-    site = Site(tmp_path, "accelerate-1.15.0")
+    site = Site(tmp_path, "triton-3.5.1")
     ended = site("check")
     assert ended.code == 0
     assert re.search(rf"absent +{GUARD} +torch\n +torch is not installed in ", ended.out)
-    assert ended.out.count("applicable") >= 4
+    assert ended.out.count("applicable") == 3
     named = site("check", GUARD)
     assert (named.code, "not found" in named.out) == (1, True)
     answer = json.loads(site("check", "--json").out)
