@@ -470,9 +470,10 @@ def test_status_and_doctor_say_that_the_next_start_does_nothing_without_sitepatc
     place = Place(tmp_path, engine=False)
     place.install()
     assert "cannot be run" in place.start().err
-    for command in (("hook", "status"), ("doctor",)):
-        told = place.sitepatch(*command, "--python", place.python, code=1)
-        assert "it applies nothing: it needs sitepatch" in told.out and "the next start of Python applies" not in told.out
+    told = place.sitepatch("hook", "status", "--python", place.python, code=1)
+    assert "it applies nothing: it needs sitepatch" in told.out and "the next start of Python applies" not in told.out
+    told = place.sitepatch("doctor", "--python", place.python, code=1)  # the one line that says which command to run
+    assert "1 hook: not in order" in told.out and f"sitepatch hook status --python {place.python}" in " ".join(told.out.split())
     place.unpack("sitepatch", patcher.__version__)
     assert "the next start of Python applies two" in place.sitepatch("hook", "status", "--python", place.python, code=1).out
 

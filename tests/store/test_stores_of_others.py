@@ -112,7 +112,7 @@ def forge(shared, uid, mode=0o755):
         (A, 0o2775, B, 0o755, A, "belongs to user 1002, not to user 1001"),  # and not to the group that shares the directory
         (0, 0o755, 0, 0o777, 0, "others may write to it (everybody)"),
         (A, 0o755, A, 0o777, A, "others may write to it (everybody)"),
-        (A, 0o755, A, 0o775, B, "others may write to it (mode 775)"),
+        (A, 0o755, A, 0o775, B, "others may write to it (group 1001)"),
         (0, 0o1777, 0, 0o755, B, ""),
         (A, 0o1777, A, 0o755, A, ""),
         (A, 0o755, A, 0o755, B, ""),
