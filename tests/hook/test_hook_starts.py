@@ -167,7 +167,7 @@ def pause(*rest):
     open(begun, "w").close()
     while not os.path.exists(go_on):
         time.sleep(0.01)
-    undo(*rest)
+    return undo(*rest)
 journal.undo = pause
 main()
 """
