@@ -60,6 +60,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return text
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Colour the two lines that name a diff's file as a heading, not as a deleted and an inserted line."""
+    return re.sub(r'<span class="g[di]">((?:---|\+\+\+) )', r'<span class="gh">\1', html)
+
+
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     """Refuse a page that would request something from elsewhere."""
     tags = re.findall(r"<(?:script|img|iframe|link[^>]*stylesheet)\b[^>]*>", output)

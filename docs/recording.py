@@ -1,6 +1,6 @@
-"""Draw docs/recording.svg: what a terminal shows of the main job, on the stand-ins; the same bytes each time.
+"""Draw docs/recording.svg and recording.zh.svg: what a terminal shows of the main job, on a stand-in; the same bytes each time.
 
-Run it as `python docs/recording.py`; with `-` the picture goes to standard output.
+Run it as `python docs/recording.py`; with `-` and a language, `en` or `zh`, that picture goes to standard output.
 """
 
 from __future__ import annotations
@@ -19,40 +19,44 @@ sys.path.insert(0, str(ROOT))
 from patcher.verbs.demo import lay_out
 
 LOG = (
-    '  File "/opt/venv/lib/python3.11/site-packages/mmengine/dist/utils.py", line 130, in _init_dist_pytorch\n'
-    "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
+    '  File "/opt/venv/lib/python3.11/site-packages/basicsr/data/degradations.py", line 8, in <module>\n'
+    "    from torchvision.transforms.functional_tensor import rgb_to_grayscale\n"
+    "ModuleNotFoundError: No module named 'torchvision.transforms.functional_tensor'\n"
 )
 SCENES = (  # command, its exit code, lines of its output that are drawn (0: all), seconds until the next one
     ("sitepatch diagnose train.log", 1, 0, 3),
-    ("sitepatch diff mmengine-ddp-device", 0, 14, 4),
-    ("sitepatch apply mmengine-ddp-device", 0, 0, 3),
+    ("sitepatch diff basicsr-torchvision", 0, 0, 3),
+    ("sitepatch apply basicsr-torchvision", 0, 0, 3),
     ("sitepatch restore", 0, 0, 2),
 )
 RUN = "import sys; sys.stdout.isatty = lambda: True; from patcher.__main__ import main; main()"  # as on a terminal
 COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
 STYLES = {code: {"fill": colour} for code, colour in COLOURS.items()}
 STYLES.update({"1": {"font-weight": "bold"}, "2": {"fill": "#8b949e"}, "7": {"text-decoration": "underline"}})
-COLUMNS, ADVANCE, LEADING, MARGIN = 128, 7.8, 19, 16  # characters; pixels for each, for each line, around all
+COLUMNS, ADVANCE, LEADING, MARGIN = 72, 7.8, 19, 8  # characters, few enough for a telephone; pixels for each, for each line, around all
 STYLE = """
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace }
 text { fill: #e6edf3; white-space: pre }
 @keyframes appear { from { opacity: 0 } }
-@media (prefers-reduced-motion: no-preference) { g { animation: appear .4s backwards } }
+@media (prefers-reduced-motion: no-preference) { g + g { animation: appear .4s backwards } }
 """
 
 
-def outputs() -> list[list[str]]:
-    """The lines of each scene, with their escape sequences, the command first."""
+def outputs(language: str) -> list[list[str]]:
+    """The lines of each scene in a language, with their escape sequences, the command first."""
     with tempfile.TemporaryDirectory() as folder:
         root, told = Path(folder, "venv"), []
         venv.create(str(root), symlinks=True)
         (site,) = root.glob("lib/python3*/site-packages")
-        for name in ("mmengine-0.10.7", "torch-2.9.0"):
-            lay_out(name, site)
+        lay_out("basicsr-1.4.2", site)
+        for package in ("torchvision", "torchvision/transforms"):
+            (site / package).mkdir()
+            (site / package / "__init__.py").touch()
+        (site / "torchvision/transforms/functional.py").write_text("def rgb_to_grayscale(image):\n    return image\n")
         Path(folder, "train.log").write_text(LOG)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONDA_", "PYTHON", "NO_COLOR"))}
         more = {"COLUMNS": str(COLUMNS), "TERM": "xterm", "SITEPATCH_CACHE": os.devnull, "SITEPATCH_PAGER": ""}
-        here = {"PYTHONPATH": str(ROOT), "VIRTUAL_ENV": str(root), "LC_ALL": "C.UTF-8"}
+        here = {"PYTHONPATH": str(ROOT), "VIRTUAL_ENV": str(root), "LC_ALL": "C.UTF-8", "SITEPATCH_LANG": language}
         for command, found, most, _ in SCENES:
             words = [sys.executable, "-c", RUN, *command.split()[1:]]
             done = subprocess.run(words, cwd=folder, env={**kept, **more, **here}, capture_output=True)
@@ -96,8 +100,8 @@ def picture(scenes: list[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    drawing = picture(outputs())
     if "-" in sys.argv:
-        sys.stdout.write(drawing)
+        sys.stdout.write(picture(outputs(sys.argv[-1])))
     else:
-        Path(__file__).with_suffix(".svg").write_text(drawing, encoding="utf-8")
+        for language, name in (("en", "recording.svg"), ("zh", "recording.zh.svg")):
+            Path(__file__).with_name(name).write_text(picture(outputs(language)), encoding="utf-8")

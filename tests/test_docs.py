@@ -85,7 +85,7 @@ class World:
         if not real:
             venv.create(str(self.venv), symlinks=True)
         (self.site,) = self.venv.glob("lib/python3*/site-packages")
-        for name in () if real else ("mmengine-0.10.7", "torch-2.9.0"):
+        for name in () if real else ("basicsr-1.4.2", "mmengine-0.10.7", "torch-2.9.0"):
             lay_out(name, self.site)
         engine = f"{ROOT}\\n{os.path.dirname(os.path.dirname(libcst.__file__))}"
         build = "python -c \"import sys; sys.path.append('patches'); import os, backend; os.chdir('patches'); backend.build_wheel('..')\""
@@ -174,9 +174,10 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path, counted):
         counted("commands of the documentation", number)
 
 
-def test_the_recording_is_what_the_commands_say():
-    shown = re.findall(r"<text[^>]*>(.*)</text>", read("docs/recording.svg"))
-    made = subprocess.run([sys.executable, "docs/recording.py", "-"], cwd=str(ROOT), env=environ(), capture_output=True, check=True).stdout.decode()
+@pytest.mark.parametrize(("language", "page"), [("en", "docs/recording.svg"), ("zh", "docs/recording.zh.svg")])
+def test_the_recording_is_what_the_commands_say(language, page):
+    shown = re.findall(r"<text[^>]*>(.*)</text>", read(page))
+    made = subprocess.run([sys.executable, "docs/recording.py", "-", language], cwd=str(ROOT), env=environ(), capture_output=True, check=True).stdout.decode()
     text = [re.sub("<[^>]*>", "", line) for line in re.findall(r"<text[^>]*>(.*)</text>", made)]
     assert text == [re.sub("<[^>]*>", "", line) for line in shown], "make it anew: python docs/recording.py"
 
