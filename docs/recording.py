@@ -33,7 +33,7 @@ RUN = "import sys; sys.stdout.isatty = lambda: True; from patcher.__main__ impor
 COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
 STYLES = {code: {"fill": colour} for code, colour in COLOURS.items()}
 STYLES.update({"1": {"font-weight": "bold"}, "2": {"fill": "#8b949e"}, "7": {"text-decoration": "underline"}})
-COLUMNS, ADVANCE, LEADING, MARGIN = 72, 7.8, 19, 8  # characters, few enough for a telephone; pixels for each, for each line, around all
+COLUMNS, ADVANCE, LEADING, MARGIN = 72, 7.8, 19, 8  # characters, as few as a telephone shows; pixels for each, for each line, around all
 STYLE = """
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace }
 text { fill: #e6edf3; white-space: pre }
