@@ -1,4 +1,4 @@
-"""Draw docs/recording.svg and recording.zh.svg: what a terminal shows of the main job, on a stand-in; the same bytes each time.
+"""Draw recording.svg and recording.zh.svg: what a terminal shows of the main job, on a stand-in; the same bytes each time.
 
 Run it as `python docs/recording.py`; with `-` and a language, `en` or `zh`, that picture goes to standard output.
 """
@@ -33,7 +33,8 @@ RUN = "import sys; sys.stdout.isatty = lambda: True; from patcher.__main__ impor
 COLOURS = {"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
 STYLES = {code: {"fill": colour} for code, colour in COLOURS.items()}
 STYLES.update({"1": {"font-weight": "bold"}, "2": {"fill": "#8b949e"}, "7": {"text-decoration": "underline"}})
-COLUMNS, ADVANCE, LEADING, MARGIN = 72, 7.8, 19, 8  # characters, as few as a telephone shows; pixels for each, for each line, around all
+# characters, as few as a telephone shows; pixels for each, for each line, around all
+COLUMNS, ADVANCE, LEADING, MARGIN = 72, 7.8, 19, 8
 STYLE = """
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace }
 text { fill: #e6edf3; white-space: pre }
