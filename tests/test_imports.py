@@ -213,10 +213,10 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
     **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),
-    "verbs/keep.py": "the hook's own lock",
+    "verbs/hook_start.py": "the hook's own lock",
     **dict.fromkeys(["verify/run.py", "verify/namespace.py", "verify/child.py", "diagnosis/ranks.py", "diagnosis/child.py"], "a directory of their own, for what the child reports"),
 }
-OWN_FILES = ("verbs/keep.py",)  # of the hook's state: put there as the store puts files
+OWN_FILES = ("verbs/hook_start.py",)  # of the hook's state: put there as the store puts files
 WRITING = {
     "os": "O_CREAT O_RDWR O_WRONLY chmod chown fchmod fchown ftruncate lchown link makedirs mkdir mkfifo mknod remove removedirs "
     "removexattr rename renames replace rmdir setxattr symlink truncate unlink utime write",

@@ -47,7 +47,7 @@ PACKAGES = {  # modules below patcher/, and the test files and folders that are 
         "store/* system/flock system/ownership system/reading",
         "store system test_races.py test_round_trip.py verbs/test_commands.py verbs/test_doctor.py faults",
     ),
-    "hook": ("hook/* verbs/keep", "hook"),
+    "hook": ("hook/* verbs/hook_start", "hook"),
     "author": (
         "author/* author/*/*",
         "author test_other_files.py verbs/test_commands.py verbs/test_diff_edited.py",

@@ -117,7 +117,7 @@ def environments(
     for count, both in wheels.items():
         made[f"{count} files"] = prepared = environment(here / str(count), python, both)
         (folder,) = (here / str(count)).glob("lib/python3*/site-packages/_sitepatch_hook_*")
-        keep = f"import sys; from patcher.verbs.keep import main; sys.exit(main({str(folder)!r}, 'repair'))"  # as its start would
+        keep = f"import sys; from patcher.verbs.hook_start import main; sys.exit(main({str(folder)!r}, 'repair'))"  # as its start would
         quiet([sys.executable, "-c", keep], work, {**os.environ, "PYTHONPATH": str(ROOT)})
         look = f"import many{count}.m{count - 1} as m; assert m.VALUE == 2"
         quiet([str(prepared), "-c", look], work, environ)

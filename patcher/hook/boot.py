@@ -16,7 +16,7 @@ import sys
 name, here, mode = sys.argv[1:]
 sys.path.append(here.rpartition("/")[0])
 try:
-    from patcher.verbs.keep import main
+    from patcher.verbs.hook_start import main
 except Exception as error:
     sys.exit(f"sitepatch-hook: {name}: sitepatch, which it needs, cannot be run ({error}); install it: pip install sitepatch")
 sys.exit(main(here, mode))

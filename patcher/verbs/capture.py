@@ -55,7 +55,7 @@ from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, count, listed, one_or_more, shortened
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
-from patcher.verbs.drafts import (
+from patcher.verbs.authoring import (
     also_option,
     hunks_json,
     left_json,
@@ -574,7 +574,7 @@ def _show(console: Console, outcome: CaptureOutcome) -> None:
     elif not any(file.hunks for file in draft.files):
         summary = Message("{folder}, as it stands", folder=folder)
     if outcome.requested:
-        show_written(console, "captured", summary, outcome.requested.patchset)
+        show_written(console, "captured", summary=summary, patchset=outcome.requested.patchset)
 
 
 def _json(outcome: CaptureOutcome) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from patcher.patchset.variants import resolve_options
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan, read_facts
 from patcher.verbs.capture import capture, report_copies
-from patcher.verbs.drafts import edit_copies, output_option
+from patcher.verbs.authoring import edit_copies, output_option
 from patcher.verbs.options import common_options
 
 
@@ -173,10 +173,5 @@ def command(
         return report_copies(console, outcome)
 
     opened = file if file in copies.paths else copies.paths[0]
-    return edit_copies(
-        console,
-        copies.folder,
-        opened if file or len(copies.paths) == 1 else "",
-        go_on,
-        run,
-    )
+    is_one = bool(file) or len(copies.paths) == 1
+    return edit_copies(console, copies.folder, file=opened if is_one else "", go_on=go_on, run=run)

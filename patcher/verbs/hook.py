@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, NamedTuple, Sequence
 
@@ -14,22 +15,27 @@ from patcher.display.console import Console, requirement
 from patcher.display.styles import Row
 from patcher.errors import StoreError, UsageError
 from patcher.hook.boot import MODES, recorded_problems
+from patcher.hook.directory import NAME_RULE, is_name, read_directory, write_directory
 from patcher.hook.installed import PATCHSETS, Hook, hook_folders, load_hook
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
+from patcher.model import Requested
 from patcher.patchset.selection import ProjectEntry, chosen, named_entries, with_settings
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.request import read_project
+from patcher.system.decode import decode_json
 from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
-from patcher.verbs.keep import keep
+from patcher.verbs.hook_start import ensure_applied
 from patcher.verbs.options import common_options, complete_names, settings_option
 
 
+# the directory ------------------------------------------------------------------------------------
 class HookOutcome(NamedTuple):
     """A hook's directory: the hook, the files that were written, and remarks.
 
-    `source` is the line by which pip installs the sitepatch that runs this, "" where it comes from an index.
+    `source` is the line by which pip installs the sitepatch that runs this, "" where it comes from
+    an index.
     """
 
     name: str
@@ -39,20 +45,6 @@ class HookOutcome(NamedTuple):
     written: tuple[str, ...]
     source: str
     notes: tuple[str, ...]
-
-
-class HookStatus(NamedTuple):
-    """The status of the hook in a folder: `good` if every file is as requested, else `messages` says what is not.
-
-    `hook` is None where it is damaged, and `hint` what to do then; `mode` is the one that is in force, with SITEPATCH_HOOK.
-    """
-
-    folder: str
-    hook: Hook | None
-    mode: str
-    good: bool
-    messages: tuple[str, ...]
-    hint: str = ""
 
 
 def init_hook(
@@ -70,102 +62,133 @@ def init_hook(
         UsageError: no patchset is named anywhere, or a name, mode or option is none.
         SitepatchError: a patchset is broken, or others may write to it.
     """
-    from patcher.hook.directory import (  # with the build backend, and that with json
-        NAME_RULE,
-        is_name,
-        read_directory,
-        write_directory,
-    )
-
     folder = Path(directory)
-    before = read_directory(folder) or {
-        "name": _default_name(folder),
-        "mode": "repair",
-        "patchsets": {},
-        "files": [],
-    }
-    mode, name = mode or before["mode"], name or before["name"]
+    before = read_directory(folder)
+    if before is None:
+        before = {"name": _default_name(folder), "mode": "repair", "patchsets": {}, "files": []}
+    mode = mode or str(before["mode"])
+    name = name or str(before["name"])
     if mode not in MODES:
-        problem = '--mode: found "{mode}", expected {modes}{suggestion}'
-        raise UsageError(
-            problem, mode=mode, modes=listed(MODES, "or"), suggestion=suggest(mode, MODES)
-        )
+        template = '--mode: found "{mode}", expected {modes}{suggestion}'
+        modes = listed(MODES, "or")
+        raise UsageError(template, mode=mode, modes=modes, suggestion=suggest(mode, MODES))
     if not is_name(name):
         raise UsageError('--name: found "{name}", expected {rule}', name=name, rule=NAME_RULE)
-    entries, folders = _entries(folder, names, settings, patch_dirs, before["patchsets"])
+
+    entries, folders = _request(folder, names, settings, patch_dirs, kept=before["patchsets"])
     requested, notes = chosen(entries, folders, trusted=True)
-    copies = str((folder / PATCHSETS).resolve())
-    if notes and any(
-        str(Path(item.patchset.source.name).resolve()) == copies for item in requested
-    ):
-        words = [
-            word
-            for entry in entries
-            for setting in entry.settings
-            for word in ("--set", f"{entry.name}.{setting}")
-        ]
-        requests = [entry.pinned_name for entry in entries]
-        again = ["sitepatch", "hook", "init", directory, *requests, *words]
-        notes.append(
-            Message(
-                "patchsets of other places are used only where they are named: {names}",
-                names=shlex.join(again),
-            )
-        )
+    if notes and _is_from(folder / PATCHSETS, requested):
+        notes.append(_advice(directory, entries))
     version, written = write_directory(folder, name, mode, requested, before["files"])
-    kept = tuple(item.patchset.name for item in requested)
-    return HookOutcome(name, version, mode, kept, tuple(written), _own_source(), tuple(notes))
+    return HookOutcome(
+        name=name,
+        version=version,
+        mode=mode,
+        patchsets=tuple(item.patchset.name for item in requested),
+        written=tuple(written),
+        source=_own_source(),
+        notes=tuple(notes),
+    )
 
 
-def _entries(
+def _request(
     folder: Path,
     names: Sequence[str],
     settings: Sequence[str],
     patch_dirs: Sequence[str],
-    before: dict[str, dict[str, str]],
+    *,
+    kept: dict[str, dict[str, str]],
 ) -> tuple[list[ProjectEntry], list[str]]:
-    """What is asked for, and the directories of patchsets: of the command line, the project, or the hook as it was."""
+    """What is requested, and the directories of patchsets.
+
+    The request is that of the command line, else of the project, else of the hook as it was:
+    `kept`, by patchset its options.
+    """
     path = Path("pyproject.toml")
     project = read_project(path) if path.is_file() else None
-    folders = [*patch_dirs, *(project.patch_dirs if project else ())]
+    folders = list(patch_dirs)
+    if project:
+        folders += project.patch_dirs
+
     if names:
         entries = named_entries(names)
     elif project and project.entries:
         entries = list(project.entries)
+    elif kept:
+        entries = []
+        for name, options in kept.items():
+            texts = [f"{option}={value}" for option, value in options.items()]
+            entries.append(ProjectEntry(name, tuple(texts)))
+        folders.append(str(folder / PATCHSETS))
     else:
-        entries = [
-            ProjectEntry(name, tuple(map("=".join, options.items())))
-            for name, options in before.items()
-        ]
-        folders += [str(folder / PATCHSETS)] if entries else []
-    if not entries:
         hint = Message("name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets")
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
     return with_settings(entries, settings), folders
 
 
+def _is_from(folder: Path, requested: Sequence[Requested]) -> bool:
+    """Whether one of the patchsets was found in a directory."""
+    return any(Path(item.patchset.source.name).resolve() == folder.resolve() for item in requested)
+
+
+def _advice(directory: str, entries: Sequence[ProjectEntry]) -> str:
+    """How patchsets of other places are used where the hook has copies of the same name."""
+    words = ["sitepatch", "hook", "init", directory]
+    words += [entry.pinned_name for entry in entries]
+    for entry in entries:
+        for setting in entry.settings:
+            words += ["--set", f"{entry.name}.{setting}"]
+    template = "patchsets of other places are used only where they are named: {names}"
+    return Message(template, names=shlex.join(words))
+
+
 def _default_name(folder: Path) -> str:
     """`sitepatch-hook-PROJECT`: by the project's name, else by that of the directory above."""
     project = Path("pyproject.toml")
-    name = str(lookup(read_toml(project), "project", "name") or "") if project.is_file() else ""
-    name = name or Path(os.path.normpath(folder.absolute())).parent.name
+    name = ""
+    if project.is_file():
+        name = str(lookup(read_toml(project), "project", "name") or "")
+    if not name:
+        name = Path(os.path.normpath(folder.absolute())).parent.name
     return re.sub("[^a-z0-9]+", "-", f"sitepatch-hook-{name.lower()}").strip("-")
 
 
 def _own_source() -> str:
-    """The line of requirements.txt for the file or commit that this sitepatch was installed from (PEP 610); "" for none."""
-    from importlib.metadata import PackageNotFoundError, distribution
+    """The line of requirements.txt for the file or commit that this sitepatch was installed from.
 
-    from patcher.system.decode import decode_json
-
+    "" for none. Source: PEP 610.
+    """
     try:
         direct_url = distribution("sitepatch").read_text("direct_url.json")
     except PackageNotFoundError:  # a checkout
         return ""
     fields = decode_json(direct_url.encode("utf-8")) if direct_url else {}
+    url = fields.get("url", "")
     vcs = fields.get("vcs_info")
-    url = f"{vcs['vcs']}+{fields['url']}@{vcs['commit_id']}" if vcs else fields.get("url", "")
+    if vcs:
+        url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
     return f"sitepatch @ {url}" if url else ""
+
+
+# installed hooks ----------------------------------------------------------------------------------
+class HookStatus(NamedTuple):
+    """The status of the hook in a folder.
+
+    Attributes:
+        folder: that of the hook.
+        hook: None where it is damaged.
+        mode: the one that is in force, with SITEPATCH_HOOK.
+        good: whether every file is as requested.
+        messages: what is not as it should be.
+        hint: what to do where the hook is damaged.
+    """
+
+    folder: str
+    hook: Hook | None
+    mode: str
+    good: bool
+    messages: tuple[str, ...]
+    hint: str = ""
 
 
 def installed_hooks(env: Environment) -> tuple[HookStatus, ...]:
@@ -177,40 +200,62 @@ def _status(env: Environment, folder: str) -> HookStatus:
     try:
         hook = load_hook(folder)
     except StoreError as error:
-        return HookStatus(folder, None, "", False, (error.message,), error.hint)
+        return HookStatus(
+            folder=folder,
+            hook=None,
+            mode="",
+            good=False,
+            messages=(error.message,),
+            hint=error.hint,
+        )
     mode = os.environ.get("SITEPATCH_HOOK") or hook.mode
     messages: list[str] = []
     if mode == "off":
         messages.append(Message("SITEPATCH_HOOK=off: it does nothing"))
     if not Path(hook.site, f"{Path(hook.folder).name[1:]}.pth").exists():
         messages.append(Message("its .pth file is gone: it does not run; install it again"))
-    reasons = recorded_problems(hook.folder, hook.version, "warn")
-    if reasons is None and _lacks_sitepatch(env):
-        reasons = [
-            Message(
-                "it applies nothing: it needs sitepatch, which is not in this environment; install it there"
-            )
-        ]
-    elif reasons is None:
-        reasons = []
-        for look in keep(hook, write=False):
-            would = Message("the next start of Python applies {name}", name=look.name)
-            would = (
-                Message("the next start of Python warns of {name}", name=look.name)
-                if mode == "warn"
-                else would
-            )
-            reasons += [look.problem or would] if look.problem or look.files else []
-    return HookStatus(folder, hook, mode, not reasons, (*messages, *dict.fromkeys(reasons)))
+    reasons = _reasons(env, hook, mode)
+    messages += dict.fromkeys(reasons)
+    return HookStatus(folder, hook, mode=mode, good=not reasons, messages=tuple(messages))
+
+
+def _reasons(env: Environment, hook: Hook, mode: str) -> list[str]:
+    """Why files are not as requested: as it was recorded, else as a look finds it."""
+    recorded = recorded_problems(hook.folder, hook.version, "warn")
+    if recorded is not None:
+        return recorded
+    if _lacks_sitepatch(env):
+        reason = Message(
+            "it applies nothing: it needs sitepatch, which is not in this environment; "
+            "install it there"
+        )
+        return [reason]
+
+    reasons: list[str] = []
+    for check in ensure_applied(hook, write=False):
+        if check.problem:
+            reasons.append(check.problem)
+        elif check.files and mode == "warn":
+            template = "the next start of Python warns of {name}"
+            reasons.append(Message(template, name=check.name))
+        elif check.files:
+            template = "the next start of Python applies {name}"
+            reasons.append(Message(template, name=check.name))
+    return reasons
 
 
 def _lacks_sitepatch(env: Environment) -> bool:
-    """Whether the Python of an environment finds no sitepatch; of `--target` nobody knows where else its Python looks."""
-    # PYTHONPATH is not for the hook's child
-    there = any(any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites)
-    return not there and env.search != env.sites
+    """Whether the Python of an environment finds no sitepatch.
+
+    Of `--target` nobody knows what else its Python finds.
+    """
+    if env.search == env.sites:
+        return False
+    # not `env.search`: PYTHONPATH is not for the hook's child
+    return not any(any(Path(site).glob("sitepatch-*.dist-info")) for site in env.sites)
 
 
+# the command --------------------------------------------------------------------------------------
 @click.group("hook", cls=Group)
 def command() -> None:
     """Keep patchsets applied after every install, by a line in requirements.txt.
@@ -221,7 +266,9 @@ def command() -> None:
 
 @command.command(
     "init",
-    epilog="\b\nExample:\n  sitepatch hook init patches mmengine-ddp-debug\n  pip install ./patches",
+    epilog=(
+        "\b\nExample:\n  sitepatch hook init patches mmengine-ddp-debug\n  pip install ./patches"
+    ),
 )
 @click.argument("directory", metavar="DIR")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
@@ -245,18 +292,20 @@ def init_command(
 ) -> int:
     """Make or update the directory of a hook.
 
-    Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR asks for already. The hook
-    requires sitepatch, and applies them to every release that they are for.
+    Without names the patchsets are those of [tool.sitepatch] in ./pyproject.toml, or those that DIR
+    asks for already. The hook requires sitepatch, and applies them to every release that they are
+    for.
     """
     outcome = init_hook(
         directory, names, settings, patch_dirs=console.place.patch_dirs, mode=mode, name=name
     )
+    lines = [outcome.source] if outcome.source else []
+    lines.append(requirement(directory))
+
     console.notes(outcome.notes)
-    lines = [*filter(None, [outcome.source]), requirement(directory)]
     template = "{outcome.name} {outcome.version} in {directory}: {patchsets}"
-    console.info(
-        template, outcome=outcome, directory=directory, patchsets=", ".join(outcome.patchsets)
-    )
+    patchsets = ", ".join(outcome.patchsets)
+    console.info(template, outcome=outcome, directory=directory, patchsets=patchsets)
     console.info("for requirements.txt:")
     for line in lines:
         console.out(line)

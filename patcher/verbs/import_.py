@@ -35,7 +35,7 @@ from patcher.patchset.places import MANIFEST
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import Texts, listed, one_or_more
-from patcher.verbs.drafts import (
+from patcher.verbs.authoring import (
     also_option,
     attributes,
     hunks_json,
@@ -354,7 +354,7 @@ def _show_end(console: Console, outcome: ImportOutcome) -> None:
         patches = Message("{good} of {number} patches", good=good, number=len(outcome.patches))
         content = number_of_hunks(outcome.draft) if outcome.single else patches
         summary = Message("{hunks} in {folder}", hunks=content, folder=outcome.folder)
-        show_written(console, "imported", summary, outcome.patchset)
+        show_written(console, "imported", summary=summary, patchset=outcome.patchset)
         show_how_to_apply(console, outcome.patchset.name, outcome.folder)
     if outcome.patches and not outcome.ok:
         failed = sum(result.failed for result in outcome.patches)

@@ -40,7 +40,7 @@ from patcher.place import HERE, SILENT, Events, Place
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import Texts, one_or_more
-from patcher.verbs.drafts import (
+from patcher.verbs.authoring import (
     edit_copies,
     hunks_json,
     left_json,
@@ -469,7 +469,8 @@ def command(console: Console, name: str, to: tuple[str, ...], edit: bool, copy: 
             )
             return 0
 
-        code = edit_copies(console, copies.folder, path, console.command(*words), run)
+        go_on = console.command(*words)
+        code = edit_copies(console, copies.folder, file=path, go_on=go_on, run=run)
         left = outcomes[0].left
     return code
 

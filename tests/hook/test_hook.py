@@ -372,9 +372,9 @@ def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, co
 def test_while_the_child_works_the_lock_is_kept_also_when_its_parent_is_killed(place):
     place.install()
     begun, go_on = place.path / "begun", place.path / "go on"
-    code = f"import os, time\ndef keep(*words, **more):\n    open({str(begun)!r}, 'w').close()\n"
+    code = f"import os, time\ndef ensure_applied(*words, **more):\n    open({str(begun)!r}, 'w').close()\n"
     code += f"    while not os.path.exists({str(go_on)!r}):\n        time.sleep(0.01)\n    return []\n"
-    place.change_engine(f"{code}from patcher.verbs import keep as module\nmodule.keep = keep\n")
+    place.change_engine(f"{code}from patcher.verbs import hook_start as module\nmodule.ensure_applied = ensure_applied\n")
     parent = subprocess.Popen([str(place.python), "-c", "0"], env=environ(PYTHONPATH=""))
     while not begun.exists():
         time.sleep(0.01)

@@ -21,7 +21,7 @@ from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.store.store import Store
 from patcher.verbs import hook as hooks
-from patcher.verbs import keep
+from patcher.verbs import hook_start
 from tests.places import patchset, wheel
 from tests.stores import leave_journal
 from tests.users import ROOT_ONLY, open_descriptors
@@ -72,7 +72,7 @@ def run(capfd):
     """Run what a start runs; returns (exit code, lines of stderr, lines of the state but for the first and the last)."""
 
     def main(folder, mode="repair"):
-        code = keep.main(folder, mode)
+        code = hook_start.main(folder, mode)
         said = [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
         text = Path(folder, "state").read_text() if Path(folder, "state").is_file() else ""
         return code, said, text.split("\n")[1:-2]
@@ -161,7 +161,7 @@ def test_an_absent_package_is_no_failure_and_is_seen_when_it_comes(site, run):
 def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, run, monkeypatch):
     """The next start looks again: else it would run the old code, and say nothing new."""
     folder = site.put("two")
-    monkeypatch.setattr(keep, "apply_requested", lambda *_, **__: (_ for _ in ()).throw(BusyError("pid 7 is at work", "wait")))
+    monkeypatch.setattr(hook_start, "apply_requested", lambda *_, **__: (_ for _ in ()).throw(BusyError("pid 7 is at work", "wait")))
     for _ in range(2):
         assert run(folder) == (1, [f"two: not applied in {site}: pid 7 is at work; the next start of Python looks again"], [])
     monkeypatch.undo()
@@ -169,8 +169,8 @@ def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, run, monkeypatch
 
 
 def test_it_is_compiled_and_not_imported_and_soon_gives_up_on_a_lock(site, run, monkeypatch):
-    requests, real = [], keep.apply_requested
-    monkeypatch.setattr(keep, "apply_requested", lambda *words, **how: requests.append(how["verify"]) or real(*words, **how))
+    requests, real = [], hook_start.apply_requested
+    monkeypatch.setattr(hook_start, "apply_requested", lambda *words, **how: requests.append(how["verify"]) or real(*words, **how))
     site.install(text=f"import pathlib\npathlib.Path({str(site.above / 'imported')!r}).touch()\nVALUE = 1\n")
     run(site.put("two"))
     assert "VALUE = 22" in site.value() and not (site.above / "imported").exists()
@@ -207,7 +207,7 @@ def test_where_the_state_cannot_be_written_each_start_looks_again(site, run):
 # somebody else is at work -----------------------------------------------------------------------------------------------
 def meanwhile(monkeypatch, *actions):
     """Let somebody do each action after a look of the hook, before what follows from it."""
-    real, left = keep.keep, list(actions)
+    real, left = hook_start.ensure_applied, list(actions)
 
     def look(*words, **more):
         looks = real(*words, **more)
@@ -215,7 +215,7 @@ def meanwhile(monkeypatch, *actions):
             left.pop(0)()
         return looks
 
-    monkeypatch.setattr(keep, "keep", look)
+    monkeypatch.setattr(hook_start, "ensure_applied", look)
 
 
 def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, run, monkeypatch):
@@ -236,7 +236,7 @@ def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site
 
 
 def test_what_somebody_changes_while_it_is_written_is_left_to_the_next_start(site, run, monkeypatch):
-    monkeypatch.setattr(keep, "apply_requested", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("other processes are at work")))
+    monkeypatch.setattr(hook_start, "apply_requested", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("other processes are at work")))
     assert run(site.put("two")) == (1, [f"two: not applied in {site}: other processes are at work"], [])
 
 
@@ -257,12 +257,12 @@ def test_an_interrupted_run_is_recovered_and_reported_but_not_in_mode_warn(site,
 )
 def test_until_a_reinstall_would_show_it_waits(monkeypatch, new, mtime, record, waited):
     clock = [1_700_000_000.0]
-    monkeypatch.setattr(keep.time, "time", lambda: clock[0])
-    monkeypatch.setattr(keep.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    monkeypatch.setattr(hook_start.time, "time", lambda: clock[0])
+    monkeypatch.setattr(hook_start.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
     now = 1_700_000_000 if mtime == 7 else mtime
     size = len(f"VALUE = {new}\n")
     after = {M: f"{now}:{size}", N: "7:10", "gone.py": "absent", "new.py": f"{now}:1", **({RECORD: "7:1"} if record else {})}
-    keep._outlast({M: "7:10", N: "7:10", "gone.py": "7:1"}, after)
+    hook_start._outlast({M: "7:10", N: "7:10", "gone.py": "7:1"}, after)
     assert clock[0] - 1_700_000_000 == pytest.approx(waited, abs=0.1)
 
 
@@ -344,7 +344,7 @@ def test_a_damaged_state_is_reported_and_made_anew(site, run, data):
 
 @pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), ["_sitepatch_hook_x: ValueError: x"])])
 def test_whatever_happens_is_one_line_at_most(site, run, monkeypatch, error, said):
-    monkeypatch.setattr(keep, "keep", lambda *_, **__: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(hook_start, "ensure_applied", lambda *_, **__: (_ for _ in ()).throw(error))
     assert run(site.put("two")) == (1, said, [])
 
 
@@ -358,18 +358,18 @@ def no_descriptor_left():
 
 def test_the_lock_of_a_hook_is_waited_for_and_not_for_ever(tmp_path, monkeypatch, no_descriptor_left):
     path, clock = str(tmp_path / "lock"), [1000.0]
-    with keep._turn(path), monkeypatch.context() as patched:
+    with hook_start._turn(path), monkeypatch.context() as patched:
         patched.setattr(time, "monotonic", lambda: clock[0])
         patched.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
-        with pytest.raises(BusyError, match=f"^another process has held {path} for 120 seconds$"), keep._turn(path):
+        with pytest.raises(BusyError, match=f"^another process has held {path} for 120 seconds$"), hook_start._turn(path):
             pytest.fail("it is held")
     assert clock[0] - 1000 == pytest.approx(120, abs=0.1)
-    with keep._turn(path):
+    with hook_start._turn(path):
         pass
-    with keep._turn(str(tmp_path / "none/lock")):
+    with hook_start._turn(str(tmp_path / "none/lock")):
         pass
     monkeypatch.setattr("fcntl.flock", lambda *_: (_ for _ in ()).throw(OSError("no locks here")))
-    with keep._turn(path):
+    with hook_start._turn(path):
         pass
 
 
@@ -379,7 +379,7 @@ def test_a_lock_file_that_others_may_open_is_replaced(tmp_path, no_descriptor_le
     if mode is not None:
         path.write_text("a")
         path.chmod(mode)
-    fd = keep._open_private(str(path))
+    fd = hook_start._open_private(str(path))
     os.write(fd, os.pread(fd, 1, 0) + b"b")
     os.close(fd)
     assert path.read_text() == ("ab" if mode and kept else "b") and path.stat().st_mode & 0o077 == 0
@@ -393,11 +393,11 @@ def test_a_lock_file_of_somebody_else_is_refused(tmp_path, no_descriptor_left):
         path.chmod(mode)
         os.chown(str(path), 1001, 1001)
         with pytest.raises(PermissionError):
-            keep._open_private(str(path))
+            hook_start._open_private(str(path))
         assert path.stat().st_uid == 1001
     (tmp_path / "link").symlink_to("elsewhere")
     with pytest.raises(OSError):
-        keep._open_private(str(tmp_path / "link"))
+        hook_start._open_private(str(tmp_path / "link"))
 
 
 # a start, without starting ----------------------------------------------------------------------------------------------

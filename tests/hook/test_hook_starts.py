@@ -14,7 +14,7 @@ import pytest
 from patcher.installed.interpreter import Environment
 from patcher.store import retry
 from patcher.verbs import hook as hooks
-from patcher.verbs import keep
+from patcher.verbs import hook_start
 from tests.command import environ
 from tests.hooks import Place
 from tests.places import patchset
@@ -190,7 +190,7 @@ class Applying:
 @pytest.mark.parametrize("what", ["hook status", "mode warn", "mode repair"])
 def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch, capfd):
     """A look waits for a commit that has begun; in mode repair another one begins when it looks."""
-    real, seen = keep.apply_requested, []
+    real, seen = hook_start.apply_requested, []
     begun = Applying(place, 22) if what != "mode repair" else None
 
     def apply_in_the_middle(*words, **how):
@@ -200,14 +200,14 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
         threading.Timer(0.1, begun.go_on.touch).start()
         return real(*words, **how)
 
-    for module, wait in ((retry, "_WAIT"), (keep, "_PATIENCE")):
+    for module, wait in ((retry, "_WAIT"), (hook_start, "_PATIENCE")):
         monkeypatch.setattr(module, wait, 60.0)  # the other process takes as long as the machine does
-    monkeypatch.setattr(keep, "apply_requested", apply_in_the_middle)
+    monkeypatch.setattr(hook_start, "apply_requested", apply_in_the_middle)
     if what == "hook status":
         (status,) = hooks.installed_hooks(Environment.alone(str(place.site)))
         assert (status.good, status.messages) == (True, ())
     else:
-        assert keep.main(str(place.folder), what.split()[1]) == 0
+        assert hook_start.main(str(place.folder), what.split()[1]) == 0
         assert ": " not in place.state()
         assert capfd.readouterr().err == ""
     assert seen[0] == "VALUE = 22\n" and not (place.site / ".sitepatch/journal.json").exists()

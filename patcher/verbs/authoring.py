@@ -1,9 +1,10 @@
-"""What the authoring verbs share: options, the editor, and hunks, what is in none, and releases as text and JSON."""
+"""What the verbs that write patchsets share: options, the editor, how drafts are shown."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Callable, Sequence
@@ -22,6 +23,7 @@ from patcher.text.listed import count, listed
 from patcher.text.terminal import join_styled
 from patcher.verbs.list import release_ranges
 from patcher.verbs.releases.outcome import APPLICABLE, ReleaseOutcome
+from patcher.verbs.releases.table import folded, versions_of
 
 output_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     "--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."
@@ -31,39 +33,47 @@ also_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     "--also",
     metavar="RELEASE|DIR",
     multiple=True,
-    help="A release from the index, or a directory of packages, for which it should hold as well; repeatable.",
+    help=(
+        "A release from the index, or a directory of packages, for which it should hold as well; "
+        "repeatable."
+    ),
 )
 """Gives a command its `--also`."""
 
 
+# the editor ---------------------------------------------------------------------------------------
 def open_editor(folder: Path, file: str = "") -> None:
     """Run the editor on a file of a directory, or on the directory, and wait for it.
 
     Raises:
         SitepatchError: there is none, or it failed.
     """
-    import subprocess  # few commands open it
-
-    variable = next((name for name in ("VISUAL", "EDITOR") if os.environ.get(name, "").strip()), "")
+    variable = ""
+    for name in ("EDITOR", "VISUAL"):
+        if os.environ.get(name, "").strip():
+            variable = name
     if not variable:
         raise SitepatchError("found no editor: neither VISUAL nor EDITOR is set", "EDITOR=vi, say")
+
     command = os.environ[variable]
     try:
         code = subprocess.call([*shlex.split(command), file or "."], cwd=str(folder))
     except (OSError, ValueError) as error:
-        problem = "{variable}={given}: it could not be run: {error}"
-        raise SitepatchError(
-            problem, "set {variable} to an editor", variable=variable, given=command, error=error
-        ) from None
+        template = "{variable}={command}: it could not be run: {error}"
+        problem = Message(template, variable=variable, command=command, error=error)
+        hint = Message("set {variable} to an editor", variable=variable)
+        raise SitepatchError(problem, hint) from None
     if code:
-        template = "{variable}={given}: it ended with exit code {code}, nothing was captured"
-        raise SitepatchError(template, "", variable=variable, given=command, code=code)
+        template = "{variable}={command}: it ended with exit code {code}, nothing was captured"
+        raise SitepatchError(template, variable=variable, command=command, code=code)
 
 
 def edit_copies(
-    console: Console, folder: Path, file: str, go_on: str, run: Callable[[], int]
+    console: Console, folder: Path, *, file: str, go_on: str, run: Callable[[], int]
 ) -> int:
-    """Open copies in the editor, then do with them what `run` does; they are removed once that has worked.
+    """Open copies in the editor, then do with them what `run` does.
+
+    They are removed once that has worked.
 
     Args:
         console: takes the note that they are kept.
@@ -93,26 +103,40 @@ def edit_copies(
     return code
 
 
+# a draft ------------------------------------------------------------------------------------------
 def show_hunks(console: Console, draft: Draft) -> None:
-    """Write the hunks file by file, each with its form; with -v also those that were not taken, and why."""
+    """Write the hunks file by file, each with its form.
+
+    With -v also the forms that were rejected, and why.
+    """
+    if console.quiet:
+        return
     lines: list[str] = []
     for file in draft.files:
-        lines += (
-            ["", style(f"{file.header[:3]} {' or '.join(file.paths)}", bold=True)]
-            if file.hunks
-            else []
-        )
+        if file.hunks:
+            heading = f"{file.header[:3]} {' or '.join(file.paths)}"
+            lines += ["", style(heading, bold=True)]
         for hunk in file.hunks:
-            lines += [
-                *color_diff(hunk.text.rstrip("\n")),
-                Message("  # line {hunk.line}: {hunk.form}", hunk=hunk),
-            ]
+            lines += color_diff(hunk.text.rstrip("\n"))
+            lines.append(Message("  # line {hunk.line}: {hunk.form}", hunk=hunk))
             for rejected in hunk.rejected if console.verbose else ():
-                lines += [
-                    Message("  # not taken, as {each.why}:", each=rejected),
-                    *(join_styled("  # ", line) for line in rejected.text.splitlines()),
-                ]
-    console.page([] if console.quiet else lines, pager=False)
+                lines.append(Message("  # not taken, as {each.why}:", each=rejected))
+                lines += [join_styled("  # ", line) for line in rejected.text.splitlines()]
+    console.page(lines, pager=False)
+
+
+def number_of_hunks(draft: Draft) -> str:
+    """How many hunks a draft has, in words."""
+    return count(sum(len(file.hunks) for file in draft.files), "hunk")
+
+
+def left_rows(draft: Draft) -> list[Row]:
+    """A row for each part of the edit that is in no hunk."""
+    rows = []
+    for part in draft.left_out:
+        shown = tuple(color_diff(part.text.rstrip("\n")))
+        rows.append(Row(Message("not captured"), (part.name, part.why), shown))
+    return rows
 
 
 def attributes(value: object, *names: str) -> dict[str, Any]:
@@ -129,37 +153,24 @@ def hunks_json(draft: Draft) -> list[dict[str, Any]]:
     ]
 
 
-def left_rows(draft: Draft) -> list[Row]:
-    """A row for each part of the edit that is in no hunk."""
-    return [
-        Row(
-            Message("not captured"),
-            (part.name, part.why),
-            tuple(color_diff(part.text.rstrip("\n"))),
-        )
-        for part in draft.left_out
-    ]
-
-
 def left_json(draft: Draft) -> list[dict[str, Any]]:
     """The parts of the edit that are in no hunk."""
     return [attributes(part, "path", "line", "text", "why") for part in draft.left_out]
 
 
+# further releases ---------------------------------------------------------------------------------
 def release_rows(releases: Sequence[ReleaseOutcome], *, in_full: bool) -> list[Row]:
     """A row for each run of further releases with one answer; `in_full` one for each release."""
-    from patcher.verbs.releases.table import folded, versions_of  # with the engine
-
+    runs = folded(releases)
+    if in_full:
+        runs = [(release,) for release in releases]
     rows = []
-    for run in [(release,) for release in releases] if in_full else folded(releases):
+    for run in runs:
         outcome = run[0]
-        cells: list[str] = [
-            Message(
-                "{distribution} {versions}",
-                distribution=outcome.distribution,
-                versions=versions_of(run),
-            )
-        ]
+        template = "{distribution} {versions}"
+        versions = versions_of(run)
+        name = Message(template, distribution=outcome.distribution, versions=versions)
+        cells: list[str] = [name]
         if outcome.word == APPLICABLE:
             cells.append(Message("proven") if outcome.proven else Message("fits"))
         details = (outcome.problem,) if outcome.problem else ()
@@ -168,15 +179,21 @@ def release_rows(releases: Sequence[ReleaseOutcome], *, in_full: bool) -> list[R
 
 
 def show_unlike(console: Console, releases: Sequence[ReleaseOutcome]) -> None:
-    """On a terminal what is made of releases whose code differs from that of the home release, each such diff once."""
+    """On a terminal, show what is made of releases whose code is not that of the home release.
+
+    Releases of which the same is made share a diff.
+    """
+    if console.plain or console.quiet:
+        return
     groups: dict[tuple[tuple[bytes, ...], ...], list[ReleaseOutcome]] = {}
-    for outcome in releases if not (console.plain or console.quiet) else ():
-        groups.setdefault(tuple(diff.lines for diff in outcome.unlike), []).append(outcome)
-    for group in filter(lambda group: group[0].unlike, groups.values()):
+    for outcome in releases:
+        if outcome.unlike:
+            differing_lines = tuple(diff.lines for diff in outcome.unlike)
+            groups.setdefault(differing_lines, []).append(outcome)
+    for group in groups.values():
         names = listed([f"{outcome.distribution} {outcome.version}" for outcome in group])
-        show_parts(
-            console, [(Message("in {names}, whose code differs", names=names), group[0].unlike)]
-        )
+        heading = Message("in {names}, whose code differs", names=names)
+        show_parts(console, [(heading, group[0].unlike)])
 
 
 def release_json(outcome: ReleaseOutcome) -> dict[str, Any]:
@@ -191,20 +208,17 @@ def release_json(outcome: ReleaseOutcome) -> dict[str, Any]:
     return {**attributes(outcome, "distribution", "version"), **result}
 
 
-def show_written(console: Console, word: str, summary: str, patchset: Patchset) -> None:
+# what was written ---------------------------------------------------------------------------------
+def show_written(console: Console, word: str, *, summary: str, patchset: Patchset) -> None:
     """Say what was written, and for which releases it is."""
-    written = Message(
-        "{what}, for {ranges}", what=summary, ranges=release_ranges(patchset.variants)
-    )
+    ranges = release_ranges(patchset.variants)
+    written = Message("{what}, for {ranges}", what=summary, ranges=ranges)
     console.info_rows([Row(word, (written,))])
 
 
 def show_how_to_apply(console: Console, name: str, folder: Path) -> None:
-    """Say with what a patchset that was written is applied."""
-    options = [] if str(folder.parent) == PATCHSETS else ["--patch-dir", str(folder.parent)]
-    console.info("apply it with: {command}", command=console.command("apply", name, *options))
-
-
-def number_of_hunks(draft: Draft) -> str:
-    """How many hunks a draft has, in words."""
-    return count(sum(len(file.hunks) for file in draft.files), "hunk")
+    """Say how a patchset that was written is applied."""
+    words = ["apply", name]
+    if str(folder.parent) != PATCHSETS:
+        words += ["--patch-dir", str(folder.parent)]
+    console.info("apply it with: {command}", command=console.command(*words))
