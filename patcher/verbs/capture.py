@@ -54,7 +54,6 @@ from patcher.store.status import read_installed
 from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.text.listed import Texts, count, listed, one_or_more, shortened
-from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.authoring import (
     also_option,
     hunks_json,
@@ -69,6 +68,7 @@ from patcher.verbs.authoring import (
     show_unlike,
     show_written,
 )
+from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.options import common_options, patient, verify_option
 from patcher.verbs.report import report_outcome, show_applied
 from patcher.verify import IMPORT

@@ -20,8 +20,8 @@ from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan, read_facts
-from patcher.verbs.capture import capture, report_copies
 from patcher.verbs.authoring import edit_copies, output_option
+from patcher.verbs.capture import capture, report_copies
 from patcher.verbs.options import common_options
 
 
