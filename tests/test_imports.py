@@ -82,7 +82,7 @@ def test_the_arrows_between_modules_point_one_way():
     assert wrong == []
 
 
-OF_DIAGNOSE = {"verbs/diagnose.py", "verbs/findings.py", "verbs/trial.py"}  # the command and its parts
+OF_DIAGNOSE = {"verbs/diagnose.py", "verbs/diagnose_report.py", "verbs/findings.py", "verbs/trial.py"}  # the command and its parts
 
 
 @pytest.mark.once
@@ -209,7 +209,7 @@ WRITERS = {  # every module that can change a file, and which
     "author/export.py": "the wheel that is exported, where --output says",
     **dict.fromkeys(["author/copies.py", "verbs/demo.py", "installed/index.py"], "a directory of their own"),
     **dict.fromkeys(["patchset/results.py", "system/cache.py", "installed/releases.py"], "the cache"),
-    **dict.fromkeys(["overlay/make.py", "verbs/run.py"], "the cache of overlays"),
+    **dict.fromkeys(["overlay/make.py", "verbs/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),
     **dict.fromkeys(["hook/backend.py", "hook/directory.py"], "a hook's directory and its wheel"),
     **dict.fromkeys(["hook/boot.py", "overlay/boot.py"], "stderr"),

@@ -36,7 +36,8 @@ SECTIONS = {
         "import": Message("Make a patchset of a diff, or of a series of patches."),
         "update": Message("Make a patchset hold for further releases."),
         "export": Message(
-            "Export what patchsets make of the release that is installed, for those without sitepatch."
+            "Export what patchsets make of the release that is installed, "
+            "for those without sitepatch."
         ),
     },
     "When something is wrong": {
@@ -71,43 +72,42 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that `args` begin with."""
-        if (
-            args[0][:1] != "-"
-            and not ctx.resilient_parsing
-            and self.get_command(ctx, args[0]) is None
-        ):
-            message = Message(
-                'there is no command "{args}"{meant}', args=args[0], meant=self._meant(ctx, args[0])
-            )
-            raise click.UsageError(message, ctx)
-        name, command, left = super().resolve_command(ctx, args)
+        word = args[0]
+        is_option = word.startswith("-")
+        if not (is_option or ctx.resilient_parsing) and self.get_command(ctx, word) is None:
+            template = 'there is no command "{args}"{meant}'
+            raise click.UsageError(Message(template, args=word, meant=self._meant(ctx, word)), ctx)
+        name, command, rest = super().resolve_command(ctx, args)
         if command:
-            # `common_options` refuses them
-            command.context_class, command.allow_extra_args = (
-                self.context_class,
-                True,
-            )
-        return name, command, left
+            command.context_class = self.context_class
+            command.allow_extra_args = True  # `common_options` refuses them
+        return name, command, rest
 
     def _meant(self, ctx: click.Context, word: str) -> str:
-        """How a message about an unknown command goes on: with the one that is meant, or with all of a group of a few."""
-        usual = [name for name, words in USUAL.items() if word in words and ctx.parent is None]
-        if usual:
-            return Message("; that is `sitepatch {command}`", command=usual[0])
+        """How a message about an unknown command goes on.
+
+        With the command that is meant, or with all of a group of a few.
+        """
+        if ctx.parent is None:
+            for name, words in USUAL.items():
+                if word in words:
+                    return Message("; that is `sitepatch {command}`", command=name)
         names = self.list_commands(ctx)
-        few = Message("; expected {names}", names=listed(names, "or")) if ctx.parent else ""
-        return suggest(word, names) or few
+        suggestion = suggest(word, names)
+        if suggestion or ctx.parent is None:
+            return suggestion
+        return Message("; expected {names}", names=listed(names, "or"))
 
     def summary(self, ctx: click.Context, name: str) -> str:
         """The first sentence of a command's help."""
         return self.commands[name].get_short_help_str(200)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections of the help, each command with the first sentence of its own, whole."""
+        """Write the sections of the help, each command with the whole first sentence of its own."""
         names = self.list_commands(ctx)
         longest = max(map(len, names))
-        for title, section in (self.sections or {"Commands": names}).items():
+        sections = self.sections or {"Commands": names}
+        for title, section in sections.items():
+            rows = [(f"{name:<{longest}}", self.summary(ctx, name)) for name in section]
             with formatter.section(title):
-                formatter.write_dl(
-                    [(f"{name:<{longest}}", self.summary(ctx, name)) for name in section]
-                )
+                formatter.write_dl(rows)

@@ -1,4 +1,4 @@
-"""What patchsets change, or would change, and what people edited by hand, file by file. Reads only."""
+"""`diff`: what patchsets change or would change, and what people edited by hand. Reads only."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Sequence
 
 import click
 
+from patcher.author.changed import InstalledFile, find_changed
+from patcher.author.pristine import Original, search_pristine
 from patcher.display.console import Console
 from patcher.display.differences import DiffOutcome, HandEditDiff, Reason, show_parts
 from patcher.display.rows import answer_json, answer_rows, diff_json
@@ -16,7 +18,7 @@ from patcher.errors import SitepatchError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Patchset
+from patcher.model import Patchset, State
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
@@ -32,6 +34,8 @@ from patcher.text.terminal import padded, printable, width
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.show import compatibility_table
 
+_BAR = 40  # columns of the longest bar of --stat
+
 
 def diff(
     names: Texts = (),
@@ -41,24 +45,27 @@ def diff(
     fetch: bool = False,
     events: Events = SILENT,
 ) -> DiffOutcome:
-    """What the named patchsets change, or would change; what is changed without names, by patchsets and by hand.
+    """What the named patchsets change or would change; without names all that is changed.
 
     Args:
-        names: of patchsets; with `edited` packages, distributions and files, without any those of patchsets.
+        names: of patchsets; with `edited` packages, distributions and files, without any those of
+            patchsets.
         place: the environment.
         edited: only what was edited by hand.
         fetch: get what a file was before from the index, where nothing here has it.
         events: takes what is done.
 
     Raises:
-        SitepatchError: a name that means nothing, a hunk that is wrong in itself, a receipt or a copy that is damaged.
+        SitepatchError: a name that means nothing, a hunk that is wrong in itself, a receipt or a
+            copy that is damaged.
     """
-    env, words = place.environment(), one_or_more(names)
+    env = place.environment()
+    words = one_or_more(names)
     events.started(env)
-    meant = () if edited else words
-    outcome = settled(env, lambda: _applied(env, meant))
+    patchsets = () if edited else words
+    outcome = settled(env, lambda: _applied(env, patchsets))
     live = live_names(outcome.items)
-    not_applied = [name for name in dict.fromkeys(meant) if name not in live]
+    not_applied = [name for name in dict.fromkeys(patchsets) if name not in live]
     if not_applied:
         outcome = _planned(outcome, place, not_applied)
     if edited:
@@ -76,60 +83,70 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
     notes: list[str] = []
     items: list[FileStatus] = []
     for item in statuses(env):
-        meant = [
-            (file, step.patchset)
-            for file, step in item.patchsets
-            if not names or step.patchset in names
-        ]
-        items += [item] if meant else []
-        applied = [name for file, name in meant if file.live]
-        conditions = {file.condition for file, _ in meant} - {Condition.APPLIED}
-        for condition in sorted(conditions):
-            notes.append(
-                Message(
-                    "{path}: {state}; see sitepatch status",
-                    path=item.receipt.path,
-                    state=Message(condition.value),
-                )
-            )
+        applied: list[str] = []
+        conditions: set[Condition] = set()
+        for file, step in item.patchsets:
+            if names and step.patchset not in names:
+                continue
+            conditions.add(file.condition)
+            if file.live:
+                applied.append(step.patchset)
+        if not conditions:
+            continue
+
+        items.append(item)
+        for condition in sorted(conditions - {Condition.APPLIED}):
+            template = "{path}: {state}; see sitepatch status"
+            state = Message(condition.value)
+            notes.append(Message(template, path=item.receipt.path, state=state))
         if applied:
-            before, after = before_and_after(item.site, item.receipt, applied)
-            absent = not before and item.receipt.origin == ADDED_FILE
-            diff = diff_texts(
-                site=item.site,
-                path=item.receipt.path,
-                before=None if absent else before,
-                after=after,
-                patchsets=applied,
-                release=item.release,
-            )
+            diff = _diff_of(item, applied)
             diffs.append(diff)
             notes += diff_remarks(item.receipt.path, diff.text)
     return DiffOutcome(env, tuple(diffs), items=tuple(items), notes=tuple(notes))
 
 
-def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
-    """The outcome with what patchsets would change that are not applied; nothing where one of them does not fit."""
-    requested, shadows = choose(names, (), place.patch_dirs)
-    plan = settled(outcome.env, lambda: make_plan(outcome.env, Wanted(tuple(requested))))
-    # a file may have others that are applied already: they are not what would change it
-    diffs = [
-        diff._replace(patchsets=tuple(name for name in diff.patchsets if name in names))
-        for diff in (() if plan.failed else plan_diffs(plan))
-    ]
-    notes = (*outcome.notes, *shadows, *plan.notes)
-    return outcome._replace(
-        planned=tuple(diffs), requested=tuple(requested), answers=plan.answers, notes=notes
+def _diff_of(item: FileStatus, patchsets: Sequence[str]) -> FileDiff:
+    """What patchsets change in a file."""
+    before, after = before_and_after(item.site, item.receipt, patchsets)
+    is_new = not before and item.receipt.origin == ADDED_FILE
+    return diff_texts(
+        site=item.site,
+        path=item.receipt.path,
+        before=None if is_new else before,
+        after=after,
+        patchsets=patchsets,
+        release=item.release,
     )
 
 
-# what was edited by hand ----------------------------------------------------------------------------------------------
+def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
+    """The outcome with what patchsets would change that are not applied.
+
+    Nothing where one of them does not fit.
+    """
+    env = outcome.env
+    requested, shadows = choose(names, (), place.patch_dirs)
+    plan = settled(env, lambda: make_plan(env, Wanted(tuple(requested))))
+    diffs = []
+    if not plan.failed:
+        for diff in plan_diffs(plan):
+            # a file may have others that are applied already: they are not what would change it
+            changing = tuple(name for name in diff.patchsets if name in names)
+            diffs.append(diff._replace(patchsets=changing))
+    return outcome._replace(
+        planned=tuple(diffs),
+        requested=tuple(requested),
+        answers=plan.answers,
+        notes=(*outcome.notes, *shadows, *plan.notes),
+    )
+
+
+# what was edited by hand --------------------------------------------------------------------------
 def _edited(
     outcome: DiffOutcome, words: Sequence[str], events: Events, *, named: bool, fetch: bool
 ) -> DiffOutcome:
-    """The outcome with the files that are not as RECORD, or a receipt, says, in these packages."""
-    from patcher.author.changed import find_changed  # neither for a patchset that is named
-
+    """The outcome with the files of these packages that are not as RECORD, or a receipt, says."""
     env = outcome.env
     try:
         search = settled(env, lambda: find_changed(env, words, events.progress))
@@ -137,59 +154,65 @@ def _edited(
         if named:
             raise
         return outcome._replace(notes=(*outcome.notes, error.message))
-    edits: list[HandEditDiff] = []
     notes = [*outcome.notes, *search.notes]
+    edits: list[HandEditDiff] = []
     if search.files:
-        # with the index, which few need
-        from patcher.author.pristine import (
-            search_pristine as search_before,
-        )
-
-        before, lost = search_before(search.files, events.note, fetch=fetch)
-        notes += (
-            [Message("{path}: {tried}", path=file.file.path, tried=file.tried[-1]) for file in lost]
-            if fetch
-            else []
-        )
+        originals, missing = search_pristine(search.files, events.note, fetch=fetch)
+        if fetch:
+            for lost in missing:
+                template = "{path}: {tried}"
+                notes.append(Message(template, path=lost.file.path, tried=lost.tried[-1]))
         for file in search.files:
-            pristine = before.get((file.site, file.path))
-            edit = HandEditDiff(file.site, file.path, file.release)
-            if pristine:
-                difference = diff_texts(
-                    site=file.site,
-                    path=file.path,
-                    before=pristine.data,
-                    after=file.data,
-                    release=file.release,
-                )
-                edit = edit._replace(
-                    compared=pristine.where, proven=pristine.proven, diff=difference
-                )
-                notes += diff_remarks(file.path, difference.text)
+            edit = _hand_edit(file, originals.get((file.site, file.path)))
             edits.append(edit)
+            if edit.diff:
+                notes += diff_remarks(file.path, edit.diff.text)
     return outcome._replace(edits=tuple(edits), notes=tuple(notes))
 
 
-def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> list[str]:
-    """The installed import packages that are looked at without being named.
+def _hand_edit(file: InstalledFile, original: Original | None) -> HandEditDiff:
+    """How a file that was edited differs from what it was, None where that is not known."""
+    if original is None:
+        return HandEditDiff(file.site, file.path, release=file.release)
+    difference = diff_texts(
+        site=file.site,
+        path=file.path,
+        before=original.data,
+        after=file.data,
+        release=file.release,
+    )
+    return HandEditDiff(
+        site=file.site,
+        path=file.path,
+        release=file.release,
+        compared=original.where,
+        proven=original.proven,
+        diff=difference,
+    )
 
-    Those that something is applied in, and those of the project's patchsets: where there is neither, those of all that are
-    known.
+
+def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> list[str]:
+    """The installed import packages that are searched without being named.
+
+    Those that something is applied in, and those of the project's patchsets: where there is
+    neither, those of all that are known.
     """
     packages = {item.receipt.package for item in items}
-    packages |= {
-        variant.package for patchset in _of_project(place) for variant in patchset.variants
-    }
+    packages |= _changed_by(_of_project(place))
     if not packages:
         loaded, _ = Catalogue(place.patch_dirs).load()
-        packages = {variant.package for item in loaded for variant in item.patchset.variants}
+        packages = _changed_by([item.patchset for item in loaded])
+    return [package for package in sorted(packages) if _is_installed(env, package)]
 
-    def is_here(package: str) -> bool:
-        return any(
-            Path(site, name).exists() for site in env.own for name in (package, f"{package}.py")
-        )
 
-    return list(filter(is_here, sorted(packages)))
+def _changed_by(patchsets: Sequence[Patchset]) -> set[str]:
+    """The packages that patchsets are for."""
+    return {variant.package for patchset in patchsets for variant in patchset.variants}
+
+
+def _is_installed(env: Environment, package: str) -> bool:
+    paths = [Path(site, name) for site in env.own for name in (package, f"{package}.py")]
+    return any(path.exists() for path in paths)
 
 
 def _of_project(place: Place) -> list[Patchset]:
@@ -197,49 +220,53 @@ def _of_project(place: Place) -> list[Patchset]:
 
     What is wrong with them is reported by `list` and `sync`; here they only name packages.
     """
-    project = None
+    folders = list(place.patch_dirs)
+    requested: list[str] = []
     with suppress(SitepatchError):
         project = read_project(Path(PROJECT)) if Path(PROJECT).is_file() else None
-    catalogue = Catalogue([*place.patch_dirs, *(project.patch_dirs if project else ())])
-    names = [
-        *filter(catalogue.named, catalogue.folders),
-        *(entry.name for entry in (project.entries if project else ())),
-    ]
+        if project:
+            folders += project.patch_dirs
+            requested = [entry.name for entry in project.entries]
+    catalogue = Catalogue(folders)
+    names = [name for name in catalogue.folders if catalogue.named(name)]
     patchsets: list[Patchset] = []
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys([*names, *requested]):
         with suppress(SitepatchError):
             patchsets.append(catalogue.find(name).patchset)
     return patchsets
 
 
 def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> list[Reason]:
-    """The patchsets that make a difference, each once: what is applied is read from the copy that the store has of it.
+    """The patchsets that make a difference, each once; applied ones are read from the store.
 
     Raises:
         StoreError: such a copy is missing or damaged.
     """
+    by_name: dict[str, Reason] = {}
     shown = {name for diff in outcome.applied for name in diff.patchsets}
-    reasons_by_name: dict[str, Reason] = {}
     for item in outcome.items:
         for step in item.receipt.steps:
-            if step.patchset in shown and step.patchset not in reasons_by_name:
-                reasons_by_name[step.patchset] = Reason(
-                    stored_patchset(item.site, step), step.options, True
-                )
-    for item_asked in outcome.requested:
-        reasons_by_name[item_asked.patchset.name] = Reason(
-            item_asked.patchset, item_asked.options, False
-        )
-    return [
-        reason._replace(checked=compatibility_table(reason.patchset, patch_dirs))
-        for reason in reasons_by_name.values()
-    ]
+            name = step.patchset
+            if name in shown and name not in by_name:
+                patchset = stored_patchset(item.site, step)
+                checked = compatibility_table(patchset, patch_dirs)
+                by_name[name] = Reason(patchset, step.options, applied=True, checked=checked)
+    for request in outcome.requested:
+        patchset = request.patchset
+        checked = compatibility_table(patchset, patch_dirs)
+        by_name[patchset.name] = Reason(patchset, request.options, applied=False, checked=checked)
+    return list(by_name.values())
 
 
+# the command --------------------------------------------------------------------------------------
 @click.command(
     "diff",
-    epilog="\b\nExamples:\n  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages\n"
-    "  sitepatch diff --html review.html\n  sitepatch diff --edited mmengine",
+    epilog=(
+        "\b\nExamples:\n"
+        "  sitepatch diff mmengine-ddp-debug | git apply --directory=site-packages\n"
+        "  sitepatch diff --html review.html\n"
+        "  sitepatch diff --edited mmengine"
+    ),
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--stat", is_flag=True, help="Only how many lines change in each file.")
@@ -265,100 +292,118 @@ def command(
 ) -> int:
     """Show what would change, or what is changed.
 
-    Of a patchset that is not applied: what apply would change. Of one that is: what it changes. Without names: what is
-    changed by patchsets and, apart from that, what somebody edited by hand. Where the output is piped it is a plain diff for
-    git apply and patch -p1, without the edits by hand: those are named, and shown by --edited.
+    Of a patchset that is not applied: what apply would change. Of one that is: what it changes.
+    Without names: what is changed by patchsets and, apart from that, what somebody edited by hand.
+    Where the output is piped it is a plain diff for git apply and patch -p1, without the edits by
+    hand: those are named, and shown by --edited.
     """
     outcome = diff(names, place=console.place, edited=edited, fetch=fetch, events=console)
-    silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
-    console.rows(answer_rows(silent), err=True)
+    unfit = [answer for answer in outcome.answers if answer.state is not State.APPLICABLE]
+    console.rows(answer_rows(unfit), err=True)
     console.suggest_explain(outcome.answers, console.place.patch_dirs)
     console.notes(outcome.notes)
-    by_hand = [edit for edit in outcome.edits if edit.diff]
-    apart = console.plain and not (edited or stat or html)
-    for edit in (
-        outcome.edits if apart or html else [edit for edit in outcome.edits if not edit.diff]
-    ):
-        console.note(_named(console, edit, fetched=fetch))
-    if html:
-        from patcher.verbs.pages.review import review_page  # with diff-match-patch
 
-        title = " ".join(["sitepatch diff", *(["--edited"] if edited else []), *names])
-        console.file(html, review_page(title, outcome, reasons(outcome, console.place.patch_dirs)))
+    is_patch = console.plain and not (edited or stat or html)  # for git apply: without the edits
+    for edit in outcome.edits:
+        if is_patch or html or edit.diff is None:
+            console.note(_named(console, edit, fetched=fetch))
+    if html:
+        title = " ".join(["sitepatch diff --edited" if edited else "sitepatch diff", *names])
+        _write_page(console, html, title=title, outcome=outcome)
     elif stat:
-        heading_by_hand = [titled(Message("edited by hand"))] if by_hand else []
-        edits = [edit.diff for edit in by_hand if edit.diff]
-        console.page(
-            [
-                *stat_table([*outcome.applied, *outcome.planned]),
-                *heading_by_hand,
-                *stat_table(edits),
-            ]
-        )
+        _show_stat(console, outcome)
     else:
-        heading = Message("changed by patchsets") if by_hand else ""
-        parts: list[tuple[str, Sequence[FileDiff]]] = [
-            (heading, [*outcome.applied, *outcome.planned])
-        ]
-        for edit in by_hand if not apart else ():
-            parts += (
-                [(Message("{edit.path} ({edit.release}): {edit.about}", edit=edit), [edit.diff])]
-                if edit.diff
-                else []
-            )
-        show_parts(console, parts, pager=True)
+        _show(console, outcome, with_edits=not is_patch)
     if not outcome.differs and not names:
-        nothing = Message(
-            "nothing is edited by hand here in the packages of patchsets; of another one: diff --edited PACKAGE"
-        )
-        console.note(nothing if edited else Message("nothing is changed here"))
-    return console.answer(not (outcome.failed or (exit_code and outcome.differs)), _json(outcome))
+        nothing = Message("nothing is changed here")
+        if edited:
+            nothing = Message(
+                "nothing is edited by hand here in the packages of patchsets; "
+                "of another one: diff --edited PACKAGE"
+            )
+        console.note(nothing)
+    ok = not (outcome.failed or (exit_code and outcome.differs))
+    return console.answer(ok, _json(outcome))
+
+
+def _write_page(console: Console, path: str, *, title: str, outcome: DiffOutcome) -> None:
+    from patcher.verbs.pages.review import review_page  # with diff-match-patch
+
+    page = review_page(title, outcome, reasons(outcome, console.place.patch_dirs))
+    console.file(path, page)
+
+
+def _show_stat(console: Console, outcome: DiffOutcome) -> None:
+    edits = [edit.diff for edit in outcome.edits if edit.diff]
+    lines: list[str] = stat_table([*outcome.applied, *outcome.planned])
+    if edits:
+        lines.append(titled(Message("edited by hand")))
+        lines += stat_table(edits)
+    console.page(lines)
+
+
+def _show(console: Console, outcome: DiffOutcome, *, with_edits: bool) -> None:
+    """Show the diffs; the edits by hand below the changes by patchsets."""
+    has_edits = any(edit.diff for edit in outcome.edits)
+    heading = Message("changed by patchsets") if has_edits else ""
+    parts: list[tuple[str, Sequence[FileDiff]]] = [(heading, [*outcome.applied, *outcome.planned])]
+    if with_edits:
+        for edit in outcome.edits:
+            if edit.diff:
+                template = "{edit.path} ({edit.release}): {edit.about}"
+                parts.append((Message(template, edit=edit), [edit.diff]))
+    show_parts(console, parts, pager=True)
 
 
 def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     """A file that was edited by hand, and the command that shows the edit."""
     edited = Message("{edit.path}: edited by hand ({edit.release})", edit=edit)
     if edit.diff:
-        command_line = console.command("diff", "--edited", edit.path)
         return Message(
             "{what}, {lines} more and {names} less; to see it: {how}",
             what=edited,
             lines=count(edit.diff.added, "line"),
             names=edit.diff.removed,
-            how=command_line,
+            how=console.command("diff", "--edited", edit.path),
         )
     if fetched:
         return Message("{what}, and the original text was not found", what=edited)
-    command_line = console.command("diff", "--edited", "--fetch", edit.path)
     template = (
         "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
     )
-    return Message(template, what=edited, how=command_line)
+    how = console.command("diff", "--edited", "--fetch", edit.path)
+    return Message(template, what=edited, how=how)
 
 
 def stat_table(diffs: Sequence[FileDiff]) -> list[str]:
     """The lines of `git diff --stat`, none where nothing differs."""
     if not diffs:
         return []
-    column, most = (
-        max(width(printable(diff.path)) for diff in diffs),
-        max(diff.added + diff.removed for diff in diffs),
-    )
-    digits, scale = len(str(most)), min(1.0, 40 / most)
+    column = max(width(printable(diff.path)) for diff in diffs)
+    most = max(diff.added + diff.removed for diff in diffs)
+    digits = len(str(most))
+    scale = min(1.0, _BAR / most)
     lines: list[str] = []
+    added = removed = 0
     for diff in diffs:
-        plus, minus = (
-            -(-int(count * scale * 1000) // 1000) for count in (diff.added, diff.removed)
-        )
-        bar = "+" * plus + "-" * minus
-        lines.append(
-            f" {padded(printable(diff.path), column)} | {diff.added + diff.removed:>{digits}} {bar}"
-        )
-    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+        bar = "+" * _scaled(diff.added, scale) + "-" * _scaled(diff.removed, scale)
+        path = padded(printable(diff.path), column)
+        lines.append(f" {path} | {diff.added + diff.removed:>{digits}} {bar}")
+        added += diff.added
+        removed += diff.removed
+
     parts: list[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
-    parts += [Message("{insertions}(+)", insertions=count(added, "insertion"))] if added else []
-    parts += [Message("{deletions}(-)", deletions=count(removed, "deletion"))] if removed else []
-    return [*lines, Message(" {parts}", parts=joined(", ", parts))]
+    if added:
+        parts.append(Message("{insertions}(+)", insertions=count(added, "insertion")))
+    if removed:
+        parts.append(Message("{deletions}(-)", deletions=count(removed, "deletion")))
+    lines.append(Message(" {parts}", parts=joined(", ", parts)))
+    return lines
+
+
+def _scaled(lines: int, scale: float) -> int:
+    """The columns of a bar, rounded up; what a float has beyond a thousandth does not count."""
+    return -(-int(lines * scale * 1000) // 1000)
 
 
 def _json(outcome: DiffOutcome) -> dict[str, Any]:

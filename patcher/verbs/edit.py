@@ -1,4 +1,4 @@
-"""`edit`: copies of installed files, or of what a patchset makes of them, to be edited and captured."""
+"""`edit`: copies of installed files, or of what a patchset makes, to be edited and captured."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ from patcher.patchset.variants import resolve_options
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan, read_facts
 from patcher.verbs.authoring import edit_copies, output_option
-from patcher.verbs.capture import capture, report_copies
+from patcher.verbs.capture import capture
+from patcher.verbs.capture_report import report_copies
 from patcher.verbs.options import common_options
 
 
+# installed files ----------------------------------------------------------------------------------
 def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = SILENT) -> Copies:
-    """Copy installed files to a new temporary directory, to be edited there and captured by `capture(copy=...)`.
+    """Copy installed files to a new temporary directory, to be edited there.
+
+    `capture(copy=...)` captures them.
 
     Args:
         package: an import package; without `file` also the path of a file, or the name of a module.
@@ -36,34 +40,51 @@ def edit(package: str, file: str = "", *, place: Place = HERE, events: Events = 
 
     Raises:
         UsageError: there is no such file.
-        SitepatchError: the package is not installed, or a file was edited by hand, which has to be captured first.
+        SitepatchError: the package is not installed, or a file was edited by hand, which has to be
+            captured first.
     """
     env = place.environment()
     events.started(env)
-    package, file = _named(env, package, file)
+    if not file:
+        package, file = _named(env, package)
     return copy_out(env, package, file)
 
 
-def _named(env: Environment, package: str, file: str) -> tuple[str, str]:
-    """The package and the file of what may be one path, in a site directory or whole, or the name of a module."""
-    if file:
-        return package, file
-    given = Path(package).absolute()
-    for site in env.sites if given.is_file() else ():
-        for top in (Path(site), Path(site).resolve()):
-            if top in given.parents:
-                path = given.relative_to(top).as_posix()
-                return package_of(path), path
-    if "/" in package:
-        return package.split("/")[0], package
-    first, *more = package.split(".")
-    names = (f"{'/'.join([first, *more])}{end}" for end in (".py", "/__init__.py"))
-    found = [path for path in names for site in env.sites if more and Path(site, path).is_file()]
-    return (first, found[0]) if found else (package, file)
+def _named(env: Environment, word: str) -> tuple[str, str]:
+    """The package and the file that a word names, "" for all files.
+
+    It is a package, a path in a site directory, a whole path, or the name of a module.
+    """
+    path = _path_in_site(env, Path(word).absolute())
+    if path:
+        return package_of(path), path
+    if "/" in word:
+        return word.split("/")[0], word
+    first, *more = word.split(".")
+    if more:
+        module = "/".join([first, *more])
+        for path in (f"{module}.py", f"{module}/__init__.py"):
+            if any(Path(site, path).is_file() for site in env.sites):
+                return first, path
+    return word, ""
 
 
+def _path_in_site(env: Environment, file: Path) -> str:
+    """The path of a file below the site directory that it is in, "" where it is in none."""
+    if not file.is_file():
+        return ""
+    for site in env.sites:
+        for folder in (Path(site), Path(site).resolve()):
+            if folder in file.parents:
+                return file.relative_to(folder).as_posix()
+    return ""
+
+
+# a patchset's files -------------------------------------------------------------------------------
 def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) -> Copies:
-    """Copy the files of a patchset, as it makes them, to a new directory: `capture(name=..., copy=...)` revises it.
+    """Copy the files of a patchset, as it makes them, to a new directory.
+
+    `capture(name=..., copy=...)` revises the patchset.
 
     Raises:
         UsageError: there is no patchset of that name.
@@ -72,54 +93,70 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
     _, patchset = own_folder(name, place.patch_dirs)
     env = place.environment()
     events.started(env)
-    requested = Requested(patchset, resolve_options(patchset, {}))
-    plan = make_plan(env, Wanted((requested,)))
+    wanted = Wanted((Requested(patchset, resolve_options(patchset, {})),))
+    plan = make_plan(env, wanted)
     if plan.failed:
         events.unfit(plan.failed)
-        raise SitepatchError(
-            "{name}: does not fit here", "sitepatch check {name} --explain{here}", name=name
-        )
-    check_clean(env, [file.path for file in plan.files if file.change and file.change.old])
-    files = read_facts(env, Wanted((requested,))).assignments
-    first = next(assignment.located for (assignment,) in files.values())
-    installed = {
-        file.path: file.before for file in plan.files if file.change is None or file.change.old
-    }
-    return laid_out(first, {file.path: file.after for file in plan.files}, installed)
+        hint = "sitepatch check {name} --explain{here}"
+        raise SitepatchError("{name}: does not fit here", hint, name=name)
+
+    changing = [file.path for file in plan.files if file.change and file.change.old]
+    check_clean(env, changing)
+    assignments = read_facts(env, wanted).assignments.values()
+    home = next(assignment.located for (assignment,) in assignments)
+    texts = {file.path: file.after for file in plan.files}
+    installed = {}
+    for file in plan.files:
+        if file.change is None or file.change.old:
+            installed[file.path] = file.before
+    return laid_out(home, texts, installed)
 
 
-def _of_patchset(patchset: Patchset, package: str, file: str) -> str:
+def _path_of(patchset: Patchset, package: str, file: str) -> str:
     """The path of a file that a patchset changes, named as it was when the patchset was made.
 
     Raises:
         UsageError: it changes another one.
     """
-    patches = (patch for variant in patchset.variants for patch in variant.patches)
-    paths = dict.fromkeys(path for patch in patches for path in patch.paths)
-    names = (file, f"{package}/{file}")
-    found = [path for path in paths if path in names or file.endswith(f"/{path}")]
-    if not found:
-        hint = Message("give the edit of another file a name of its own: --name NAME")
-        text = "{file}: the patchset {name} is there already, and changes {paths}"
-        raise UsageError(text, hint, file=file, name=patchset.name, paths=", ".join(paths))
-    return found[0]
+    paths: list[str] = []
+    for variant in patchset.variants:
+        for patch in variant.patches:
+            paths += patch.paths
+    for path in paths:
+        if path in (file, f"{package}/{file}") or file.endswith(f"/{path}"):
+            return path
+    hint = Message("give the edit of another file a name of its own: --name NAME")
+    problem = "{file}: the patchset {name} is there already, and changes {paths}"
+    changed = ", ".join(dict.fromkeys(paths))
+    raise UsageError(problem, hint, file=file, name=patchset.name, paths=changed)
 
 
-def _own_folder(name: str, patch_dirs: Sequence[str]) -> Path:
-    """The folder of the patchset that is to be edited; of an unknown name the error says how a package is edited, too."""
+def _folder_of(name: str, patch_dirs: Sequence[str]) -> Path:
+    """The folder of the patchset that is to be edited.
+
+    Raises:
+        UsageError: there is none; it says how a package is edited, too.
+    """
     try:
         return own_folder(name, patch_dirs)[0]
     except UsageError as error:
-        template = "to edit the files of a package, name the new patchset: sitepatch edit {name} --name NAME{env}"
-        how = Message(template, name=name)
-        error.hint = joined("\n", (how, error.hint))
+        template = (
+            "to edit the files of a package, name the new patchset: "
+            "sitepatch edit {name} --name NAME{env}"
+        )
+        error.hint = joined("\n", (Message(template, name=name), error.hint))
         raise
 
 
+# the command --------------------------------------------------------------------------------------
 @click.command(
     "edit",
-    epilog="\b\nExamples:\n  sitepatch edit mmengine runner/runner.py --name runner-debug\n"
-    "  sitepatch edit mmengine --name runner-debug --no-editor\n  sitepatch edit runner-debug",
+    epilog=(
+        "\b\nExamples:\n"
+        "  sitepatch edit mmengine runner/runner.py --name runner-debug\n"
+        "  sitepatch edit mmengine --name runner-debug --no-editor\n"
+        "  sitepatch edit runner-debug"
+    ),
 )
 @click.argument("package", metavar="PACKAGE|NAME")
 @click.argument("file", required=False, default="")
@@ -136,34 +173,37 @@ def command(
 ) -> int:
     """Edit a copy of installed files, and make a patchset of that.
 
-    Copies the Python files of an import package, or one of them, to a temporary directory and opens them in $VISUAL or
-    $EDITOR. The environment is not touched.
+    Copies the Python files of an import package, or one of them, to a temporary directory and opens
+    them in $VISUAL or $EDITOR. The environment is not touched.
 
-    Without --name it is the patchset NAME that is edited: its files are opened as it makes them, and it is revised. With
-    --name the same is done where that patchset is there already.
+    Without --name it is the patchset NAME that is edited: its files are opened as it makes them,
+    and it is revised. With --name the same is done where that patchset is there already.
     """
-    if name and (named_folder(name, output) / MANIFEST).is_file():
-        folder = named_folder(name, output)
-        place = console.place._replace(patch_dirs=(str(folder.parent), *console.place.patch_dirs))
-        patchset = own_folder(name, place.patch_dirs)[1]
-        file = _of_patchset(patchset, package, file) if file else ""
-        copies = edit_patchset(name, place=place, events=console)
-    elif name:
-        output_folder(name, output)  # fails before an hour of editing
-        copies = edit(package, file, place=console.place, events=console)
-    elif file or output:
+    if not name and (file or output):
         words = " ".join(filter(None, (package, file)))
         hint = "sitepatch edit {words} --name NAME{env}"
         raise UsageError("--name is missing: a new patchset needs a name", hint, words=words)
+    if not name:
+        name = package
+        output = str(_folder_of(name, console.place.patch_dirs))
+        copies = edit_patchset(name, place=console.place, events=console)
+    elif (named_folder(name, output) / MANIFEST).is_file():
+        folder = named_folder(name, output)
+        place = console.place._replace(patch_dirs=(str(folder.parent), *console.place.patch_dirs))
+        _, patchset = own_folder(name, place.patch_dirs)
+        file = _path_of(patchset, package, file) if file else ""
+        copies = edit_patchset(name, place=place, events=console)
     else:
-        name, output = package, str(_own_folder(package, console.place.patch_dirs))
-        copies = edit_patchset(package, place=console.place, events=console)
-    more = ["--output", output] if output else []
-    go_on = console.command("capture", "--from", str(copies.folder), "--name", name, *more)
+        output_folder(name, output)  # fails before an hour of editing
+        copies = edit(package, file, place=console.place, events=console)
+
+    capture_words = ["capture", "--from", str(copies.folder), "--name", name]
+    if output:
+        capture_words += ["--output", output]
+    go_on = console.command(*capture_words)
     if no_editor:
-        console.out(
-            Message("edit what is in {folder}, then: {go_on}", folder=copies.folder, go_on=go_on)
-        )
+        template = "edit what is in {folder}, then: {go_on}"
+        console.out(Message(template, folder=copies.folder, go_on=go_on))
         return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
 
     def run() -> int:
@@ -172,6 +212,14 @@ def command(
         )
         return report_copies(console, outcome)
 
-    opened = file if file in copies.paths else copies.paths[0]
-    is_one = bool(file) or len(copies.paths) == 1
-    return edit_copies(console, copies.folder, file=opened if is_one else "", go_on=go_on, run=run)
+    opened = _opened(copies, file)
+    return edit_copies(console, copies.folder, file=opened, go_on=go_on, run=run)
+
+
+def _opened(copies: Copies, file: str) -> str:
+    """The copy that is opened, "" for the directory: the file that is named, or the only one."""
+    if file in copies.paths:
+        return file
+    if file or len(copies.paths) == 1:
+        return copies.paths[0]
+    return ""

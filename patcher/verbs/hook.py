@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Sequence
 
@@ -159,8 +159,8 @@ def _own_source() -> str:
     "" for none. Source: PEP 610.
     """
     try:
-        direct_url = distribution("sitepatch").read_text("direct_url.json")
-    except PackageNotFoundError:  # a checkout
+        direct_url = metadata.distribution("sitepatch").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:  # a checkout
         return ""
     fields = decode_json(direct_url.encode("utf-8")) if direct_url else {}
     url = fields.get("url", "")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 import click
@@ -15,6 +15,7 @@ from patcher.author.draft import Draft, LeftOut
 from patcher.author.folder import (
     Head,
     PackageRange,
+    SeriesFolder,
     find_series,
     more_series_files,
     output_folder,
@@ -30,11 +31,11 @@ from patcher.display.usage import Whole
 from patcher.errors import UsageError
 from patcher.installed.versions import says_nothing
 from patcher.message import Message
-from patcher.model import Patchset
+from patcher.model import Located, Patchset
 from patcher.patchset.places import MANIFEST
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.text.diffs import FileDiff
-from patcher.text.listed import Texts, listed, one_or_more
+from patcher.text.listed import AnyPath, Texts, listed, one_or_more
 from patcher.verbs.authoring import (
     also_option,
     attributes,
@@ -51,10 +52,8 @@ from patcher.verbs.options import common_options
 from patcher.verbs.releases.outcome import ReleaseOutcome
 
 if TYPE_CHECKING:
-    from patcher.author.folder import SeriesFolder
     from patcher.author.proof import Release
     from patcher.author.series import Importer, PatchResult
-    from patcher.text.listed import AnyPath
 
 
 class ImportOutcome(NamedTuple):
@@ -130,45 +129,45 @@ def import_(
         place: the environment.
         data: the patch itself.
         output: the directory in which its folder is put, `./patchsets` without one.
-        also: releases (`1.2`, `NAME==1.2`) and directories of packages that the hunks should hold for as well.
-        leave_out: the parts that cannot be put into a hunk and need not be: `PATH:LINE`, or the path of a whole file.
+        also: further releases (`1.2`, `NAME==1.2`) and directories that the hunks should hold for.
+        leave_out: parts that no hunk can have and need not be there: `PATH:LINE`, or a whole file.
         fuzz: how many lines of context may differ.
         moved: where files are that the diffs name otherwise.
         events: takes what is done.
 
     Raises:
         UsageError: no patch can be read; the name or the folder cannot be used.
-        SitepatchError: the environment or a release cannot be read; a patch that is there does not fit any more.
+        SitepatchError: the environment or a release cannot be read; a patch that is there does not
+            fit any more.
     """
-    from patcher.author.series import Importer  # with the engine
+    # with libcst
+    from patcher.author.series import Importer
     from patcher.verbs.proving import check_also
 
-    words, further = one_or_more(patches), one_or_more(also)
     series = find_series(name, output)
     folder = series.folder if series else output_folder(name, output, events.note)
-    check_also(further)
-    inputs = given_patches(words, data)
+    check_also(one_or_more(also))
+    inputs = given_patches(one_or_more(patches), data)
     env = place.environment()
     events.started(env)
-    series = series.installed(env) if series else None
-    releases, problems = _further(
-        inputs, further, InstalledSources(env, fuzz, moved), series, events
-    )
-    importer = Importer(
-        InstalledSources(env, fuzz, moved), series, one_or_more(leave_out), releases
-    )
-    importer.notes.update(dict.fromkeys(problems))
-    outcome = ImportOutcome(folder, importer.results(inputs, events.progress), importer.single)
-    outcome = outcome._replace(files=importer.diffs(name), notes=tuple(importer.notes))
-    _check_left_out(one_or_more(leave_out), outcome)
+    if series:
+        series = series.installed(env)
+
+    sources = InstalledSources(env, fuzz, moved)
+    releases, unread = _further(inputs, one_or_more(also), sources, series, events=events)
+    omitted = one_or_more(leave_out)
+    importer = Importer(InstalledSources(env, fuzz, moved), series, omitted, releases)
+    importer.notes.update(dict.fromkeys(unread))
+    results = importer.results(inputs, events.progress)
+    files = tuple(importer.diffs(name))
+    notes = tuple(importer.notes)
+    outcome = ImportOutcome(folder, results, importer.single, files=files, notes=notes)
+    _check_left_out(omitted, outcome)
     if not importer.patches:
         return outcome
-    patch = inputs[0].patch
-    source = "" if data is not None else Message(", from {name}", name=Path(words[0]).name)
-    summary = (
-        patch.subject or f"Changes {listed([home.package for home in importer.homes])}{source}"
-    )
-    return _written(outcome, importer, Head(name, summary, provenance=patch.provenance))
+    file_name = "" if data is not None else Path(one_or_more(patches)[0]).name
+    head = _head(name, inputs[0], importer.homes, file_name=file_name)
+    return _written(outcome, importer, head)
 
 
 def _further(
@@ -176,90 +175,157 @@ def _further(
     also: Sequence[str],
     sources: InstalledSources,
     series: SeriesFolder | None,
+    *,
     events: Events,
 ) -> tuple[list[Release], list[str]]:
-    """The further releases of the packages that the patches change, and a message for each that cannot be fetched.
+    """The further releases of the packages that patches change.
+
+    And a message for each that cannot be fetched.
 
     Those that are named, and where a series gets a new patch the ends of its ranges.
     """
-    from patcher.author.series import packages_of  # with the engine
+    # with libcst
+    from patcher.author.series import packages_of
     from patcher.verbs.proving import further_releases, range_ends
 
-    is_new = series and any(f"{patch.name}.spatch" not in series.patchset.files for patch in inputs)
-    if not (also or is_new):
+    grows = False
+    if series:
+        known = series.patchset.files
+        grows = any(f"{patch.name}.spatch" not in known for patch in inputs)
+    if not (also or grows):
         return [], []
-    matches = [match for patch in inputs for match in sources.find_all(patch.patch.sections)]
+
+    matches: list[FileMatch] = []
+    for patch in inputs:
+        matches += sources.find_all(patch.patch.sections)
     homes = packages_of(matches)
     releases, problems = further_releases(also, homes, events)
-    if series and is_new:
-        versions = {(release.located.distribution, release.located.version) for release in releases}
+    if series and grows:
+        named = {(release.located.distribution, release.located.version) for release in releases}
         ends, unfetched = range_ends(series.patchset, homes, events)
-        releases += [
-            end for end in ends if (end.located.distribution, end.located.version) not in versions
-        ]
+        for end in ends:
+            if (end.located.distribution, end.located.version) not in named:
+                releases.append(end)
         problems += unfetched
     return releases, problems
 
 
 def _check_left_out(names: Sequence[str], outcome: ImportOutcome) -> None:
     """Refuse a name of `--leave-out` that no part has."""
+    if outcome.problems:
+        return
     part_names = {part.name for part in (*outcome.left_out, *outcome.missing)}
-    unknown = [name for name in names if not outcome.problems and name not in part_names]
-    if unknown:
-        parts = ", ".join(part.name for part in outcome.missing)
-        hint = Message("what stops it is: {parts}" if parts else "nothing stops it", parts=parts)
-        raise UsageError(
-            Message("--leave-out {name}: no such part is left out", name=unknown[0]), hint
-        )
+    for name in names:
+        if name not in part_names:
+            problem = Message("--leave-out {name}: no such part is left out", name=name)
+            parts = ", ".join(part.name for part in outcome.missing)
+            hint = Message("nothing stops it")
+            if parts:
+                hint = Message("what stops it is: {parts}", parts=parts)
+            raise UsageError(problem, hint)
 
 
+def _head(name: str, first: GivenPatch, homes: Sequence[Located], *, file_name: str) -> Head:
+    """The head of a manifest: what the first patch says of itself.
+
+    Where that is nothing, the packages that are changed, and the name of its file, "" for none.
+    """
+    summary = first.patch.subject
+    if not summary:
+        source = Message(", from {name}", name=file_name) if file_name else ""
+        summary = f"Changes {listed([home.package for home in homes])}{source}"
+    return Head(name, summary, provenance=first.patch.provenance)
+
+
+# what is written ----------------------------------------------------------------------------------
 def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOutcome:
-    """The outcome, with what is imported written to the folder; `head` is that of a patchset of one patch."""
-    from patcher.verbs.proving import prove  # with the engine
+    """The outcome, with what is imported written to the folder.
 
-    series, changed, homes = importer.series, importer.changed, importer.homes
-    packages = listed([home.package for home in homes])
+    `head` is that of a patchset of one patch.
+    """
+    from patcher.verbs.proving import prove  # with libcst
 
-    def files(targets: Sequence[PackageRange]) -> dict[str, str]:
-        summary = Message("A series of patches on {packages}", packages=packages)
-        own = head if importer.single else Head(head.name, summary)
-        return series_files(own, importer.patches, changed, targets)
+    homes = importer.homes
+    if not importer.single:
+        packages = listed([home.package for home in homes])
+        head = Head(head.name, Message("A series of patches on {packages}", packages=packages))
 
-    proof = prove(outcome.folder, files, homes, outcome.files, importer.expected)
-    outcome = outcome._replace(releases=proof.releases)
+    def texts(targets: Sequence[PackageRange]) -> dict[str, str]:
+        return series_files(head, importer.patches, importer.changed, targets)
+
+    proof = prove(
+        outcome.folder, texts, homes=homes, made=outcome.files, releases=importer.expected
+    )
+    series = importer.series
     if series is None:
-        return outcome._replace(patchset=write_folder(outcome.folder, proof.texts))
-    if list(importer.patches) == list(series.patches):
-        return outcome._replace(patchset=series.patchset)
+        patchset = write_folder(outcome.folder, proof.texts)
+    elif list(importer.patches) == list(series.patches):
+        patchset = series.patchset
+    else:
+        targets = _targets(series, homes, proof.targets, proof.releases)
+        patchset = _add_to_series(series, importer, targets)
+    return outcome._replace(patchset=patchset, releases=proof.releases, notes=tuple(importer.notes))
+
+
+def _targets(
+    series: SeriesFolder,
+    homes: Sequence[Located],
+    proven: Sequence[PackageRange],
+    releases: Sequence[ReleaseOutcome],
+) -> dict[int, PackageRange]:
+    """The package and range of each variant that changes or is new, by its index.
+
+    No release goes from a range: a patch that one does not fit is not imported.
+    """
     variants = series.patchset.variants
     numbers = {variants[number].package: number for number in series.numbers}
     targets: dict[int, PackageRange] = {}
-    for at, (home, target) in enumerate(zip(homes, proof.targets)):
-        number = numbers.get(home.package, len(variants) + at)
-        # no release goes from the range: a patch that one does not fit is not imported
+    for index, (home, target) in enumerate(zip(homes, proven)):
+        number = numbers.get(home.package, len(variants) + index)
         if number < len(variants):
-            of_home = [
-                release for release in proof.releases if release.distribution == home.distribution
-            ]
-            fitting = [release.version for release in of_home if release.fits]
-            fitting += [] if says_nothing(home.version) else [home.version]
-            failed = [release.version for release in of_home if release.failed]
-            target = target._replace(versions=widened(variants[number].versions, fitting, failed))
+            versions = _widened(variants[number].versions, home, releases)
+            target = target._replace(versions=versions)
         targets[number] = target
-    texts = more_series_files(series, importer.patches, changed, targets)
+    return targets
+
+
+def _widened(versions: str, home: Located, releases: Sequence[ReleaseOutcome]) -> str:
+    """A range, with what is installed and the further releases that fit."""
+    fitting: list[str] = []
+    failed: list[str] = []
+    for release in releases:
+        if release.distribution != home.distribution:
+            continue
+        if release.fits:
+            fitting.append(release.version)
+        if release.failed:
+            failed.append(release.version)
+    if not says_nothing(home.version):
+        fitting.append(home.version)
+    return widened(versions, fitting, failed)
+
+
+def _add_to_series(
+    series: SeriesFolder, importer: Importer, targets: Mapping[int, PackageRange]
+) -> Patchset:
+    """Write a patchset that is there with the patches that it lacked."""
+    texts = more_series_files(series, importer.patches, importer.changed, targets)
     for number, names in importer.other_variants(series).items():
         texts[MANIFEST] = with_patch_files(texts[MANIFEST], number, names)
-    return outcome._replace(
-        patchset=write_folder(outcome.folder, texts, replace=True), notes=tuple(importer.notes)
-    )
+    return write_folder(series.folder, texts, replace=True)
 
 
+# the command --------------------------------------------------------------------------------------
 @click.command(
     "import",
-    epilog="\b\nExamples:\n  sitepatch import fix.patch --name runner-fix\n"
-    "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5\n"
-    "  sitepatch import debian/patches --name vendor\n"
-    "  curl -fsSL https://github.com/open-mmlab/mmengine/pull/1.diff | sitepatch import - --name fix",
+    epilog=(
+        "\b\nExamples:\n"
+        "  sitepatch import fix.patch --name runner-fix\n"
+        "  git show 1a2b3c | sitepatch import - --name runner-fix --also 0.10.5\n"
+        "  sitepatch import debian/patches --name vendor\n"
+        "  curl -fsSL https://github.com/open-mmlab/mmengine/pull/1.diff "
+        "| sitepatch import - --name fix"
+    ),
 )
 @click.argument("patches", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
 @click.option("--name", required=True, help="The name of the new patchset.")
@@ -274,7 +340,10 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
     "--leave-out",
     metavar="PATH:LINE",
     multiple=True,
-    help="A part of the code that no hunk can have, as it is named where it stops the import; repeatable.",
+    help=(
+        "A part of the code that no hunk can have, as it is named where it stops the import; "
+        "repeatable."
+    ),
 )
 @click.option(
     "--fuzz",
@@ -287,137 +356,161 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
 def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     """Make a patchset of a diff, or of a series of patches.
 
-    FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has patches or a quilt
-    series. The subject, prose and DEP-3 header of a patch become those of the patchset, its changes hunks that are
-    matched by syntax. They are proven on what is installed, and tried on each release of --also. The environment is
-    not touched.
+    FILE is what git diff, git format-patch or diff -u write, or - for standard input; DIR has
+    patches or a quilt series. The subject, prose and DEP-3 header of a patch become those of the
+    patchset, its changes hunks that are matched by syntax. They are proven on what is installed,
+    and tried on each release of --also. The environment is not touched.
 
-    Of several patches each becomes a .spatch of its own, which is read after those before it. One that cannot be imported is
-    named, and the others are; the same command, once it is mended, imports what is not in the patchset yet.
+    Of several patches each becomes a .spatch of its own, which is read after those before it. One
+    that cannot be imported is named, and the others are; the same command, once it is mended,
+    imports what is not in the patchset yet.
     """
     data = None
     if "-" in patches:
-        if len(patches) > 1:
-            raise UsageError(
-                "standard input: found other files beside it, expected it alone",
-                "name files, or - alone",
-            )
-        if sys.stdin is None:
-            raise UsageError("standard input is closed", "name a file")
-        data, patches = sys.stdin.buffer.read(), (Message("standard input"),)
-    outcome = import_(patches, place=console.place, data=data, events=console, **options)
-    moved = {match.section.path: match.candidate for match in outcome.problems if match.candidate}
-    if moved and console.asks and _agreed(console, moved):
-        outcome = import_(
+        data = _standard_input(patches)
+        patches = (Message("standard input"),)
+
+    def run(moved: Mapping[str, str]) -> ImportOutcome:
+        return import_(
             patches, place=console.place, data=data, moved=moved, events=console, **options
         )
+
+    outcome = run({})
+    moved = {match.section.path: match.candidate for match in outcome.problems if match.candidate}
+    if moved and console.asks and _confirms(console, moved):
+        outcome = run(moved)
+
     console.notes(outcome.notes)
     if outcome.single or console.verbose:
         show_hunks(console, outcome.draft)
-    console.rows(
-        [
-            *_rows(console, outcome),
-            *([] if outcome.single else release_rows(outcome.releases, in_full=console.verbose)),
-        ]
-    )
+    rows = _single_rows(console, outcome) if outcome.single else _series_rows(console, outcome)
+    console.rows(rows)
     show_unlike(console, outcome.releases)
-    console.hints(
-        match.hint or (_of_other_release(match) if outcome.single else "")
-        for match in outcome.problems
-    )
-    _show_end(console, outcome)
+    console.hints(_hint(match, single=outcome.single) for match in outcome.problems)
+    _show_written(console, outcome)
+    if not outcome.ok:
+        _show_missing(console, outcome)
     return console.answer(outcome.ok, _json(outcome))
 
 
-def _agreed(console: Console, moved: Mapping[str, str]) -> bool:
+def _standard_input(patches: Sequence[str]) -> bytes:
+    """A patch from standard input.
+
+    Raises:
+        UsageError: files are named, too, or it is closed.
+    """
+    if len(patches) > 1:
+        problem = "standard input: found other files beside it, expected it alone"
+        raise UsageError(problem, "name files, or - alone")
+    if sys.stdin is None:
+        raise UsageError("standard input is closed", "name a file")
+    return sys.stdin.buffer.read()
+
+
+def _confirms(console: Console, moved: Mapping[str, str]) -> bool:
     """Ask whether other files are those that a diff names."""
-    rows = [
-        Row("not found", (path, Message("{path} alone has its lines", path=other)))
-        for path, other in moved.items()
-    ]
+    rows = []
+    for path, other in moved.items():
+        match = Message("{path} alone has its lines", path=other)
+        rows.append(Row("not found", (path, match)))
     console.rows(rows)
     return console.confirm(Message("is that the file?"))
 
 
-def _of_other_release(match: FileMatch) -> str:
-    """How a diff is imported that may be for another release, "" where it is something else that does not fit."""
-    template = "for another release? pip install --no-deps --target DIR {release}, then import --target DIR --also {version}"
-    home = None if match.after else match.located
-    release = f"{home.distribution}==RELEASE" if home else ""
-    return Message(template, release=release, version=home.version) if home and home.version else ""
-
-
-def _show_end(console: Console, outcome: ImportOutcome) -> None:
-    """What was written and how it is applied; else what is missing and how to go on."""
-    if outcome.patchset:
-        good = sum(result.state in ("imported", "in place") for result in outcome.patches)
-        patches = Message("{good} of {number} patches", good=good, number=len(outcome.patches))
-        content = number_of_hunks(outcome.draft) if outcome.single else patches
-        summary = Message("{hunks} in {folder}", hunks=content, folder=outcome.folder)
-        show_written(console, "imported", summary=summary, patchset=outcome.patchset)
-        show_how_to_apply(console, outcome.patchset.name, outcome.folder)
-    if outcome.patches and not outcome.ok:
-        failed = sum(result.failed for result in outcome.patches)
-        template = "{failed} of {number} patches; once mended, the same command imports them"
-        console.note(template, "not imported", failed=failed, number=len(outcome.patches))
-    elif not outcome.patchset:
-        is_partial = outcome.missing and any(file.hunks for file in outcome.draft.files)
-        words = " ".join(
-            f"--leave-out {quote(name)}"
-            for name in dict.fromkeys(part.name for part in outcome.missing)
-        )
-        more_text = (
-            Message("; one of the rest is made with {words}", words=words) if is_partial else ""
-        )
-        console.note("no patchset was written{rest}", "stopped", rest=more_text)
-
-
-def _rows(console: Console, outcome: ImportOutcome) -> list[Row]:
-    if not outcome.single:
-        return [
-            _patch_row(result) for result in outcome.patches if result.failed or not console.quiet
-        ]
-    rows = (
-        []
-        if console.quiet
-        else [
-            Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")) for diff in outcome.files
-        ]
-    )
+# as text ------------------------------------------------------------------------------------------
+def _single_rows(console: Console, outcome: ImportOutcome) -> list[Row]:
+    """What a patch changes, what it does to further releases, and what is not in the patchset."""
+    rows = []
+    if not console.quiet:
+        for diff in outcome.files:
+            rows.append(Row("changes", (diff.path, f"+{diff.added} -{diff.removed}")))
     rows += release_rows(outcome.releases, in_full=console.verbose)
-    nothing = not (outcome.draft.files or outcome.missing or outcome.problems)
-    advice = hint_lines(
-        Message("install the package, or name its environment with --python or --target")
-    )
+
+    is_nothing = not (outcome.draft.files or outcome.missing or outcome.problems)
+    template = "install the package, or name its environment with --python or --target"
+    advice = tuple(hint_lines(Message(template)))
     for part in outcome.left_out:
-        hints = tuple(advice) if nothing and part.why == NOT_INSTALLED else ()
+        hints = advice if is_nothing and part.why == NOT_INSTALLED else ()
         rows.append(Row(Message("left out"), (part.name, part.why), hints))
     for part in outcome.missing:
-        rows.append(
-            Row(
-                Message("not imported"),
-                (part.name, part.why),
-                tuple(color_diff(part.text.rstrip("\n"))),
-            )
-        )
+        shown = tuple(color_diff(part.text.rstrip("\n")))
+        rows.append(Row(Message("not imported"), (part.name, part.why), shown))
     for match in outcome.problems:
-        rows.append(
-            Row(Message("does not fit"), (match.path or match.section.path,), (match.problem,))
-        )
+        path = match.path or match.section.path
+        rows.append(Row(Message("does not fit"), (path,), (match.problem,)))
     return rows
 
 
+def _series_rows(console: Console, outcome: ImportOutcome) -> list[Row]:
+    """What came of each patch of a series, and what it does to further releases."""
+    rows = []
+    for result in outcome.patches:
+        if result.failed or not console.quiet:
+            rows.append(_patch_row(result))
+    return rows + release_rows(outcome.releases, in_full=console.verbose)
+
+
 def _patch_row(result: PatchResult) -> Row:
-    size = (
-        (number_of_hunks(result.draft),) if any(file.hunks for file in result.draft.files) else ()
+    cells = [result.name]
+    if any(file.hunks for file in result.draft.files):
+        cells.append(number_of_hunks(result.draft))
+    details: list[str] = []
+    if result.problem:
+        details += [result.problem, *hint_lines(result.hint)]
+    for part in result.left_out:
+        details.append(Message("left out: {name}, {why}", name=part.name, why=part.why))
+    return Row(result.state, tuple(cells), tuple(details))
+
+
+def _hint(match: FileMatch, *, single: bool) -> str:
+    """What to do about a section that does not fit; a single patch may be for another release."""
+    if match.hint or not single:
+        return match.hint
+    home = None if match.after else match.located
+    if home is None or not home.version:
+        return ""
+    template = (
+        "for another release? pip install --no-deps --target DIR {release}, "
+        "then import --target DIR --also {version}"
     )
-    details = [result.problem, *hint_lines(result.hint)] if result.problem else []
-    details += [
-        Message("left out: {name}, {why}", name=part.name, why=part.why) for part in result.left_out
-    ]
-    return Row(result.state, (result.name, *size), tuple(details))
+    release = f"{home.distribution}==RELEASE"
+    return Message(template, release=release, version=home.version)
 
 
+def _show_written(console: Console, outcome: ImportOutcome) -> None:
+    """Say what was written, and how it is applied."""
+    if outcome.patchset is None:
+        return
+    content = number_of_hunks(outcome.draft)
+    if not outcome.single:
+        good = sum(result.state in ("imported", "in place") for result in outcome.patches)
+        template = "{good} of {number} patches"
+        content = Message(template, good=good, number=len(outcome.patches))
+    summary = Message("{hunks} in {folder}", hunks=content, folder=outcome.folder)
+    show_written(console, "imported", summary=summary, patchset=outcome.patchset)
+    show_how_to_apply(console, outcome.patchset.name, outcome.folder)
+
+
+def _show_missing(console: Console, outcome: ImportOutcome) -> None:
+    """Say what was not imported, and how to go on."""
+    if outcome.patches:
+        failed = sum(result.failed for result in outcome.patches)
+        template = "{failed} of {number} patches; once mended, the same command imports them"
+        console.note(template, "not imported", failed=failed, number=len(outcome.patches))
+    elif outcome.patchset is None:
+        console.note("no patchset was written{rest}", "stopped", rest=_advice(outcome))
+
+
+def _advice(outcome: ImportOutcome) -> str:
+    """How a message that nothing was written goes on, where a part could be."""
+    if not outcome.missing or not any(file.hunks for file in outcome.draft.files):
+        return ""
+    names = dict.fromkeys(part.name for part in outcome.missing)
+    words = " ".join(f"--leave-out {shlex.quote(name)}" for name in names)
+    return Message("; one of the rest is made with {words}", words=words)
+
+
+# as JSON ------------------------------------------------------------------------------------------
 def _json(outcome: ImportOutcome) -> dict[str, Any]:
     return {
         "patchset": outcome.folder.absolute().name,

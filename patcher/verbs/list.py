@@ -16,6 +16,7 @@ from patcher.message import Message, joined
 from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
+from patcher.patchset.results import request_of, shipped_result
 from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.patchset.variants import matching_variants, paths_of, pick_variants, resolve_options
 from patcher.place import HERE, Place
@@ -28,6 +29,7 @@ from patcher.verbs.standing import applied_patchsets
 
 APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
+_NEAREST_FIRST = (APPLICABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT)
 FIELDS = {
     "origin": Message("origin"),
     "bug": Message("bug"),
@@ -40,7 +42,7 @@ FIELDS = {
 
 
 class Availability(NamedTuple):
-    """What a patchset is to an environment, and its packages that are installed there, of whatever release.
+    """What a patchset is to an environment, and its packages that are installed there.
 
     `state` is one of this module, or, `here`, that of what is applied, as `status` has it.
     """
@@ -57,17 +59,16 @@ class Availability(NamedTuple):
     @property
     def rank(self) -> int:
         """The lower, the nearer to what is installed."""
-        return (
-            0
-            if self.here
-            else (APPLICABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT).index(self.state) + 1
-        )
+        if self.here:
+            return 0
+        return _NEAREST_FIRST.index(self.state) + 1
 
 
 class ListOutcome(NamedTuple):
     """The patchsets, the nearest to what is installed first, and `broken` ones by name.
 
-    `symptoms` are those that the text is about, each with the name of the patchset that cures it, "" for none.
+    `symptoms` are those that the text is about, each with the name of the patchset that cures it,
+    "" for none.
     """
 
     env: Environment
@@ -78,7 +79,9 @@ class ListOutcome(NamedTuple):
 
 
 def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
-    """The patchsets that can be named, or that a text (words, an error message) is about, and what each is to an environment.
+    """The patchsets that can be named, and what each is to an environment.
+
+    With a text (words, an error message) those that it is about.
 
     Raises:
         SitepatchError: no such environment, or directory of patchsets.
@@ -88,67 +91,84 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
     patchsets = [candidate.patchset for candidate in candidates]
     symptoms: list[tuple[Symptom, str]] = []
     if text:
-        patchsets, symptoms = _about(text, patchsets, general_symptoms(builtin_dir()))
-    notes = [note for item in candidates if item.patchset in patchsets for note in item.shadows]
+        patchsets, symptoms = _Query(text).select(patchsets, general_symptoms(builtin_dir()))
+    notes: list[str] = []
+    for candidate in candidates:
+        if candidate.patchset in patchsets:
+            notes += candidate.shadows
+
     items = settled(env, lambda: statuses(env, []))
-    known = applied_patchsets(env, items, place.patch_dirs, applied_names(items))
-    applied = known.by_name()
-    standings = ((patchset, availability(env, patchset, applied)) for patchset in patchsets)
-    listed = sorted(standings, key=lambda entry: entry[1].rank)
-    return ListOutcome(env, tuple(listed), tuple(symptoms), broken, tuple(notes))
+    applied = applied_patchsets(env, items, place.patch_dirs, applied_names(items)).by_name()
+    entries = [(patchset, availability(env, patchset, applied)) for patchset in patchsets]
+    entries.sort(key=lambda entry: entry[1].rank)
+    return ListOutcome(
+        env=env,
+        patchsets=tuple(entries),
+        symptoms=tuple(symptoms),
+        broken=broken,
+        notes=tuple(notes),
+    )
 
 
-def _about(
-    query: str, patchsets: Sequence[Patchset], general: Sequence[Symptom]
-) -> tuple[list[Patchset], list[tuple[Symptom, str]]]:
-    """What a text is about: an error message that a symptom's pattern matches, or words that are all in a description.
+class _Query:
+    """What was typed or pasted: words that a description has all of, or an error message.
 
-    Args:
-        query: what was pasted or typed; upper and lower case are the same.
-        patchsets: of which name, packages, summary, prose and symptoms are looked at.
-        general: symptoms that no patchset cures.
-
-    Returns:
-        the patchsets, and the symptoms that the text is about, each with the name of the patchset that cures it ("": none).
+    Upper and lower case are the same.
     """
-    words = query.lower().split()
 
-    def about(*texts: str) -> bool:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words = text.lower().split()
+
+    def select(
+        self, patchsets: Sequence[Patchset], general: Sequence[Symptom]
+    ) -> tuple[list[Patchset], list[tuple[Symptom, str]]]:
+        """The patchsets that the text is about, and the symptoms.
+
+        Args:
+            patchsets: of which name, packages, summary, prose and symptoms are searched.
+            general: symptoms that no patchset cures.
+
+        Returns:
+            The patchsets, and the symptoms, each with the name of the patchset that cures it, ""
+                for none.
+        """
+        selected: list[Patchset] = []
+        symptoms: list[tuple[Symptom, str]] = []
+        for patchset in patchsets:
+            cured = [symptom for symptom in patchset.symptoms if self._means(symptom)]
+            symptoms += [(symptom, patchset.name) for symptom in cured]
+            if cured or self._describes(patchset):
+                selected.append(patchset)
+        symptoms += [(symptom, "") for symptom in general if self._means(symptom)]
+        return selected, symptoms
+
+    def _means(self, symptom: Symptom) -> bool:
+        for pattern in symptom.patterns:
+            if matches_pattern(pattern, self._text):
+                return True
+        return self._is_in(symptom.name, *symptom.patterns, symptom.meaning, symptom.advice)
+
+    def _describes(self, patchset: Patchset) -> bool:
+        texts = [patchset.name, patchset.summary, patchset.prose]
+        for variant in patchset.variants:
+            texts += [variant.package, *variant.distributions]
+        return self._is_in(*texts)
+
+    def _is_in(self, *texts: str) -> bool:
+        """Whether every word is in these texts."""
         content = "\n".join(texts).lower()
-        return all(word in content for word in words)
-
-    def shown(symptom: Symptom) -> bool:
-        texts = symptom.name, *symptom.patterns, symptom.meaning, symptom.advice
-        return any(matches_pattern(pattern, query) for pattern in symptom.patterns) or about(*texts)
-
-    symptoms = [
-        (symptom, patchset.name)
-        for patchset in patchsets
-        for symptom in patchset.symptoms
-        if shown(symptom)
-    ]
-    cured = {name for _, name in symptoms}
-
-    def described(patchset: Patchset) -> bool:
-        targets = (
-            name
-            for variant in patchset.variants
-            for name in (variant.package, *variant.distributions)
-        )
-        return about(patchset.name, *targets, patchset.summary, patchset.prose)
-
-    hits = [patchset for patchset in patchsets if patchset.name in cured or described(patchset)]
-    return hits, symptoms + [(symptom, "") for symptom in general if shown(symptom)]
+        return all(word in content for word in self._words)
 
 
 def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str]) -> Availability:
-    """The state of a patchset in `applied`, by name, else whether it is for the releases that are installed.
+    """The state of a patchset in `applied`, else whether it is for the installed releases.
 
-    No code is matched: that such a release does without it (`upstream`, `not needed`) is known only where the results for its
-    files ship with the patchset. Otherwise the state is `available`.
+    No code is matched: that such a release does without it (`upstream`, `not needed`) is known only
+    where the results for its files ship with the patchset. Otherwise the state is `available`.
     """
     installed: list[Located] = []
-    ranged: list[tuple[Located, list[Variant]]] = []
+    in_range: list[tuple[Located, list[Variant]]] = []
     for package, variants in pick_variants(patchset).items():
         try:
             located = locate(env, package, paths_of(variants))
@@ -156,104 +176,145 @@ def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str
             continue  # not there, or not to be patched: `check` says which
         installed.append(located)
         matching = matching_variants(variants, located.version)
-        ranged += [(located, matching)] if matching else []
+        if matching:
+            in_range.append((located, matching))
+
+    homes = tuple(installed)
     if patchset.name in applied:
-        return Availability(applied[patchset.name], tuple(installed), here=True)
-    state = OUT_OF_RANGE if installed else ABSENT
-    return Availability(_shipped_state(patchset, ranged) if ranged else state, tuple(installed))
+        return Availability(applied[patchset.name], homes, here=True)
+    if in_range:
+        return Availability(_state_in_range(patchset, in_range), homes)
+    return Availability(OUT_OF_RANGE if homes else ABSENT, homes)
 
 
-def _shipped_state(patchset: Patchset, ranged: Sequence[tuple[Located, Sequence[Variant]]]) -> str:
-    """`upstream` or `not needed` where the results that ship with a patchset say so of every file, else `available`."""
+def _state_in_range(patchset: Patchset, homes: Sequence[tuple[Located, Sequence[Variant]]]) -> str:
+    """`upstream` or `not needed` where the results that ship with a patchset say so of every file.
+
+    Else `applicable`.
+    """
     requested = Requested(patchset, resolve_options(patchset, {}))
-    table, states = builtin_table(patchset.name), {State.NOT_NEEDED}
-    for located, variants in ranged:
-        hunks: dict[str, tuple[HunkText, ...]] = {}
-        for patch in variants[0].patches:
-            try:
-                paths = find_file(located, patch.paths)
-            except SitepatchError:
-                return APPLICABLE  # `check` says why it is not
-            absent = not paths and not all(hunk.when_present for hunk in patch.hunks)
-            # which of them is meant takes the engine
-            if absent or len(paths) > 1 or len(variants) > 1:
-                return APPLICABLE
-            hunks.update({path: hunks.get(path, ()) + patch.hunks for path in paths})
+    table = builtin_table(patchset.name)
+    states = {State.NOT_NEEDED}
+    for located, variants in homes:
+        # which of several is meant takes the engine
+        hunks = _hunks_by_file(located, variants[0]) if len(variants) == 1 else None
+        if hunks is None:
+            return APPLICABLE
         for path, file_hunks in hunks.items():
             data = read_installed(located.site, path) or b""
             if sha256(data).hexdigest().encode() not in table:
                 return APPLICABLE
-            # with json, for a text that is in the table
-            from patcher.patchset.results import (
-                request_of,
-                shipped_result,
-            )
-
             result = shipped_result(data, request_of(requested, file_hunks, variants[0].names))
-            states |= {answer.state for answer in result.answers} if result else {State.APPLICABLE}
+            if not result:
+                return APPLICABLE
+            states |= {answer.state for answer in result.answers}
     if not states <= {State.UPSTREAM, State.NOT_NEEDED}:
         return APPLICABLE
     return UPSTREAM if State.UPSTREAM in states else NOT_NEEDED
 
 
+def _hunks_by_file(located: Located, variant: Variant) -> dict[str, tuple[HunkText, ...]] | None:
+    """The hunks for each installed file; None where a file is missing or one of several."""
+    hunks: dict[str, tuple[HunkText, ...]] = {}
+    for patch in variant.patches:
+        try:
+            paths = find_file(located, patch.paths)
+        except SitepatchError:
+            return None  # `check` says why it is not
+        if len(paths) > 1:
+            return None
+        if not paths and not all(hunk.when_present for hunk in patch.hunks):
+            return None
+        for path in paths:
+            hunks[path] = hunks.get(path, ()) + patch.hunks
+    return hunks
+
+
+# the command --------------------------------------------------------------------------------------
 @click.command(
     "list",
-    epilog="\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice",
+    epilog=(
+        "\b\nExamples:\n  sitepatch list --patch-dir ./patchsets\n  sitepatch list _cuda_setDevice"
+    ),
 )
 @click.argument("text", metavar="[TEXT]...", nargs=-1)
 @common_options()
 def command(console: Console, text: tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
-    Each with its state here (applied, or as `sitepatch status` says; applicable: it is for the installed release, upstream or
-    not needed: that release is known to do without, out of range, absent: its package is not installed), its kind, releases,
-    and where it was found.
-    With TEXT, words or an error message, those that it is about, and what it means; exit code 1 if there is nothing.
+    Each with its state here (applied, or as `sitepatch status` says; applicable: it is for the
+    installed release, upstream or
+    not needed: that release is known to do without, out of range, absent: its package is not
+    installed), its kind, releases, and where it was found. With TEXT, words or an error message,
+    those that it is about, and what it means; exit code 1 if there is nothing.
     """
     outcome = list_patchsets(" ".join(text), place=console.place)
     console.about(outcome.env)
-    cures = (
-        (symptom, Message("cured by {name}", name=name) if name else "")
-        for symptom, name in outcome.symptoms
+    console.rows(
+        [*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome)]
     )
-    symptoms = [
-        Row("symptom", (symptom.name,), tuple(symptom_details(symptom, cure)))
-        for symptom, cure in cures
-    ]
-    console.rows([*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *symptoms])
-    nothing = text and not (outcome.patchsets or outcome.symptoms)
-    if nothing:
+    is_unknown = bool(text) and not (outcome.patchsets or outcome.symptoms)
+    if is_unknown:
         template = 'no patchset and no known error is about "{text}"; all patchsets: sitepatch list'
         console.info(template, text=" ".join(text))
     console.notes(outcome.notes)
-    ok = not (outcome.broken or nothing)
+
+    ok = not (outcome.broken or is_unknown)
+    about = {
+        "patchsets": _listed_json(outcome.patchsets),
+        "symptoms": symptoms_json(outcome.symptoms),
+        "broken": broken_json(outcome.broken),
+        "notes": outcome.notes,
+    }
+    return console.answer(ok, about)
+
+
+def _list_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
+    """One row for each patchset: what it is here, and the installed release or its range."""
+    rows = []
+    for patchset, standing in entries:
+        source = "" if patchset.source == BUILT_IN else str(patchset.source)
+        cells = (
+            patchset.name,
+            patchset.version,
+            term(patchset.kind),
+            _releases(patchset, standing),
+            source,
+        )
+        rows.append(Row(standing.state, cells, (patchset.summary,)))
+    return rows
+
+
+def _releases(patchset: Patchset, standing: Availability) -> str:
+    """The installed releases of a patchset, or the first of its ranges."""
+    if standing.in_range:
+        names = [
+            release_name(home.package, home.distribution, home.version)
+            for home in standing.installed
+        ]
+        return ", ".join(names)
+    first, *others = patchset.variants
+    dots = Message(", …") if others else ""
+    return release_range(first) + dots
+
+
+def _symptom_rows(outcome: ListOutcome) -> list[Row]:
+    rows = []
+    for symptom, name in outcome.symptoms:
+        cure = Message("cured by {name}", name=name) if name else ""
+        rows.append(Row("symptom", (symptom.name,), tuple(symptom_details(symptom, cure))))
+    return rows
+
+
+def _listed_json(entries: Iterable[tuple[Patchset, Availability]]) -> list[dict[str, Any]]:
     listed = []
-    for patchset, standing in outcome.patchsets:
+    for patchset, standing in entries:
         homes = [
-            {name: getattr(home, name) for name in ("package", "distribution", "version")}
+            {"package": home.package, "distribution": home.distribution, "version": home.version}
             for home in standing.installed
         ]
         listed.append({**patchset_json(patchset), "state": standing.state, "installed": homes})
-    about = {"patchsets": listed, "symptoms": symptoms_json(outcome.symptoms)}
-    return console.answer(
-        ok, {**about, "broken": broken_json(outcome.broken), "notes": outcome.notes}
-    )
-
-
-def _list_rows(listed: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
-    """One row for each patchset: what it is here, and the release that is installed, else those that it is for."""
-    rows = []
-    for patchset, standing in listed:
-        installed = ", ".join(
-            release_name(home.package, home.distribution, home.version)
-            for home in standing.installed
-        )
-        ranges = installed if standing.in_range else release_range(patchset.variants[0])
-        dots = Message(", …") if patchset.variants[1:] and not standing.in_range else ""
-        source = "" if patchset.source == BUILT_IN else str(patchset.source)
-        words = (patchset.name, patchset.version, term(patchset.kind), ranges + dots, source)
-        rows.append(Row(standing.state, words, (patchset.summary,)))
-    return rows
+    return listed
 
 
 def patchset_json(patchset: Patchset) -> dict[str, Any]:
@@ -281,11 +342,8 @@ def symptoms_json(symptoms: Iterable[tuple[Symptom, str]]) -> list[dict[str, Any
 
 def release_range(variant: Variant) -> str:
     """The package of a variant and the releases that it is for: `mmengine >=0.1,<1`."""
-    return Message(
-        "{package} {versions}",
-        package=variant.package,
-        versions=variant.versions or Message("(any version)"),
-    )
+    versions = variant.versions or Message("(any version)")
+    return Message("{package} {versions}", package=variant.package, versions=versions)
 
 
 def release_ranges(variants: Iterable[Variant]) -> str:
@@ -306,12 +364,14 @@ def broken_json(broken: Mapping[str, SitepatchError]) -> list[dict[str, Any]]:
 
 
 def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = ()) -> list[str]:
-    """The lines below a symptom: what it means, what cures it, and what helps; with the tools of these kinds of devices."""
-    hints = hint_lines(symptom.advice)
-    if "{smi}" in symptom.advice:
-        hints = [Verbatim(with_tools(translated(line), devices)) for line in hints]
-    return [
-        Message("it means: {meaning}", meaning=symptom.meaning),
-        *([cure] if cure else []),
-        *hints,
-    ]
+    """The lines below a symptom: what it means, what cures it, and what helps.
+
+    The advice names the tools of these kinds of devices.
+    """
+    details: list[str] = [Message("it means: {meaning}", meaning=symptom.meaning)]
+    if cure:
+        details.append(cure)
+    has_tools = "{smi}" in symptom.advice
+    for line in hint_lines(symptom.advice):
+        details.append(Verbatim(with_tools(translated(line), devices)) if has_tools else line)
+    return details

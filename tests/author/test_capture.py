@@ -83,7 +83,7 @@ def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_
     world.backup()
     world.edit()
     told = done(world("capture", "demo", "--name", "mine"))
-    assert "capture demo --name mine" in told.out.split("put it in the place of the edit with: ")[1]
+    assert "capture demo --name mine" in told.out.split("replace the edit with the patchset: ")[1]
     spatch = world.cwd / "patchsets/mine/mine.spatch"
     spatch.write_text(spatch.read_text().replace("model = $V", "model = build(path)"))
     told = done(world("capture", "demo", "--name", "mine", "--adopt"))
@@ -96,7 +96,7 @@ def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_
 def test_the_command_that_puts_it_in_the_place_of_the_edit_works_as_it_is_told(world):
     world.edit(f"# top\n{EDIT}")
     told = done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel, "--partial"))
-    how = shlex.split(told.out.split("put it in the place of the edit with: ")[1].split("\n")[0])
+    how = shlex.split(told.out.split("replace the edit with the patchset: ")[1].split("\n")[0])
     done(world(*how[1 : how.index("--target") if "--target" in how else None]))
     done(world("status", "--check"))
 

@@ -51,7 +51,7 @@ def test_what_is_edited_in_what_it_inserted_takes_the_place_of_its_hunk_alone(wo
     captured(world, BOTH, "--adopt")
     (old,) = (part for part in spatch(world).split("@@ ") if part.startswith("check"))
     told = captured(world, BOTH.replace('"loaded"', '"read"'), "--adopt")
-    assert "1 hunk in patchsets/mine in the place of 1" in told.out
+    assert "1 hunk in patchsets/mine, 1 replaced" in told.out
     assert '"read"' in spatch(world) and '"loaded"' not in spatch(world) and old.strip() in spatch(world)
     done(world("status", "--check"))
 
@@ -211,7 +211,7 @@ def test_what_is_taken_back_in_the_copies_goes(world):
     (world.path / "demo/n.py").write_text(FILES["demo/n.py"])
     world.edit(M)
     told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({OTHER!r})")))
-    assert "in the place of 1" in told.out and "@@ check @@" in spatch(world) and "demo/n.py" in spatch(world)
+    assert ", 1 replaced" in told.out and "@@ check @@" in spatch(world) and "demo/n.py" in spatch(world)
     done(world("edit", "mine", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 1\\n')")))
     assert "demo/n.py" not in spatch(world) and "@@ check @@" in spatch(world)
     told = done(world("edit", "mine", **editor(world, f"path.write_text({M!r})")), 1)
@@ -257,7 +257,7 @@ def test_edit_of_a_patchset_with_an_added_file_and_of_one_that_is_not_ones_own(w
     done(world("edit", "mine", **editor(world, "assert path.is_dir()\n(path / 'demo/_help.py').write_text('X = 3\\n')")))
     assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 2\n" in spatch(world)
     told = done(world("edit", "mine", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 5\\n')")))
-    assert re.search(r"1 hunk in \S+ in the place of 1,", told.out), "the file that is added stays as it is"
+    assert re.search(r"1 hunk in \S+, 1 replaced,", told.out), "the file that is added stays as it is"
     assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 5\n" in spatch(world)
     done(world("apply", "mine"))
     assert (world.text("demo/_help.py"), world.text("demo/n.py")) == ("X = 3\n", "VALUE = 5\n")

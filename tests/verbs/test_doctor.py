@@ -18,9 +18,11 @@ from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment, discover
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
-from patcher.verbs.bytecode import stale_files
 from patcher.verbs.demo import lay_out
-from patcher.verbs.doctor import CHECKS, NOTE, OK, PROBLEM, TROUBLES, Check, Examination, examine
+from patcher.verbs.doctor import CHECKS, TROUBLES
+from patcher.verbs.health.checks import NOTE, OK, PROBLEM, Check, examine
+from patcher.verbs.health.examination import Examination
+from patcher.verbs.health.stale_bytecode import stale_files
 from patcher.verbs.hook import installed_hooks
 from tests import places
 from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
@@ -127,8 +129,8 @@ def test_a_check_that_cannot_run_says_so_and_the_others_run():
     rows = examine(Examination(Environment("", (), (), (3, 11)), ()), checks)
     assert [tuple(row) for row in rows] == [
         (NOTE, "a", "first", ""),
-        (PROBLEM, "a", "this could not be looked at: ZeroDivisionError: by zero", ""),
-        (PROBLEM, "b", "this could not be looked at: no answer", "ask again"),
+        (PROBLEM, "a", "this check failed: ZeroDivisionError: by zero", ""),
+        (PROBLEM, "b", "this check failed: no answer", "ask again"),
         (OK, "c", "fine", ""),
     ]
 

@@ -6,8 +6,10 @@ import subprocess
 import pytest
 
 from patcher.installed.interpreter import discover
-from patcher.verbs import doctor
-from patcher.verbs.doctor import NOTE, OK, PROBLEM, TROUBLES, Examination, examine
+from patcher.verbs.doctor import TROUBLES
+from patcher.verbs.health import training
+from patcher.verbs.health.checks import NOTE, OK, PROBLEM, examine
+from patcher.verbs.health.examination import Examination
 from tests.command import GUARD, Site
 
 pytestmark = pytest.mark.once
@@ -17,10 +19,10 @@ DEVICE = "mmengine-device"
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A machine without a driver; `listed` is what ldconfig lists there."""
+    """A machine without a driver, which no test can take out of its own; `listed` is what ldconfig lists there."""
     listed = []
-    monkeypatch.setattr(doctor, "_listed", lambda name: listed)
-    monkeypatch.setattr(doctor, "_DRIVER", (str(tmp_path / "driver"),))
+    monkeypatch.setattr(training, "listed_libraries", lambda name: listed)
+    monkeypatch.setattr(training, "_DRIVER", (str(tmp_path / "driver"),))
     return listed
 
 
@@ -81,10 +83,10 @@ def test_ldconfig_is_read(monkeypatch):
         stdout = b"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n\tlibc.so.6 (libc6) => /lib/libc.so.6\n\xff libcuda.so\n"
 
     monkeypatch.setattr(subprocess, "run", lambda *words, **more: Done)
-    assert doctor._listed("libcuda.so") == ["/usr/lib/libcuda.so.1"]
+    assert training.listed_libraries("libcuda.so") == ["/usr/lib/libcuda.so.1"]
 
     def fails(*words, **more):
         raise FileNotFoundError("/sbin/ldconfig")
 
     monkeypatch.setattr(subprocess, "run", fails)
-    assert doctor._listed("libcuda.so") == []
+    assert training.listed_libraries("libcuda.so") == []

@@ -1,0 +1,1 @@
+"""The checks of `doctor`: what they look at and find, and what to do about it. Prints nothing."""
