@@ -71,7 +71,7 @@ TROUBLES = (
     Check(
         "accelerators",
         Message("MMEngine knows the accelerators whose packages are installed"),
-        training.accelerators,
+        training.unknown_accelerators,
     ),
     Check("driver", Message("the build of torch fits this machine"), training.driver),
     Check("backend", Message("torch has the backend that MMEngine takes"), training.backend),

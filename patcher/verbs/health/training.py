@@ -56,7 +56,7 @@ def libcuda(case: Examination) -> Observations:
     yield PROBLEM, what, cure
 
 
-def accelerators(case: Examination) -> Observations:
+def unknown_accelerators(case: Examination) -> Observations:
     """Whether MMEngine knows the accelerators whose packages are installed."""
     engine = case.installed("mmengine")
     cure = _apply(case, _DEVICE)
