@@ -128,9 +128,9 @@ def _patchsets(_: str) -> str:
     parts: list[str] = []
     for each in _BUILT_IN:
         ranges = ", ".join(f"{one.package} `{one.versions}`" for one in each.variants)
-        prose = re.sub(r"(?<=\n)(?<!\n\n)(- .*(?:\n[- ] .*)*)", r"\n\1\n", each.prose).replace("<", "&lt;")  # lists
-        gone = f" It can go when {each.provenance['remove_when']}."
-        parts += [f"## {each.name}", f"{each.summary}. *{each.kind}*, {ranges}.{gone}", prose]
+        prose = re.sub(r"(?<=\n)(?<!\n\n)(- .*(?:\n[- ] .*)*)", r"\n\1\n", each.about.prose).replace("<", "&lt;")  # lists
+        gone = f" It can go when {each.about.provenance['remove_when']}."
+        parts += [f"## {each.name}", f"{each.about.summary}. *{each.about.kind}*, {ranges}.{gone}", prose]
         defaults = [f"`{one.default}`" if one.type != "bool" else f"`{one.default}`".lower() for one in each.options]
         rows = [(f"`{one.name}`", one.type, default, one.help) for one, default in zip(each.options, defaults)]
         parts += [_table(["option", "", "default", ""], rows)] if rows else []
@@ -140,13 +140,13 @@ def _patchsets(_: str) -> str:
 def _symptoms(locale: str) -> str:
     """What errors mean, each beginning with the error's own text."""
     word = Catalog(locale).word
-    known: list[tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.symptoms]
+    known: list[tuple[str, Symptom]] = [(each.name, one) for each in _BUILT_IN for one in each.about.symptoms]
     known += [("", one) for one in general_symptoms(builtin_dir())]
     cure, stop = {"en": ("Cured by", "."), "zh": ("解决它的补丁：", "。")}[locale]
     parts = []
     for name, one in known:
         meaning, advice = (with_tools(word(text)) for text in (one.meaning, one.advice))
-        first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.patterns]
+        first, *others = [f"`{pattern.replace('*', '…').strip()}`" for pattern in one.signs.patterns]
         cured = f"{cure} [`{name}`](patchsets.md#{name}){stop}" if name else ""
         told = " ".join(filter(None, [_sentence(meaning, stop), cured, _sentence(advice, stop)]))
         parts += [f'<a id="{one.name}"></a>', f"### {first}", "<br>\n".join(others), told]

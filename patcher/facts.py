@@ -59,26 +59,33 @@ class FileStatus(NamedTuple):
         gone = Condition.MISSING if self.condition is Condition.MISSING else Condition.OVERWRITTEN
         each = [(self, step) for step in self.receipt.steps]
         for step, version in self.receipt.lost:
-            then = self.receipt._replace(version=version, steps=(step,), lost=())
+            release = self.receipt.release._replace(version=version)
+            then = self.receipt._replace(release=release, steps=(step,), lost=())
             each.append((self._replace(receipt=then, condition=gone), step))
         return tuple(each)
 
     @property
     def release(self) -> str:
         """The distribution of the receipt and its version."""
-        return release_name(self.receipt.package, self.receipt.distribution, self.receipt.version)
+        return release_name(
+            self.receipt.release.package,
+            self.receipt.release.distribution,
+            self.receipt.release.version,
+        )
 
     @property
     def replaced(self) -> bool:
         """Whether another release is installed now than the one that was patched."""
-        return bool(self.installed) and self.installed != self.receipt.version
+        return bool(self.installed) and self.installed != self.receipt.release.version
 
     @property
     def replacement(self) -> str:
         """What put another file in the place of the patched one."""
-        name = self.receipt.distribution or self.receipt.package
+        name = self.receipt.release.distribution or self.receipt.release.package
         template = "{name} {installed} was installed over {version}"
-        newer = Message(template, name=name, installed=self.installed, version=self.receipt.version)
+        newer = Message(
+            template, name=name, installed=self.installed, version=self.receipt.release.version
+        )
         return newer if self.replaced else Message("a reinstall replaced the file")
 
     @property
@@ -98,12 +105,12 @@ class FileStatus(NamedTuple):
             then = Message("restore takes our change out and keeps the edit, unless they overlap")
         elif self.condition is Condition.MISSING:
             gone, name = (
-                self.receipt.origin != "unrecorded" and not self.installed,
-                self.receipt.distribution,
+                self.receipt.pristine.origin != "unrecorded" and not self.installed,
+                self.receipt.release.distribution,
             )
             what = Message(
                 "{name} is not installed" if gone else "the file is not there",
-                name=name or self.receipt.package,
+                name=name or self.receipt.release.package,
             )
             problem = Message("{what} any more", what=what)
             then = Message(
@@ -115,10 +122,10 @@ class FileStatus(NamedTuple):
             template = "the file is that of {release} as we patched it, but another build of it is installed"
             problem = Message(template, release=self.release)
             then = Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
-        elif self.receipt.origin == "edited":
+        elif self.receipt.pristine.origin == "edited":
             problem = Message("the file was edited by hand before it was patched (unproven)")
             then = Message("restore gives the edited file back")
-        elif self.receipt.origin == "unrecorded":
+        elif self.receipt.pristine.origin == "unrecorded":
             problem = Message("no RECORD proves the original file (unproven)")
             then = Message("restore gives it back as it was found")
         return problem, then

@@ -61,23 +61,31 @@ class State(str, Enum):
         return self in (State.NOT_FOUND, State.AMBIGUOUS, State.CONFLICT)
 
 
+class HunkFlags(NamedTuple):
+    """The flags behind the scope of a hunk.
+
+    `expected` is the number of places, 0 for `count=all`. `when_present` says that the code may be absent. `inside` are the
+    keywords of the statements around the place within the scope, the outermost first; None for any.
+    """
+
+    expected: int = 1
+    when_present: bool = False
+    inside: Optional[Tuple[str, ...]] = None
+
+
 class HunkText(NamedTuple):
     """One hunk as written: its form is checked, its sides are not parsed yet.
 
-    `expected` is the number of places, 0 for `count=all`. `lines` are (tag, text, line number in the .spatch), the tag being
-    `" "`, `"-"` or `"+"`. `inside` are the keywords of the statements around
-    the place within the scope, the outermost first; None for any. `others` are its further forms, which are tried in order
-    where no side of it is found, and have its `when_present`. `origin` is its `.spatch`: all hunks of that are matched
-    against what those before it have made.
+    `origin` is its .spatch, `line` that of its header there. `lines` are (tag, text, line number in the .spatch), the tag
+    being `" "`, `"-"` or `"+"`. `others` are its further forms, which are tried in order where no side of it is found, and
+    have its `when_present`.
     """
 
     origin: str
     line: int
     scope: str
-    expected: int
-    when_present: bool
     lines: Tuple[Tuple[str, str, int], ...]
-    inside: Optional[Tuple[str, ...]] = None
+    flags: HunkFlags = HunkFlags()
     others: Tuple["HunkText", ...] = ()
 
     @property
@@ -171,23 +179,30 @@ class Verify(NamedTuple):
     probe: str = ""
 
 
-class Symptom(NamedTuple):
-    """A known problem as it shows in a log: the lines to look for, what they mean and what to do.
+class Signs(NamedTuple):
+    """How a symptom shows: a log has one of `patterns`, and the logs have one of `needs` (if any) and none of `unless`.
 
-    `patterns`, `needs` and `unless` are literal text of one line in which `*` stands for any text. A log has the symptom if
-    it has one of `patterns`, and the logs have one of `needs` (if any) and none of `unless`. One that is for an `accelerator`
-    also needs one that is installed, or on which the logs have a tensor. `options` are values to suggest for the patchset
-    that cures it; `follows` is whether it usually follows from another.
+    Each is literal text of one line in which `*` stands for any text. With `accelerator`, one has to be installed as well, or
+    the logs have a tensor on one.
     """
 
-    name: str
     patterns: Tuple[str, ...]
-    meaning: str
-    advice: str = ""
-    options: Mapping[str, OptionValue] = {}
     needs: Tuple[str, ...] = ()
     unless: Tuple[str, ...] = ()
     accelerator: bool = False
+
+
+class Symptom(NamedTuple):
+    """A known problem as it shows in a log: its signs, what they mean and what to do.
+
+    `options` are values to suggest for the patchset that cures it; `follows` is whether it usually follows from another.
+    """
+
+    name: str
+    signs: Signs
+    meaning: str
+    advice: str = ""
+    options: Mapping[str, OptionValue] = {}
     follows: bool = False
 
 
@@ -204,26 +219,37 @@ class PatchsetSource(NamedTuple):
         return f"{self.kind} {self.name}" if self.name else self.kind  # which may be a message
 
 
-class Patchset(NamedTuple):
-    """A loaded patchset folder.
+class About(NamedTuple):
+    """What a patchset is for: its `kind`, one of KINDS, and what people read about it.
 
-    `files` are the texts by file name, `digest` the sha256 (hex) over all of them, `prose` is the text above the first `---`
-    line of its .spatch files.
+    `prose` is the text above the first `---` line of its .spatch files, `provenance` where its changes come from.
     """
+
+    kind: str
+    summary: str
+    prose: str = ""
+    provenance: Mapping[str, str] = {}
+    symptoms: Tuple[Symptom, ...] = ()
+
+
+class PatchsetFolder(NamedTuple):
+    """The folder of a patchset: the texts by file name, and the sha256 (hex) over all of them."""
+
+    source: PatchsetSource
+    files: Mapping[str, str]
+    digest: str
+
+
+class Patchset(NamedTuple):
+    """A patchset, loaded from its folder."""
 
     name: str
     version: str
-    kind: str
-    summary: str
-    prose: str
-    provenance: Mapping[str, str]
+    about: About
     options: Tuple[Option, ...]
     variants: Tuple[Variant, ...]
     verify: Verify
-    digest: str
-    source: PatchsetSource
-    files: Mapping[str, str]
-    symptoms: Tuple[Symptom, ...] = ()
+    folder: PatchsetFolder
 
 
 class Requested(NamedTuple):
@@ -236,7 +262,7 @@ class Requested(NamedTuple):
     @property
     def identity(self) -> Tuple[str, Mapping[str, OptionValue]]:
         """What its result depends on, apart from the text: that of a `Step` is the same where it is applied as requested."""
-        return self.patchset.digest, dict(self.options)
+        return self.patchset.folder.digest, dict(self.options)
 
 
 class Located(NamedTuple):
@@ -256,11 +282,20 @@ class Located(NamedTuple):
     recorded: bool = True
 
 
+class AppliedHunks(NamedTuple):
+    """What was found when a patchset was applied to a file.
+
+    `places` are 1-based lines of the text before, `states` those of all hunks for the file, in their order.
+    """
+
+    places: Tuple[int, ...] = ()
+    states: Tuple[str, ...] = ()
+
+
 class Step(NamedTuple):
     """One patchset in a file's history: what was applied, with which options, and the splices it made.
 
-    `splices` lead from the text before this step to the text after it. `states` are those of the patchset's hunks for
-    the file, in their order, when it was applied.
+    `splices` lead from the text before this step to the text after it.
     """
 
     patchset: str
@@ -269,8 +304,7 @@ class Step(NamedTuple):
     kind: str
     options: Mapping[str, OptionValue]
     splices: Tuple[Splice, ...]
-    places: Tuple[int, ...] = ()
-    states: Tuple[str, ...] = ()
+    hunks: AppliedHunks = AppliedHunks()
 
     @property
     def identity(self) -> Tuple[str, Mapping[str, OptionValue]]:
@@ -289,69 +323,101 @@ class LostStep(NamedTuple):
     version: str
 
 
-class Receipt(NamedTuple):
-    """What is applied in one target file, and how to restore it.
+class PatchedRelease(NamedTuple):
+    """The release of a package that was patched: `distribution` and `version` are "" where they are not known."""
 
-    Hashes are sha256 in hex. `path` is `/`-separated and relative to the site directory. `mode` is the permission bits,
-    `mtime_ns` nanoseconds since the epoch, both of the pristine file; `link` is the target of a symbolic link that stood
-    there, "" for a regular file. `origin` says what proves the pristine bytes: `recorded` (RECORD has their sha256),
-    `unrecorded` (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched), `added`
-    (no file stood there: its pristine bytes are none, and to restore it is to remove it). `folder` is the topmost directory
-    above an added file that was made for it or for another one, "" where there is none. `lost` are the patchsets that a
-    reinstall took out of the file before the present `steps` were applied; without steps nothing but them is recorded, and
-    the hashes mean nothing.
-    """
-
-    path: str
     package: str
     distribution: str
     version: str
-    pristine: str
-    current: str
+
+
+class PristineFile(NamedTuple):
+    """A file as it was before it was patched.
+
+    `sha256` is in hex, `mode` the permission bits, `mtime_ns` nanoseconds since the epoch; `link` is the target of a symbolic
+    link, "" for a regular file. `origin` says what proves the bytes: `recorded` (RECORD has their sha256), `unrecorded`
+    (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched), `added` (no file
+    stood there: there are no bytes, and to restore it is to remove it).
+    """
+
+    sha256: str
     mode: int
     mtime_ns: int
-    link: str
-    steps: Tuple[Step, ...]
+    link: str = ""
     origin: str = "recorded"
+
+
+class Receipt(NamedTuple):
+    """What is applied in one target file, and how to restore it.
+
+    `path` is `/`-separated and relative to the site directory, `current` the sha256 (hex) of what `steps` make. `folder` is
+    the topmost directory above an added file that was made for it or for another one, "" where there is none. `lost` are the
+    patchsets that a reinstall took out of the file before the present `steps` were applied; without steps nothing but them is
+    recorded, and the hashes mean nothing.
+    """
+
+    path: str
+    release: PatchedRelease
+    pristine: PristineFile
+    current: str
+    steps: Tuple[Step, ...]
     folder: str = ""
     lost: Tuple[LostStep, ...] = ()
+
+
+class NewBytes(NamedTuple):
+    """What is to be written to a file.
+
+    `merged` is whether `data` has edits by hand, so that the receipt is for other bytes. `mtime_ns` is the modification time
+    of `data` that was installed as it is, None to set a new one.
+    """
+
+    data: bytes
+    merged: bool = False
+    mtime_ns: Optional[int] = None
 
 
 class Change(NamedTuple):
     """One file of a commit. `old` is the sha256 (hex) that the file must still have.
 
-    `data` and `receipt` are the new bytes and their receipt. Without `data` the pristine file is restored, or, with `forget`,
-    the file is left alone; the receipt is dropped then, or replaced by one that has lost steps alone. `merged` is whether
-    `data` has edits by hand, so that the receipt is for other bytes. `pristine` are the pristine bytes where neither the file
-    nor the store has them (a patchset replaces an edit by hand), and `aside` are edited bytes of which a copy is kept (see
-    `patcher.store.store.edited_copy`), b"" for none. `mtime_ns` is the modification time of `data` that was installed as it
-    is, None to set a new one.
+    `new` and `receipt` are the new bytes and their receipt. Without `new` the pristine file is restored, or, with `forget`,
+    the file is left alone; the receipt is dropped then, or replaced by one that has lost steps alone. `pristine` are the
+    pristine bytes where neither the file nor the store has them (a patchset replaces an edit by hand), and `aside` are edited
+    bytes of which a copy is kept (see `patcher.store.folder.edited_copy`), b"" for none.
     """
 
     path: str
     old: str
-    data: Optional[bytes]
+    new: Optional[NewBytes]
     receipt: Optional[Receipt]
     forget: bool = False
-    merged: bool = False
     pristine: Optional[bytes] = None
     aside: bytes = b""
-    mtime_ns: Optional[int] = None
+
+
+class ReportedHunk(NamedTuple):
+    """The hunk that an answer is about; without `scope` the answer is about a whole package or file.
+
+    `origin` is its .spatch and `line` the 1-based line there. `gone` is that of `HunkAnswer`.
+    """
+
+    scope: str = ""
+    origin: str = ""
+    line: int = 0
+    when_present: bool = False
+    gone: bool = False
 
 
 class Answer(NamedTuple):
-    """The state of a hunk as a command reports it; `written` is its .spatch and 1-based line there, ("", 0) for no hunk."""
+    """The state of a hunk as a command reports it."""
 
     patchset: str
     path: str
-    scope: str
+    hunk: ReportedHunk
     state: State
     places: Tuple[int, ...] = ()
     problem: str = ""
     hint: str = ""
-    when_present: bool = False
-    gone: bool = False
-    written: Tuple[str, int] = ("", 0)
 
 
 class FileRelease(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from patcher.display.console import exit_code
 from patcher.errors import Location, PatchError, SitepatchError, UsageError
-from patcher.model import Option, Patchset
+from patcher.model import About, Option, Patchset, PatchsetFolder, PatchsetSource, Verify
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.symptoms import general_symptoms
 from patcher.patchset.variants import resolve_options
@@ -155,7 +155,8 @@ def test_a_bad_spatch_is_one_problem_with_the_file_and_the_place(tmp_path, text,
 
 @pytest.mark.parametrize("text", ["9" * N, "0x" + "f" * N, "0x10", "1e3", "\u0661", "-" * N, "1_000", "9" * 19, "", "\x1b"])
 def test_a_bad_value_of_an_option_is_shown_in_short(text):
-    one = Patchset(NAME, "1.0", "fix", "", "", {}, (Option("n", "int", 1, "", ()),), (), None, "", "test", {})
+    folder = PatchsetFolder(PatchsetSource("test"), {}, "")
+    one = Patchset(NAME, "1.0", About("fix", ""), (Option("n", "int", 1, ""),), (), Verify(), folder)
     with pytest.raises(UsageError, match=r"found .*, expected a value of type int") as caught:
         resolve_options(one, {"n": text})
     assert len(caught.value.message) < 200

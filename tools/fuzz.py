@@ -120,8 +120,8 @@ def _built_in() -> Iterator[Case]:
     for folder in sorted(path.parent for path in Path(builtin_dir()).glob("*/patchset.toml")):
         patchset = load_patchset(folder, BUILT_IN)
         options = resolve_options(patchset, {})
-        yield Case(b"", "", {}, patchset.files["patchset.toml"])
-        for name, text in sorted(patchset.files.items()):
+        yield Case(b"", "", {}, patchset.folder.files["patchset.toml"])
+        for name, text in sorted(patchset.folder.files.items()):
             patches = parse_spatch(text, name)[1] if name.endswith(".spatch") else ()
             for patch in (patch for patch in patches if not patch.adds):
                 start = text.index(f"--- {patch.paths[0]}")

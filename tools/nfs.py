@@ -226,7 +226,7 @@ class Shared:
             found,
         )
         for path, one in receipts.items():
-            assert store.pristine(one.pristine).decode() == FILES[path], told
+            assert store.pristine(one.pristine.sha256).decode() == FILES[path], told
         left = [
             path.name
             for path in self.site.rglob("*")

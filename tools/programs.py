@@ -555,7 +555,7 @@ def wrong(
     if not len(made.before) % 5 and [one.state for one in explain(data, hunks, {})] != states:
         return "explain has another state"
     there = any(
-        each.state is State.UPSTREAM and not hunk.when_present
+        each.state is State.UPSTREAM and not hunk.flags.when_present
         for each, hunk in zip(result.answers, hunks)
     )
     # a part that stands there already is the planner's conflict (rule 24)

@@ -96,7 +96,9 @@ def check(tiny, told):
     store = Store(str(tiny.site))
     receipts = store.receipts()
     for path, receipt in receipts.items():
-        assert store.pristine(receipt.pristine) == FILES.get(path, b""), f"lost: {told}: {path}"
+        assert store.pristine(receipt.pristine.sha256) == FILES.get(path, b""), (
+            f"lost: {told}: {path}"
+        )
     changed = {path for path in MODES if data[path] != FILES[path]}
     assert changed <= set(receipts), f"lost: {told}: no receipt for {changed - set(receipts)}"
     left = [

@@ -180,7 +180,7 @@ def _problem(case: Case, answers: Sequence[Answer]) -> str:
             "" if failed else Message("expected to be refused, and it is {states}", states=states)
         )
     if failed:
-        return joined(": ", (failed.scope, Message(failed.state.value), failed.problem))
+        return joined(": ", (failed.hunk.scope, Message(failed.state.value), failed.problem))
     good = {
         AFTER: any(answer.state is State.APPLICABLE for answer in answers),
         UPSTREAM: {State.UPSTREAM}

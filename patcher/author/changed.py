@@ -129,8 +129,14 @@ def find_changed(
     receipts = {site: Store(site).receipts() for site in every}
     for site, files in every.items():
         for receipt in receipts[site].values():
-            if receipt.origin == ADDED_FILE:
-                home = Located(receipt.package, site, receipt.distribution, receipt.version, "")
+            if receipt.pristine.origin == ADDED_FILE:
+                home = Located(
+                    receipt.release.package,
+                    site,
+                    receipt.release.distribution,
+                    receipt.release.version,
+                    "",
+                )
                 files.setdefault(receipt.path, InstalledFile(home, receipt.path))
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
     found: list[InstalledFile] = []
@@ -321,7 +327,7 @@ def _look(one: InstalledFile, receipt: Receipt | None) -> tuple[InstalledFile | 
         return item, ""
     status = classify(one.site, receipt, item.data)
     if status.condition is Condition.APPLIED:
-        edited = receipt.origin == "edited"
+        edited = receipt.pristine.origin == "edited"
         how = Message(
             "was edited before it was patched with --force: `sitepatch restore` gives that text back, capture it then"
         )

@@ -98,7 +98,7 @@ def _header(one: Requested, releases: Sequence[str]) -> str:
     lines = [f"Description: {_folded(patchset)}"]
     lines += [
         f"{_field(key)}: {' '.join(text.split())}"
-        for key, text in patchset.provenance.items()
+        for key, text in patchset.about.provenance.items()
         if text.strip()
     ]
     lines += [
@@ -118,7 +118,7 @@ def _folded(patchset: Patchset) -> str:
 
     An imported patch has its subject as both: that is written once.
     """
-    summary, prose = " ".join(patchset.summary.split()), patchset.prose.strip("\n")
+    summary, prose = " ".join(patchset.about.summary.split()), patchset.about.prose.strip("\n")
     first, _, below = prose.partition("\n")
     lines = (below.strip("\n") if first.strip() == summary else prose).splitlines()
     return "\n".join([summary, *(f" {line.rstrip() or '.'}" for line in lines)])

@@ -99,7 +99,7 @@ class SeriesFolder(NamedTuple):
     @property
     def lists(self) -> dict[int, list[str]]:
         """The `.spatch` files of each variant that is meant, as the manifest names them."""
-        lists = patch_files(self.patchset.files[MANIFEST])
+        lists = patch_files(self.patchset.folder.files[MANIFEST])
         return {number: lists[number] for number in self.numbers}
 
     @property
@@ -208,7 +208,7 @@ def more_series_files(
         paths: the files that they change.
         targets: the range of each of these variants by its index, and that of each further one.
     """
-    manifest, lists = series.patchset.files[MANIFEST], series.lists
+    manifest, lists = series.patchset.folder.files[MANIFEST], series.lists
     every = {name for names in lists.values() for name in names}
     for number, names in lists.items():
         kept = [name for name in names if name in patches]

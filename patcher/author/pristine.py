@@ -197,7 +197,7 @@ def _stored(file: InstalledFile) -> Original | str:
     store = Store(file.site)
     if file.status:
         receipt = file.status.receipt
-        pristine = data = store.pristine(receipt.pristine)
+        pristine = data = store.pristine(receipt.pristine.sha256)
         for step in receipt.steps:
             data = apply_splices(data, step.splices)
         names = listed([step.patchset for step in receipt.steps])
@@ -205,7 +205,7 @@ def _stored(file: InstalledFile) -> Original | str:
             data,
             Message("what {names} made of it", names=names),
             pristine,
-            receipt.origin == "recorded",
+            receipt.pristine.origin == "recorded",
         )
     for row in file.recorded:
         with suppress(StoreError):

@@ -78,7 +78,7 @@ class WrittenPatchset(NamedTuple):
     @property
     def files(self) -> Mapping[str, str]:
         """Its texts by file name."""
-        return self.requested.patchset.files
+        return self.requested.patchset.folder.files
 
     def with_patched(self, files: Sequence[EditedFile], copies: str) -> tuple[EditedFile, ...]:
         """The edited files, and the others that the patchset is for: each as it is without the patchset, and as it is now.
@@ -224,7 +224,7 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
     for item, _ in applied:
         key = item.site, item.receipt.path
         if key in after:
-            texts[key] = after[key], Store(item.site).pristine(item.receipt.pristine)
+            texts[key] = after[key], Store(item.site).pristine(item.receipt.pristine.sha256)
     return WrittenPatchset(folder, requested, assignments, texts)
 
 

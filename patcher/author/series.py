@@ -274,7 +274,9 @@ class Importer:
                 there,
                 [name for name in self.patches if name in there or name not in series.patches],
             ):
-                patches = parse_spatch({**series.patchset.files, **self.patches}[name], name)[1]
+                patches = parse_spatch(
+                    {**series.patchset.folder.files, **self.patches}[name], name
+                )[1]
                 trials = [release.tried(patches) for release in releases]
                 if name not in there:
                     held = [
@@ -307,7 +309,11 @@ class Importer:
     # one patch --------------------------------------------------------------------------------------------------------
     def _name_there(self, name: str, there: Sequence[str], given: Sequence[GivenPatch]) -> str:
         """The name that a patch has in the series: what is `fix` in another variant may be `fix-1.2` in this one."""
-        if not self.series or name in there or name + _SUFFIX not in self.series.patchset.files:
+        if (
+            not self.series
+            or name in there
+            or name + _SUFFIX not in self.series.patchset.folder.files
+        ):
             return name
         own = [
             other
@@ -318,7 +324,7 @@ class Importer:
 
     def _free_name(self, name: str, text: str, version: str) -> str:
         """The name under which the text of a new patch is written: another variant's of that name may have another text."""
-        files = self.series.patchset.files if self.series else {}
+        files = self.series.patchset.folder.files if self.series else {}
         release = f"{name}-{version.split('+')[0]}"
         names = chain((name, release), (f"{release}-{number}" for number in count(2)))
         return next(other for other in names if files.get(other + _SUFFIX, text) == text)
@@ -327,7 +333,7 @@ class Importer:
         """A patch that the folder has already: it stays as it is."""
         assert self.series
         file = name + _SUFFIX
-        text, patches = self.series.patchset.files[file], self.series.patches[file]
+        text, patches = self.series.patchset.folder.files[file], self.series.patches[file]
         problem = self._hunks_applied(patches)
         if problem:
             template, where = (

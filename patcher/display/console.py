@@ -187,7 +187,7 @@ class Console(Events):
     ) -> None:
         """Write the commands that explain the hunks that do not fit, here or a release, of patchsets in these directories."""
         for name in dict.fromkeys(
-            answer.patchset for answer in answers if answer.state.failed and answer.scope
+            answer.patchset for answer in answers if answer.state.failed and answer.hunk.scope
         ):
             words = ("update", name, "--to", release) if release else ("check", name, "--explain")
             self.note(self.command(*words, patch_dirs=patch_dirs), "see")

@@ -29,7 +29,7 @@ def answer_rows(answers: Iterable[Answer]) -> list[Row]:
         details = _details(answer)
         group = -1 if details else number  # without details each answer is a row of its own
         row = (answer.state.value, answer.patchset, path, details, group)
-        scopes.setdefault(row, []).append(answer.scope)
+        scopes.setdefault(row, []).append(answer.hunk.scope)
 
     rows = []
     for (word, patchset, path, details, _), names in scopes.items():
@@ -50,8 +50,16 @@ def _details(answer: Answer) -> tuple[str, ...]:
 # JSON -----------------------------------------------------------------------------------------------------------------
 def answer_json(answer: Answer) -> dict[str, Any]:
     """An answer as JSON."""
-    internal = ("gone", "written", "layer")  # `mixed` has made use of the first
-    return {key: value for key, value in answer._asdict().items() if key not in internal}
+    return {
+        "patchset": answer.patchset,
+        "path": answer.path,
+        "scope": answer.hunk.scope,
+        "state": answer.state,
+        "places": answer.places,
+        "problem": answer.problem,
+        "hint": answer.hint,
+        "when_present": answer.hunk.when_present,
+    }
 
 
 def diff_json(diff: FileDiff) -> dict[str, Any]:

@@ -127,8 +127,8 @@ def _answered(source: Source, hunk: Hunk) -> Matched:
 def _counted(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | None:
     """The answer where nothing is to change, or not as many places as expected; None where it is to be applied."""
     total = len(places.todo) + len(places.done)
-    count = hunk.text.expected
-    if total == 0 and hunk.text.when_present:
+    count = hunk.text.flags.expected
+    if total == 0 and hunk.text.flags.when_present:
         return HunkAnswer(hunk.text, State.NOT_NEEDED)
     if total == 0 or total < count:
         from patcher.engine.not_found import not_found  # only where something went wrong
@@ -166,7 +166,7 @@ def _changed_all(
 ) -> tuple[HunkAnswer, list[MatchEdits]]:
     """`_changed`; a place inside another one is changed in what becomes of that, where that writes it anew (rule 23)."""
     answer, changes = _changed(source, hunk, places)
-    if answer.state.failed or hunk.text.expected != 0 or outermost(places, places) == places:
+    if answer.state.failed or hunk.text.flags.expected != 0 or outermost(places, places) == places:
         return answer, changes
     made, inner = source, changes
     splices: tuple[Splice, ...] = ()
@@ -206,7 +206,7 @@ def _changed(
     """The answer of one form, with the edits of all places, or of none where one is ambiguous or in conflict."""
     changes: list[MatchEdits] = []
     for place in places:
-        if hunk.text.expected == 0 and any(_reaches_into(place, outer) for outer in changes):
+        if hunk.text.flags.expected == 0 and any(_reaches_into(place, outer) for outer in changes):
             continue
         line = source.lines.number(place.start)
         try:

@@ -97,7 +97,7 @@ def check_result(
             problem = _second_change(result, match.hunk, rewritten) or _check_hunk(
                 result, match, all_edits, offsets
             )
-            hint = NESTED if match.form.text.expected != 1 else ""
+            hint = NESTED if match.form.text.flags.expected != 1 else ""
         except (SyntaxProblem, TooManySteps) as error:
             problem = Message("the result cannot be read for checking: {error}", error=error)
         except Conflict as error:

@@ -188,7 +188,7 @@ def _around(source: Source, offset: int) -> str:
 def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
     """Add the code outside of the scope that a hunk without a place matches, and what is closest in it."""
     scope = hunk.text.scope
-    framed = hunk.text.inside is not None and any(surroundings(source, hunk))
+    framed = hunk.text.flags.inside is not None and any(surroundings(source, hunk))
     if framed and report.state is State.NOT_FOUND:
         return report  # its answer says where the code stands
     # its other lines are in `closest`
@@ -221,7 +221,8 @@ def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
 
 def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> list[MatchRange]:
     """The places outside of the hunk's scope at which its before side matches."""
-    anywhere = hunk._replace(text=hunk.text._replace(scope="*", inside=None))
+    flags = hunk.text.flags._replace(inside=None)
+    anywhere = hunk._replace(text=hunk.text._replace(scope="*", flags=flags))
     if all(node.role == "run" for node in hunk.before.nodes):
         return []
     places = side_places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_MATCHES))

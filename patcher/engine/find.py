@@ -69,7 +69,7 @@ def _with_imports(source: Source, hunk: Hunk, places: FoundPlaces) -> FoundPlace
     if places.done and not places.todo:
         return places
     wanted = inserted_imports(hunk)
-    if hunk.text.when_present:
+    if hunk.text.flags.when_present:
         bound = {each.bound for each in wanted}
         return places._replace(todo=[]) if bound and binds(source, bound) else places
     start = has_imports(source, wanted)
@@ -141,7 +141,9 @@ def _in_body(source: Source, hunk: Hunk, found: FoundPlaces) -> FoundPlaces | No
 def _inserted(hunk: Hunk, blocks: list[Node], matcher: Matcher) -> list[MatchRange]:
     """The places of all that a hunk inserts, each of which stands in its scope once; none where that tells too little."""
     text = hunk.text
-    is_plain = not text.when_present and text.expected == 1 and text.inside is None
+    is_plain = (
+        not text.flags.when_present and text.flags.expected == 1 and text.flags.inside is None
+    )
     added = hunk.after.own_statements() or []
     if hunk.form != "statements" or not (is_plain and hunk.proves_upstream and added):
         return []
@@ -224,7 +226,7 @@ def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> list[M
         places = matcher.expressions(side.nodes[0], block, module=module)
     else:
         places = matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses")
-    inside = hunk.text.inside
+    inside = hunk.text.flags.inside
     if inside is not None:
         places = [
             place for place in places if _enclosing_keywords(place, block, module=module) == inside
@@ -234,7 +236,7 @@ def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> list[M
 
 def surroundings(source: Source, hunk: Hunk) -> Iterator[tuple[MatchRange, tuple[str, ...]]]:
     """Where the before side matches in its scope, whatever `inside` says, each with its `inside`."""
-    anywhere = hunk._replace(text=hunk.text._replace(inside=None))
+    anywhere = hunk._replace(text=hunk.text._replace(flags=hunk.text.flags._replace(inside=None)))
     scope = hunk.text.scope
     for block in scope_blocks(source, scope, hunk.before):
         for place in side_places(anywhere, hunk.before, block, Matcher(most=1)):

@@ -53,18 +53,20 @@ def not_found(source: Source, hunk: Hunk, matches: FoundPlaces) -> tuple[str, st
             places=count_of(len(places), "place"),
             scope=scope,
             where=where,
-            count=hunk.text.expected,
+            count=hunk.text.flags.expected,
         )
     else:
-        spot = next(surroundings(source, hunk), None) if hunk.text.inside is not None else None
-        if spot is not None and hunk.text.inside is not None:
+        spot = (
+            next(surroundings(source, hunk), None) if hunk.text.flags.inside is not None else None
+        )
+        if spot is not None and hunk.text.flags.inside is not None:
             flag = inside_flag(spot[1])
             problem = Message(
                 "the code stands in `{scope}` at line {row}, but with `{flag}` and not `{expected}`",
                 scope=scope,
                 row=source.lines.number(spot[0].start),
                 flag=flag,
-                expected=inside_flag(hunk.text.inside),
+                expected=inside_flag(hunk.text.flags.inside),
             )
             return problem, Message("write `{flag}` if that place is meant", flag=flag)
         problem = Message("`{scope}` is there, but the code to change is not", scope=scope)

@@ -28,7 +28,7 @@ def _meet(hunk: Hunk, other: Hunk) -> bool:
     """Whether a hunk is for the same code as another one of its scope, or for an expression in what that removes."""
     if [repr(node) for node in hunk.before.nodes] == [repr(node) for node in other.before.nodes]:
         return hunk.form == other.form and not all(node.role == "run" for node in hunk.before.nodes)
-    if hunk.form != "expression" or hunk.text.when_present or other.text.when_present:
+    if hunk.form != "expression" or hunk.text.flags.when_present or other.text.flags.when_present:
         return False
     pattern = hunk.before.nodes[0]
     stays = [part for top in other.after.nodes for part in top.walk()]

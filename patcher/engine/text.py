@@ -119,7 +119,7 @@ def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
         return HunkAnswer(hunk, State.APPLICABLE, numbers, tuple(_splices(file, form, todo[0])))
     if done:
         return HunkAnswer(hunk, State.UPSTREAM, numbers)
-    if hunk.when_present:
+    if hunk.flags.when_present:
         return HunkAnswer(hunk, State.NOT_NEEDED)
     gone = all(_already_deleted(file, form) for form in hunk.forms)
     return HunkAnswer(hunk, State.NOT_FOUND, problem=_nearest(file, hunk), gone=gone)

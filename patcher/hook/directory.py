@@ -104,7 +104,7 @@ def write_directory(
     data = {
         f"{PATCHSETS}/{item.patchset.name}/{path}": content.encode("utf-8")
         for item in requested
-        for path, content in item.patchset.files.items()
+        for path, content in item.patchset.folder.files.items()
     }
     data[backend.BOOT] = (
         Path(backend.__file__).with_name(backend.BOOT).read_bytes().replace(b"\r\n", b"\n")

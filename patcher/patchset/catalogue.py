@@ -99,7 +99,7 @@ class Catalogue:
         shadows = [
             Message(template, found=patchset, name=name, other=hidden, where=where)
             for where, hidden in hidden_places
-            if not has_texts(where, patchset.files)
+            if not has_texts(where, patchset.folder.files)
         ]
         return FoundPatchset(patchset, tuple(shadows))
 

@@ -11,7 +11,17 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.installed.versions import is_range, is_version
 from patcher.message import Message
-from patcher.model import KINDS, FilePatch, Option, Patchset, PatchsetSource, Variant, Verify
+from patcher.model import (
+    KINDS,
+    About,
+    FilePatch,
+    Option,
+    Patchset,
+    PatchsetFolder,
+    PatchsetSource,
+    Variant,
+    Verify,
+)
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.symptoms import SYMPTOM, SYMPTOMS, decode_symptoms
 from patcher.patchset.toml import decode_toml, read_text
@@ -161,17 +171,22 @@ def load_patchset(
         reader.text(probe)
     symptoms = decode_symptoms(reader, top.get("symptom", ()), options)
     reader.stop(PatchError)
-    prose, checks = "\n\n".join(reader.prose), Verify(tuple(verify.get("imports", ())), probe)
-    head = (
-        top["name"],
-        top["version"],
-        top["kind"],
-        Message.whole(top["summary"]),
-        prose,
-        top.get("provenance", {}),
+    about = About(
+        kind=top["kind"],
+        summary=Message.whole(top["summary"]),
+        prose="\n\n".join(reader.prose),
+        provenance=top.get("provenance", {}),
+        symptoms=symptoms,
     )
-    digest = patchset_digest(reader.files)
-    return Patchset(*head, options, tuple(variants), checks, digest, source, reader.files, symptoms)
+    return Patchset(
+        name=top["name"],
+        version=top["version"],
+        about=about,
+        options=options,
+        variants=tuple(variants),
+        verify=Verify(tuple(verify.get("imports", ())), probe),
+        folder=PatchsetFolder(source, reader.files, digest=patchset_digest(reader.files)),
+    )
 
 
 def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:

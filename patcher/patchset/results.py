@@ -213,12 +213,12 @@ def _as_json(hunks: Sequence[HunkText]) -> str:
 
 def _written(hunk: HunkText) -> tuple[object, ...]:
     lines = [(tag, line) for tag, line, _ in hunk.lines]
-    guard = [] if hunk.inside is None else [hunk.inside]
+    guard = [] if hunk.flags.inside is None else [hunk.flags.inside]
     forms = [_written(form) for form in hunk.others]
     return (
         hunk.scope,
-        hunk.expected,
-        hunk.when_present,
+        hunk.flags.expected,
+        hunk.flags.when_present,
         lines,
         *guard,
         *forms,

@@ -220,10 +220,13 @@ def _replaced(texts: Sequence[str], settings: Mapping[str, str]) -> tuple[str, .
 def _probe_trusted(patchset: Patchset, patch_dirs: Sequence[str]) -> bool:
     """Whether the probe of a patchset may be run: the same patchset is built in, or in a directory that the user named."""
     folders = Catalogue(patch_dirs).folders.get(patchset.name, ())
-    for folder, source in (("", patchset.source), *folders):
+    for folder, source in (("", patchset.folder.source), *folders):
         if source == BUILT_IN or source.kind == PATCH_DIR:
             with suppress(SitepatchError):  # `list` reports what is wrong with it
-                if not folder or load_patchset(folder, source).digest == patchset.digest:
+                if (
+                    not folder
+                    or load_patchset(folder, source).folder.digest == patchset.folder.digest
+                ):
                     return True
     return False
 

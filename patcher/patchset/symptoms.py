@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from patcher.errors import PatchError
 from patcher.message import Message
-from patcher.model import Option, Symptom
+from patcher.model import Option, Signs, Symptom
 from patcher.patchset.toml import read_toml
 from patcher.system.decode import (
     STRINGS,
@@ -152,13 +152,15 @@ def decode_symptoms(
         symptoms.append(
             Symptom(
                 name=name,
-                patterns=tuple(lines["patterns"]),
+                signs=Signs(
+                    patterns=tuple(lines["patterns"]),
+                    needs=tuple(lines["needs"]),
+                    unless=tuple(lines["unless"]),
+                    accelerator=table.get("accelerator", False),
+                ),
                 meaning=Message.whole(table.get("meaning", "")),
                 advice=Message.whole(table.get("advice", "")),
                 options=suggested,
-                needs=tuple(lines["needs"]),
-                unless=tuple(lines["unless"]),
-                accelerator=table.get("accelerator", False),
                 follows=table.get("follows", False),
             )
         )

@@ -22,12 +22,15 @@ from patcher.model import (
     ADDED,
     KINDS,
     Answer,
+    AppliedHunks,
     Change,
     FilePlan,
     FileRelease,
     HunkAnswer,
     LostStep,
+    NewBytes,
     Plan,
+    ReportedHunk,
     Rewrite,
     State,
     Step,
@@ -88,7 +91,7 @@ def _lost(file: TargetFile) -> tuple[LostStep, ...]:
         return ()
     lost = file.receipt.lost
     if not file.steps:
-        version = file.receipt.version
+        version = file.receipt.release.version
         taken = (LostStep(step._replace(splices=()), version) for step in file.receipt.steps)
         lost = (*lost, *taken)
     return lost
@@ -118,9 +121,10 @@ def _change(path: str, file: TargetFile, new: _Becomes) -> Change | None:
     if new.lost:
         assert file.receipt is not None  # it has them
         nothing = sha256(b"")
-        receipt = file.receipt._replace(pristine=nothing, current=nothing, steps=(), lost=new.lost)
+        pristine = file.receipt.pristine._replace(sha256=nothing)
+        receipt = file.receipt._replace(pristine=pristine, current=nothing, steps=(), lost=new.lost)
     if new.after != file.pristine:
-        return Change(path, old, new.after, receipt, merged=True)
+        return Change(path, old, NewBytes(new.after, merged=True), receipt)
     forget = file.forget or (same and not file.missing)
     return Change(path, old, None, receipt, forget=forget)
 
@@ -130,20 +134,18 @@ def _written(path: str, file: TargetFile, new: _Becomes, old: str) -> Change:
     assert file.blank is not None  # whoever reads a file for a patchset gives it one
     pristine = sha256(file.pristine)
     receipt = file.blank._replace(
-        pristine=pristine,
+        pristine=file.blank.pristine._replace(sha256=pristine, origin=file.origin),
         current=new.current,
         steps=new.steps,
-        origin=file.origin,
         lost=new.lost,
     )
-    recorded = file.receipt is not None and file.receipt.pristine == pristine
+    recorded = file.receipt is not None and file.receipt.pristine.sha256 == pristine
     stored = file.now == file.pristine or (recorded and bool(file.steps))
     return Change(
         path,
         old,
-        new.after,
+        NewBytes(new.after, merged=file.edited),
         receipt,
-        merged=file.edited,
         pristine=None if stored else file.pristine,
     )
 
@@ -211,7 +213,7 @@ def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
 def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) -> list[Answer]:
     """A conflict, with the reason, for every scope of assignments that cannot be carried out."""
     return [
-        answer._replace(scope=scope)
+        answer._replace(hunk=ReportedHunk(scope))
         for assignment in assignments
         for answer in _refused([assignment.requested.patchset.name], assignment.path, error)
         for scope in dict.fromkeys(hunk.scope for hunk in assignment.hunks)
@@ -219,7 +221,10 @@ def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) ->
 
 
 def _refused(names: Sequence[str], path: str, error: SitepatchError) -> list[Answer]:
-    return [Answer(name, path, "", State.CONFLICT, (), error.message, error.hint) for name in names]
+    return [
+        Answer(name, path, ReportedHunk(), State.CONFLICT, (), error.message, error.hint)
+        for name in names
+    ]
 
 
 def reconciled(answers: Sequence[Answer]) -> list[Answer]:
@@ -232,11 +237,13 @@ def reconciled(answers: Sequence[Answer]) -> list[Answer]:
     changing = {
         _owner(answer)
         for answer in answers
-        if answer.state is State.APPLICABLE and not answer.when_present
+        if answer.state is State.APPLICABLE and not answer.hunk.when_present
     }
     return [
         _halved(answer)
-        if answer.state is State.UPSTREAM and not answer.when_present and _owner(answer) in changing
+        if answer.state is State.UPSTREAM
+        and not answer.hunk.when_present
+        and _owner(answer) in changing
         else answer
         for answer in answers
     ]
@@ -244,7 +251,7 @@ def reconciled(answers: Sequence[Answer]) -> list[Answer]:
 
 def _halved(answer: Answer) -> Answer:
     """The answer of a part that is there while others of its .spatch are not."""
-    if answer.scope == ADDED:
+    if answer.hunk.scope == ADDED:
         problem = Message(
             "the file that the patchset adds is there already, its other changes are not: it was left behind"
         )
@@ -261,7 +268,7 @@ def _halved(answer: Answer) -> Answer:
 
 def _owner(answer: Answer) -> tuple[str, str]:
     """The patchset, and the .spatch."""
-    return answer.patchset, answer.written[0]
+    return answer.patchset, answer.hunk.origin
 
 
 def _deleted(answers: Sequence[Answer]) -> list[Answer]:
@@ -269,14 +276,14 @@ def _deleted(answers: Sequence[Answer]) -> list[Answer]:
     owners = {_owner(answer) for answer in answers if answer.state is State.UPSTREAM}
     settled = (State.UPSTREAM, State.NOT_NEEDED)
     owners -= {
-        _owner(answer) for answer in answers if answer.state not in settled and not answer.gone
+        _owner(answer) for answer in answers if answer.state not in settled and not answer.hunk.gone
     }
     problem = Message(
         "the code to delete is gone, and every other change of the patch is in the file already"
     )
     return [
         answer._replace(state=State.UPSTREAM, problem=problem, hint="")
-        if answer.gone and _owner(answer) in owners
+        if answer.hunk.gone and _owner(answer) in owners
         else answer
         for answer in answers
     ]
@@ -307,7 +314,7 @@ def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) 
     """The names of the patchsets of a file, applied or requested, in the order of application: by kind, then by name."""
     kinds = {step.patchset: step.kind for step in steps}
     kinds.update(
-        (patchset.name, patchset.kind)
+        (patchset.name, patchset.about.kind)
         for patchset in (assignment.requested.patchset for assignment in assignments)
     )
     return sorted(kinds, key=lambda name: (KINDS.index(kinds[name]), name))
@@ -410,10 +417,15 @@ def _step(assignment: Assignment, result: Rewrite) -> Step:
     )
     # what is gone counts as upstream (rule 25), or its .spatch fails, and then nothing is written
     states = tuple(_recorded_state(answer).value for answer in result.answers)
-    head = Step(
-        patchset.name, patchset.version, patchset.digest, patchset.kind, options, result.splices
+    return Step(
+        patchset=patchset.name,
+        version=patchset.version,
+        digest=patchset.folder.digest,
+        kind=patchset.about.kind,
+        options=options,
+        splices=result.splices,
+        hunks=AppliedHunks(places, states),
     )
-    return head._replace(places=places, states=states)
 
 
 def _recorded_state(answer: HunkAnswer) -> State:
@@ -426,20 +438,39 @@ def _recorded_state(answer: HunkAnswer) -> State:
 def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
     """The answer of a hunk, as a command reports it."""
     hunk = answer.hunk
-    optional = hunk.when_present or (answer.state is State.UPSTREAM and hunk.only_imports)
-    words = answer.problem, answer.hint, optional, answer.gone, (hunk.origin, hunk.line)
-    return Answer(patchset, path, hunk.scope, answer.state, answer.places, *words)
+    optional = hunk.flags.when_present or (answer.state is State.UPSTREAM and hunk.only_imports)
+    reported = ReportedHunk(
+        scope=hunk.scope,
+        origin=hunk.origin,
+        line=hunk.line,
+        when_present=optional,
+        gone=answer.gone,
+    )
+    return Answer(
+        patchset=patchset,
+        path=path,
+        hunk=reported,
+        state=answer.state,
+        places=answer.places,
+        problem=answer.problem,
+        hint=answer.hint,
+    )
 
 
 def _applied_answers(step: Step, assignment: Assignment) -> list[Answer]:
     """An answer for each hunk of a patchset that is applied: `applied` for what was `applicable` then."""
     name, answers = assignment.requested.patchset.name, []
     for hunk, state in zip(
-        assignment.hunks, step.states or [State.APPLICABLE] * len(assignment.hunks)
+        assignment.hunks, step.hunks.states or [State.APPLICABLE] * len(assignment.hunks)
     ):
         current = State.APPLIED if state == State.APPLICABLE else State(state)
-        answer = Answer(name, assignment.path, hunk.scope, current, when_present=hunk.when_present)
-        answers.append(answer._replace(written=(hunk.origin, hunk.line)))
+        reported = ReportedHunk(
+            scope=hunk.scope,
+            origin=hunk.origin,
+            line=hunk.line,
+            when_present=hunk.flags.when_present,
+        )
+        answers.append(Answer(name, assignment.path, reported, current))
     return answers
 
 

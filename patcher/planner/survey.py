@@ -32,6 +32,7 @@ from patcher.model import (
     PatchsetSource,
     Plan,
     Receipt,
+    ReportedHunk,
     Requested,
     Rewrite,
     State,
@@ -196,7 +197,7 @@ def read_target(
 def read_added(located: Located, path: str, receipt: Receipt | None, wanted: Wanted) -> TargetFile:
     """A file that a patchset adds: as `read_target`, with no pristine bytes, or those of a file that stands there."""
     data = read_installed(located.site, path)
-    ours = receipt if receipt and receipt.origin == ADDED_FILE else None
+    ours = receipt if receipt and receipt.pristine.origin == ADDED_FILE else None
     item = classify(located.site, ours, data) if ours else None
     blank = new_receipt(located, path, ours)
     file = TargetFile(
@@ -254,8 +255,8 @@ def _read(
             raise SitepatchError(*_KEPT)
         if item.live:
             aside = data if item.condition is Condition.EDITED else b""
-            pristine = Store(site).pristine(receipt.pristine)
-            return TargetFile(pristine, data, receipt.steps, receipt.origin, aside)
+            pristine = Store(site).pristine(receipt.pristine.sha256)
+            return TargetFile(pristine, data, receipt.steps, receipt.pristine.origin, aside)
         notes.append(_taken_away(item, [each.patchset.name for each in wanted.requested]))
     recorded = recorded_hash(located, path)
     if edit:
@@ -318,18 +319,18 @@ def _read_patched(item: FileStatus, wanted: Wanted) -> TargetFile:
         site, receipt.path
     )
     file = TargetFile(
-        b"", item.data, (), receipt.origin, receipt=receipt, blank=receipt, missing=missing
+        b"", item.data, (), receipt.pristine.origin, receipt=receipt, blank=receipt, missing=missing
     )
     if item.condition is Condition.ASTRAY:
         return file._replace(problem=SitepatchError(*item.why))
     if item.deleted:
         words = {"path": receipt.path, "reason": item.why[0]}
         note = Message("{path}: {reason}; it is put back as it was before it was patched", **words)
-        return file._replace(pristine=Store(site).pristine(receipt.pristine), notes=(note,))
+        return file._replace(pristine=Store(site).pristine(receipt.pristine.sha256), notes=(note,))
     if item.live and not shipped:
         aside = item.data if edited and force else b""
         file = file._replace(
-            pristine=Store(site).pristine(receipt.pristine), steps=receipt.steps, aside=aside
+            pristine=Store(site).pristine(receipt.pristine.sha256), steps=receipt.steps, aside=aside
         )
         return file._replace(edited=edited and not force)
     release = item.installed or Message("what is installed")
@@ -343,10 +344,14 @@ def _read_patched(item: FileStatus, wanted: Wanted) -> TargetFile:
 
 def _edit_before_patch(site: str, receipt: Receipt | None, data: bytes) -> bytes:
     """The bytes of a file that was edited by hand before it was patched, where only the store has them; else b""."""
-    if receipt is None or receipt.origin != "edited" or receipt.pristine == sha256(data):
+    if (
+        receipt is None
+        or receipt.pristine.origin != "edited"
+        or receipt.pristine.sha256 == sha256(data)
+    ):
         return b""
     with suppress(StoreError):  # `status` reports that it is lost
-        return Store(site).pristine(receipt.pristine)
+        return Store(site).pristine(receipt.pristine.sha256)
     return b""
 
 
@@ -408,7 +413,9 @@ class _Survey:
                         )
                         hint = joined("\n", filter(None, (hint, optional)))
                     self.answers.append(
-                        Answer(name, package, "", State.NOT_FOUND, (), error.message, hint)
+                        Answer(
+                            name, package, ReportedHunk(), State.NOT_FOUND, (), error.message, hint
+                        )
                     )
                 continue
             self.notes += located.notes
@@ -452,7 +459,7 @@ class _Survey:
                     paths=", ".join(paths),
                 )
                 hint = Message("name the one that is meant in a variant of its own")
-            elif all(hunk.when_present for hunk in patch.hunks):
+            elif all(hunk.flags.when_present for hunk in patch.hunks):
                 state = State.NOT_NEEDED
             else:
                 state, words = (
@@ -469,12 +476,16 @@ class _Survey:
                 )
         except SitepatchError as error:
             problem, hint = error.message, error.hint
-        answer = Answer(requested.patchset.name, patch.paths[0], "", state, (), problem, hint)
-        answer = answer._replace(written=(patch.hunks[0].origin, patch.line))
-        self.answers += [
-            answer._replace(scope=scope)
-            for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks)
-        ]
+        for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks):
+            answer = Answer(
+                patchset=requested.patchset.name,
+                path=patch.paths[0],
+                hunk=ReportedHunk(scope, patch.hunks[0].origin, line=patch.line),
+                state=state,
+                problem=problem,
+                hint=hint,
+            )
+            self.answers.append(answer)
         return ""
 
 
@@ -549,7 +560,7 @@ def _fits(
     store, data = Store(located.site), read_file(Path(located.site) / path)
     receipt = store.receipts().get(path)
     if receipt is not None and receipt.current == sha256(data):
-        data = store.pristine(receipt.pristine)
+        data = store.pristine(receipt.pristine.sha256)
     answers = results.rewrite_cached(data, results.request_of(requested, hunks, names)).answers
     states = {answer.state for answer in answers}
     return not any(state.failed for state in states) and states != {State.NOT_NEEDED}

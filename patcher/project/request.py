@@ -63,10 +63,11 @@ def read_request(request: ProjectFiles, patch_dirs: Sequence[str]) -> ProjectReq
 
 def _with_source(patchset: Patchset, named: Collection[str]) -> Patchset:
     """A probe is run from where the user points to, and a project that has `named` a directory is not the user."""
-    source = patchset.source
+    source = patchset.folder.source
     if source.kind != PATCH_DIR or source.name not in named:
         return patchset
-    return patchset._replace(source=source._replace(kind=PROJECT_DIR))
+    folder = patchset.folder._replace(source=source._replace(kind=PROJECT_DIR))
+    return patchset._replace(folder=folder)
 
 
 def _read(request: ProjectFiles) -> list[Project]:

@@ -9,7 +9,7 @@ from typing import AbstractSet, Mapping, NamedTuple, Sequence
 from patcher.errors import OutdatedError, StoreError
 from patcher.facts import sha256
 from patcher.message import Message, joined
-from patcher.model import Change, Receipt
+from patcher.model import Change, NewBytes, Receipt
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import EDITED, SPARE, Folder, Meta, edited_copy
 from patcher.store.journal import JournalEntry, staged, sync_holders
@@ -69,9 +69,9 @@ def plan_work(
         if count > 1:
             problems.append(Message("{path}: {count} changes for one file", path=path, count=count))
     # A pristine copy that one file alone needs becomes that file; one that twins share has to be copied.
-    pristine_of = {path: record.pristine for path, record in receipts.items()}
+    pristine_of = {path: record.pristine.sha256 for path, record in receipts.items()}
     pristine_of.update(
-        (change.path, change.receipt.pristine)
+        (change.path, change.receipt.pristine.sha256)
         for change in changes
         if change.receipt and change.receipt.steps
     )
@@ -89,14 +89,14 @@ def plan_work(
             change, folder = _with_folder(site, back, made, change)
             if change.forget:
                 work = Work(JournalEntry(change.path, change.old, change.old))
-            elif change.data is not None:
-                work = _writing(site, change, current, texts)
-                shared = change.receipt and needed[change.receipt.pristine] > 1
+            elif change.new is not None:
+                work = _writing(site, change, change.new, current=current, texts=texts)
+                shared = change.receipt and needed[change.receipt.pristine.sha256] > 1
                 work = work._replace(shared=bool(shared))
             elif back is None:
                 raise StoreError("{path}: there is no receipt to restore it by", path=change.path)
             else:
-                work = _restoring(site, change, back, shared=needed[back.pristine] > 1)
+                work = _restoring(site, change, back, shared=needed[back.pristine.sha256] > 1)
             if change.receipt and not change.receipt.steps:
                 work = _with_receipt(work, change.receipt)
             entry = work.entry._replace(folder=folder)
@@ -142,14 +142,18 @@ def _target(site: Folder, change: Change) -> bytes:
             path=path,
         )
     new = change.receipt
-    if not current and change.data is not None and not (new and new.origin == receipt.ADDED_FILE):
+    if (
+        not current
+        and change.new is not None
+        and not (new and new.pristine.origin == receipt.ADDED_FILE)
+    ):
         raise StoreError("{path}: is not there, so it can only be restored or forgotten", path=path)
-    if new and link and new.pristine == current and new.link != link:
+    if new and link and new.pristine.sha256 == current and new.pristine.link != link:
         raise StoreError(
             "{path}: is a link to {link}, but its receipt says {recorded}",
             path=path,
             link=link,
-            recorded=new.link or Message("a regular file"),
+            recorded=new.pristine.link or Message("a regular file"),
         )
     return data
 
@@ -163,9 +167,9 @@ def _with_folder(
     be all that an uninstall has left of its package: its directory, once empty, could still be imported.
     """
     new = change.receipt
-    if not (new and new.steps and new.origin == receipt.ADDED_FILE):
+    if not (new and new.steps and new.pristine.origin == receipt.ADDED_FILE):
         top, inside, _ = change.path.partition("/")
-        if inside and old and old.origin == receipt.ADDED_FILE:
+        if inside and old and old.pristine.origin == receipt.ADDED_FILE:
             with suppress(FileNotFoundError, StoreError), site.sub(top) as package:
                 return change, old.folder if package.has("__init__.py") else top
         return change, old.folder if old else ""
@@ -180,18 +184,20 @@ def _with_folder(
     return change._replace(receipt=new._replace(folder="")), ""
 
 
-def _writing(site: Folder, change: Change, current: bytes, texts: AbstractSet[str]) -> Work:
+def _writing(
+    site: Folder, change: Change, written: NewBytes, current: bytes, texts: AbstractSet[str]
+) -> Work:
     """Return the work for new bytes in the place of the current ones; `texts` are the names of stored patchsets."""
-    new, data = change.receipt, change.data or b""
+    new, data = change.receipt, written.data
     entry = JournalEntry(change.path, change.old, sha256(data))
     if new is None or not new.steps:
-        return Work(entry, data=data, mtime_ns=change.mtime_ns)
-    if new.current != entry.new and not change.merged:
+        return Work(entry, data=data, mtime_ns=written.mtime_ns)
+    if new.current != entry.new and not written.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
-    copy = current if new.pristine == change.old else change.pristine
-    if copy is None and new.origin != receipt.ADDED_FILE:
-        Store(site.path).pristine(new.pristine)  # it is there
-    elif copy is not None and sha256(copy) != new.pristine:
+    copy = current if new.pristine.sha256 == change.old else change.pristine
+    if copy is None and new.pristine.origin != receipt.ADDED_FILE:
+        Store(site.path).pristine(new.pristine.sha256)  # it is there
+    elif copy is not None and sha256(copy) != new.pristine.sha256:
         raise StoreError("{path}: its receipt is for other pristine bytes", path=change.path)
     for step in new.steps:
         if f"{step.digest}.json" not in texts:
@@ -213,14 +219,14 @@ def _with_receipt(work: Work, new: Receipt) -> Work:
 
 def _restoring(site: Folder, change: Change, back: Receipt, *, shared: bool) -> Work:
     """Return the work for the pristine file: the old link, the pristine copy itself, or a copy of it; or for none."""
-    if back.origin == receipt.ADDED_FILE:
+    if back.pristine.origin == receipt.ADDED_FILE:
         return Work(JournalEntry(change.path, change.old, ""))
-    entry = JournalEntry(change.path, change.old, back.pristine)
+    entry = JournalEntry(change.path, change.old, back.pristine.sha256)
     with site.holder(change.path) as folder:
-        if back.link and folder.digest(back.link) == back.pristine:
-            return Work(entry._replace(link=back.link), back=back)
+        if back.pristine.link and folder.digest(back.pristine.link) == back.pristine.sha256:
+            return Work(entry._replace(link=back.pristine.link), back=back)
     # a link leads nowhere now: restore the file itself
-    data = Store(site.path).pristine(back.pristine)
+    data = Store(site.path).pristine(back.pristine.sha256)
     return Work(entry, data=data, back=back, shared=shared)
 
 
@@ -311,12 +317,12 @@ def _has_copy(pristine: Folder, work: Work, meta: Meta) -> bool:
 def _prepare_file(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
     entry, back, waiting = work.entry, work.back, work.entry.temporary
     if back and entry.link:
-        folder.make_link(waiting, entry.link, back.mtime_ns)
+        folder.make_link(waiting, entry.link, back.pristine.mtime_ns)
     elif back:
         meta = pristine.look(entry.new)[1]
         # else mode and mtime are those of the link, and the copy has those of what it led to
-        if not back.link:
-            meta = meta._replace(mode=back.mode, mtime_ns=back.mtime_ns)
+        if not back.pristine.link:
+            meta = meta._replace(mode=back.pristine.mode, mtime_ns=back.pristine.mtime_ns)
         if not work.shared and pristine.link_to(entry.new, folder, waiting):
             folder.stamp(waiting, meta)
         else:

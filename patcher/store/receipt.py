@@ -10,7 +10,17 @@ from patcher import __version__
 from patcher.errors import FormatError, Location, StoreError
 from patcher.facts import sha256
 from patcher.message import Message
-from patcher.model import Located, LostStep, Receipt, Splice, State, Step
+from patcher.model import (
+    AppliedHunks,
+    Located,
+    LostStep,
+    PatchedRelease,
+    PristineFile,
+    Receipt,
+    Splice,
+    State,
+    Step,
+)
 from patcher.store.folder import HOME, is_temporary
 from patcher.system.decode import (
     Items,
@@ -64,40 +74,41 @@ def new_receipt(located: Located, path: str, past: Receipt | None) -> Receipt:
         past: a receipt of the same pristine file, which knows its mode, mtime and link; without one they are read.
     """
     full = f"{located.site}/{path}"
-    if past is None and not os.path.lexists(full):  # a file that is added
-        mode, mtime_ns, link = 0o644, 0, ""
-    elif past is None:
+    if past is not None:
+        pristine = past.pristine._replace(sha256="", origin="recorded")
+    elif os.path.lexists(full):
         info = os.lstat(full)
-        mode, mtime_ns = stat.S_IMODE(info.st_mode), info.st_mtime_ns
         link = os.readlink(full) if stat.S_ISLNK(info.st_mode) else ""
-    else:
-        mode, mtime_ns, link = past.mode, past.mtime_ns, past.link
-    return Receipt(
-        path,
-        located.package,
-        located.distribution,
-        located.version,
-        "",
-        "",
-        mode,
-        mtime_ns,
-        link,
-        (),
-    )
+        pristine = PristineFile("", stat.S_IMODE(info.st_mode), info.st_mtime_ns, link)
+    else:  # a file that is added
+        pristine = PristineFile("", mode=0o644, mtime_ns=0)
+    release = PatchedRelease(located.package, located.distribution, located.version)
+    return Receipt(path, release, pristine, current="", steps=())
 
 
 def encode_receipt(receipt: Receipt) -> bytes:
     """Return the JSON text of a receipt."""
-    steps = [step_fields(step) for step in receipt.steps]
-    lost = [{"step": step_fields(step), "version": version} for step, version in receipt.lost]
-    return encode_fields(dict(receipt._asdict(), steps=steps, lost=lost))
+    pristine = receipt.pristine._asdict()
+    fields = {
+        "path": receipt.path,
+        **receipt.release._asdict(),
+        "pristine": pristine.pop("sha256"),
+        **pristine,
+        "current": receipt.current,
+        "steps": [step_fields(step) for step in receipt.steps],
+        "folder": receipt.folder,
+        "lost": [{"step": step_fields(step), "version": version} for step, version in receipt.lost],
+    }
+    return encode_fields(fields)
 
 
 def step_fields(step: Step) -> dict[str, Any]:
     """Return a step as JSON has it."""
     # Latin-1 gives each byte one character: exact, and a user can read it
     splices = [[splice.start, splice.end, splice.new.decode("latin-1")] for splice in step.splices]
-    return dict(step._asdict(), options=dict(step.options), splices=splices)
+    fields = step._asdict()
+    fields.update(fields.pop("hunks")._asdict())
+    return {**fields, "options": dict(step.options), "splices": splices}
 
 
 def decode(data: bytes, where: str) -> Receipt:
@@ -117,7 +128,23 @@ def decode(data: bytes, where: str) -> Receipt:
     fields = decode_fields(data, where, hint, _RECEIPT)
     steps = tuple(step_of(step) for step in fields["steps"])
     lost = tuple(LostStep(step_of(entry["step"]), entry["version"]) for entry in fields["lost"])
-    receipt = Receipt(**{**fields, "steps": steps, "lost": lost})
+    release = PatchedRelease(fields["package"], fields["distribution"], version=fields["version"])
+    pristine = PristineFile(
+        sha256=fields["pristine"],
+        mode=fields["mode"],
+        mtime_ns=fields["mtime_ns"],
+        link=fields["link"],
+        origin=fields["origin"],
+    )
+    receipt = Receipt(
+        path=fields["path"],
+        release=release,
+        pristine=pristine,
+        current=fields["current"],
+        steps=steps,
+        folder=fields["folder"],
+        lost=lost,
+    )
     if where.rpartition("/")[2] != file_name(receipt.path):
         problem = Message(
             "path: found {path!r}, expected the path that this file is named after",
@@ -133,12 +160,13 @@ def step_of(fields: Mapping[str, Any]) -> Step:
         Splice(start, end, code.encode("latin-1")) for start, end, code in fields["splices"]
     )
     return Step(
-        **{
-            **fields,
-            "splices": splices,
-            "places": tuple(fields["places"]),
-            "states": tuple(fields["states"]),
-        }
+        patchset=fields["patchset"],
+        version=fields["version"],
+        digest=fields["digest"],
+        kind=fields["kind"],
+        options=fields["options"],
+        splices=splices,
+        hunks=AppliedHunks(places=tuple(fields["places"]), states=tuple(fields["states"])),
     )
 
 

@@ -117,25 +117,25 @@ def classify(
         path = os.path.join(site, receipt.path)
         is_free = os.path.isdir(os.path.dirname(path)) and not os.path.lexists(path)
         return item._replace(
-            deleted=is_free and receipt.pristine in recorded_now(site, receipt.path)
+            deleted=is_free and receipt.pristine.sha256 in recorded_now(site, receipt.path)
         )
     if not receipt.steps:  # all that was applied is lost
         return item._replace(condition=Condition.OVERWRITTEN)
     digest = sha256(data)
     # it belongs to no release, unless one has a file of that name now
-    if receipt.origin == ADDED_FILE:
+    if receipt.pristine.origin == ADDED_FILE:
         shipped = digest != receipt.current and digest in recorded_now(site, receipt.path)
         unlike = Condition.OVERWRITTEN if shipped else Condition.EDITED
         return item._replace(condition=Condition.APPLIED if digest == receipt.current else unlike)
-    if digest == receipt.pristine:
+    if digest == receipt.pristine.sha256:
         return item._replace(condition=Condition.OVERWRITTEN)
     if digest == receipt.current and not item.replaced:
         return item._replace(condition=Condition.APPLIED)
     recorded = recorded_now(site, receipt.path)
     # What was proven by RECORD then and is not what RECORD says now is of no use any more: the file belongs to another
     # build, whatever its version. Where nothing was proven, only the version shows that.
-    proven = receipt.origin == "recorded" and recorded
-    stale = receipt.pristine not in recorded and (item.replaced or proven)
+    proven = receipt.pristine.origin == "recorded" and recorded
+    stale = receipt.pristine.sha256 not in recorded and (item.replaced or proven)
     if digest in recorded or (stale and digest != receipt.current):
         return item._replace(condition=Condition.OVERWRITTEN)
     if stale:
@@ -144,7 +144,7 @@ def classify(
             reinstall_command,
         )
 
-        name = receipt.distribution or receipt.package
+        name = receipt.release.distribution or receipt.release.package
         return item._replace(
             condition=Condition.ASTRAY, reinstall=reinstall_command(site, name, installed)
         )
@@ -167,7 +167,7 @@ def _is_gone(site: str, receipt: Receipt, data: bytes) -> bool:
 
 def _installed(site: str, receipt: Receipt, names: Sequence[str]) -> str:
     """The version of the receipt's distribution by its dist-info folder; "" where there is none, or several."""
-    requested, versions = normalized(receipt.distribution), []
+    requested, versions = normalized(receipt.release.distribution), []
     for name in names:
         if not name.endswith(".dist-info") or name[:1].lower() != requested[:1]:
             continue  # as nearly all: `status` does this for every file
@@ -175,7 +175,7 @@ def _installed(site: str, receipt: Receipt, names: Sequence[str]) -> str:
         if dash and normalized(head) == requested:
             versions.append(
                 version
-                if version == receipt.version
+                if version == receipt.release.version
                 else _version(os.path.join(site, name)) or version
             )
     return versions[0] if len(versions) == 1 else ""
@@ -221,7 +221,7 @@ def before_and_after(site: str, receipt: Receipt, names: Sequence[str]) -> tuple
 
     With another patchset between them, these are the bytes before the first and after the last named one.
     """
-    data = before = after = Store(site).pristine(receipt.pristine)
+    data = before = after = Store(site).pristine(receipt.pristine.sha256)
     begun = False
     for step in receipt.steps:
         is_meant = not names or step.patchset in names
@@ -355,7 +355,7 @@ def lost_copies(items: Iterable[FileStatus]) -> dict[tuple[str, str], StoreError
     ] = {}  # files share patchsets: each is read once
     for item in items:
         if item.live:  # else there is nothing to restore
-            tries[item.site, Store.pristine, item.receipt.pristine] = None
+            tries[item.site, Store.pristine, item.receipt.pristine.sha256] = None
         for file, step in item.patchsets:
             if file.live:
                 tries[item.site, Store.patchset_files, step.digest] = None
@@ -407,7 +407,7 @@ def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[tuple[s
     """(pristine copy, site directory, path in it) of each file that is changed and has no receipt; `items` are those with."""
     for store in stores(env):
         for digest in store.unclaimed(
-            {item.receipt.pristine for item in items if item.site == store.site}
+            {item.receipt.pristine.sha256 for item in items if item.site == store.site}
         ):
             from patcher.installed.record import files_recorded
 

@@ -204,7 +204,7 @@ def claimed_names(receipts: Iterable[Receipt]) -> dict[str, set[str]]:
     names: dict[str, set[str]] = {"receipts": set(), "pristine": set(), "patchsets": set()}
     for claimant in receipts:
         names["receipts"].add(file_name(claimant.path))
-        names["pristine"].add(claimant.pristine)
+        names["pristine"].add(claimant.pristine.sha256)
         steps = [*claimant.steps, *(lost.step for lost in claimant.lost)]
         names["patchsets"].update(f"{step.digest}.json" for step in steps)
     return names

@@ -216,7 +216,9 @@ class _Place:
         self.works = prepare.plan_work(self.site, self.home, receipts, changes, patchsets)
         prepare.check_possible(self.site, self.works)
         self.entries = [work.entry for work in self.works]
-        copies = {receipts[entry.path].pristine for entry in self.entries if entry.path in receipts}
+        copies = {
+            receipts[entry.path].pristine.sha256 for entry in self.entries if entry.path in receipts
+        }
         self._named = sorted(
             copies | {sha256(work.copy) for work in self.works if work.copy is not None}
         )

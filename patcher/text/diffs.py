@@ -148,7 +148,9 @@ def plan_diffs(plan: Plan) -> list[FileDiff]:
         receipt = file.change.receipt if file.change else None
         release = ""
         if receipt:
-            release = release_name(receipt.package, receipt.distribution, receipt.version)
+            release = release_name(
+                receipt.release.package, receipt.release.distribution, receipt.release.version
+            )
         is_new = file.change is not None and not file.change.old
         diff = diff_texts(
             site=file.site,

@@ -40,7 +40,7 @@ def typeset(char: str) -> str:
 def remarks(patchset: Patchset) -> list[str]:
     """Warnings about the code that a patchset inserts: a sentence for each character or name and line."""
     sentences = []
-    for name, content in patchset.files.items():
+    for name, content in patchset.folder.files.items():
         if name.endswith(".spatch"):
             lines = list(enumerate(content.split("\n"), 1))
             added = [(number, line[1:]) for number, line in lines if line[:1] == "+"]

@@ -294,7 +294,7 @@ def _revised(
         problem = "{folder}: nothing was edited"
         raise SitepatchError(problem, "save the file in the editor", folder=edits.copy)
 
-    source = old.requested.patchset.source
+    source = old.requested.patchset.folder.source
     patchset = load_patchset(old.folder, source, {**old.files, **texts})
     for_all = tuple(variant._replace(versions="") for variant in patchset.variants)
     requested = Requested(patchset._replace(variants=for_all), old.requested.options)

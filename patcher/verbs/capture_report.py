@@ -173,7 +173,7 @@ def _writers(outcome: CaptureOutcome) -> list[str]:
         if receipt is None:
             continue
         removed = set(edited.before.data.splitlines()) - set(edited.file.data.splitlines())
-        before = store.pristine(receipt.pristine)
+        before = store.pristine(receipt.pristine.sha256)
         for step in receipt.steps:
             after = apply_splices(before, step.splices)
             inserted = set(after.splitlines()) - set(before.splitlines())

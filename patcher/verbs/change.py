@@ -110,7 +110,9 @@ def _write(
     changes: dict[str, list[Change]] = {}
     for file in changed:
         changes.setdefault(file.site, []).extend([file.change] if file.change else [])
-    run.commit(changes, {patchset.digest: patchset.files for patchset in _patchsets(outcome)})
+    run.commit(
+        changes, {patchset.folder.digest: patchset.folder.files for patchset in _patchsets(outcome)}
+    )
     for site, path, data in (
         (file.site, file.path, file.change.aside) for file in changed if file.change
     ):
@@ -128,7 +130,7 @@ def _verified(outcome: Outcome, settings: VerifySettings) -> Verified | None:
     texts = [
         file
         for file in outcome.changed
-        if file.change and not file.change.forget and (file.change.old or file.change.data)
+        if file.change and not file.change.forget and (file.change.old or file.change.new)
     ]
     if not texts:
         return None
@@ -210,7 +212,7 @@ def _check_writable(changed: Sequence[FilePlan]) -> None:
             for file in changed
             if file.site == site and file.change and not file.change.forget
         ]
-        back = {change.path for change in changes if change.data is None or not change.old}
+        back = {change.path for change in changes if change.new is None or not change.old}
         problems += Store(site).check_writable([change.path for change in changes], back)
     if problems:
         raise StoreError(joined("\n", problems), "nothing was changed")

@@ -162,7 +162,7 @@ def _finding_row(finding: FoundSymptom) -> Row:
     if fit:
         word = fit.word
     if fit and patchset:
-        template = "shown by {name}" if patchset.kind == "debug" else "cured by {name}"
+        template = "shown by {name}" if patchset.about.kind == "debug" else "cured by {name}"
         does = Message(template, name=patchset.name)
         cure = Message("{does}: {text}", does=does, text=fit.text)
     details = (Verbatim(finding.text), *symptom_details(symptom, cure, finding.devices))

@@ -109,7 +109,7 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
 def _diff_of(item: FileStatus, patchsets: Sequence[str]) -> FileDiff:
     """What patchsets change in a file."""
     before, after = before_and_after(item.site, item.receipt, patchsets)
-    is_new = not before and item.receipt.origin == ADDED_FILE
+    is_new = not before and item.receipt.pristine.origin == ADDED_FILE
     return diff_texts(
         site=item.site,
         path=item.receipt.path,
@@ -197,7 +197,7 @@ def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> li
     Those that something is applied in, and those of the project's patchsets: where there is
     neither, those of all that are known.
     """
-    packages = {item.receipt.package for item in items}
+    packages = {item.receipt.release.package for item in items}
     packages |= _changed_by(_of_project(place))
     if not packages:
         loaded, _ = Catalogue(place.patch_dirs).load()

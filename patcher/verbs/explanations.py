@@ -117,7 +117,7 @@ def _explained(
     needs = (
         planned.state is State.NOT_FOUND and not explanation.scopes and not explanation.elsewhere
     )
-    elsewhere = scope_elsewhere(assignment.located.site, path, planned.scope) if needs else ()
+    elsewhere = scope_elsewhere(assignment.located.site, path, planned.hunk.scope) if needs else ()
     return HunkExplanation(assignment.located.site, answer, explanation, diff, elsewhere)
 
 
@@ -140,7 +140,7 @@ def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> tuple[int, .
 # moved files ----------------------------------------------------------------------------------------------------------
 def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
     """An answer that was given before any hunk was tried; of a file that is not there, where it may have gone."""
-    if answer.state is not State.NOT_FOUND or not answer.scope:
+    if answer.state is not State.NOT_FOUND or not answer.hunk.scope:
         return HunkExplanation("", answer)
     try:
         site = locate(env, answer.path.split("/")[0], [answer.path]).site
@@ -154,7 +154,7 @@ def _without_a_file(env: Environment, answer: Answer) -> HunkExplanation:
     return HunkExplanation(
         site,
         answer,
-        elsewhere=(*scope_elsewhere(site, answer.path, answer.scope), *same_name)[:_MOST],
+        elsewhere=(*scope_elsewhere(site, answer.path, answer.hunk.scope), *same_name)[:_MOST],
     )
 
 
@@ -208,7 +208,7 @@ def explanation_row(explained: HunkExplanation, diff_lines: int = 20) -> Row:
     details += _wrapped(answer.problem) + _about(explained, diff_lines)
     details += _wrapped(Message("hint: {hint}", hint=answer.hint)) if answer.hint else []
     details += _other_forms(explained.explanation) if explained.explanation is not None else []
-    return Row(answer.state.value, (answer.path + places, answer.scope), (*details, ""))
+    return Row(answer.state.value, (answer.path + places, answer.hunk.scope), (*details, ""))
 
 
 def _about(explained: HunkExplanation, diff_lines: int) -> list[str]:
@@ -243,7 +243,7 @@ def _about(explained: HunkExplanation, diff_lines: int) -> list[str]:
                 )
             )
     for file in explained.elsewhere:
-        scope = explained.answer.scope
+        scope = explained.answer.hunk.scope
         meaning = (
             Message("`{scope}` stands in", scope=scope)
             if file.line
@@ -333,15 +333,15 @@ def hunk_json(explained: HunkExplanation) -> dict[str, Any]:
     head = {
         "site": explained.site,
         "path": answer.path,
-        "scope": answer.scope,
+        "scope": answer.hunk.scope,
         "state": answer.state,
         "places": answer.places,
         "problem": answer.problem,
         "hint": answer.hint,
-        "when_present": answer.when_present,
+        "when_present": answer.hunk.when_present,
     }
     elsewhere = [
-        {"path": file.path, "line": file.line, "scope": answer.scope}
+        {"path": file.path, "line": file.line, "scope": answer.hunk.scope}
         for file in explained.elsewhere
     ]
     if explanation is not None:

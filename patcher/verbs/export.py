@@ -266,7 +266,7 @@ def _diffs(
 def _mails(requested: Requested, diffs: Mapping[str, list[bytes]]) -> dict[str, bytes]:
     """A mail for each patch by its name, in their order."""
     spatches: dict[str, str] = {}
-    for file, text in requested.patchset.files.items():
+    for file, text in requested.patchset.folder.files.items():
         if file.endswith(".spatch"):
             spatches[patch_name(file)] = text
     mails: dict[str, bytes] = {}

@@ -148,7 +148,7 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
             "Metadata-Version: 2.1",
             f"Name: {name}",
             f"Version: {version}",
-            f"Summary: {patchset.summary}",
+            f"Summary: {patchset.about.summary}",
         ],
         "WHEEL": [
             "Wheel-Version: 1.0",
@@ -162,6 +162,6 @@ def patchset_wheel(patchset: Patchset) -> Wheel:
     for file, lines in metadata.items():
         files[f"{info}/{file}"] = "\n".join([*lines, ""]).encode("utf-8")
     files[f"{module}/__init__.py"] = b""
-    for path, content in patchset.files.items():
+    for path, content in patchset.folder.files.items():
         files[f"{module}/{patchset.name}/{path}"] = content.encode("utf-8")
     return Wheel(f"{module}-{version}-py3-none-any.whl", files)

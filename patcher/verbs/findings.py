@@ -108,13 +108,17 @@ class KnownSymptoms:
         loaded, broken = Catalogue(place.patch_dirs).load()
         self.broken = tuple(broken.values())
         self.symptoms: list[tuple[Symptom, Patchset | None]] = [
-            *((symptom, item.patchset) for item in loaded for symptom in item.patchset.symptoms),
+            *(
+                (symptom, item.patchset)
+                for item in loaded
+                for symptom in item.patchset.about.symptoms
+            ),
             *((symptom, None) for symptom in general_symptoms(builtin_dir())),
         ]
         self.patterns = [
             pattern
             for symptom, _ in self.symptoms
-            for pattern in (*symptom.patterns, *symptom.needs, *symptom.unless)
+            for pattern in (*symptom.signs.patterns, *symptom.signs.needs, *symptom.signs.unless)
         ]
         self._fits: dict[tuple[object, ...], Fit] = {}
         self._meanings: dict[str, Meaning] = {}
@@ -167,11 +171,13 @@ class KnownSymptoms:
         on_tensors = sorted({device for log in logs for device in log.devices})
         findings = []
         for symptom, patchset in self.symptoms:
-            if seen.isdisjoint(symptom.patterns) or not evidence.isdisjoint(symptom.unless):
+            if seen.isdisjoint(symptom.signs.patterns) or not evidence.isdisjoint(
+                symptom.signs.unless
+            ):
                 continue
-            if symptom.needs and evidence.isdisjoint(symptom.needs):
+            if symptom.signs.needs and evidence.isdisjoint(symptom.signs.needs):
                 continue
-            if symptom.accelerator and not (on_tensors or self._accelerators):
+            if symptom.signs.accelerator and not (on_tensors or self._accelerators):
                 continue
             if patchset:
                 symptom = self._for_the_card(symptom, patchset, on_tensors)
@@ -194,7 +200,7 @@ class KnownSymptoms:
 
     def _mentions(self, logs: Sequence[Log]) -> tuple[Sighting, ...]:
         """Each line once that merely speaks of an error; not what symptoms need beside their errors."""
-        patterns = {pattern for symptom, _ in self.symptoms for pattern in symptom.patterns}
+        patterns = {pattern for symptom, _ in self.symptoms for pattern in symptom.signs.patterns}
         mentions = [
             mention
             for log in logs
@@ -210,7 +216,7 @@ class KnownSymptoms:
             about = [
                 entry
                 for entry, _ in self.symptoms
-                if any(matches_pattern(pattern, error) for pattern in entry.patterns)
+                if any(matches_pattern(pattern, error) for pattern in entry.signs.patterns)
             ]
             waited = [_WAITED[symptom.name] for symptom in about if symptom.name in _WAITED]
             meaning = Meaning.UNCLEAR if any(symptom.follows for symptom in about) else Meaning.OWN
@@ -249,7 +255,7 @@ def _finding(
         (log.name, sighting)
         for log in logs
         for sighting in sorted(log.sightings, key=lambda sighting: sighting.line)
-        if sighting.key in symptom.patterns
+        if sighting.key in symptom.signs.patterns
     ]
     ranks = sorted({rank for _, sighting in sightings for rank in sighting.ranks})
     name, sighting = sightings[0]
@@ -275,7 +281,7 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> tuple
     if least > EXCEPTION and findings:
         return ()
     causes = (finding.symptom for finding in findings if finding.symptom.name not in _OF_SUMMARY)
-    patterns = {pattern for symptom in causes for pattern in symptom.patterns}
+    patterns = {pattern for symptom in causes for pattern in symptom.signs.patterns}
     alike: dict[tuple[str, str], Sighting] = {}
     for log, error in errors:
         if error.kind == least and not _is_explained(error, log, patterns):
@@ -314,9 +320,9 @@ def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> lis
     """Of findings in one line the most specific: that for what is installed here, else those that a patchset cures."""
 
     def weight(finding: FoundSymptom) -> tuple[bool, bool, bool, bool]:
-        cures = finding.patchset is not None and finding.patchset.kind != "debug"
+        cures = finding.patchset is not None and finding.patchset.about.kind != "debug"
         return (
-            finding.symptom.accelerator,
+            finding.symptom.signs.accelerator,
             finding.patchset is not None,
             cures,
             not finding.symptom.follows,
@@ -324,7 +330,7 @@ def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> lis
 
     most: dict[tuple[str, int], tuple[bool, bool, bool, bool]] = {}
     for finding, log in product(findings, logs):
-        keys = (*finding.symptom.patterns, *finding.symptom.needs)
+        keys = (*finding.symptom.signs.patterns, *finding.symptom.signs.needs)
         for place in {
             (log.name, sighting.line) for sighting in log.sightings if sighting.key in keys
         }:

@@ -101,6 +101,7 @@ def fit_of(
 def _fits(plan: Plan) -> str:
     receipts = [file.change.receipt for file in plan.files if file.change and file.change.receipt]
     releases = dict.fromkeys(
-        release_name(receipt.package, receipt.distribution, receipt.version) for receipt in receipts
+        release_name(receipt.release.package, receipt.release.distribution, receipt.release.version)
+        for receipt in receipts
     )
     return Message("it fits {releases} here", releases=listed(list(releases)))

@@ -128,7 +128,9 @@ def _request(
 
 def _is_from(folder: Path, requested: Sequence[Requested]) -> bool:
     """Whether one of the patchsets was found in a directory."""
-    return any(Path(item.patchset.source.name).resolve() == folder.resolve() for item in requested)
+    return any(
+        Path(item.patchset.folder.source.name).resolve() == folder.resolve() for item in requested
+    )
 
 
 def _advice(directory: str, entries: Sequence[ProjectEntry]) -> str:

@@ -190,7 +190,7 @@ def _further(
 
     grows = False
     if series:
-        known = series.patchset.files
+        known = series.patchset.folder.files
         grows = any(f"{patch.name}.spatch" not in known for patch in inputs)
     if not (also or grows):
         return [], []

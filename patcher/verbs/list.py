@@ -136,7 +136,7 @@ class _Query:
         selected: list[Patchset] = []
         symptoms: list[tuple[Symptom, str]] = []
         for patchset in patchsets:
-            cured = [symptom for symptom in patchset.symptoms if self._means(symptom)]
+            cured = [symptom for symptom in patchset.about.symptoms if self._means(symptom)]
             symptoms += [(symptom, patchset.name) for symptom in cured]
             if cured or self._describes(patchset):
                 selected.append(patchset)
@@ -144,13 +144,13 @@ class _Query:
         return selected, symptoms
 
     def _means(self, symptom: Symptom) -> bool:
-        for pattern in symptom.patterns:
+        for pattern in symptom.signs.patterns:
             if matches_pattern(pattern, self._text):
                 return True
-        return self._is_in(symptom.name, *symptom.patterns, symptom.meaning, symptom.advice)
+        return self._is_in(symptom.name, *symptom.signs.patterns, symptom.meaning, symptom.advice)
 
     def _describes(self, patchset: Patchset) -> bool:
-        texts = [patchset.name, patchset.summary, patchset.prose]
+        texts = [patchset.name, patchset.about.summary, patchset.about.prose]
         for variant in patchset.variants:
             texts += [variant.package, *variant.distributions]
         return self._is_in(*texts)
@@ -223,7 +223,7 @@ def _hunks_by_file(located: Located, variant: Variant) -> dict[str, tuple[HunkTe
             return None  # `check` says why it is not
         if len(paths) > 1:
             return None
-        if not paths and not all(hunk.when_present for hunk in patch.hunks):
+        if not paths and not all(hunk.flags.when_present for hunk in patch.hunks):
             return None
         for path in paths:
             hunks[path] = hunks.get(path, ()) + patch.hunks
@@ -273,15 +273,15 @@ def _list_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
     """One row for each patchset: what it is here, and the installed release or its range."""
     rows = []
     for patchset, standing in entries:
-        source = "" if patchset.source == BUILT_IN else str(patchset.source)
+        source = "" if patchset.folder.source == BUILT_IN else str(patchset.folder.source)
         cells = (
             patchset.name,
             patchset.version,
-            term(patchset.kind),
+            term(patchset.about.kind),
             _releases(patchset, standing),
             source,
         )
-        rows.append(Row(standing.state, cells, (patchset.summary,)))
+        rows.append(Row(standing.state, cells, (patchset.about.summary,)))
     return rows
 
 
@@ -325,17 +325,22 @@ def patchset_json(patchset: Patchset) -> dict[str, Any]:
     head = {
         "name": patchset.name,
         "version": patchset.version,
-        "kind": patchset.kind,
-        "summary": patchset.summary,
+        "kind": patchset.about.kind,
+        "summary": patchset.about.summary,
     }
-    return {**head, "source": str(patchset.source), "digest": patchset.digest, "packages": ranges}
+    return {
+        **head,
+        "source": str(patchset.folder.source),
+        "digest": patchset.folder.digest,
+        "packages": ranges,
+    }
 
 
 def symptoms_json(symptoms: Iterable[tuple[Symptom, str]]) -> list[dict[str, Any]]:
     """Symptoms and the names of the patchsets that cure them, as JSON."""
     answers = []
     for symptom, name in symptoms:
-        head = {"symptom": symptom.name, "patchset": name, "patterns": symptom.patterns}
+        head = {"symptom": symptom.name, "patchset": name, "patterns": symptom.signs.patterns}
         answers.append({**head, "meaning": symptom.meaning, "advice": with_tools(symptom.advice)})
     return answers
 

@@ -15,7 +15,7 @@ from patcher.errors import FormatError, Location, SitepatchError, StoreError, Us
 from patcher.facts import Wanted
 from patcher.installed.backups import Backup, proven_backups
 from patcher.message import Message
-from patcher.model import Change, FilePlan, Plan
+from patcher.model import Change, FilePlan, NewBytes, Plan
 from patcher.patchset.catalogue import Catalogue
 from patcher.place import HERE, SILENT, Events, Outcome, Place
 from patcher.planner.survey import make_plan
@@ -119,9 +119,8 @@ def _above(word: Path, backup: Backup) -> bool:
 
 def _file_plan(backup: Backup) -> FilePlan:
     old = sha256(backup.edited).hexdigest()
-    change = Change(
-        backup.path, old, backup.data, None, aside=backup.edited, mtime_ns=backup.mtime_ns
-    )
+    new = NewBytes(backup.data, mtime_ns=backup.mtime_ns)
+    change = Change(backup.path, old, new, receipt=None, aside=backup.edited)
     return FilePlan(backup.site, backup.path, backup.edited, backup.data, change, ())
 
 
@@ -208,13 +207,15 @@ def _restored_row(file: FilePlan) -> Row:
     stays = ", ".join(step.patchset for step in file.steps)
     if stays:
         edits = (
-            Message(", and what was edited by hand") if file.change and file.change.merged else ""
+            Message(", and what was edited by hand")
+            if file.change and file.change.new and file.change.new.merged
+            else ""
         )
         return Row(
             "restored",
             (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=edits)),
         )
-    if file.change and file.change.data is not None:
+    if file.change and file.change.new:
         return Row(
             "restored", (file.path, Message("our change is out, what was edited by hand stays"))
         )

@@ -64,7 +64,7 @@ def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
     """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
     with suppress(OSError, UnicodeDecodeError, SitepatchError):
         for folder, _ in Catalogue(patch_dirs).folders.get(patchset.name, ()):
-            if has_texts(folder, patchset.files):
+            if has_texts(folder, patchset.folder.files):
                 return read_file(Path(folder, "compatibility.txt"), TEXT).decode("utf-8").strip()
     return ""
 
@@ -116,19 +116,20 @@ def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence
     idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applicable",)
     heading = style(f"{patchset.name} {patchset.version}", bold=True)
     page = [
-        join_styled(heading, f"  {term(patchset.kind)}, {term(str(patchset.source))}"),
-        patchset.summary,
+        join_styled(heading, f"  {term(patchset.about.kind)}, {term(str(patchset.folder.source))}"),
+        patchset.about.summary,
     ]
-    page += ["", printable_lines(patchset.prose.strip("\n"))] if patchset.prose else []
+    page += ["", printable_lines(patchset.about.prose.strip("\n"))] if patchset.about.prose else []
     page += part(
-        "provenance", (_field(FIELDS[key], value) for key, value in patchset.provenance.items())
+        "provenance",
+        (_field(FIELDS[key], value) for key, value in patchset.about.provenance.items()),
     )
     cured = [
         [
             _field(symptom.name, Message.whole(symptom.meaning)),
-            *(f"  {pattern}" for pattern in symptom.patterns),
+            *(f"  {pattern}" for pattern in symptom.signs.patterns),
         ]
-        for symptom in patchset.symptoms
+        for symptom in patchset.about.symptoms
     ]
     page += part("cures", chain.from_iterable(cured))
     options = []
@@ -159,7 +160,7 @@ def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence
     page += part(
         Message("does not fit"), releases(*({row.state for row in tried} - {*idle, *good}))
     )
-    for name, content in patchset.files.items():
+    for name, content in patchset.folder.files.items():
         if name.endswith(".spatch"):
             hunks = re.split(r"^(?=--- |\+\+\+ )", content, maxsplit=1, flags=re.MULTILINE)[-1]
             page += ["", style(name, bold=True), *color_diff(hunks.rstrip("\n"))]
@@ -192,16 +193,16 @@ def _description_json(patchset: Patchset, tried: Sequence[Proven]) -> dict[str, 
         for variant in patchset.variants
     ]
     verify = {"imports": list(patchset.verify.imports), "probe": patchset.verify.probe}
-    symptoms = symptoms_json((symptom, patchset.name) for symptom in patchset.symptoms)
+    symptoms = symptoms_json((symptom, patchset.name) for symptom in patchset.about.symptoms)
     details = {
-        "prose": patchset.prose,
-        "provenance": dict(patchset.provenance),
+        "prose": patchset.about.prose,
+        "provenance": dict(patchset.about.provenance),
         "options": options,
         "variants": variants,
     }
     proof = {
         "verify": verify,
-        "files": dict(patchset.files),
+        "files": dict(patchset.folder.files),
         "symptoms": symptoms,
         "proven": [row._asdict() for row in tried],
     }

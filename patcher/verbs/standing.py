@@ -151,7 +151,7 @@ def _state(
 ) -> str:
     """The state of a file, to a patchset, as far as the releases that were installed since do not matter."""
     key = (file.site, file.receipt.path)
-    needed = [(file.site, file.receipt.pristine), (file.site, step.digest)]
+    needed = [(file.site, file.receipt.pristine.sha256), (file.site, step.digest)]
     if file.live and any(copy in damaged for copy in needed):
         return DAMAGED
     if key in running:
@@ -178,7 +178,7 @@ def _patchset(
         problems.append(newer.remark)
         advice = _apply_command(step, _stored(first.site, step))
     files = [
-        AppliedFile(file.receipt.path, applied.places, word)
+        AppliedFile(file.receipt.path, applied.hunks.places, word)
         for (file, applied), word in zip(steps, states)
     ]
     releases = dict.fromkeys(file.release for file, _ in steps)
@@ -202,7 +202,7 @@ def _problems(steps: Sequence[tuple[FileStatus, Step]], states: Sequence[str]) -
     paths_of: dict[str, list[str]] = {}
     for (file, _), state in zip(steps, states):
         meaning = "" if state in NEEDLESS else file.meaning
-        if gone and state == APPLIED and file.receipt.origin == ADDED_FILE:
+        if gone and state == APPLIED and file.receipt.pristine.origin == ADDED_FILE:
             meaning = _LEFT_BEHIND
         if meaning:
             paths_of.setdefault(meaning, []).append(file.receipt.path)
@@ -241,7 +241,9 @@ def _newer(
         except SitepatchError as error:
             broken[step.patchset] = error
             continue
-        files = _made_otherwise(env, patchset, steps) if patchset.digest != step.digest else None
+        files = (
+            _made_otherwise(env, patchset, steps) if patchset.folder.digest != step.digest else None
+        )
         if files:
             template = (
                 "{one.name} {one.version} ({one.source}) differs from the one that is applied"
@@ -270,7 +272,7 @@ def _made_otherwise(
         return frozenset(applied)
     others = {(file.site, file.path) for file in plan.files if file.before != file.after}
     paths = {path for _, path in applied}
-    misfit = any(answer.path in paths or not answer.scope for answer in plan.failed)
+    misfit = any(answer.path in paths or not answer.hunk.scope for answer in plan.failed)
     more = others - {(file.site, file.receipt.path) for file, _ in steps}
     return frozenset(applied if misfit or more else applied & others)
 
@@ -292,7 +294,9 @@ def _in_releases(
 
     site, step = replaced[0][0].site, replaced[0][1]
     names = (
-        release_name(file.receipt.package, file.receipt.distribution, file.installed)
+        release_name(
+            file.receipt.release.package, file.receipt.release.distribution, file.installed
+        )
         for file, _ in replaced
     )
     release = listed(list(dict.fromkeys(names)))

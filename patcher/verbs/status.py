@@ -172,14 +172,21 @@ def patch_states(
         if (item.site, step.patchset, step.digest) != (applied.site, applied.name, applied.digest):
             continue
         try:
-            variants = pick_variants(stored_patchset(item.site, step)).get(item.receipt.package, ())
+            variants = pick_variants(stored_patchset(item.site, step)).get(
+                item.receipt.release.package, ()
+            )
         except SitepatchError:  # `damaged` says so
             return {}
-        path, variants = item.receipt.path, matching_variants(variants, item.receipt.version)
+        path, variants = (
+            item.receipt.path,
+            matching_variants(variants, item.receipt.release.version),
+        )
         patches = (
             patch for variant in variants for patch in variant.patches if path in patch.paths
         )
-        for hunk, recorded in zip((hunk for patch in patches for hunk in patch.hunks), step.states):
+        for hunk, recorded in zip(
+            (hunk for patch in patches for hunk in patch.hunks), step.hunks.states
+        ):
             word = state if recorded == State.APPLICABLE.value else recorded
             paths_of.setdefault(patch_name(hunk.origin), {}).setdefault(word, []).append(path)
     words = {name: worst_of(states) for name, states in paths_of.items()}
@@ -333,15 +340,20 @@ def _file_json(file_state: FileState) -> dict[str, Any]:
             "version": step.version,
             "state": state,
             "options": step.options,
-            "places": step.places,
+            "places": step.hunks.places,
         }
         for (_, step), state in zip(item.patchsets, file_state.states)
     ]
     head = {
         "site": item.site,
         "path": receipt.path,
-        "package": receipt.package,
-        "distribution": receipt.distribution,
+        "package": receipt.release.package,
+        "distribution": receipt.release.distribution,
     }
-    head.update(installed=item.installed, origin=receipt.origin)
-    return {**head, "version": receipt.version, "condition": item.condition, "patchsets": steps}
+    head.update(installed=item.installed, origin=receipt.pristine.origin)
+    return {
+        **head,
+        "version": receipt.release.version,
+        "condition": item.condition,
+        "patchsets": steps,
+    }

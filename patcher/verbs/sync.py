@@ -91,7 +91,7 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
                 problems.append(
                     Message("{what}, and the project does not ask for it", what=conflict)
                 )
-            elif asked.patchset.digest != kept.patchset.digest:
+            elif asked.patchset.folder.digest != kept.patchset.folder.digest:
                 problems.append(
                     Message("{what} in another version than the project asks for", what=conflict)
                 )

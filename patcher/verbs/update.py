@@ -339,7 +339,7 @@ def _with_variant(
     written = next(
         (
             text
-            for name, text in patchset.files.items()
+            for name, text in patchset.folder.files.items()
             if name.endswith(".spatch") and patch_name(name) == drifted
         ),
         "",
@@ -348,7 +348,7 @@ def _with_variant(
     destination = outcome.folder / spatch
     left = (
         destination.is_file()
-        and spatch not in patchset.files
+        and spatch not in patchset.folder.files
         and read_file(destination) == text.encode("utf-8")
     )
     # that of a run which was killed before it wrote the manifest is no obstacle
@@ -369,10 +369,10 @@ def _with_variant(
         else []
     )
     outcome = outcome._replace(added=spatch, notes=tuple(notes))
-    files = patch_files(patchset.files[MANIFEST])[tried.variant]
+    files = patch_files(patchset.folder.files[MANIFEST])[tried.variant]
     names = [spatch if patch_name(name) == drifted else name for name in files]
     if drifted and nearest.versions == f"=={release}":  # the variant that is being made
-        manifest = with_patch_files(patchset.files[MANIFEST], tried.variant, names)
+        manifest = with_patch_files(patchset.folder.files[MANIFEST], tried.variant, names)
         patchset = write_folder(outcome.folder, {spatch: text, MANIFEST: manifest}, replace=True)
         return outcome._replace(patchset=patchset, written=True)
     target = PackageRange(

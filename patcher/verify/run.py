@@ -150,7 +150,7 @@ class _Stage:
     def probe(self, patchset: Patchset, *, shown: bool) -> CheckResult:
         """The result of the probe of a patchset."""
         script = self._folder / "probe.py"
-        script.write_bytes(patchset.files[patchset.verify.probe].encode("utf-8"))
+        script.write_bytes(patchset.folder.files[patchset.verify.probe].encode("utf-8"))
         _, ended = self._child({"probe": str(script), "name": patchset.name}, shown=shown)
         problem = "" if ended.code == 0 else _ending(ended, self._settings.timeout)
         return CheckResult(

@@ -133,8 +133,8 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
     monkeypatch.setattr(sys, "path", [*sys.path, str(env.site)])
     (found,) = (one for one in Catalogue([]).load()[0] if one.patchset.name == "two")
-    assert str(found.patchset.source) == "entry point two"
-    assert dict(found.patchset.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
+    assert str(found.patchset.folder.source) == "entry point two"
+    assert dict(found.patchset.folder.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
     applied = apply("two", place=Place(target=str(site)))
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
     getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")

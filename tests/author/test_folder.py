@@ -31,10 +31,10 @@ def test_what_is_written_is_what_is_read(tmp_path):
     text = 'It says "no", \\ and \x7f.\r\n\r\n--- not a path\n@@ nor a hunk\n+line of prose'
     given = files(prose=text, summary='A "quoted"\n summary \\', provenance={"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
     made = write_folder(tmp_path / "new" / "mine", given)
-    again = load_patchset(tmp_path / "new" / "mine", made.source)
+    again = load_patchset(tmp_path / "new" / "mine", made.folder.source)
     assert again == made
-    assert (made.summary, made.provenance) == ('A "quoted" summary \\', {"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
-    assert made.prose == text.replace("\r\n", "\n").replace("---", "  ---").replace("@@", "  @@")
+    assert (made.about.summary, made.about.provenance) == ('A "quoted" summary \\', {"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
+    assert made.about.prose == text.replace("\r\n", "\n").replace("---", "  ---").replace("@@", "  @@")
     assert [(each.package, each.versions, each.distributions) for each in made.variants] == [("demo", "==1.0", ())]
     assert made.verify.imports == ("demo.m",)
     assert os.listdir(tmp_path) == ["new"] and sorted(os.listdir(tmp_path / "new" / "mine")) == ["mine.spatch", "patchset.toml"]
@@ -43,7 +43,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
 
 def test_a_credential_in_a_url_is_not_written_down(tmp_path):
     made = write_folder(tmp_path / "mine", files(provenance={"origin": "https://me:secret@x.org/1.patch?token=secret"}))
-    assert made.provenance == {"origin": "https://x.org/1.patch?token=..."}
+    assert made.about.provenance == {"origin": "https://x.org/1.patch?token=..."}
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and "secret" in path.read_text()]
 
 
@@ -58,7 +58,7 @@ def test_every_import_package_has_a_variant_with_its_files(tmp_path):
         ("yaml", ">=5,<=6", ("PyYAML",), [("yaml/a-b.py",)]),
         ("alone", "", (), [("alone.py",)]),
     ]
-    assert made.prose == "Why." and made.verify.imports == ("demo", "alone")
+    assert made.about.prose == "Why." and made.verify.imports == ("demo", "alone")
 
 
 def test_what_cannot_be_read_is_not_put_there(tmp_path):

@@ -75,12 +75,12 @@ def test_a_mail_is_imported_applied_and_restored(world):
     assert "@@ load @@" in told.out and "not taken" in told.out and "+1 -0" in told.out
     assert "imported  1 hunk in patchsets/mine, for demo ==1.0" in told.out
     one = load_patchset(world.cwd / "patchsets" / "mine", "")
-    assert one.summary == "Say what was loaded"
-    assert one.prose == (
+    assert one.about.summary == "Say what was loaded"
+    assert one.about.prose == (
         "Description: Say what was loaded\nOrigin: commit 0123456789abcdef0123456789abcdef01234567\n"
         "Author: Max <m@example.com>\nLast-Update: 2024-01-02\n\nIt was not known."
     ), "the head of its .spatch, as that of each patch of a series"
-    assert one.provenance == {
+    assert one.about.provenance == {
         "origin": "commit 0123456789abcdef0123456789abcdef01234567", "author": "Max <m@example.com>", "last_update": "2024-01-02",
     }  # fmt: skip
     done(world("apply", "mine"))

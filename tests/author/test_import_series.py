@@ -59,11 +59,11 @@ def test_each_patch_of_a_series_is_a_spatch_that_is_read_after_those_before_it(w
     assert done(world("import", "debian/patches", "--name", "quiet", "-q")).out == ""
     folder = world.cwd / "patchsets" / "vendor"
     patchset = load_patchset(folder, "")
-    assert list(patchset.files) == ["patchset.toml", "one.spatch", "two.spatch", "three.spatch"]
-    assert patchset.files["one.spatch"].startswith(
+    assert list(patchset.folder.files) == ["patchset.toml", "one.spatch", "two.spatch", "three.spatch"]
+    assert patchset.folder.files["one.spatch"].startswith(
         "Description: Say it\nBug: https://bugs.debian.org/3\nAuthor: Max <m@example.com>\n\nIt was not known.\n\n--- demo/m.py\n"
     )
-    assert '-print("loaded", ' in patchset.files["two.spatch"] or '-"loaded"' in patchset.files["two.spatch"]
+    assert '-print("loaded", ' in patchset.folder.files["two.spatch"] or '-"loaded"' in patchset.folder.files["two.spatch"]
     done(world("apply", "vendor"))
     assert compile(world.text(), "m.py", "exec") and world.text() == CHECKED
     done(world("restore"))
@@ -143,9 +143,9 @@ def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(wo
         ["in", "place", "one"], ["imported", "two", "1"], ["left", "out", "docs"], ["imported", "three", "1"], ["in", "place", "value"],
     ]  # fmt: skip
     patchset = load_patchset(toml.parent, "")
-    assert list(patchset.files) == ["patchset.toml", "one.spatch", "two.spatch", "three.spatch", "value.spatch"]
-    assert "# ours" in patchset.files["patchset.toml"] and patchset.summary.startswith("Our ")
-    assert patchset.files["one.spatch"].endswith("\n\n")
+    assert list(patchset.folder.files) == ["patchset.toml", "one.spatch", "two.spatch", "three.spatch", "value.spatch"]
+    assert "# ours" in patchset.folder.files["patchset.toml"] and patchset.about.summary.startswith("Our ")
+    assert patchset.folder.files["one.spatch"].endswith("\n\n")
     before = tree(toml.parent)
     assert "in place" in done(world("import", "debian/patches", "--name", "vendor")).out and tree(toml.parent) == before
     done(world("apply", "vendor"))
@@ -253,7 +253,7 @@ def test_an_exported_series_is_for_git_am_and_patch_and_is_imported_again(world,
     assert (plain / "demo" / "m.py").read_text() == CHECKED
     made = run(world, world.cwd / "out", name="again")
     assert [state for _, state in states(made)] == ["imported"] * 3
-    first = load_patchset(world.cwd / "patchsets" / "vendor", "").files["a-one.spatch"]
+    first = load_patchset(world.cwd / "patchsets" / "vendor", "").folder.files["a-one.spatch"]
     assert made.patchset.files["0001-a-one.spatch"].replace(f"Origin: commit {'0' * 40}\n", "") == first
     (world.cwd / "out" / "0007-other.patch").write_text("")
     assert "found other patches there, 0007-other.patch" in done(world("export", "vendor", "--output", "out"), 2).err

@@ -50,7 +50,7 @@ def test_composed_splices_make_what_both_make_one_after_the_other():
 
 def test_layers_are_matched_one_after_the_other_and_all_or_none_count():
     def hunk(layer, before, after):
-        return HunkText(f"{layer}.spatch", 1, "f", 1, False, (("-", before, 2), ("+", after, 3)))
+        return HunkText(f"{layer}.spatch", 1, "f", (("-", before, 2), ("+", after, 3)))
 
     def made(*hunks):
         return rewrite_layers(b"def f():\n    int(1)\n", hunks, lambda data, layer: rewrite(data, layer, {}))

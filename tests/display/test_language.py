@@ -37,10 +37,10 @@ def all_commands(group=commands):
 def english():
     """Every paragraph and line of help that is ours, what errors mean, and what built-in patchsets are for."""
     built_in = [load_patchset(path.parent, BUILT_IN) for path in Path(builtin_dir()).glob("*/patchset.toml")]
-    for symptom in chain(general_symptoms(builtin_dir()), *(one.symptoms for one in built_in)):
+    for symptom in chain(general_symptoms(builtin_dir()), *(one.about.symptoms for one in built_in)):
         yield from (symptom.meaning, symptom.advice)
     for one in built_in:
-        yield from (one.summary, *(option.help for option in one.options))
+        yield from (one.about.summary, *(option.help for option in one.options))
     for command in all_commands():
         for text in [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]:
             for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):

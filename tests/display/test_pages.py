@@ -8,7 +8,20 @@ from patcher.display import styles
 from patcher.display.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.display.html import Html, join, tag
 from patcher.installed.interpreter import Environment
-from patcher.model import Answer, FilePatch, HunkText, Option, Patchset, State, Variant, Verify
+from patcher.model import (
+    About,
+    Answer,
+    FilePatch,
+    HunkText,
+    Option,
+    Patchset,
+    PatchsetFolder,
+    PatchsetSource,
+    ReportedHunk,
+    State,
+    Variant,
+    Verify,
+)
 from patcher.text.diffs import diff_texts
 from patcher.verbs.pages import releases, review
 from patcher.verbs.releases.outcome import APPLICABLE, Checked, PatchState, ReleaseOutcome
@@ -18,9 +31,10 @@ from tests.verbs.test_golden import GOLDEN, compared
 pytestmark = pytest.mark.once
 ENV = Environment("python", ("/site",), ("/site",), (3, 11))
 NASTY = "</td></script><script>alert(1)</script><img src=x onerror=alert(1)> ' \" & \x1b[8m \u202e\udcff"
+ABOUT = About("fix", "A summary", "Why it is.\n\n  a table\n\nmore", {"origin": "https://example.org/x", "remove_when": "it is fixed"})
 WHY = Patchset(
-    "p", "1.0", "fix", "A summary", "Why it is.\n\n  a table\n\nmore", {"origin": "https://example.org/x", "remove_when": "it is fixed"},
-    (Option("limit", "int", 5, "how many"),), (Variant("pkg", ">=1", ()),), Verify(), "0" * 64, "built in", {},
+    "p", "1.0", ABOUT, (Option("limit", "int", 5, "how many"),), (Variant("pkg", ">=1", ()),), Verify(),
+    PatchsetFolder(PatchsetSource("built in"), {}, "0" * 64),
 )  # fmt: skip
 
 
@@ -41,12 +55,13 @@ def test_text_becomes_html_in_one_place():
 
 def hostile_pages():
     """Both pages of differences with hostile text in every field."""
-    one = WHY._replace(**dict.fromkeys(("name", "version", "kind", "summary", "prose", "source", "digest"), NASTY), provenance={NASTY: NASTY})
+    folder = PatchsetFolder(PatchsetSource(NASTY), {}, NASTY)
+    one = WHY._replace(name=NASTY, version=NASTY, about=About(NASTY, NASTY, NASTY, {NASTY: NASTY}), folder=folder)
     one = one._replace(options=(Option(NASTY, "str", NASTY, NASTY),), variants=(Variant(NASTY, NASTY, ()),))
     source = b"x = '<script>alert(1)</script>'\n", "x = '\x1b[8m\u202e</del>'\r\n".encode() + b"# \xff\n"
     (diff,) = differing((NASTY, *source), names=(NASTY,))
     diff = diff._replace(site=NASTY, release=NASTY)
-    answers = (Answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
+    answers = (Answer(NASTY, NASTY, ReportedHunk(NASTY), State.CONFLICT, (3,), NASTY, NASTY),)
     edits = (HandEditDiff(NASTY, NASTY, NASTY, NASTY, True, diff), HandEditDiff(NASTY, "other", NASTY))
     outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,))
     found = ReleaseOutcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
@@ -70,10 +85,10 @@ def rich_review():
         HandEditDiff("/site", "pkg/m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "pkg/lost.py", "pkg 1.0"),
         HandEditDiff("/site", "pkg/n.py", "", "what pip installed", False, unreleased._replace(release="", site="/other")),
     )
-    lost = Answer("p", "pkg/m.py", "f", State.NOT_FOUND, (), "`f` is gone", "look at `g`")
-    answers = (lost, lost._replace(scope="g"), lost._replace(state=State.APPLICABLE, problem=""), lost._replace(patchset="q", path="", scope="", hint=""))
+    lost = Answer("p", "pkg/m.py", ReportedHunk("f"), State.NOT_FOUND, (), "`f` is gone", "look at `g`")
+    answers = (lost, lost._replace(hunk=ReportedHunk("g")), lost._replace(state=State.APPLICABLE, problem=""), lost._replace(patchset="q", path="", hunk=ReportedHunk(), hint=""))
     other = WHY._replace(
-        name="q", prose="One.\n\nTwo.\n\nThree, `as code`,\ngoes on.\n\n- a\n- b", provenance={"bug": "see https://example.org"}, options=WHY.options * 2
+        name="q", about=ABOUT._replace(prose="One.\n\nTwo.\n\nThree, `as code`,\ngoes on.\n\n- a\n- b", provenance={"bug": "see https://example.org"}), options=WHY.options * 2
     )
     reasons = [Reason(WHY, {"limit": 7}, True, "p 1.0, 3 releases: applicable 3\nrow\n  row"), Reason(other, {}, False)]
     outcome = DiffOutcome(ENV, applied, planned, edits, answers=answers, notes=("a `note`",))
@@ -87,7 +102,7 @@ def rich_review():
 
 def rich_releases():
     """Releases with everything that they can have."""
-    answers = tuple(Answer("p", f"pkg/m{number % 3}.py", "f" * (number % 2), State.APPLICABLE, (number,)) for number in range(8))
+    answers = tuple(Answer("p", f"pkg/m{number % 3}.py", ReportedHunk("f" * (number % 2)), State.APPLICABLE, (number,)) for number in range(8))
     old = code(3)
     first, second = differing(("pkg/m0.py", old, old + b"x = 1\n"), ("pkg/m1.py", old, old.replace(b"return 1\n", b"return 2\n")))
     fits = ReleaseOutcome("pkg", "1.0", APPLICABLE, diffs=(first, second), answers=answers)
@@ -104,7 +119,7 @@ def rich_releases():
         fits._replace(version="1.2", answers=failed, diffs=(), patches=(patches[0]._replace(word="upstream"), patches[1]._replace(word="conflict", problem="it `does` not"))),
         fits._replace(version="1.3", word="upstream", answers=failed[1:], diffs=(), patches=(patches[0]._replace(word="upstream"),)),
     ]
-    hunks = tuple(HunkText(f"{number}.spatch", 1, "f", 1, False, ()) for number in (1, 2))
+    hunks = tuple(HunkText(f"{number}.spatch", 1, "f", ()) for number in (1, 2))
     several = WHY._replace(name="series", variants=(Variant("pkg", "", tuple(FilePatch(("pkg/m0.py",), 1, (hunk,)) for hunk in hunks)),))
     return {
         "releases": releases.releases_page("sitepatch check", [Checked(WHY, tuple(outcomes)), Checked(several, tuple(series))]),
@@ -148,7 +163,7 @@ def test_the_top_of_a_review_says_what_where_which_release_and_why():
 
 def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
     text = "It fails twice:\n1. at <first>,\n   on each rank\n2. then\n\n- one\n\na  b\n  c  d\n\n- x\n    kept  so\n"
-    page = review.review_page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(prose=text), {}, False, "")]).decode()
+    page = review.review_page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(about=ABOUT._replace(prose=text)), {}, False, "")]).decode()
     assert "<p>It fails twice:</p><ol><li>at &lt;first&gt;, on each rank</li><li>then</li></ol>" in page
     assert "<ul><li>one</li></ul><pre>a  b\n  c  d</pre><pre>- x\n    kept  so</pre>" in page
 
@@ -205,7 +220,7 @@ def test_two_hundred_files_are_a_page_of_a_few_megabytes():
 
 def releases_page():
     """42 releases: two reasons, one change, a yanked one."""
-    answer = Answer("p", "pkg/m.py", "f", State.APPLICABLE, (3,))
+    answer = Answer("p", "pkg/m.py", ReportedHunk("f"), State.APPLICABLE, (3,))
     lost = answer._replace(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
     outcomes = []
     for minor in range(40):
@@ -230,14 +245,14 @@ def test_the_table_of_releases_has_each_reason_and_each_change_once():
 
 def test_a_list_of_many_hunks_is_folded():
     def page(hunks):
-        answers = tuple(Answer("p", "pkg/m.py", f"f{number}", State.APPLICABLE, (3,)) for number in range(hunks))
+        answers = tuple(Answer("p", "pkg/m.py", ReportedHunk(f"f{number}"), State.APPLICABLE, (3,)) for number in range(hunks))
         return releases.releases_page("t", [Checked(WHY, (ReleaseOutcome("pkg", "1.0", APPLICABLE, answers=answers),))]).decode()
 
     assert "<details open><summary>A row is a release" in page(6) and "<details><summary>A row is a release" in page(7)
 
 
 def test_what_is_in_backticks_is_code_and_hostile_text_in_them_stays_text():
-    one = WHY._replace(summary="asks `a.b` of `<c>`", prose="it `d`\n\n- `e` and `f", provenance={"bug": "see `g`"})
+    one = WHY._replace(about=About("fix", "asks `a.b` of `<c>`", "it `d`\n\n- `e` and `f", {"bug": "see `g`"}))
     page = review.review_page("t", DiffOutcome(ENV, ()), [Reason(one, {}, True)]).decode()
     for text in ("asks <code>a.b</code> of <code>&lt;c&gt;</code>", "it <code>d</code>", "<li><code>e</code> and `f</li>", "see <code>g</code>"):
         assert text in page, text
@@ -250,7 +265,7 @@ def test_the_first_change_of_a_review_is_above_its_reasons():
 
 
 def test_a_review_of_what_does_not_fit_says_so_above_its_reasons():
-    lost = Answer("p", "m.py", "f", State.NOT_FOUND, (), "`f` is gone", "")
+    lost = Answer("p", "m.py", ReportedHunk("f"), State.NOT_FOUND, (), "`f` is gone", "")
     page = review.review_page("t", DiffOutcome(ENV, answers=(lost,)), [Reason(WHY, {}, False)]).decode()
     assert '<p class="summary">nothing differs</p>' in page and "<code>f</code> is gone" in page
     assert page.index('id="remarks"') < page.index('id="reasons"')

@@ -14,7 +14,7 @@ from patcher.display.differences import DiffOutcome, show_parts
 from patcher.display.progress import ProgressBar
 from patcher.display.rows import answer_rows
 from patcher.display.styles import Row, color_diff, table_lines
-from patcher.model import Answer, State
+from patcher.model import Answer, ReportedHunk, State
 from patcher.place import Place
 from patcher.text.diffs import diff_texts
 from patcher.verbs.demo import Demo
@@ -78,9 +78,9 @@ def test_a_row_ends_with_its_last_cell_and_one_without_cells_with_its_word():
 
 
 def test_what_failed_is_explained_once_a_file_and_what_needs_nothing_says_why():
-    hunk = Answer("p", "m.py", "f", State.APPLICABLE, (3,))
+    hunk = Answer("p", "m.py", ReportedHunk("f"), State.APPLICABLE, (3,))
     failed = hunk._replace(state=State.CONFLICT, places=(), problem="no", hint="mend it")
-    rows = answer_rows([hunk, hunk, failed, failed._replace(scope="g"), hunk._replace(state=State.UPSTREAM, places=())])
+    rows = answer_rows([hunk, hunk, failed, failed._replace(hunk=ReportedHunk("g")), hunk._replace(state=State.UPSTREAM, places=())])
     assert [(row.word, row.cells, row.details) for row in rows] == [
         ("applicable", ("p", "m.py:3", "f"), ()),
         ("applicable", ("p", "m.py:3", "f"), ()),
@@ -204,4 +204,4 @@ def test_a_proof_of_the_demo_that_fails_says_so(monkeypatch, capsys):
     ],
 )  # fmt: skip
 def test_an_answer_about_a_whole_package(path, scope, state, absent):
-    assert is_absent(Answer("p", path, scope, state, ())) == absent
+    assert is_absent(Answer("p", path, ReportedHunk(scope), state)) == absent

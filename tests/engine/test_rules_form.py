@@ -277,7 +277,7 @@ def test_prose_paths_scopes_and_flags_are_read() -> None:
     assert prose == "Why."
     assert file.paths == ("p/new.py", "p/old.py")
     (hunk,) = file.hunks
-    assert (hunk.scope, hunk.expected, hunk.when_present, hunk.line) == ("A.*.f", 2, True, 5)
+    assert (hunk.scope, hunk.flags.expected, hunk.flags.when_present, hunk.line) == ("A.*.f", 2, True, 5)
     assert hunk.lines == (("-", "a.b", 6), ("+", "c.d", 7))
     assert parse_spatch(f"--- six.py\n{HUNK}", "x")[1][0].paths == ("six.py",)
 

@@ -74,7 +74,7 @@ def test_rule_29_match_where_the_interpreter_knows_it_or_not() -> None:
 def test_rule_29_the_flag_as_it_is_written() -> None:
     for flag in ("inside=scope", "inside=if", "inside=for/if/try"):
         hunk = parse_spatch(f"--- p/m.py\n@@ f @@ {flag}\n{STATEMENT}", "p")[1][0].hunks[0]
-        assert hunk.inside is not None and inside_flag(hunk.inside) == flag
+        assert hunk.flags.inside is not None and inside_flag(hunk.flags.inside) == flag
 
 
 def test_rule_29_what_stands_around_the_first_statement_of_a_file() -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from patcher.errors import StoreError
-from patcher.model import Patchset, Verify
+from patcher.model import About, Patchset, PatchsetFolder, PatchsetSource, Verify
 from patcher.store.store import Store
 from patcher.store.transaction import transaction
 from tests.faults.calls import ERRORS, in_child
@@ -16,9 +16,10 @@ from tests.stores import commit, recover
 pytestmark = pytest.mark.once
 
 ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
-PATCHSET = Patchset("p", "1.0", "fix", "", "", {}, (), (), Verify(), unit.DIGESTS[1], "", unit.TEXTS[1])
+FOLDER = PatchsetFolder(PatchsetSource("test"), unit.TEXTS[1], unit.DIGESTS[1])
+PATCHSET = Patchset("p", "1.0", About("fix", ""), (), (), Verify(), FOLDER)
 RESTORE = unit.Change(unit.A, unit.sha(unit.new(unit.A)), None, None)
-APPLY = unit.Change(unit.A, unit.sha(unit.PRISTINE[unit.A]), unit.new(unit.A), unit.receipt(unit.A))
+APPLY = unit.Change(unit.A, unit.sha(unit.PRISTINE[unit.A]), unit.NewBytes(unit.new(unit.A)), unit.receipt(unit.A))
 
 
 class Two:
@@ -30,7 +31,7 @@ class Two:
         change = APPLY if word == "apply" else RESTORE
         if word == "restore":
             for site in self.sites:
-                commit(site, [APPLY], {PATCHSET.digest: PATCHSET.files})
+                commit(site, [APPLY], {PATCHSET.folder.digest: PATCHSET.folder.files})
         self.changes = {str(site): [change] for site in self.sites}
         self.saved = [unit.copy_of(site, folder / f"saved-{site.parent.name}" / "site") for site in self.sites]
         self.old = self.tree()
@@ -48,7 +49,7 @@ class Two:
         def carry_out():
             try:
                 with transaction(self.changes) as run:
-                    run.commit(self.changes, {PATCHSET.digest: PATCHSET.files})
+                    run.commit(self.changes, {PATCHSET.folder.digest: PATCHSET.folder.files})
             except StoreError as error:
                 print(f"{error.message}\n{error.hint}", file=sys.stderr)
                 return 1

@@ -104,9 +104,9 @@ def with_twin(site):
     (site / TWIN).write_bytes(unit.PRISTINE[unit.A])
     (site / TWIN).chmod(0o600)
     os.utime(site / TWIN, ns=(unit.MTIME + 5, unit.MTIME + 5))
-    of_twin = unit.receipt(unit.A)._replace(path=TWIN, mode=0o600, mtime_ns=unit.MTIME + 5)
+    of_twin = unit.receipt(unit.A, mode=0o600, mtime_ns=unit.MTIME + 5)._replace(path=TWIN)
     old, new = unit.sha(unit.PRISTINE[unit.A]), unit.new(unit.A)
-    changes = [Change(path, old, new, of) for path, of in ((unit.A, unit.receipt(unit.A)), (TWIN, of_twin))]
+    changes = [Change(path, old, unit.NewBytes(new), of) for path, of in ((unit.A, unit.receipt(unit.A)), (TWIN, of_twin))]
     commit(site, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
     commit(site, [Change(unit.A, unit.sha(new), None, None)], {})
 

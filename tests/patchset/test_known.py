@@ -11,7 +11,7 @@ import pytest
 
 from patcher.errors import PatchError
 from patcher.installed.interpreter import Environment
-from patcher.model import HunkAnswer, HunkText, Rewrite, Splice, State
+from patcher.model import HunkAnswer, HunkFlags, HunkText, Rewrite, Splice, State
 from patcher.patchset import results
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
@@ -27,8 +27,8 @@ from tests.users import ROOT_ONLY
 A = 1001
 
 TEXT = b"def f(a):\n    return old(a)\n"
-HUNK = HunkText("p.spatch", 3, "f", 1, False, (("-", "old($X)", 4), ("+", "max($X, 0)", 5)))
-ABSENT = HunkText("p.spatch", 9, "f", 1, True, (("-", "gone()", 10), ("+", "come()", 11)))
+HUNK = HunkText("p.spatch", 3, "f", (("-", "old($X)", 4), ("+", "max($X, 0)", 5)))
+ABSENT = HunkText("p.spatch", 9, "f", (("-", "gone()", 10), ("+", "come()", 11)), HunkFlags(when_present=True))
 REQUEST = Request("demo", (HUNK, ABSENT), {"size": 1, "deep": True, "text": "\N{SNOWMAN}"}, ("injected",), (HUNK, ABSENT))
 MADE = Rewrite(
     b"def f(a):\n    return max(a, 0)\n",
@@ -170,8 +170,8 @@ def test_what_was_forged_without_its_seal_is_refused(what):
         {"options": {**REQUEST.options, "size": True}}, {"options": {**REQUEST.options, "size": 1.0}},
         {"options": {**REQUEST.options, "deep": 1}}, {"options": {**REQUEST.options, "text": "?"}},
         *({"hunks": (HUNK._replace(**each), ABSENT)} for each in (
-            {"scope": "g"}, {"expected": 0}, {"when_present": True}, {"lines": HUNK.lines[:1]}, {"lines": (("-", "old($Y)", 4), HUNK.lines[1])},
-            {"lines": ((" ", "old($X)", 4), HUNK.lines[1])}, {"inside": ()}, {"inside": ("if",)},
+            {"scope": "g"}, {"flags": HunkFlags(expected=0)}, {"flags": HunkFlags(when_present=True)}, {"lines": HUNK.lines[:1]}, {"lines": (("-", "old($Y)", 4), HUNK.lines[1])},
+            {"lines": ((" ", "old($X)", 4), HUNK.lines[1])}, {"flags": HunkFlags(inside=())}, {"flags": HunkFlags(inside=("if",))},
         )),
     ],
 )  # fmt: skip
@@ -401,7 +401,7 @@ def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
         asked |= {key_of(b"", request).split()[0] for request in requests}
     known = {key.split()[0] for key in json.loads(path.read_bytes())["results"]}
     assert known and known <= asked, "make it anew: python -m tests.tables"
-    assert tables.TABLE not in patchset.files
+    assert tables.TABLE not in patchset.folder.files
 
 
 def test_only_the_table_of_the_built_in_folder_is_trusted(tmp_path, monkeypatch, worked):

@@ -10,7 +10,7 @@ import pytest
 
 from patcher.errors import PatchError, UsageError
 from patcher.installed.versions import accepts, overlap
-from patcher.model import KINDS, Option, Patchset, Symptom, Variant, Verify
+from patcher.model import KINDS, Option, Patchset, Signs, Symptom, Variant, Verify
 from patcher.patchset import manifest, places, toml
 from patcher.patchset import variants as patchset
 from patcher.patchset.catalogue import Catalogue
@@ -97,8 +97,8 @@ def refusal(folder: Path) -> str:
 def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
     loaded = manifest.load_patchset(write(tmp_path), "here")
     assert loaded[:4] == ("demo-fix", "1.0", "debug", "Show what is there")
-    assert loaded.prose == "Why it is there.\n\nWhere it is there."
-    assert loaded.provenance == {"author": "someone", "remove_when": "never"}
+    assert loaded.about.prose == "Why it is there.\n\nWhere it is there."
+    assert loaded.about.provenance == {"author": "someone", "remove_when": "never"}
     assert loaded.options[0] == Option("params", "int", 5, "how many")
     assert loaded.options[1].choices == ("en", "zh")
     assert type(loaded.options[2].default) is float, "an integer is a fine float default, and becomes one"
@@ -109,15 +109,15 @@ def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
     assert [len(v.patches) for v in loaded.variants] == [1, 2]
     assert loaded.variants[0].patches[0].paths == ("demo/runner.py",)
     assert loaded.verify == Verify(("demo.runner",), "probe.py")
-    assert loaded.source == "here"
-    assert sorted(loaded.files) == ["first.spatch", "patchset.toml", "probe.py", "sub/second.spatch"]
-    assert loaded.files["first.spatch"] == SPATCH
+    assert loaded.folder.source == "here"
+    assert sorted(loaded.folder.files) == ["first.spatch", "patchset.toml", "probe.py", "sub/second.spatch"]
+    assert loaded.folder.files["first.spatch"] == SPATCH
 
 
 def test_a_spatch_without_prose_adds_none_and_one_that_is_missing_is_one_problem(tmp_path):
     folder = write(tmp_path)
     (folder / "first.spatch").write_text(SPATCH.partition("\n\n")[2])
-    assert manifest.load_patchset(folder, "here").prose == "Where it is there."
+    assert manifest.load_patchset(folder, "here").about.prose == "Where it is there."
     (folder / "first.spatch").unlink()
     assert len(refusal(folder).split("\n")) == 1
 
@@ -131,25 +131,25 @@ def test_a_module_and_a_package_that_is_called_as_git_calls_a_side_are_files_of_
 
 
 def test_a_text_that_a_store_has_is_as_limited_as_a_file(tmp_path):
-    texts = manifest.load_patchset(write(tmp_path), "here").files
-    assert manifest.load_patchset(tmp_path / "gone/demo-fix", "here", texts).files == texts
+    texts = manifest.load_patchset(write(tmp_path), "here").folder.files
+    assert manifest.load_patchset(tmp_path / "gone/demo-fix", "here", texts).folder.files == texts
     with pytest.raises(PatchError, match="found 2,097,152 bytes or more, expected at most 1,048,576"):
         manifest.load_patchset(tmp_path / "demo-fix", "here", {**texts, "first.spatch": "x" * (1 << 21)})
 
 
 def test_the_digest_follows_every_file_and_nothing_else(tmp_path):
     folder = write(tmp_path)
-    first = manifest.load_patchset(folder, "here").digest
+    first = manifest.load_patchset(folder, "here").folder.digest
     assert re.fullmatch("[0-9a-f]{64}", first)
     (folder / "README.md").write_text("not part of it")
     for name in ("patchset.toml", "first.spatch", "probe.py"):
         data = (folder / name).read_bytes()
         (folder / name).write_bytes(data.replace(b"\n", b"\r\n"))
-        assert manifest.load_patchset(folder, "elsewhere").digest == first, "neither the source nor CRLF of a checkout counts"
+        assert manifest.load_patchset(folder, "elsewhere").folder.digest == first, "neither the source nor CRLF of a checkout counts"
         (folder / name).write_bytes(b"# a remark\n" + data if name != "first.spatch" else b"Prose. " + data)
-        assert manifest.load_patchset(folder, "here").digest != first
+        assert manifest.load_patchset(folder, "here").folder.digest != first
         (folder / name).write_bytes(data)
-    assert manifest.load_patchset(folder, "here").digest == first
+    assert manifest.load_patchset(folder, "here").folder.digest == first
     assert patchset_digest({"ab": "c"}) != patchset_digest({"a": "bc"})
 
 
@@ -224,11 +224,15 @@ follows = true
 
 
 def test_a_symptom_is_read(tmp_path):
-    (one,) = manifest.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").symptoms
+    (one,) = manifest.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").about.symptoms
     assert one == Symptom(
-        "it-fails", ("DemoError: * failed", "it failed as always"), "it has failed", "ask again", {"params": 6, "lang": "zh"},
-        ("demo/runner.py",), ("demo/other.py",), True, True,
-    )  # fmt: skip
+        "it-fails",
+        Signs(("DemoError: * failed", "it failed as always"), ("demo/runner.py",), ("demo/other.py",), accelerator=True),
+        "it has failed",
+        "ask again",
+        {"params": 6, "lang": "zh"},
+        follows=True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -442,7 +446,7 @@ def test_the_first_place_wins_and_the_others_are_reported(tmp_path, monkeypatch)
     write(named), write(local, TOML.replace("schema = 1", "schema = 1  # another"))
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
     found = Catalogue([named]).find("demo-fix")
-    assert str(found.patchset.source) == f"--patch-dir {named}"
+    assert str(found.patchset.folder.source) == f"--patch-dir {named}"
     assert found.shadows == (f"demo-fix (--patch-dir {named}) is used; it hides demo-fix (./patchsets) in {local / 'demo-fix'}",)
     assert Catalogue([named]).find("only-local") == (manifest.load_patchset(local / "only-local", places.LOCAL), ())
     assert Catalogue([Path("patchsets")]).find("demo-fix").shadows == (), "one folder found twice is no shadow"
@@ -512,7 +516,7 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     add_wheel(site, f"[console_scripts]\nx = y:z\n\n[sitepatch.patchsets]\nvendor = {value}\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site), str(site)])
     found = Catalogue([]).find("demo-fix")
-    assert str(found.patchset.source) == "entry point vendor"
+    assert str(found.patchset.folder.source) == "entry point vendor"
     assert found.shadows == ()
 
 
@@ -647,7 +651,7 @@ BUILT_IN = sorted(each.parent for each in Path(places.builtin_dir()).glob("*/pat
 def test_every_built_in_patchset_loads_and_fits_the_json_schema(folder):
     loaded = manifest.load_patchset(folder, places.BUILT_IN)
     assert isinstance(loaded, Patchset) and all(variant.patches for variant in loaded.variants)
-    assert fits(SCHEMA, decoded(loaded.files["patchset.toml"]))
+    assert fits(SCHEMA, decoded(loaded.folder.files["patchset.toml"]))
 
 
 def test_there_are_built_in_patchsets():

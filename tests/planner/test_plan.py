@@ -14,7 +14,19 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Assignment, Condition, HandEdit, TargetFile
 from patcher.installed.interpreter import Environment, discover
-from patcher.model import Answer, FileRelease, HunkAnswer, Located, Plan, Receipt, Requested, State
+from patcher.model import (
+    Answer,
+    FileRelease,
+    HunkAnswer,
+    Located,
+    PatchedRelease,
+    Plan,
+    PristineFile,
+    Receipt,
+    ReportedHunk,
+    Requested,
+    State,
+)
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.plan import answer_of, reconciled, resolve
 from patcher.planner.survey import REWRITER
@@ -352,12 +364,12 @@ def test_a_deletion_is_upstream_where_all_else_of_its_patchset_is(tmp_path: Path
 
 
 def test_a_deletion_is_not_upstream_where_the_rest_of_its_patchset_is_ours() -> None:
-    gone = Answer("ours", NEW, "load", State.NOT_FOUND, gone=True)
+    gone = Answer("ours", NEW, ReportedHunk("load", gone=True), State.NOT_FOUND)
     for state in State:
-        other = Answer("ours", OLD, "load", state)
+        other = Answer("ours", OLD, ReportedHunk("load"), state)
         (answer, _) = reconciled([gone, other])
         assert answer.state is (State.UPSTREAM if state is State.UPSTREAM else State.NOT_FOUND)
-    assert reconciled([gone, Answer("another", OLD, "load", State.UPSTREAM)])[0] == gone
+    assert reconciled([gone, Answer("another", OLD, ReportedHunk("load"), State.UPSTREAM)])[0] == gone
     assert reconciled([gone, gone]) == [gone, gone]
 
 
@@ -493,10 +505,11 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
     for file in plan.files:
         change, now = file.change, file.before
         assert change is None or change.old == (sha256(now).hexdigest() if now else "")
-        done = "nothing" if change is None else "forgotten" if change.forget else "merged" if change.merged else "written"
+        merged = change is not None and change.new is not None and change.new.merged
+        done = "nothing" if change is None else "forgotten" if change.forget else "merged" if merged else "written"
         if change is not None and done != "forgotten":
-            assert (change.data is None) == (change.receipt is None and not change.merged)
-            assert change.data in (None, file.after) and (not file.steps or change.receipt)
+            assert (change.new is None) == (change.receipt is None and not merged)
+            assert (change.new is None or change.new.data == file.after) and (not file.steps or change.receipt)
             assert (change.receipt.steps if change.receipt else ()) == file.steps and (change.receipt is None or file.steps)
         aside = f" aside {file.change.aside.decode()}" if file.change and file.change.aside else ""
         found[file.path] = (file.after.decode(), done + aside, tuple(step.patchset for step in file.steps))
@@ -622,7 +635,7 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     plan = plan_apply(world.env(), world.requested("a"), force=True)
     assert told(plan) == {OLD: (A + MINE, "written", ("a",))} and not plan.failed
     (file,) = plan.files
-    assert file.change and file.change.receipt and file.change.receipt.origin == "edited"
+    assert file.change and file.change.receipt and file.change.receipt.pristine.origin == "edited"
     (note,) = plan.notes
     assert note.endswith(f"the store keeps it as {world.site}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
 
@@ -637,7 +650,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
     plan = adopted(A)
     change = plan.files[0].change
     assert told(plan) == {OLD: (A, "written", ("a",))} and change and change.receipt
-    assert (change.pristine, change.receipt.origin, plan.notes) == (TEXT.encode(), "recorded", ())
+    assert (change.pristine, change.receipt.pristine.origin, plan.notes) == (TEXT.encode(), "recorded", ())
     assert [answer.state for answer in plan.answers] == [State.APPLICABLE]
     assert told(adopted(A + MINE)) == {OLD: (A, f"written aside {A}{MINE}", ("a",))}
     (other,) = world.requested("b")
@@ -645,7 +658,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
     assert (answer.path, answer.problem) == (NEW, "the patchset is for this file too, and it was not edited")
     world.record(OLD, None)
     change = adopted(A).files[0].change
-    assert change and change.receipt and change.receipt.origin == "unrecorded"
+    assert change and change.receipt and change.receipt.pristine.origin == "unrecorded"
 
 
 def test_what_is_in_an_edited_file_stays_and_what_a_reinstall_removed_is_reported(world: World) -> None:
@@ -701,7 +714,7 @@ def test_an_edit_of_before_is_set_aside_where_a_restore_only_drops_the_receipt(w
 def test_the_receipt_of_a_file_keeps_the_times_of_the_text_that_stood_before(world: World) -> None:
     def times() -> int:
         (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
-        return item.receipt.mtime_ns
+        return item.receipt.pristine.mtime_ns
 
     os.utime(world.site / OLD, ns=(10**18, 10**18))
     world.apply("a")
@@ -768,7 +781,8 @@ def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World)
 
 def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_another_part() -> None:
     def answered(*states: Tuple[str, State, bool]) -> List[State]:
-        return [answer.state for answer in reconciled([Answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
+        answers = [Answer(name, "p", ReportedHunk("s", when_present=may), state) for name, state, may in states]
+        return [answer.state for answer in reconciled(answers)]
 
     changes, there, other = ("a", State.APPLICABLE, False), ("a", State.UPSTREAM, False), ("b", State.UPSTREAM, False)
     assert answered(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
@@ -886,12 +900,15 @@ def test_what_stays_of_what_is_applied_is_what_a_fresh_start_gives(tmp_path: Pat
     data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs, REWRITER)
     assert [step.patchset for step in steps] == list(STEPS)
     current = sha256(data).hexdigest()
-    receipt = Receipt(NEW, "mmengine", "", "", sha256(pristine.pristine).hexdigest(), current, 0o644, 0, "", steps)
+    of_file = PristineFile(sha256(pristine.pristine).hexdigest(), 0o644, 0)
+    receipt = Receipt(NEW, PatchedRelease("mmengine", "", ""), of_file, current, steps)
     found = pristine._replace(now=data, steps=steps, receipt=receipt)
     other = jobs["c-two"].hunks[0]
     lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in other.lines)
     newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))
-    newer = newer._replace(requested=newer.requested._replace(patchset=newer.requested.patchset._replace(digest="newer")))
+    changed = newer.requested.patchset
+    changed = changed._replace(folder=changed.folder._replace(digest="newer"))
+    newer = newer._replace(requested=newer.requested._replace(patchset=changed))
     singles, pairs = [*zip(STEPS)], [("b-more", "c-two"), *[*zip(STEPS, [*STEPS][4:])][::3]]
     for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::4])]:
         order = [name for name in STEPS if name not in gone]

@@ -317,4 +317,4 @@ def test_what_a_report_names_of_distributed_scripts_is_gone(ranks):
 
 
 def test_every_symptom_of_every_patchset_is_raised_and_cured():
-    assert set(CURED) == {symptom.name for patchset in PATCHSETS for symptom in patchset.symptoms}
+    assert set(CURED) == {symptom.name for patchset in PATCHSETS for symptom in patchset.about.symptoms}

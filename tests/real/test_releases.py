@@ -59,7 +59,7 @@ def answers(name, version, files):
     for patch in variant.patches:
         (path,) = patch.paths
         if path not in files and not patch.adds:
-            assert all(hunk.when_present for hunk in patch.hunks), f"{path} is not in this release"
+            assert all(hunk.flags.when_present for hunk in patch.hunks), f"{path} is not in this release"
             continue
         source = files.get(path, b"")
         result = rewrite(source, patch.hunks, options)

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from patcher.errors import StoreError
-from patcher.model import Receipt, Step
+from patcher.model import PatchedRelease, PristineFile, Receipt, Step
 from patcher.store import journal
 from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
@@ -292,7 +292,7 @@ def test_what_no_receipt_needs_is_removed_and_what_nothing_explains_stays(site, 
     def receipts(errors):
         errors += [StoreError("not believed")] * bad
         step = Step("p", "1", HEX["needed"], "fix", {}, ())
-        one = Receipt(FILE, "pkg", "pkg", "1", HEX["needed"], HEX["new"], 0o644, 0, "", (step,))
+        one = Receipt(FILE, PatchedRelease("pkg", "pkg", "1"), PristineFile(HEX["needed"], 0o644, 0), HEX["new"], (step,))
         return {FILE: one} if standing else {}
 
     call(site, lambda _, home: transactions.clean_up(home, [entry()], [HEX["named"], HEX["needed"]], receipts))

@@ -3,7 +3,7 @@
 import pytest
 
 from patcher.errors import OutdatedError, StoreError
-from patcher.model import Change, Receipt, Step
+from patcher.model import Change, NewBytes, PatchedRelease, PristineFile, Receipt, Step
 from patcher.store import permission, prepare
 from patcher.store.folder import Folder
 from patcher.store.journal import JournalEntry
@@ -20,8 +20,9 @@ OLD, NEW, TEXT = b"old", b"new", "1" * 64
 STEP = Step("p", "1", TEXT, "fix", {}, ())
 
 
-def receipt(path=FILE, **changed):
-    return Receipt(path, "pkg", "pkg", "1", sha(OLD), sha(NEW), 0o644, 0, "", (STEP,))._replace(**changed)
+def receipt(path=FILE, pristine=OLD, mode=0o644, link="", **changed):
+    file = PristineFile(sha(pristine), mode, 0, link)
+    return Receipt(path, PatchedRelease("pkg", "pkg", "1"), file, sha(NEW), (STEP,))._replace(**changed)
 
 
 @pytest.fixture
@@ -42,12 +43,13 @@ def check(site, standing, *changes, patchsets=()):
         return prepare.plan_work(folder, home, {one.path: one for one in standing}, changes, patchsets or {TEXT: {}})
 
 
-def change(path=FILE, old=OLD, data=NEW, new=None, **more):
-    return Change(path, sha(old) if old else "", data, new, **more)
+def change(path=FILE, old=OLD, data=NEW, new=None, merged=False, **more):
+    written = None if data is None else NewBytes(data, merged)
+    return Change(path, sha(old) if old else "", written, new, **more)
 
 
 AGAIN = receipt(steps=(STEP._replace(digest="2" * 64),))
-LATER = receipt(pristine=sha(b"before"))
+LATER = receipt(pristine=b"before")
 REFUSED = {
     "two": ([change(), change(FILE)], f"{FILE}: 2 changes for one file"),
     "three": ([change()] * 3, f"{FILE}: 3 changes for one file"),
@@ -94,7 +96,7 @@ def test_what_has_changed_since_is_reported_of_every_file_and_is_outdated(site, 
     with pytest.raises(StoreError, match=f"{where}/{sha(OLD)}: the pristine copy is damaged, its sha256 differs"):
         check(site, [receipt(TWIN)], change(TWIN, data=None))
     for changed in (change(new=LATER), change(data=None)):
-        with pytest.raises(StoreError, match=f"{where}/{LATER.pristine}: is missing"):
+        with pytest.raises(StoreError, match=f"{where}/{LATER.pristine.sha256}: is missing"):
             check(site, [LATER], changed)
 
 
@@ -118,7 +120,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     (site / ".sitepatch/patchsets" / f"{'2' * 64}.json").write_text("")
     (site / FILE).write_bytes(NEW)
     assert check(site, [receipt()], change(old=NEW, new=AGAIN)) == [write(FILE, NEW, new=AGAIN, copy=None)]
-    edited = receipt(pristine=sha(b"given"))
+    edited = receipt(pristine=b"given")
     assert check(site, [], change(old=NEW, new=edited, pristine=b"given")) == [write(FILE, NEW, new=edited, copy=b"given")]
 
     (back,) = check(site, [receipt()], change(old=NEW, data=None))
@@ -208,6 +210,6 @@ def test_a_pristine_copy_that_was_given_goes_where_the_run_is_undone(site, monke
     (site / FILE).write_bytes(NEW)
     monkeypatch.setattr(prepare, "sync_holders", lambda *_: (_ for _ in ()).throw(OSError("injected")))
     with pytest.raises(StoreError, match="injected"):
-        commit(site, [change(old=NEW, new=receipt(pristine=sha(b"given")), pristine=b"given")], {TEXT: {}})
+        commit(site, [change(old=NEW, new=receipt(pristine=b"given"), pristine=b"given")], {TEXT: {}})
     assert not (site / ".sitepatch/pristine" / sha(b"given")).exists()
     assert (site / FILE).read_bytes() == NEW

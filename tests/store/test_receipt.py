@@ -5,7 +5,7 @@ import json
 import pytest
 
 from patcher.errors import StoreError
-from patcher.model import Receipt, Splice, Step
+from patcher.model import AppliedHunks, PatchedRelease, PristineFile, Receipt, Splice, Step
 from patcher.store.receipt import (
     OPTIONS,
     STEP,
@@ -31,9 +31,9 @@ from patcher.system.decode import (
 )
 
 HEX, TOP = "0123456789abcdef" * 4, 2**63
-ONE = Step("p", "1.0", HEX, "fix", {"n": 1}, (Splice(0, 1, b"\xff"),), (0,), ("applied",))
+ONE = Step("p", "1.0", HEX, "fix", {"n": 1}, (Splice(0, 1, b"\xff"),), AppliedHunks((0,), ("applied",)))
 FIELDS = json.loads(json.dumps(step_fields(ONE)))
-RECEIPT = Receipt("pkg/a.py", "pkg", "pkg", "1.0", HEX, HEX, 0o644, 0, "", (ONE,))
+RECEIPT = Receipt("pkg/a.py", PatchedRelease("pkg", "pkg", "1.0"), PristineFile(HEX, 0o644, 0), HEX, (ONE,))
 PATHS = {
     "": ["a.py", "a/b:c.py", "a/.sitepatch/b.py", ".sitepatches/a.py"],
     "the path is absolute": ["/a.py", "//a.py"],
@@ -212,7 +212,7 @@ def test_a_damaged_receipt_is_refused(data, said):
 
 
 def test_a_receipt_is_the_same_text_each_time_and_reads_back_as_written():
-    extreme = RECEIPT._replace(mode=0o7777, mtime_ns=-TOP, link="..", origin="edited", path="pkg/\udce9.py")
+    extreme = RECEIPT._replace(path="pkg/\udce9.py", pristine=PristineFile(HEX, 0o7777, -TOP, "..", "edited"))
     for each in (RECEIPT, extreme):
         assert decode(encode_receipt(each), file_name(each.path)) == each
     assert list(json.loads(encode_receipt(RECEIPT))) == sorted(json.loads(encode_receipt(RECEIPT)))

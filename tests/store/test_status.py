@@ -9,7 +9,7 @@ import pytest
 from patcher.errors import BusyError, StoreError
 from patcher.facts import Condition, FileStatus
 from patcher.installed.interpreter import Environment
-from patcher.model import Receipt, Step
+from patcher.model import PatchedRelease, PristineFile, Receipt, Step
 from patcher.store import bytecode, status
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
@@ -30,9 +30,8 @@ def sha(text):
 
 def receipt(origin="recorded", distribution="de.mo", digest=HEX, path=FILE):
     step = Step("p", "1", digest, "fix", {}, ())
-    return Receipt(
-        path, "demo", distribution, "1.0", sha("old").hexdigest(), sha("new").hexdigest(), 0o644, 0, "", (step,), origin
-    )
+    pristine = PristineFile(sha("old").hexdigest(), 0o644, 0, origin=origin)
+    return Receipt(path, PatchedRelease("demo", distribution, "1.0"), pristine, sha("new").hexdigest(), (step,))
 
 
 def install(site, folder, recorded="", version=""):
@@ -151,7 +150,7 @@ def test_a_file_is_deleted_where_its_directory_is_there_and_record_lists_it_as_i
 
 def test_what_is_in_order_means_nothing_and_a_package_without_a_distribution_has_a_name(tmp_path):
     assert FileStatus("", receipt(), Condition.APPLIED, b"", "1.0").meaning == ""
-    bare = receipt(distribution="")._replace(version="")
+    bare = receipt()._replace(release=PatchedRelease("demo", "", ""))
     assert FileStatus("", bare, Condition.APPLIED, b"").release == "demo"
     assert FileStatus("", receipt(), Condition.APPLIED, b"").release == "de.mo 1.0"
     assert FileStatus("", bare, Condition.MISSING, b"").meaning.startswith("demo is not installed")

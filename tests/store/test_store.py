@@ -17,7 +17,16 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import BusyError, OutdatedError, StoreError
-from patcher.model import Change, Receipt, Splice, Step
+from patcher.model import (
+    AppliedHunks,
+    Change,
+    NewBytes,
+    PatchedRelease,
+    PristineFile,
+    Receipt,
+    Splice,
+    Step,
+)
 from patcher.store import journal
 from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
@@ -49,12 +58,13 @@ TEXTS = {version: {"patchset.toml": f"version = {version}\n"} for version in (1,
 DIGESTS = {version: patchset_digest(texts) for version, texts in TEXTS.items()}
 
 
-def receipt(path, version=1, link="", pristine=None, data=None):
+def receipt(path, version=1, link="", pristine=None, data=None, **original):
+    """A receipt; `original` are further fields of its `PristineFile`."""
     pristine = PRISTINE[path] if pristine is None else pristine
     data = new(path, version) if data is None else data
-    step = Step("p", "1.0", DIGESTS[version], "fix", {"n": 5, "on": True, "s": "é"}, (Splice(1, 2, b"\xff\n"),), (3,))
-    mode = MODES.get(path, 0o644)
-    return Receipt(path, "pkg", "pkg", "1.0", sha(pristine), sha(data), mode, MTIME, link, (step,))
+    step = Step("p", "1.0", DIGESTS[version], "fix", {"n": 5, "on": True, "s": "é"}, (Splice(1, 2, b"\xff\n"),), AppliedHunks((3,)))
+    file = PristineFile(sha(pristine), MODES.get(path, 0o644), MTIME, link)._replace(**original)
+    return Receipt(path, PatchedRelease("pkg", "pkg", "1.0"), file, sha(data), (step,))
 
 
 @pytest.fixture
@@ -95,7 +105,7 @@ def links(path):
 
 def apply(site, version=1):
     now = {path: (site / path).read_bytes() for path in PRISTINE}
-    changes = [Change(p, sha(now[p]), new(p, version), receipt(p, version, links(p))) for p in PRISTINE]
+    changes = [Change(p, sha(now[p]), NewBytes(new(p, version)), receipt(p, version, links(p))) for p in PRISTINE]
     return commit(site, changes, {DIGESTS[version]: TEXTS[version]})
 
 
@@ -113,8 +123,8 @@ D, ADDED = "pkg/new/deep/d.py", b"d = 1\n"
 
 def add(site):
     """Change one file, and add one whose directories are not there."""
-    of_added = receipt(D, pristine=b"", data=ADDED)._replace(origin="added")
-    changes = [Change(A, sha(PRISTINE[A]), new(A), receipt(A)), Change(D, "", ADDED, of_added)]
+    of_added = receipt(D, pristine=b"", data=ADDED, origin="added")
+    changes = [Change(A, sha(PRISTINE[A]), NewBytes(new(A)), receipt(A)), Change(D, "", NewBytes(ADDED), of_added)]
     return commit(site, changes, {DIGESTS[1]: TEXTS[1]})
 
 
@@ -136,7 +146,7 @@ def lose(site):
 def mixed(site):
     """Update one file, put back the next, which was deleted, forget a third."""
     changes = [
-        Change(A, sha(new(A)), new(A, 2), receipt(A, 2)),
+        Change(A, sha(new(A)), NewBytes(new(A, 2)), receipt(A, 2)),
         Change(B, "", None, None),
         Change(C, sha(new(C)), None, None, forget=True),
     ]
@@ -184,9 +194,9 @@ def test_an_added_file_brings_its_directories_but_no_package(site):
     assert {path: record.folder for path, record in Store(str(site)).receipts().items()} == {A: "", D: "pkg/new"}
     take_away(site)
     assert tree(site) == before
-    of_added = receipt("gone/new/d.py", pristine=b"", data=ADDED)._replace(origin="added")
+    of_added = receipt("gone/new/d.py", pristine=b"", data=ADDED, origin="added")
     with pytest.raises(OutdatedError, match="gone: is not there any more"):
-        commit(site, [Change("gone/new/d.py", "", ADDED, of_added)], {DIGESTS[1]: TEXTS[1]})
+        commit(site, [Change("gone/new/d.py", "", NewBytes(ADDED), of_added)], {DIGESTS[1]: TEXTS[1]})
     assert tree(site) == before
 
 
@@ -222,7 +232,7 @@ def test_a_file_that_was_deleted_is_put_back_with_its_mode_mtime_and_kind(site):
 
 def test_merged_bytes_without_a_receipt_drop_the_receipt(site):
     apply(site)
-    commit(site, [Change(A, sha(new(A)), b"merged", None)], {})
+    commit(site, [Change(A, sha(new(A)), NewBytes(b"merged"), None)], {})
     assert (site / A).read_bytes() == b"merged"
     assert set(Store(str(site)).receipts()) == {B, C}
 
@@ -252,9 +262,9 @@ def test_twins_share_a_pristine_copy_and_each_gets_its_own_mode_and_mtime_back(s
     (site / twin).write_bytes(PRISTINE[A])
     (site / twin).chmod(0o600)
     os.utime(site / twin, ns=(MTIME + 5, MTIME + 5))
-    of_twin = receipt(A)._replace(path=twin, mode=0o600, mtime_ns=MTIME + 5)
+    of_twin = receipt(A, mode=0o600, mtime_ns=MTIME + 5)._replace(path=twin)
     before = tree(site)
-    changes = [Change(p, sha(PRISTINE[A]), new(A), r) for p, r in ((A, receipt(A)), (twin, of_twin))]
+    changes = [Change(p, sha(PRISTINE[A]), NewBytes(new(A)), r) for p, r in ((A, receipt(A)), (twin, of_twin))]
     commit(site, changes, {DIGESTS[1]: TEXTS[1]})
     for path in (twin, A):
         if deleted:
@@ -503,7 +513,7 @@ def test_eight_that_start_at_once_do_the_work_once(site):
     old = {path: sha(data) for path, data in PRISTINE.items()}
 
     def once(_):
-        changes = [Change(path, old[path], new(path), receipt(path, 1, links(path))) for path in PRISTINE]
+        changes = [Change(path, old[path], NewBytes(new(path)), receipt(path, 1, links(path))) for path in PRISTINE]
         try:
             commit(site, changes, {DIGESTS[1]: TEXTS[1]})
         except StoreError as error:
@@ -548,7 +558,7 @@ def test_a_lock_file_that_lost_its_name_before_it_was_locked_is_no_lock(tmp_path
 
 def test_a_lock_that_is_not_given_up_names_its_holder(site):
     with Folder.open(str(site)) as folder, locked(folder, 0.1), pytest.raises(StoreError, match=str(os.getpid())):
-        commit(site, [Change(A, sha(PRISTINE[A]), b"", None)], {})
+        commit(site, [Change(A, sha(PRISTINE[A]), NewBytes(b""), None)], {})
     assert (site / A).read_bytes() == PRISTINE[A]
 
 
@@ -561,7 +571,7 @@ def test_a_lock_that_is_not_given_up_names_its_holder(site):
 def test_a_path_out_of_the_site_directory_is_refused(site, path):
     before = tree(site.parent)
     with pytest.raises(StoreError):
-        commit(site, [Change(path, "", b"", None)], {})
+        commit(site, [Change(path, "", NewBytes(b""), None)], {})
     with pytest.raises(StoreError):
         commit(site, [Change(path, "", None, None, forget=True)], {})
     assert tree(site.parent) == before
@@ -572,7 +582,7 @@ def test_a_directory_that_is_a_link_is_refused(site, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/a.py").write_bytes(PRISTINE[A])
     (site / "linked").symlink_to(tmp_path / "elsewhere")
-    change = Change("linked/a.py", sha(PRISTINE[A]), new(A), receipt(A)._replace(path="linked/a.py"))
+    change = Change("linked/a.py", sha(PRISTINE[A]), NewBytes(new(A)), receipt(A)._replace(path="linked/a.py"))
     with pytest.raises(StoreError, match="link"):
         commit(site, [change], {DIGESTS[1]: TEXTS[1]})
     assert (tmp_path / "elsewhere/a.py").read_bytes() == PRISTINE[A]
@@ -736,8 +746,8 @@ def test_no_stale_bytecode_runs(tmp_path, monkeypatch, kind):
     assert of_stale(tmp_path) != []
 
     changed = b"V = 2\n"
-    of_it = receipt("stale.py", 1, "", source, changed)._replace(mtime_ns=mtime)
-    commit(site, [Change("stale.py", sha(source), changed, of_it)], {DIGESTS[1]: TEXTS[1]})
+    of_it = receipt("stale.py", 1, "", source, changed, mtime_ns=mtime)
+    commit(site, [Change("stale.py", sha(source), NewBytes(changed), of_it)], {DIGESTS[1]: TEXTS[1]})
     assert file.stat().st_mtime_ns >= mtime + 2 * 10**9
     assert of_stale(tmp_path) == []
     assert run_module(site, **env) == b"2"
@@ -875,7 +885,7 @@ def test_what_was_recovered_first_is_reported_whatever_becomes_of_the_run(site, 
     assert commit(site, [], {}) == undone
     interrupt(site)
     with pytest.raises(OutdatedError) as caught:
-        commit(site, [Change(A, sha(b"other"), b"x", None)], {})
+        commit(site, [Change(A, sha(b"other"), NewBytes(b"x"), None)], {})
     assert caught.value.message.endswith("has changed since the plan was made")
     interrupt(site)
     monkeypatch.setattr("patcher.store.prepare.check_possible", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))

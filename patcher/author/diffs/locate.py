@@ -292,7 +292,7 @@ class InstalledSources:
             return self.patched[one.path][1]
         receipt = self._receipt(one.located.site, one.path)
         if receipt:
-            return Store(one.located.site).pristine(receipt.pristine)
+            return Store(one.located.site).pristine(receipt.pristine.sha256)
         return read_installed(one.located.site, one.path) or b""
 
     def _result(self, one: _Candidate, hunks: Sequence[UnifiedHunk]) -> DiffResult:

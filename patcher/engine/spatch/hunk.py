@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
-from patcher.model import ADDED, SOURCE, TEXT, FilePatch, HunkText
+from patcher.model import ADDED, SOURCE, TEXT, FilePatch, HunkFlags, HunkText
 from patcher.text.hidden import typeset
 from patcher.text.terminal import marked
 
@@ -138,9 +138,8 @@ def _added(lines: _Lines, number: int) -> tuple[FilePatch, int]:
             0,
             3,
         )
-    return FilePatch(
-        (path,), start, (HunkText(lines.origin, start, ADDED, 1, False, tuple(body)),)
-    ), number
+    hunk = HunkText(lines.origin, start, scope=ADDED, lines=tuple(body))
+    return FilePatch((path,), start, (hunk,)), number
 
 
 def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
@@ -240,7 +239,9 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
             "`when-present` is for all forms of a hunk: write it on the first `@@` line"
         )
         lines.refuse(at, message, match.start("flags"))
-    when_present = "when-present" in words or bool(alternative and above and above.when_present)
+    when_present = "when-present" in words or bool(
+        alternative and above and above.flags.when_present
+    )
     body: list[tuple[str, str, int]] = []
     number += 1
     while number < len(rows) and not rows[number].startswith(("@@", *_FILE)):
@@ -266,7 +267,8 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
             limit=MOST_LINES,
         )
         lines.refuse(at, message)
-    hunk = HunkText(lines.origin, at + 1, scope, count, when_present, tuple(body), inside)
+    flags = HunkFlags(count, when_present, inside)
+    hunk = HunkText(lines.origin, at + 1, scope=scope, lines=tuple(body), flags=flags)
     _check_body(hunk, lines)
     if scope == TEXT:
         _check_text(hunk, lines)
@@ -332,7 +334,7 @@ def _check_body(hunk: HunkText, lines: _Lines) -> None:
 
 def _check_text(hunk: HunkText, lines: _Lines) -> None:
     """Refuse what lines of text cannot have: flags of syntax, and a run of lines that is inserted or has no line beside it."""
-    if hunk.expected != 1 or hunk.inside is not None:
+    if hunk.flags.expected != 1 or hunk.flags.inside is not None:
         lines.refuse(
             hunk.line - 1,
             Message("lines of text stand in one place, and the only flag is `when-present`"),

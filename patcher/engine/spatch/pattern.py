@@ -40,7 +40,9 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
         compiled += [form._replace(text=hunk, others=tuple(forms[1:])) for form in forms[:1]]
     if problems:
         raise PatchError.joined(problems)
-    pairs = ((hunk.text.scope, hunk.after_scope) for hunk in compiled if not hunk.text.when_present)
+    pairs = (
+        (hunk.text.scope, hunk.after_scope) for hunk in compiled if not hunk.text.flags.when_present
+    )
     scopes = {before: after for before, after in pairs if before != after}
     return [_in_scopes(hunk, scopes) for hunk in compiled] if scopes else compiled
 
@@ -231,7 +233,7 @@ def _check_trivial(hunk: HunkText, form: str, before: Side) -> None:
             )
         return
     if _is_trivial(nodes) and not (
-        hunk.scope != "<module>" and hunk.expected == 1 and _is_simple_statement(nodes)
+        hunk.scope != "<module>" and hunk.flags.expected == 1 and _is_simple_statement(nodes)
     ):
         message = Message(
             "the before side is too little to name a place (`return`, `pass`, one name): add what stands beside it"

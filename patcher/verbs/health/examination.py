@@ -88,7 +88,9 @@ class Examination:
                     of_patchset.update(dict.fromkeys(patch.paths))
         for item in self.statuses:
             receipt = item.receipt
-            of_applied = paths.setdefault((receipt.package, "", receipt.distribution), {})
+            of_applied = paths.setdefault(
+                (receipt.release.package, "", receipt.release.distribution), {}
+            )
             of_applied[receipt.path] = None
         return [(package, list(of_package)) for (package, *_), of_package in paths.items()]
 

@@ -23,11 +23,11 @@ _DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")
 def code_that_fails(case: Examination) -> Observations:
     """Code that only a trouble has: that of patchsets all of whose hunks are `when-present`."""
     for patchset in case.patchsets:
-        if not patchset.symptoms:
+        if not patchset.about.symptoms:
             continue
-        if not all(hunk.when_present for hunk in _hunks(patchset)):
+        if not all(hunk.flags.when_present for hunk in _hunks(patchset)):
             continue
-        symptom = patchset.symptoms[0]
+        symptom = patchset.about.symptoms[0]
         fit = fit_of(case.env, case.statuses, patchset, symptom)
         if fit.word == APPLICABLE:
             template = "sitepatch apply {name}{here}: {text}"

@@ -69,7 +69,7 @@ def releases_page(title: str, results: Sequence[Checked]) -> bytes:
 def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
     patchset = checked.patchset
     yield tag("h2", checked_heading(checked), id=names.name(patchset.name))
-    yield tag("p", patchset.summary, class_="soft")
+    yield tag("p", patchset.about.summary, class_="soft")
     columns = list(dict.fromkeys(hunk for outcome in checked.outcomes for hunk in _hunks(outcome)))
     if columns:
         about = Message(
@@ -162,8 +162,8 @@ def _hunks(outcome: ReleaseOutcome) -> dict[_Hunk, Answer]:
     """The answers of a release by column."""
     answers: dict[_Hunk, Answer] = {}
     for answer in outcome.answers:
-        number = sum(column[:2] == (answer.path, answer.scope) for column in answers)
-        answers[answer.path, answer.scope, number] = answer
+        number = sum(column[:2] == (answer.path, answer.hunk.scope) for column in answers)
+        answers[answer.path, answer.hunk.scope, number] = answer
     return answers
 
 

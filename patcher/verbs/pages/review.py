@@ -135,7 +135,7 @@ def _why(reason: Reason) -> Html:
     patchset = reason.patchset
     state = "applied" if reason.applied else Message("not applied yet")
     rows: list[tuple[str, str]] = [
-        (FIELDS.get(key, key), _linked(value)) for key, value in patchset.provenance.items()
+        (FIELDS.get(key, key), _linked(value)) for key, value in patchset.about.provenance.items()
     ]
     rows += [("for", release_ranges(patchset.variants))]
     for option in patchset.options:
@@ -148,7 +148,7 @@ def _why(reason: Reason) -> Html:
             )
         )
         rows.append(("option", join(tag("code", f"{option.name}={value}"), " ", about)))
-    rows += [("from", str(patchset.source)), ("digest", tag("code", patchset.digest))]
+    rows += [("from", str(patchset.folder.source)), ("digest", tag("code", patchset.folder.digest))]
     proof, _, table = reason.checked.partition("\n")
     checked = (
         tag(
@@ -160,9 +160,13 @@ def _why(reason: Reason) -> Html:
         else ""
     )
     heading = tag(
-        "h2", f"{patchset.name} {patchset.version} ", tag("small", f"{patchset.kind}, {state}")
+        "h2",
+        f"{patchset.name} {patchset.version} ",
+        tag("small", f"{patchset.about.kind}, {state}"),
     )
-    prose = tag("div", tag("p", patchset.summary, class_="summary"), *_prose(patchset.prose))
+    prose = tag(
+        "div", tag("p", patchset.about.summary, class_="summary"), *_prose(patchset.about.prose)
+    )
     return tag("section", heading, prose, tag("div", _list(rows), checked), class_="why")
 
 

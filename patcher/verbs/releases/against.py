@@ -385,11 +385,11 @@ def try_release(requested: Requested, release: Located) -> ReleaseOutcome:
     outcome = ReleaseOutcome(distribution, version, "", answers=answers, patches=patches)
     if plan.failed:
         failure, *other_failures = plan.failed
-        where = failure.path if failure.scope or "/" in failure.path else ""
+        where = failure.path if failure.hunk.scope or "/" in failure.path else ""
         further = (
             Message(" (and {number} more)", number=len(other_failures)) if other_failures else ""
         )
-        problem = joined(": ", [where, failure.scope, one_line(failure.problem)]) + further
+        problem = joined(": ", [where, failure.hunk.scope, one_line(failure.problem)]) + further
         return outcome._replace(word=failure.state.value, problem=problem, hint=failure.hint)
     state, name = state_of(plan), requested.patchset.name
     diffs = tuple(
@@ -480,7 +480,7 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> tuple[P
     for answer in plan.answers:
         # of a whole file that is refused
         origins = {patch.hunks[0].origin for patch in patches if answer.path in patch.paths}
-        for origin in {answer.written[0]} if answer.written[0] else origins:
+        for origin in {answer.hunk.origin} if answer.hunk.origin else origins:
             answers[patch_name(origin)].append(answer)
     explained = _explained(requested, release, plan)
     states = []
@@ -488,9 +488,9 @@ def _patch_states(requested: Requested, release: Located, plan: Plan) -> tuple[P
         if not its_answers:  # it is in a variant that was not taken
             continue
         word = overall(answer.state for answer in its_answers).value
-        hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.written[0]) == name)
+        hunks = tuple(hunk for hunk in explained if patch_name(hunk.answer.hunk.origin) == name)
         failed = [answer for answer in its_answers if answer.state.failed]
-        problem = f"{failed[0].path}: {failed[0].scope}: {failed[0].problem}" if failed else ""
+        problem = f"{failed[0].path}: {failed[0].hunk.scope}: {failed[0].problem}" if failed else ""
         breaking = next(filter(None, (_breaking(requested, release, hunk) for hunk in hunks)), "")
         if breaking:
             word, problem = (
@@ -514,7 +514,7 @@ def _explained(requested: Requested, release: Located, plan: Plan) -> list[HunkE
         return []
     failing = requested._replace(patchset=requested.patchset._replace(variants=tuple(variants)))
     hunks, _ = explanations(Environment.alone(release.site), failing)
-    return [hunk for hunk in hunks if hunk.answer.state.failed and hunk.answer.written[0]]
+    return [hunk for hunk in hunks if hunk.answer.state.failed and hunk.answer.hunk.origin]
 
 
 def _breaking(requested: Requested, release: Located, failed: HunkExplanation) -> str:

@@ -177,7 +177,7 @@ def is_absent(answer: Answer) -> bool:
     """Whether an answer is about a whole package: it is not there, or not one that can be patched here."""
     return (
         answer.state.failed
-        and not answer.scope
+        and not answer.hunk.scope
         and "/" not in answer.path
         and not answer.path.endswith(".py")
     )
