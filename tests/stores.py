@@ -48,7 +48,7 @@ def commit_plan(plan, patchsets):
         if file.change:
             changes.setdefault(file.site, []).append(file.change)
     with transaction(changes) as run:
-        run.commit(changes, {patchset.digest: patchset.files for patchset in patchsets})
+        run.commit(changes, {patchset.folder.digest: patchset.folder.files for patchset in patchsets})
 
 
 def leave_journal(site, phase="preparing", **entry):

@@ -131,7 +131,7 @@ def test_an_error_that_cannot_be_raised_here_is_recognised_by_the_wording_of_its
 def test_every_wording_in_a_patchset_has_a_text(known):
     texts = [text.encode() for _, text in sections("errors", "cuda", "reported", "issues", "issues-developed", "issues-fourth", "sources", "edits", "hand-edits")]
     seen = {each.key for text in texts for each in read_log("log", io.BytesIO(text), known.patterns).sightings}
-    assert [pattern for symptom, patchset in known.symptoms if patchset for pattern in symptom.patterns if pattern not in seen] == []
+    assert [pattern for symptom, patchset in known.symptoms if patchset for pattern in symptom.signs.patterns if pattern not in seen] == []
 
 
 @pytest.mark.parametrize(("heading", "text"), sections("innocent"))

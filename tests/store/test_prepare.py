@@ -152,7 +152,7 @@ def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site
         assert asked == [([FILE, TWIN], set()), [spare, 5, text, 1 << 11, 3, 0, 1 << 11, 0, 0, 1 << 11, 3]]
         del asked[:]
         (site / FILE).write_bytes(NEW)
-        back = check(site, [receipt(), receipt(TWIN), receipt(LINKED, pristine=sha(b"x"))], change(old=NEW, data=None))
+        back = check(site, [receipt(), receipt(TWIN), receipt(LINKED, pristine=b"x")], change(old=NEW, data=None))
         prepare.check_possible(folder, [*back, back[0]._replace(entry=back[0].entry._replace(path=TWIN), shared=False)])
         assert asked == [([FILE, TWIN], {TWIN})]
 
@@ -196,7 +196,7 @@ def test_a_file_whose_bytes_stay_is_left_alone_and_has_its_receipt_and_its_prist
     (site / FILE).write_bytes(NEW)
     before = (site / FILE).stat()
     for version, pristine in (("1", b"given"), ("2", None)):
-        of = receipt(pristine=sha(b"given"), version=version)
+        of = receipt(pristine=b"given", release=PatchedRelease("pkg", "pkg", version))
         commit(site, [change(old=NEW, new=of, pristine=pristine)], {TEXT: {}})
         assert Store(str(site)).receipts() == {FILE: of}
         now = (site / FILE).stat()
