@@ -27,7 +27,7 @@ from patcher.installed.remote import widen
 from patcher.installed.versions import canonical
 from patcher.message import Message
 from patcher.system.archive import archive_errors, member
-from patcher.system.cache import cache_dir, in_use, is_own
+from patcher.system.cache import RELEASE, cache_dir, in_use, is_own, trim
 from patcher.system.ownership import refuse_shared
 from patcher.system.reading import files_digest, read_file
 from patcher.text.listed import normalized
@@ -38,13 +38,14 @@ _YANKED = "yanked"
 
 @contextmanager
 def fetching() -> Iterator[Pip]:
-    """pip, to fetch releases into the cache, of which nothing is removed meanwhile.
+    """pip, to fetch releases into the cache; nothing is removed from it meanwhile, but before what is old or too much.
 
     Raises:
         StoreError: others may write to the cache, or it cannot be made.
         OSError: it cannot be opened.
     """
     cache = cache_dir()
+    trim(RELEASE)
     with Pip() as pip, in_use(cache):
         refuse_shared(str(cache), Message("set SITEPATCH_CACHE to a directory of your own"))
         yield pip
@@ -62,7 +63,7 @@ def cached_release(distribution: str, version: str, paths: Iterable[str]) -> Pat
                 shutil.rmtree(folder, ignore_errors=True)
         elif all((folder / path).is_file() for path in hashes_recorded(str(folder), paths)):
             with suppress(OSError):  # it belongs to another user
-                os.utime(folder.parent)  # used now, for `doctor --clean-cache`
+                os.utime(folder.parent)  # used now: see `patcher.system.cache.trim`
             return folder
     return None
 

@@ -6,8 +6,8 @@
                          verified                written once the copies are verified
 
 Code is run from there, so nobody else may be able to write there. DIGEST is of everything but `verified`: equal plans for the
-same files share an overlay, and a reinstalled file gets another one. `doctor --clean-cache` removes those that
-were not used for a while.
+same files share an overlay, and a reinstalled file gets another one. Those that were not used for a while go when a new
+one is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from patcher.message import Message
 from patcher.model import FilePlan, Plan
 from patcher.overlay import boot
 from patcher.system import ownership
-from patcher.system.cache import HINT, cache_dir, open_in_use, private, unwritable_explained
+from patcher.system.cache import (
+    HINT,
+    OVERLAY,
+    cache_dir,
+    open_in_use,
+    private,
+    trim,
+    unwritable_explained,
+)
 from patcher.system.flock import take_flock
 from patcher.system.reading import files_digest
 
@@ -129,6 +137,7 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
     """Write an overlay and rename it into place; under a lock, or another process could move a good one away as damaged."""
     import tempfile  # with random; an overlay that is there needs neither
 
+    trim(OVERLAY)
     with _locked(home):
         if intact(folder, texts):  # another process was faster
             return

@@ -1,9 +1,4 @@
-"""Results of hunks on a text, stored so that they need not be matched again: one kind of table, in two places.
-
-Those that ship with a built-in patchset are in its `known.json`; those that were made here are in the personal cache, one a
-file, `CACHE/known/KEY`, never changed once it is there. It may be removed at any time, and several processes may use it at
-once; where it is not private, or cannot be written, it is as if it were empty. It holds at most `_MOST` files and `_BYTES`
-bytes; the least recently used goes first.
+"""Results of hunks on a text, stored so that they need not be matched again: `known.json` of a built-in patchset.
 
 A table is JSON. The key of a result is a hash of the text and of the request; each inserted text is stored once:
 
@@ -17,12 +12,8 @@ The seal is a hash of the key, the answers, the splices and the resulting bytes,
 from __future__ import annotations
 
 import json
-import os
-import sys
-from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from typing import (
     Any,
     Callable,
@@ -32,9 +23,7 @@ from typing import (
     TypeVar,
 )
 
-from patcher import __version__
 from patcher.engine.engine import check_hunks, rewrite
-from patcher.errors import SitepatchError
 from patcher.model import (
     HunkAnswer,
     HunkText,
@@ -48,18 +37,9 @@ from patcher.model import (
 )
 from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.places import builtin_table
-from patcher.system import ownership
-from patcher.system.cache import HINT, KNOWN, cache_dir, check_private, private
-from patcher.system.reading import TEXT, read_file
 
 KNOWN_FORMAT = 1
 """The version of the tables and of the engine: raised when the same hunks give another result for the same text."""
-# which names are builtins depends on the Python
-_MAKER = (
-    __version__,
-    f"{sys.version_info[0]}.{sys.version_info[1]}",
-)
-_MOST, _BYTES = 1_000, 64_000_000
 _OBJECTS = 10_000
 Made = TypeVar("Made")
 
@@ -123,7 +103,7 @@ def _by_spatch(hunks: Sequence[HunkText]) -> dict[str, tuple[HunkText, ...]]:
 def rewrite_cached(data: bytes, request: Request) -> Rewrite:
     """Apply all hunks of a patchset for one file, or none of them.
 
-    A result of the engine is written to the user's cache, if that can be used.
+    A result that ships with a built-in patchset is taken from there; any other the engine works out.
 
     Args:
         data: the file's bytes.
@@ -136,16 +116,7 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
 
 
 def _cached(data: bytes, request: Request) -> Rewrite:
-    result = shipped_result(data, request)
-    if result is None:
-        key = key_of(data, request, _MAKER)
-        name = sha256(key.encode()).hexdigest()
-        result = KnownTable(read_result(name)).find(key, data, request)
-        if result is None:
-            result = rewrite_uncached(data, request)
-            if is_cacheable(result):
-                write_result(name, write_table({key: result}))
-    return result
+    return shipped_result(data, request) or rewrite_uncached(data, request)
 
 
 def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
@@ -191,7 +162,7 @@ def _shipped(name: str) -> KnownTable:
 
 
 # tables ---------------------------------------------------------------------------------------------------------------
-def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
+def key_of(data: bytes, request: Request) -> str:
     """The key of a result: two sha256 (hex), of the request and of the text.
 
     The position of a hunk in its .spatch, and the prose around it, are not part of it.
@@ -199,9 +170,9 @@ def key_of(data: bytes, request: Request, maker: Sequence[str] = ()) -> str:
     Args:
         data: the text.
         request: what to apply.
-        maker: what else the result may depend on.
     """
-    tail = json.dumps([sorted(request.options.items()), request.names, maker])[1:]
+    # the empty list at the end is part of every key that ships
+    tail = json.dumps([sorted(request.options.items()), request.names, []])[1:]
     identity = f"[{KNOWN_FORMAT}, [{_as_json(request.hunks)}, {_as_json(request.every)}], {tail}"
     return f"{sha256(identity.encode()).hexdigest()} {sha256(data).hexdigest()}"
 
@@ -315,57 +286,3 @@ def _seal(key: str, result: Rewrite) -> str:
     return sha256(
         json.dumps([key, sha256(result.data).hexdigest(), hunks, splices]).encode()
     ).hexdigest()
-
-
-# the personal cache ---------------------------------------------------------------------------------------------------
-def read_result(key: str) -> bytes:
-    """What was written under a key (64 hexadecimal digits); b"" where there is nothing."""
-    folder = cache_dir(KNOWN)
-    try:
-        data = read_file(folder / key, TEXT)
-        check_private(folder)
-        # another user may have put it there before the folder was private
-        ownership.refuse_shared(str(folder / key), HINT)
-    except (OSError, SitepatchError):
-        return b""
-    with suppress(OSError):
-        os.utime(folder / key)  # used now
-    return data
-
-
-def write_result(key: str, data: bytes) -> None:
-    """Store something under a key; it appears complete or not at all, and where it cannot be stored nothing happens."""
-    import tempfile  # with random; what finds its result needs neither
-
-    if len(data) > TEXT:
-        return
-    with suppress(OSError, SitepatchError):
-        folder = cache_dir(KNOWN)
-        existing = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
-        if not existing.is_dir() or os.geteuid() == 0 != existing.stat().st_uid:
-            return  # /dev/null, say; or sudo with HOME unchanged: its owner could not use it any more
-        private(folder)
-        fd, part = tempfile.mkstemp(prefix=".part-", dir=str(folder))
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-            Path(part).replace(folder / key)
-        except BaseException:
-            Path(part).unlink()
-            raise
-        _trim(folder)
-
-
-def _trim(folder: Path) -> None:
-    """Remove what was not used for longest until the rest is within the limits."""
-    files: list[tuple[float, int, Path]] = []
-    for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # removed by another process
-            info = path.lstat()
-            files.append((info.st_mtime, info.st_size, path))
-    size = 0
-    for number, (_, file_size, path) in enumerate(sorted(files, reverse=True), 1):
-        size += file_size
-        if number > _MOST or size > _BYTES:
-            with suppress(FileNotFoundError):
-                path.unlink()

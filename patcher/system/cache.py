@@ -1,30 +1,44 @@
-"""The cache, for what can be made or fetched again: what is in it, and how what is old is removed."""
+"""The cache, for what can be made or fetched again: overlays and the files of fetched releases.
+
+    CACHE/overlay/DIGEST/                    an overlay (patcher.overlay.make)
+    CACHE/releases/DISTRIBUTION/VERSION/     a release that was fetched (patcher.installed.releases)
+
+It stays within an age and a size by itself: whoever adds to it calls `trim` first.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import Iterator, NamedTuple, Sequence
 
 from patcher.errors import StoreError
 from patcher.message import Message
 from patcher.system import ownership
 from patcher.system.flock import take_flock
-from patcher.text.listed import count
 
-OVERLAY, RELEASE, KNOWN = "overlay", "release", "known"
+OVERLAY, RELEASE = "overlay", "release"
 HINT = Message("chmod 700 it, or set SITEPATCH_CACHE to a directory of your own")
 _OVERLAYS = r"[0-9a-f]{32}|\.part-.*"  # a part is what a process that was killed has left
 _RELEASES = r"[0-9a-f]{16}|yanked|\.part-.*"
-_RESULTS = r"[0-9a-f]{64}|\.part-.*"
+
+_DAY = 86_400  # seconds
+KEPT_DAYS = 90
+"""What was not used for so many days is removed."""
+KEPT_BYTES = 1_000_000_000
+"""So much is kept of each kind; what was used last stays."""
+_SAFE_DAYS = 1
+"""What was used so recently stays, whatever its size: a process that we cannot see may be using it."""
 
 
 class CacheEntry(NamedTuple):
-    """An overlay, a release that was fetched, or all known results (`patcher.patchset.results`).
+    """An overlay, or a release that was fetched.
 
     `size` is in bytes, `used` when it was made or used last (seconds since the epoch).
     """
@@ -37,9 +51,10 @@ class CacheEntry(NamedTuple):
 
 
 def cache_dir(name: str = "releases") -> Path:
-    """The folder `name` of the cache, which need not exist: below SITEPATCH_CACHE, else in the cache directory of the user.
+    """The folder `name` of the cache, which need not exist.
 
-    A user who has no home directory, as in a container that is run with any user id, has no cache.
+    It lies below SITEPATCH_CACHE, else in the user's cache directory. A user without a home directory, as in a container
+    that runs under any user id, has no cache.
     """
     directory = os.environ.get("SITEPATCH_CACHE")
     if directory:
@@ -47,9 +62,12 @@ def cache_dir(name: str = "releases") -> Path:
     from platformdirs import user_cache_dir
 
     cache = Path()
-    with suppress(RuntimeError):  # what platformdirs makes of no home; older ones return "~/.cache"
+    # what platformdirs makes of no home; older ones return "~/.cache"
+    with suppress(RuntimeError):
         cache = Path(user_cache_dir("sitepatch"))
-    return (cache if cache.is_absolute() else Path(os.devnull)) / name
+    if not cache.is_absolute():
+        cache = Path(os.devnull)
+    return cache / name
 
 
 @contextmanager
@@ -63,48 +81,55 @@ def unwritable_explained() -> Iterator[None]:
         ) from error
 
 
+# a folder of ours alone -----------------------------------------------------------------------
 def private(folder: Path, hint: str = HINT) -> Path:
-    """Make a folder that only we may read and write, or see that it is one.
+    """Make a folder that only we may read and write, or check that it is one.
 
     Raises:
-        StoreError: other users may write there (with this hint), or it cannot be made.
+        StoreError: others may write there (with this hint), or it cannot be made.
     """
     with unwritable_explained():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        check_private(folder, hint)
+        _check_private(folder, hint)
     ownership.refuse_shared(str(folder), hint)
     return folder
 
 
-def check_private(folder: Path, hint: str = HINT) -> None:
-    """Raise StoreError with this hint unless a folder is one that only we may read and write, OSError where there is none."""
+def _check_private(folder: Path, hint: str) -> None:
+    """Raise StoreError with this hint unless only we may read and write a folder."""
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode):
-        raise StoreError(
-            Message("{folder}: found a link or a file, expected a directory", folder=folder), hint
-        )
+        problem = Message("{folder}: found a link or a file, expected a directory", folder=folder)
+        raise StoreError(problem, hint)
     if info.st_uid != os.geteuid():
-        raise StoreError(
-            Message(
-                "{folder}: belongs to user {owner}, not to you", folder=folder, owner=info.st_uid
-            ),
-            hint,
-        )
+        template = "{folder}: belongs to user {owner}, not to you"
+        raise StoreError(Message(template, folder=folder, owner=info.st_uid), hint)
     if info.st_mode & 0o077:
-        raise StoreError(
-            Message(
-                "{folder}: found mode {mode:o}, expected 700",
-                folder=folder,
-                mode=stat.S_IMODE(info.st_mode),
-            ),
-            hint,
-        )
+        template = "{folder}: found mode {mode:o}, expected 700"
+        mode = stat.S_IMODE(info.st_mode)
+        raise StoreError(Message(template, folder=folder, mode=mode), hint)
 
 
+def is_own(*folders: Path) -> bool:
+    """Whether folders of the cache are this user's: none is a link, and nobody else may write to any.
+
+    What lies in others is neither read nor removed: a link may lead to files that are named like ours.
+    """
+    for folder in folders:
+        try:
+            info = folder.lstat()
+        except FileNotFoundError:
+            return False
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+            return False
+    return not ownership.others_may_write(*map(str, folders))
+
+
+# what is in use -------------------------------------------------------------------------------
 def open_in_use(folder: Path) -> int:
-    """Open a folder, which is not removed as long as the descriptor is open in any process.
+    """Open a folder; it is not removed as long as the descriptor is open in any process.
 
     Raises:
         FileNotFoundError: it has just been removed.
@@ -125,7 +150,7 @@ def open_in_use(folder: Path) -> int:
 
 @contextmanager
 def in_use(folder: Path) -> Iterator[None]:
-    """Keep all releases, which are in this folder, from being removed meanwhile; it is made where there is none.
+    """Keep every release from being removed meanwhile; `folder`, which holds them all, is made if it is missing.
 
     Raises:
         StoreError: it cannot be made.
@@ -139,53 +164,59 @@ def in_use(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def is_own(*folders: Path) -> bool:
-    """Whether folders of the cache are this user's: none is a link, and nobody else may write to one.
-
-    What lies in others is neither read nor removed: a link may lead to files that are named like ours.
-    """
-    for folder in folders:
-        try:
-            info = folder.lstat()
-        except FileNotFoundError:
-            return False
-        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
-            return False
-    return not ownership.others_may_write(*map(str, folders))
-
-
+# what is there, and what goes -----------------------------------------------------------------
 def cache_entries() -> list[CacheEntry]:
-    """Everything in the cache; what does not look like ours, or is not (see `is_own`), is left out."""
-    overlays, releases, results = cache_dir("overlay"), cache_dir(), cache_dir(KNOWN)
-    folders = [
-        (OVERLAY, path.name, path)
-        for path in sorted(overlays.glob("*"))
-        if re.fullmatch(_OVERLAYS, path.name) and is_own(overlays, path)
-    ]
-    for path in sorted(releases.glob("*/*")):
-        if not is_own(releases, path.parent, path):
-            continue
-        names = [file.name for file in path.iterdir()]
-        if names and all(re.fullmatch(_RELEASES, name) for name in names):
-            folders.append((RELEASE, f"{path.parent.name} {path.name}", path))
-    entries = []
-    for kind, name, path in folders:
-        with suppress(FileNotFoundError):
-            entries.append(CacheEntry(kind, name, path, _size(path), path.stat().st_mtime))
-    with suppress(OSError):  # there are none, or they belong to another user
-        files = list(results.iterdir()) if is_own(results) else []
-        if files and all(re.fullmatch(_RESULTS, path.name) for path in files):
-            used = max(path.lstat().st_mtime for path in files)
-            entries.append(
-                CacheEntry(KNOWN, count(len(files), "result"), results, _size(results), used)
-            )
-    return entries
+    """Everything in the cache but what does not look like ours, or is not ours (see `is_own`).
+
+    Raises:
+        PermissionError: the cache is another user's.
+    """
+    return [*_overlays(), *_releases()]
 
 
-def clean_cache(days: float) -> list[CacheEntry]:
-    """Remove what was not used for so many days, and no process has open; returns that."""
-    latest = time.time() - days * 86400
-    return [entry for entry in cache_entries() if entry.used <= latest and remove_entry(entry)]
+def _overlays() -> Iterator[CacheEntry]:
+    home = cache_dir("overlay")
+    for path in sorted(home.glob("*")):
+        if re.fullmatch(_OVERLAYS, path.name) and is_own(home, path):
+            yield from _entry(OVERLAY, path.name, path)
+
+
+def _releases() -> Iterator[CacheEntry]:
+    home = cache_dir()
+    for path in sorted(home.glob("*/*")):
+        if is_own(home, path.parent, path) and _is_release(path):
+            yield from _entry(RELEASE, f"{path.parent.name} {path.name}", path)
+
+
+def _is_release(folder: Path) -> bool:
+    names = [path.name for path in folder.iterdir()]
+    return bool(names) and all(re.fullmatch(_RELEASES, name) for name in names)
+
+
+def _entry(kind: str, name: str, path: Path) -> Iterator[CacheEntry]:
+    """The entry of a folder; none where another process has just removed it."""
+    with suppress(FileNotFoundError):
+        size = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
+        yield CacheEntry(kind, name, path, size=size, used=path.stat().st_mtime)
+
+
+def trim(kind: str) -> None:
+    """Remove the entries of a kind that were not used for KEPT_DAYS, and the oldest above KEPT_BYTES in all.
+
+    What a process has open stays, and so does what cannot be removed: a cache that is too large does no harm.
+    """
+    with suppress(OSError):  # the cache is another user's
+        entries = list(_overlays() if kind == OVERLAY else _releases())
+        entries.sort(key=lambda entry: entry.used, reverse=True)
+        now = time.time()
+        kept = 0
+        for entry in entries:
+            days = (now - entry.used) / _DAY
+            kept += entry.size
+            if days > KEPT_DAYS or (days > _SAFE_DAYS and kept > KEPT_BYTES):
+                with suppress(OSError):
+                    if remove_entry(entry):
+                        kept -= entry.size
 
 
 def remove_entry(entry: CacheEntry) -> bool:
@@ -194,18 +225,11 @@ def remove_entry(entry: CacheEntry) -> bool:
     Raises:
         OSError: it cannot be removed.
     """
-    if entry.kind == KNOWN:
-        _remove_results(entry.path)
-        return True
-    import tempfile  # with random; what reads the cache needs neither
-
     with suppress(FileNotFoundError), _alone(entry.kind, entry.path) as alone:
         if not alone:
             return False
         stage = Path(tempfile.mkdtemp(prefix=".part-", dir=str(entry.path.parent)))
         entry.path.rename(stage / "old")  # at once: no process finds half of it
-        from shutil import rmtree  # few commands remove anything here
-
         rmtree(stage)
         if entry.kind == RELEASE:
             with suppress(OSError):  # there are other versions
@@ -213,20 +237,9 @@ def remove_entry(entry: CacheEntry) -> bool:
     return True
 
 
-def _remove_results(folder: Path) -> None:
-    """Remove results one by one; the folder stays where another process writes one meanwhile."""
-    with suppress(FileNotFoundError):
-        for path in folder.iterdir():
-            if re.fullmatch(_RESULTS, path.name):
-                with suppress(FileNotFoundError):
-                    path.unlink()
-    with suppress(OSError):
-        folder.rmdir()
-
-
 @contextmanager
 def _alone(kind: str, path: Path) -> Iterator[bool]:
-    """Lock an entry against its use; yields False where a process has it open, or the filesystem has no locks.
+    """Lock an entry against its use; yields False if a process has it open, or there are no locks.
 
     A process that uses a release has a lock on the folder of all, one that makes an overlay too.
     """
@@ -243,11 +256,7 @@ def _alone(kind: str, path: Path) -> Iterator[bool]:
         yield alone
 
 
-def size(entries: Sequence[CacheEntry]) -> str:
+def size_text(entries: Sequence[CacheEntry]) -> str:
     """The size of entries as a message has it: `1.5 MB`."""
-    count = sum(entry.size for entry in entries)
-    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
-
-
-def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+    total = sum(entry.size for entry in entries)
+    return f"{total / 1e6:.1f} MB" if total >= 1e5 else f"{total / 1e3:.1f} kB"

@@ -9,12 +9,10 @@ import click
 
 from patcher.display.console import Console
 from patcher.display.styles import Row, hint_lines, term, translated_lines
-from patcher.display.usage import Number
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.store.retry import settled
-from patcher.system import cache
 from patcher.text.listed import count
 from patcher.verbs.health import applied, files, packages, training
 from patcher.verbs.health.checks import OK, PROBLEM, Check, Finding, examine
@@ -110,37 +108,23 @@ def doctor(*, place: Place = HERE, events: Events = SILENT) -> DoctorOutcome:
 
 @click.command(
     "doctor",
-    epilog=(
-        "\b\nExamples:\n  sitepatch doctor --python /opt/venv\n  sitepatch doctor --clean-cache 30"
-    ),
-)
-@click.option(
-    "--clean-cache",
-    metavar="DAYS",
-    type=Number(0),
-    help="First remove overlays, fetched releases and results not used since.",
+    epilog="\b\nExamples:\n  sitepatch doctor --python /opt/venv",
 )
 @common_options()
-def command(console: Console, clean_cache: float | None) -> int:
+def command(console: Console) -> int:
     """Report known problems of this environment, and what to do.
 
     It checks the files that known patchsets are for and what is applied, of other files only
     whether a backup lies beside them, so that it stays fast; and looks for known problems of
     PyTorch, MMEngine and triton. Exit code 1 if there is a problem; a note is for information.
     Writes nothing. With -v also what is well, and all that a check found.
-
-    --clean-cache removes from the cache (SITEPATCH_CACHE) what was not used for so many days,
-    unless a process has it open.
     """
-    removed = [] if clean_cache is None else cache.clean_cache(clean_cache)
-    for entry in removed:
-        console.info_rows([Row("removed", (entry.kind, entry.name, cache.size([entry])))])
     outcome = doctor(place=console.place, events=console)
     console.rows(_rows(outcome.findings, in_full=console.verbose))
     sites = list(outcome.env.sites)
     problems = count(outcome.problems, "problem")
     console.info("{problems} in {sites}", problems=problems, sites=", ".join(sites))
-    fields = {"sites": sites, "findings": outcome.findings, "removed": removed}
+    fields = {"sites": sites, "findings": outcome.findings}
     return console.answer(not outcome.problems, fields)
 
 

@@ -1,9 +1,6 @@
-"""Known results are used instead of the engine: the same bytes and answers, whatever is in the tables and in the cache."""
+"""Known results are used instead of the engine: the same bytes and answers, whatever is in the tables."""
 
-import errno
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,14 +14,10 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.results import KnownTable, Request, key_of, write_table
 from patcher.patchset.variants import resolve_options
-from patcher.system import cache
 from patcher.verbs.demo import fixtures, lay_out
 from patcher.verbs.list import availability
 from tests import tables
-from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, done, environ
-from tests.users import ROOT_ONLY
-
-A = 1001
+from tests.command import DDP, DYNAMO, GUARD, Site
 
 TEXT = b"def f(a):\n    return old(a)\n"
 HUNK = HunkText("p.spatch", 3, "f", (("-", "old($X)", 4), ("+", "max($X, 0)", 5)))
@@ -46,13 +39,6 @@ WITHOUT = [
     "pyrender-numpy2", "pytorchvideo-torchvision", "speechbrain-torchaudio29", "timm-torch-six", "torch-cuda-version-check",
     "torch-tensorboard-distutils", "torchgeometry-bool-masks", "transformers-torch-load",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """The folder of a personal cache that is not there yet."""
-    monkeypatch.setenv("SITEPATCH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "known"
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +163,7 @@ def test_what_was_forged_without_its_seal_is_refused(what):
 )  # fmt: skip
 def test_whatever_matters_to_a_result_is_in_its_key(change):
     assert key_of(TEXT, REQUEST._replace(**change)) != KEY
-    assert key_of(TEXT + b"\n", REQUEST) != KEY != key_of(TEXT, REQUEST, ("another engine",))
+    assert key_of(TEXT + b"\n", REQUEST) != KEY
 
 
 def test_a_new_version_another_place_and_other_prose_keep_the_key():
@@ -185,198 +171,10 @@ def test_a_new_version_another_place_and_other_prose_keep_the_key():
     assert key_of(TEXT, Request("other", moved, dict(reversed(list(REQUEST.options.items()))), ("injected",), moved)) == KEY
 
 
-# the personal cache ---------------------------------------------------------------------------------------------------
-def test_what_was_worked_out_once_is_not_worked_out_again(every, worked, folder):
-    for data, request, made in every:
-        assert results.rewrite_cached(data, request) == made
-    assert len(worked) > 30
-    first = worked[:]
-    worked.clear()
-    for data, request, made in every:
-        assert results.rewrite_cached(data, request) == made
-    assert len(list(folder.iterdir())) == sum(not any(answer.state.failed for answer in made.answers) for _, _, made in every)
-    failed = {data for data, _, made in every if any(answer.state.failed for answer in made.answers)}
-    assert 0 < len(worked) < len(first) and set(worked) <= failed, "a failure is not kept: its words are not in a table"
-    assert folder.stat().st_mode & 0o777 == 0o700 and {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-
-
-def test_a_result_is_worked_out_once_and_a_failure_is_not_kept(worked, folder, monkeypatch):
-    assert results.rewrite_cached(TEXT, REQUEST) == results.rewrite_cached(TEXT, REQUEST) == MADE
-    assert worked == [TEXT]
-    failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
-    assert results.rewrite_cached(TEXT, failing).answers[0].state is State.NOT_FOUND
-    assert len(list(folder.iterdir())) == 1
-    monkeypatch.setenv("SITEPATCH_CACHE", os.devnull)
+def test_a_result_that_ships_is_not_worked_out_again(worked, monkeypatch):
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE and worked == [TEXT]
     monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(write_table({KEY: MADE})))
-    worked.clear()
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE and worked == []
-
-
-def test_garbage_in_every_file_of_the_cache_changes_nothing(worked, folder):
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE
-    (path,) = folder.iterdir()
-    good = path.read_bytes()
-    for bad in (b"", b"\0", b"{}", good[:-5], good.replace(b"max", b"min"), b"[" * 100_000, b"x" * ((1 << 20) + 1)):
-        path.write_bytes(bad)
-        assert results.rewrite_cached(TEXT, REQUEST) == MADE
-        assert path.read_bytes() == good, "it is written anew"
-    assert worked == [TEXT] * 8
-
-
-def _writable(folder):
-    folder.chmod(0o770)
-
-
-def _readable(folder):
-    folder.chmod(0o755)
-
-
-def _link(folder):
-    folder.rename(folder.with_name("elsewhere"))
-    folder.symlink_to("elsewhere")
-
-
-def _shared(folder):
-    folder.parent.chmod(0o777)
-
-
-def _file(folder):
-    for path in folder.iterdir():
-        path.chmod(0o666)
-
-
-def _others(folder):
-    for path in folder.iterdir():
-        os.chown(path, A, A)
-
-
-def _fifo(folder):
-    (path,) = folder.iterdir()
-    path.unlink()
-    os.mkfifo(path)
-
-
-@pytest.mark.parametrize("how", [_writable, _readable, _link, _shared, _file, _fifo, pytest.param(_others, marks=ROOT_ONLY)])
-def test_a_cache_that_others_can_change_is_not_read(worked, folder, how):
-    results.rewrite_cached(TEXT, REQUEST)
-    how(folder)
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE
-    assert worked == [TEXT] * 2
-
-
-@pytest.mark.parametrize("how", [_writable, _readable, _link, _shared])
-def test_a_cache_that_others_can_change_is_not_written(worked, folder, how):
-    folder.mkdir(mode=0o700, parents=True)
-    how(folder)
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE
-    assert list(folder.iterdir()) == []
-
-
-@ROOT_ONLY
-@pytest.mark.parametrize("linked", [False, True])
-def test_root_makes_no_cache_among_the_files_of_another_user(tmp_path, monkeypatch, folder, linked):
-    if linked:
-        tmp_path = tmp_path / "theirs"
-        tmp_path.mkdir()
-        folder.parent.symlink_to(tmp_path)
-    os.chown(tmp_path, A, A)
-    monkeypatch.setenv("SUDO_UID", str(A))  # sudo with HOME kept: that user could not use it any more
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_interrupt_while_a_result_is_written_is_not_lost(monkeypatch, folder):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        results.rewrite_cached(TEXT, REQUEST)
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
-def test_a_full_or_read_only_disk_is_no_problem_and_leaves_no_part_behind(monkeypatch, folder, error):
-    def full(*_):
-        raise OSError(error, os.strerror(error))
-
-    monkeypatch.setattr(Path, "replace", full)
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE
-    assert list(folder.iterdir()) == []
-
-
-def test_the_cache_is_bounded_and_what_was_not_used_for_longest_goes(monkeypatch, folder):
-    monkeypatch.setattr(results, "_MOST", 3)
-    names = [f"{number:064x}" for number in range(5)]
-    for age, name in enumerate(names[:3]):
-        results.write_result(name, b"x" * 10)
-        os.utime(folder / name, (1_000_000 + age,) * 2)
-    assert results.read_result(names[0]) == b"x" * 10  # used now
-    results.write_result(names[3], b"x" * 10)
-    assert {path.name for path in folder.iterdir()} == {names[0], names[2], names[3]}
-    monkeypatch.setattr(results, "_BYTES", 20)
-    os.utime(folder / names[0], (1_000_000,) * 2)
-    results.write_result(names[4], b"x" * 10)
-    assert {path.name for path in folder.iterdir()} == {names[3], names[4]}
-
-
-def test_a_result_that_is_too_large_to_be_read_is_not_written(folder):
-    for size, kept in ((1 << 20, True), ((1 << 20) + 1, False)):
-        results.write_result(f"{size:064x}", b"x" * size)
-        assert bool(results.read_result(f"{size:064x}")) is (folder / f"{size:064x}").exists() is kept
-
-
-def test_eight_processes_write_read_and_clean_at_once(folder):
-    code = (
-        "import sys; from patcher.patchset import results; from patcher.system import cache\n"
-        "results._MOST = 5\n"
-        "for turn in range(40):\n"
-        "    name = f'{turn % 9:064x}'\n"
-        "    results.write_result(name, name.encode() * 500)\n"
-        "    assert results.read_result(name) in (b'', name.encode() * 500)\n"
-        "    turn % 10 or [cache.remove_entry(entry) for entry in cache.cache_entries()]\n"
-    )
-    started = [subprocess.Popen([sys.executable, "-c", code], env=environ(), stderr=subprocess.PIPE) for _ in range(8)]
-    for process in started:
-        assert process.communicate()[1] == b"" and process.returncode == 0
-    results.write_result("f" * 64, b"more")
-    assert all(len(path.name) == 64 for path in folder.iterdir()), "no part was left behind"
-    assert len(list(folder.iterdir())) <= 12
-
-
-def test_only_what_is_ours_is_listed_and_removed(folder):
-    results.write_result("a" * 64, b"text")
-    (entry,) = cache.cache_entries()
-    assert (entry.kind, entry.name, entry.path, entry.size) == ("known", "1 result", folder, 4)
-    (folder / "mine.txt").write_text("mine")
-    assert cache.cache_entries() == []
-    (folder / "mine.txt").unlink()
-    assert cache.remove_entry(entry) and not folder.exists()
-
-
-# the commands ---------------------------------------------------------------------------------------------------------
-def test_apply_gives_the_same_bytes_and_receipts_with_and_without_known_results(tmp_path, folder):
-    made = []
-    for name in ("first", "known", "forged", "off"):
-        site = Site(tmp_path / name, "mmengine-0.10.7")
-        more = {"SITEPATCH_CACHE": os.devnull} if name == "off" else {}
-        for path in folder.iterdir() if name == "forged" else ():
-            path.write_bytes(path.read_bytes().replace(b"_report", b"_forged"))
-        words = json.loads(done(site("apply", DDP, "--json", **more)).out.replace(str(site.path), "SITE"))
-        assert words.pop("verify")  # with the seconds that it took
-        made.append((words, {path: what[0] for path, what in site.tree().items() if path.endswith((".py", ".json"))}))
-        assert b"_report" in site.file(RUNNER).read_bytes()
-    assert made[0] == made[1] == made[2] == made[3]
-    assert len(list(folder.iterdir())) == 3
-
-
-def test_check_and_diff_and_a_dry_run_use_the_cache_and_need_none(tmp_path, folder):
-    site = Site(tmp_path, "mmengine-0.10.7")
-    before, shown = site.tree(), {}
-    for more in ({}, {}, {"SITEPATCH_CACHE": os.devnull}):
-        for words in (["apply", DDP, "--dry-run"], ["diff", DDP], ["check", DDP]):
-            assert shown.setdefault(words[0], site(*words, **more).out) == site(*words, **more).out
-    assert site.tree() == before and len(list(folder.iterdir())) == 3
+    assert results.rewrite_cached(TEXT, REQUEST) == MADE and worked == [TEXT]
 
 
 # the tables of the built-in patchsets ---------------------------------------------------------------------------------

@@ -1,9 +1,7 @@
-"""What can be made or fetched again: what of it is kept, and how `doctor --clean-cache` removes it."""
+"""What can be made or fetched again: what of it goes by itself, when more is added, and what stays."""
 
 import fcntl
-import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -14,12 +12,12 @@ import pytest
 
 from patcher.system import cache
 from tests.command import environ, sitepatch, tree
-from tests.overlays import Overlay
+from tests.overlays import SPATCH, Overlay, patchset
 from tests.users import ROOT_ONLY
 
 pytestmark = pytest.mark.once
 
-KNOWN = ("known", "2 results")  # the files that the patchset changes
+LARGE = cache.KEPT_BYTES // 2 + 1
 
 
 @pytest.fixture
@@ -27,17 +25,35 @@ def over(tmp_path):
     return Overlay(tmp_path, sys.executable)
 
 
-def release(over, name="mmengine", version="0.10.7", key="0123456789abcdef"):
-    folder = over.cache / "releases" / name / version / key / "mmengine"
+def release(over, version="0.10.7", days=0, size=500):
+    """A release in the cache that was used so many days ago; a large file has a hole instead of bytes."""
+    folder = over.cache / "releases" / "mmengine" / version / "0123456789abcdef" / "mmengine"
     folder.mkdir(parents=True)
-    (folder / "runner.py").write_text("x" * 500)
-    return folder.parents[1]
+    with (folder / "runner.py").open("wb") as file:
+        file.truncate(size)
+    return used(folder.parents[1], days)
 
 
-def clean(over, days=0):
-    words = ["doctor", "--clean-cache", str(days), "--python", over.python, "--json"]
-    told = json.loads(sitepatch(*words, cwd=over.folder, SITEPATCH_CACHE=str(over.cache)).out)
-    return [(entry["kind"], entry["name"]) for entry in told["removed"]]
+def used(folder, days):
+    moment = time.time() - days * 86400
+    os.utime(str(folder), (moment, moment))
+    return folder
+
+
+def more_overlays(over):
+    """Have another overlay written, of a patchset that has been changed; returns the names of those there are."""
+    number = len(list((over.cache / "overlay").glob("*"))) + time.monotonic_ns()
+    patchset(over.folder, SPATCH.replace("as patched", f"as patched {number}"))
+    over._path = None
+    assert over.path
+    return {path.name for path in (over.cache / "overlay").iterdir()}
+
+
+def more_releases(over):
+    """Have a release asked for, of an index that has none; returns the versions that are kept."""
+    words = ["check", "demo-patch", "--against", "all", "--python", over.python, "--patch-dir", over.folder / "mine"]
+    sitepatch(*words, cwd=over.folder, SITEPATCH_CACHE=str(over.cache), PIP_NO_INDEX="1")
+    return sorted(path.name for path in (over.cache / "releases").glob("mmengine/*"))
 
 
 def running(over, command, **more):
@@ -48,63 +64,78 @@ def running(over, command, **more):
     return child
 
 
-def end(child):
-    child.communicate()
+# an age and a size ----------------------------------------------------------------------------------------------------
+def test_an_overlay_that_was_not_used_for_long_goes_when_another_is_written(over):
+    first = over.made
+    used(first, cache.KEPT_DAYS - 1)
+    assert first.name in more_overlays(over)
+    used(first, cache.KEPT_DAYS + 1)
+    assert first.name not in more_overlays(over) and not list((over.cache / "overlay").glob(".part-*"))
 
 
-def test_what_no_process_has_open_is_removed(over, monkeypatch):
-    assert clean(over) == []
-    made, fetched = over.made, release(over)
-    monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
-    size = {folder: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for folder in (made, over.cache / "known")}
-    assert [(entry.kind, entry.name, entry.path, entry.size) for entry in cache.cache_entries()] == [
-        ("overlay", made.name, made, size[made]),
-        ("release", "mmengine 0.10.7", fetched, 500),
-        (*KNOWN, over.cache / "known", size[over.cache / "known"]),
-    ]
-    before = tree(over.cache)
-    assert clean(over, 1) == []
-    assert tree(over.cache) == before
-    assert clean(over) == [("overlay", made.name), ("release", "mmengine 0.10.7"), KNOWN]
-    assert sorted(tree(over.cache)) == ["overlay", "releases"]
+def test_a_run_in_an_overlay_is_a_use_of_it(over):
+    first = over.made
+    used(first, cache.KEPT_DAYS + 1)
     over._path = None
-    assert over.prints("import demo.m as m; print(m.VALUE)") == "2", "it is made again"
+    assert over.made == first
+    assert first.name in more_overlays(over)
 
 
-def test_the_days_count_from_the_last_use(over):
-    made, fetched = over.made, release(over)
-    for path in (made, fetched):
-        os.utime(str(path), (time.time() - 90 * 86400,) * 2)
-    assert clean(over, 91) == []
-    over._path = None
-    assert over.made == made
-    assert clean(over, 89) == [("release", "mmengine 0.10.7")]
+def test_a_release_that_was_not_used_for_long_goes_when_releases_are_asked_for(over):
+    release(over, "0.1", days=cache.KEPT_DAYS + 1)
+    release(over, "0.2", days=cache.KEPT_DAYS - 1)
+    assert more_releases(over) == ["0.2"]
 
 
-def test_what_was_removed_is_said(over):
-    release(over)
-    words = ["doctor", "-v", "--clean-cache", "0", "--python", over.python]
-    told = sitepatch(*words, cwd=over.folder, SITEPATCH_CACHE=str(over.cache)).out
-    assert told.split()[:5] == ["removed", "release", "mmengine", "0.10.7", "0.5"] and re.search("\nok +cache ", told)
+def test_the_oldest_go_where_there_is_more_than_a_gigabyte(over):
+    for number in range(1, 5):
+        release(over, f"0.{number}", days=10 * number, size=LARGE)
+    release(over, "0.5", days=50)
+    assert more_releases(over) == ["0.1", "0.5"], "what fits beside the newest stays"
 
 
+def test_what_was_used_today_stays_however_large_it_is(over):
+    """A command on another machine may be about to read it."""
+    for number in range(1, 5):
+        release(over, f"0.{number}", size=LARGE)
+    assert more_releases(over) == ["0.1", "0.2", "0.3", "0.4"]
+
+
+def test_another_kind_is_not_counted(over):
+    release(over, days=10, size=3 * LARGE)
+    first = used(over.made, 10)
+    assert first.name in more_overlays(over)
+
+
+def test_a_cache_that_cannot_be_trimmed_stops_nothing(over):
+    old = release(over, days=cache.KEPT_DAYS + 1)
+    Path(f"{over.cache}/releases/mmengine").chmod(0o500)
+    try:
+        assert more_releases(over) in (["0.10.7"], [])  # root removes it all the same
+    finally:
+        old.parent.chmod(0o700) if old.parent.exists() else None
+
+
+# what is in use -------------------------------------------------------------------------------------------------------
 def test_an_overlay_stays_as_long_as_the_command_or_what_it_started_has_it_open(over):
     words = [sys.executable, "-m", "patcher", "run", "demo-patch", "--overlay", "--python", over.python, "--patch-dir", over.folder / "mine",
              "--verify", "none", "--quiet", "--", "sh", "-c", "echo running; cat"]  # fmt: skip
     child = running(over, words)
-    assert clean(over) == [KNOWN]
-    end(child)
-    assert [kind for kind, _ in clean(over)] == ["overlay"]
+    (first,) = (over.cache / "overlay").iterdir()
+    used(first, cache.KEPT_DAYS + 1)
+    assert first.name in more_overlays(over)
+    child.communicate()
+    assert first.name not in more_overlays(over)
 
 
 def test_what_is_open_is_not_removed(over, monkeypatch):
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     fd = cache.open_in_use(made)
-    entry, known = cache.cache_entries()
+    (entry,) = cache.cache_entries()
     assert not cache.remove_entry(entry)
     os.close(fd)
-    assert cache.remove_entry(entry) and cache.remove_entry(known)
+    assert cache.remove_entry(entry)
     assert cache.cache_entries() == []
     assert cache.remove_entry(entry), "gone is gone"
     with pytest.raises(FileNotFoundError):
@@ -124,7 +155,7 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
     """Who waits for the remover sees that what it waited for has lost its name."""
     made = over.made
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
-    entry, _ = cache.cache_entries()
+    (entry,) = cache.cache_entries()
     begun, asked = threading.Event(), threading.Event()
     rename, flock = Path.rename, fcntl.flock
 
@@ -161,23 +192,53 @@ def test_another_overlay_that_took_the_name_is_not_opened(over, monkeypatch):
         cache.open_in_use(made)
 
 
+# what is not ours -----------------------------------------------------------------------------------------------------
 def test_what_is_not_ours_is_left_alone(over):
     """SITEPATCH_CACHE may name a directory that holds other things, too."""
     mine = [over.cache / "releases/1.0/notes", over.cache / "overlay/pictures", over.cache / "overlay" / ("0" * 32 + "-mine"), over.cache / "releases/mmengine/0.1/src"]
+    (over.cache / "overlay").mkdir(parents=True, mode=0o700)
     for folder in mine:
         folder.mkdir(parents=True)
         (folder / "mine.txt").write_text("mine")
+        used(folder, 1000), used(folder.parent, 1000)
     (over.cache / "overlay/.part-abc/new").mkdir(parents=True)
     (over.cache / "releases/mmengine/0.2/.part-x").mkdir(parents=True)
-    assert clean(over) == [("overlay", ".part-abc"), ("release", "mmengine 0.2")]
+    used(over.cache / "overlay/.part-abc", 1000), used(over.cache / "releases/mmengine/0.2", 1000)
+    assert more_releases(over) == ["0.1"]
+    assert len(more_overlays(over)) == 3
     assert all((folder / "mine.txt").exists() for folder in mine)
 
 
+@pytest.mark.parametrize("name", ["releases", "releases/mmengine", "releases/mmengine/0.10.7", "overlay"])
+def test_nothing_is_removed_through_a_link(over, tmp_path, name):
+    """A link may lead to files that are named like ours: the pristine copies of somebody, say."""
+    used(over.made, 1000), release(over, days=1000)
+    away = tmp_path / "away"
+    (over.cache / name).rename(away)
+    (over.cache / name).symlink_to(away)
+    before = tree(away)
+    assert before
+    if name == "overlay":
+        over.run("true")
+    else:
+        more_releases(over)
+    assert tree(away) == before
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("change", ["owner", "mode"])
+def test_what_others_own_or_may_write_is_not_removed(over, change):
+    folder = release(over, days=1000).parents[1]
+    os.chown(folder, 1001, 1001) if change == "owner" else folder.chmod(0o777)
+    assert more_releases(over) == ["0.10.7"]
+
+
+# where it is ----------------------------------------------------------------------------------------------------------
 def test_doctor_names_the_size_of_the_cache(over):
     release(over)
-    told = sitepatch("doctor", "-v", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
-    (line,) = [line for line in told.out.splitlines() if line.split()[1] == "cache"]
-    assert line.startswith("ok") and f"0.5 kB of overlays, fetched releases and known results in {over.cache}; sitepatch doctor --clean-cache DAYS removes what was not used since" in line
+    report = sitepatch("doctor", "-v", "--python", over.python, cwd=over.folder, SITEPATCH_CACHE=str(over.cache))
+    (line,) = [line for line in report.out.splitlines() if line.split()[1] == "cache"]
+    assert line.startswith("ok") and line.endswith(f"0.5 kB of overlays and fetched releases in {over.cache}")
 
 
 def test_the_cache_is_where_the_system_keeps_such_things_unless_it_is_named(monkeypatch, tmp_path):
@@ -198,26 +259,3 @@ def test_who_has_no_home_directory_has_no_cache(monkeypatch, home):
     if home:
         monkeypatch.setenv("HOME", home)
     assert cache.cache_dir() == Path(os.devnull, "releases")
-
-
-@pytest.mark.parametrize("name", ["known", "releases", "releases/mmengine", "releases/mmengine/0.10.7", "overlay"])
-def test_nothing_is_read_or_removed_through_a_link(over, tmp_path, name):
-    """A link may lead to files that are named like ours: the pristine copies of somebody, say."""
-    over.made, release(over)
-    away = tmp_path / "away"
-    (over.cache / name).rename(away)
-    (over.cache / name).symlink_to(away)
-    before = tree(away)
-    assert before
-    kind = {"known": "known", "overlay": "overlay"}.get(name, "release")
-    assert kind not in [each for each, _ in clean(over)]
-    assert tree(away) == before
-
-
-@ROOT_ONLY
-@pytest.mark.parametrize("change", ["owner", "mode"])
-def test_what_others_own_or_may_write_is_not_removed(over, change):
-    folder = release(over).parents[1]
-    os.chown(folder, 1001, 1001) if change == "owner" else folder.chmod(0o777)
-    assert clean(over) == []
-    assert list(folder.glob("mmengine/0.10.7/*"))

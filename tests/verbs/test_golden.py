@@ -348,7 +348,7 @@ SCENARIOS = {
         "check --patch-dir broken", {"patchsets/two/p.spatch": change("demo/m.py", 9)}, "check two",
     ],
     "check-cases": [CASES, "check two", {"patchsets/other/cases/a.py": ""}, "check two other"],
-    "check-against": [publish, "check other --against all", "check other --against x", "doctor --clean-cache 1"],
+    "check-against": [publish, "check other --against all", "check other --against x"],
     "status-verify": [
         "status --verify import", "status two --verify import", "status nonsense", "apply two other",
         "status --verify probe --patch-dir patchsets", "status other --verify compile",
@@ -372,14 +372,14 @@ SCENARIOS = {
     ],
     "run-overlay": [
         f"run two --overlay -- {PRINT}", f"run two --overlay -- {PRINT}", f"run fails --overlay -- {PRINT}",
-        "run two --overlay -- python -I -c pass", "doctor", "doctor --clean-cache 0",
+        "run two --overlay -- python -I -c pass", "doctor",
     ],
     "doctor": [
         "apply two other", "doctor", {"demo/n.py.bak": "", "demo/states.py": STATES + "MINE = 1\n"}, BROKEN, "doctor --patch-dir broken",
         leave, "doctor", "restore two", damage, "doctor",
     ],
     "usage": [
-        "", "show", "shw two", "show two --patch-dir", "show two --json=1", "capture demo", "import --name mine", "status --verify nope", "doctor --clean-cache x",
+        "", "show", "shw two", "show two --patch-dir", "show two --json=1", "capture demo", "import --name mine", "status --verify nope",
         "diagnose 1.log --ranks 0", "list --patch-dir patchsets --frob", "--verify none apply two", "hook", "hook nonsense", "restore one two --al",
     ],
     "diagnose": [

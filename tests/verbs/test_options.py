@@ -30,7 +30,7 @@ OPTIONS = {  # command -> its arguments and options, without those that every co
     "update": ["name", "--to", "--edit", "--from", *SITE, "--patch-dir"],
     "export": ["names", "--format", "--output", "--against", "--wheel", "--set", *SITE, "--patch-dir"],
     "diagnose": ["logs", "--run", "--ranks", "--backend", "--timeout", *SITE, "--patch-dir"],
-    "doctor": ["--clean-cache", *SITE, "--patch-dir"],
+    "doctor": [*SITE, "--patch-dir"],
     "check": ["names", "--set", "--explain", "--against", "--html", *SITE, "--patch-dir"],
 }
 MISTAKES = {  # the words of a command -> its exit code

@@ -150,17 +150,15 @@ def hooks(case: Examination) -> Observations:
 
 # who runs it --------------------------------------------------------------------------------------
 def cache_size(case: Examination) -> Observations:
-    """How much the cache holds, and what removes it."""
+    """How large the cache is, and where."""
     try:
         entries = cache.cache_entries()
     except PermissionError:  # of another user, whose HOME is still set
         return
     if entries:
-        template = "{size} of overlays, fetched releases and known results in {parent}"
-        size = cache.size(entries)
-        what = Message(template, size=size, parent=cache.cache_dir().parent)
-        template = "{what}; sitepatch doctor --clean-cache DAYS removes what was not used since"
-        yield OK, Message(template, what=what), ""
+        template = "{size} of overlays and fetched releases in {parent}"
+        size = cache.size_text(entries)
+        yield OK, Message(template, size=size, parent=cache.cache_dir().parent), ""
 
 
 def patchset_folders(case: Examination) -> Observations:
