@@ -1,4 +1,7 @@
-"""What the operating system gives: files, processes, locks, and the variables that say how long something may take."""
+"""What the operating system gives: files, processes, locks.
+
+And the variables of the environment that say how long something may take.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from patcher.errors import UsageError
 
 
 def seconds_of(variable: str, default: float) -> float:
-    """The seconds that a variable of the environment names, `default` where it names none.
+    """The seconds that a variable of the environment names; `default` if it is not set.
 
     Raises:
         UsageError: it is no number of seconds above 0.
@@ -18,6 +21,5 @@ def seconds_of(variable: str, default: float) -> float:
     with suppress(ValueError):
         if 0 < float(text) < float("inf"):  # not nan
             return float(text)
-    raise UsageError(
-        "{variable}={text}: expected a number of seconds, above 0", variable=variable, text=text
-    )
+    template = "{variable}={text}: expected a number of seconds, above 0"
+    raise UsageError(template, variable=variable, text=text)

@@ -1,7 +1,8 @@
-"""Who may write to a file: its owner, and by its mode or its access control list others.
+"""Who may write to a file: its owner, and others by its mode or its access control list.
 
-A list (acl(5)) names users and groups beside the owner and the group of the file. Where there is one, the group bits of the
-mode are its mask: the most that any of these may do, and nothing that the group has by itself.
+A list (acl(5)) names users and groups beside the owner and the group of the file. Where there is
+one, the group bits of the mode are its mask: the most that any of these may do, and nothing that
+the group has by itself.
 """
 
 from __future__ import annotations
@@ -12,17 +13,23 @@ import struct
 import sys
 from typing import NamedTuple
 
-ACCESS, _DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
-"""The extended attributes that hold the list of a file, and what is made in a directory gets."""
-# <linux/posix_acl.h> and <linux/posix_acl_xattr.h>: a version, then a tag, permissions and an id for each entry
-_HEAD, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
+ACCESS = "system.posix_acl_access"
+"""The extended attribute that holds the list of a file."""
+_DEFAULT = "system.posix_acl_default"
+"""That of a directory, with the list that whatever is made in it gets."""
+
+# <linux/posix_acl.h>, <linux/posix_acl_xattr.h>: a version, then a tag, permissions and an id for
+# each entry
+_HEAD = struct.Struct("<I")
+_ENTRY = struct.Struct("<HHI")
 _USER, _OWN_GROUP, _GROUP, _MASK = 0x02, 0x04, 0x08, 0x10
 _WRITE = 0x02
 
 
 class Access(NamedTuple):
-    """Who may write to a file: the user `uid`; `group` is whether the group `gid` may, `everybody` whether all may.
+    """Who may write to a file.
 
+    The user `uid` may; `group` says whether the group `gid` may, `everybody` whether all may.
     `users` and `groups` are those that a list names besides.
     """
 
@@ -35,7 +42,7 @@ class Access(NamedTuple):
 
 
 def access_of(file: int | str, info: os.stat_result | None = None) -> Access:
-    """Who may write to an open file, or to what has a path: a link itself, which it does not follow.
+    """Who may write to an open file, or to what has a path; a link is not followed.
 
     Raises:
         OSError: there is no such file.
@@ -46,19 +53,35 @@ def access_of(file: int | str, info: os.stat_result | None = None) -> Access:
 
 
 def access(uid: int, gid: int, mode: int, acl: bytes) -> Access:
-    """Who may write to a file of this owner, group and mode, with the bytes of its list, b"" for none."""
+    """Who may write to a file.
+
+    Args:
+        uid: its owner.
+        gid: its group.
+        mode: its mode.
+        acl: the bytes of its list; b"" if it has none.
+    """
     everybody = bool(mode & stat.S_IWOTH)
     if not acl:
-        return Access(uid, gid, bool(mode & stat.S_IWGRP), everybody)
+        return Access(uid, gid, group=bool(mode & stat.S_IWGRP), everybody=everybody)
+
     entries = list(_ENTRY.iter_unpack(acl[_HEAD.size :]))
-    masks = [permissions for tag, permissions, _ in entries if tag == _MASK]
-    mask = masks[0] if masks else _WRITE
+    mask = _WRITE
+    for tag, permissions, _ in entries:
+        if tag == _MASK:
+            mask = permissions
     writers: dict[int, set[int]] = {_USER: set(), _OWN_GROUP: set(), _GROUP: set()}
     for tag, permissions, number in entries:
         if tag in writers and permissions & mask & _WRITE:
             writers[tag].add(number)
-    users, groups = frozenset(writers[_USER]), frozenset(writers[_GROUP])
-    return Access(uid, gid, bool(writers[_OWN_GROUP]), everybody, users, groups)
+    return Access(
+        uid,
+        gid,
+        group=bool(writers[_OWN_GROUP]),
+        everybody=everybody,
+        users=frozenset(writers[_USER]),
+        groups=frozenset(writers[_GROUP]),
+    )
 
 
 def is_inherited(folder: int) -> bool:
@@ -67,7 +90,7 @@ def is_inherited(folder: int) -> bool:
 
 
 def _attribute(file: int | str, name: str) -> bytes:
-    """An extended attribute; b"" where there is none, or the filesystem has none."""
+    """An extended attribute; b"" if there is none, or the filesystem has no such thing."""
     if sys.platform != "linux":
         return b""
     try:

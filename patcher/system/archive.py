@@ -1,4 +1,7 @@
-"""Zip archives from elsewhere: what is wrong with one is a SitepatchError, and no file in it is larger than a limit."""
+"""Zip archives from elsewhere.
+
+What is wrong with one is a SitepatchError, and no file that is read from it is larger than a limit.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,25 @@ from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.system.reading import FILE
 
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    struct.error,
+)
+"""What `zipfile` raises for a damaged archive, or for a file that is no archive."""
+
 
 @contextmanager
 def archive_errors(name: str, hint: str = "") -> Iterator[None]:
-    """Turn what `zipfile` raises for an archive that is none, or a damaged one, into a SitepatchError; OSError passes."""
+    """Turn what `zipfile` raises for a damaged archive into a SitepatchError; OSError passes."""
     try:
         yield
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        ValueError,
-        RuntimeError,
-        struct.error,
-    ) as error:
-        raise SitepatchError(
-            Message("{name}: it is no wheel: {error}", name=name, error=error), hint
-        ) from None
+    except _DAMAGED as error:
+        problem = Message("{name}: it is no wheel: {error}", name=name, error=error)
+        raise SitepatchError(problem, hint) from None
 
 
 def member(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -39,18 +44,15 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
         name: as the archive has it.
 
     Raises:
-        BadZipFile: it has more than FILE bytes (`zipfile` reads no more than the archive says), or is compressed by a method
-            that wheels do not use.
+        BadZipFile: it has more than FILE bytes (`zipfile` reads no more than the archive says), or
+            is compressed by a method that wheels do not use.
     """
     info = archive.getinfo(name)
     if info.file_size > FILE:
-        template = "{name} has {file_size:,} bytes, expected at most {file:,}"
-        raise zipfile.BadZipFile(Message(template, name=name, file_size=info.file_size, file=FILE))
-    # others raise errors of their own
-    if info.compress_type not in (
-        zipfile.ZIP_STORED,
-        zipfile.ZIP_DEFLATED,
-    ):
-        problem = "{name} is compressed by method {compress_type}, expected deflate or none"
-        raise zipfile.BadZipFile(Message(problem, name=name, compress_type=info.compress_type))
+        template = "{name} has {size:,} bytes, expected at most {limit:,}"
+        raise zipfile.BadZipFile(Message(template, name=name, size=info.file_size, limit=FILE))
+    # other methods raise errors of their own
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        template = "{name} is compressed by method {method}, expected deflate or none"
+        raise zipfile.BadZipFile(Message(template, name=name, method=info.compress_type))
     return archive.read(info)

@@ -34,7 +34,7 @@ KEPT_DAYS = 90
 KEPT_BYTES = 1_000_000_000
 """So much is kept of each kind; what was used last stays."""
 _SAFE_DAYS = 1
-"""What was used so recently stays, whatever its size: a process that we cannot see may be using it."""
+"""What was used so recently stays: a process whose lock we do not see may be using it."""
 
 
 class CacheEntry(NamedTuple):
@@ -53,8 +53,8 @@ class CacheEntry(NamedTuple):
 def cache_dir(name: str = "releases") -> Path:
     """The folder `name` of the cache, which need not exist.
 
-    It lies below SITEPATCH_CACHE, else in the user's cache directory. A user without a home directory, as in a container
-    that runs under any user id, has no cache.
+    It lies below SITEPATCH_CACHE, else in the user's cache directory. A user without a home
+    directory, as in a container that runs under any user id, has no cache.
     """
     directory = os.environ.get("SITEPATCH_CACHE")
     if directory:
@@ -81,7 +81,7 @@ def unwritable_explained() -> Iterator[None]:
         ) from error
 
 
-# a folder of ours alone -----------------------------------------------------------------------
+# a folder of ours alone ------------------------------------------------------------------------
 def private(folder: Path, hint: str = HINT) -> Path:
     """Make a folder that only we may read and write, or check that it is one.
 
@@ -113,9 +113,10 @@ def _check_private(folder: Path, hint: str) -> None:
 
 
 def is_own(*folders: Path) -> bool:
-    """Whether folders of the cache are this user's: none is a link, and nobody else may write to any.
+    """Whether folders of the cache are this user's: none is a link, nobody else may write there.
 
-    What lies in others is neither read nor removed: a link may lead to files that are named like ours.
+    What lies in others is neither read nor removed: a link may lead to files that are named like
+    ours.
     """
     for folder in folders:
         try:
@@ -127,7 +128,7 @@ def is_own(*folders: Path) -> bool:
     return not ownership.others_may_write(*map(str, folders))
 
 
-# what is in use -------------------------------------------------------------------------------
+# what is in use --------------------------------------------------------------------------------
 def open_in_use(folder: Path) -> int:
     """Open a folder; it is not removed as long as the descriptor is open in any process.
 
@@ -150,7 +151,7 @@ def open_in_use(folder: Path) -> int:
 
 @contextmanager
 def in_use(folder: Path) -> Iterator[None]:
-    """Keep every release from being removed meanwhile; `folder`, which holds them all, is made if it is missing.
+    """Keep every release below `folder` from being removed meanwhile; it is made if it is missing.
 
     Raises:
         StoreError: it cannot be made.
@@ -164,7 +165,7 @@ def in_use(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-# what is there, and what goes -----------------------------------------------------------------
+# what is there, and what goes ------------------------------------------------------------------
 def cache_entries() -> list[CacheEntry]:
     """Everything in the cache but what does not look like ours, or is not ours (see `is_own`).
 
@@ -201,9 +202,10 @@ def _entry(kind: str, name: str, path: Path) -> Iterator[CacheEntry]:
 
 
 def trim(kind: str) -> None:
-    """Remove the entries of a kind that were not used for KEPT_DAYS, and the oldest above KEPT_BYTES in all.
+    """Remove what was not used for KEPT_DAYS, and the oldest above KEPT_BYTES in all, of one kind.
 
-    What a process has open stays, and so does what cannot be removed: a cache that is too large does no harm.
+    What a process has open stays, and so does what cannot be removed: a cache that is too large
+    does no harm.
     """
     with suppress(OSError):  # the cache is another user's
         entries = list(_overlays() if kind == OVERLAY else _releases())

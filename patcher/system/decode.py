@@ -1,11 +1,13 @@
-"""Decoded TOML or JSON that somebody else wrote -> values of known kinds; whatever is wrong is named by the path to its field.
+"""Decoded TOML or JSON that somebody else wrote -> values of known kinds.
 
-A kind is a `Table`, `Values` or `Items`, or a function: it takes a value and returns what was expected instead, in the words
-of a message, or "" where the value is of that kind.
+Whatever is wrong is named by the path to its field. A kind is a `Table`, `Values` or `Items`, or a
+function: it takes a value and returns what was expected instead, in the words of a message, or ""
+if the value is of that kind.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Tuple, Union
 
 from patcher.errors import Location, SitepatchError
@@ -21,7 +23,10 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class Table(NamedTuple):
-    """A table (an object of JSON) with these keys; with `other_keys`, unknown ones are left out instead of refused."""
+    """A table (an object of JSON) with these keys.
+
+    With `other_keys`, unknown keys are left out instead of refused.
+    """
 
     keys: Mapping[str, Any]
     optional: Collection[str] = ()
@@ -68,9 +73,9 @@ def boolean(value: object) -> str:
 
 def option_value(value: object) -> str:
     """The kind of the values of options."""
-    return (
-        "" if isinstance(value, (int, float, str)) else Message("a number, a string, true or false")
-    )
+    if isinstance(value, (int, float, str)):
+        return ""
+    return Message("a number, a string, true or false")
 
 
 def or_empty(kind: Callable[[object], str]) -> Callable[[object], str]:
@@ -101,9 +106,9 @@ def one_of(*words: str) -> Callable[[object], str]:
 
 def sha256_hex(value: object) -> str:
     """The kind of sha256 in hex: each is a plain file name, too."""
-    return (
-        "" if isinstance(value, str) and is_sha256(value) else Message("a sha256 in lower-case hex")
-    )
+    if isinstance(value, str) and is_sha256(value):
+        return ""
+    return Message("a sha256 in lower-case hex")
 
 
 def is_sha256(value: str) -> bool:
@@ -112,7 +117,10 @@ def is_sha256(value: str) -> bool:
 
 
 class Reader:
-    """Takes values out of one file and collects what is wrong with them, one line each; `origin` is its path, for messages."""
+    """Takes values out of one file and collects what is wrong with them, one line each.
+
+    `origin` is the path of the file, for messages.
+    """
 
     def __init__(self, origin: object) -> None:
         self.origin = origin
@@ -120,19 +128,19 @@ class Reader:
 
     def wrong(self, where: str, actual: str, expected: str) -> None:
         """Add a problem; indices in `where` count from 0, as in JSON."""
+        place = clip(where, _WIDEST) or Message("the file")
         template = "{place}: found {found}, expected {expected}"
-        problem = Message(
-            template,
-            place=clip(where, _WIDEST) or Message("the file"),
-            found=actual,
-            expected=expected,
-        )
-        self.problems.append(SitepatchError.at(Location(str(self.origin)), problem))
+        problem = Message(template, place=place, found=actual, expected=expected)
+        self.problems.append(SitepatchError.at(self._location, problem))
 
     def check(self, where: str, value: object, good: object, expected: str) -> None:
         """Add a problem about `value` unless `good`."""
         if not good:
             self.wrong(where, shown_value(value), expected)
+
+    @property
+    def _location(self) -> Location:
+        return Location(str(self.origin))
 
     def stop(self, error: type[SitepatchError], hint: str = "") -> None:
         """Raise what is wrong so far, if anything is."""
@@ -141,78 +149,92 @@ class Reader:
 
     @property
     def reported(self) -> list[SitepatchError]:
-        """The problems, of very many the first ones and how many more there are."""
-        left = len(self.problems) - _MOST
-        remainder = (
-            [SitepatchError.at(Location(str(self.origin)), "and {left} more", left=left)]
-            if left > 0
-            else []
-        )
-        return [*self.problems[:_MOST], *remainder]
+        """The problems; of very many the first ones, and how many more there are."""
+        reported = self.problems[:_MOST]
+        left = len(self.problems) - len(reported)
+        if left:
+            reported.append(SitepatchError.at(self._location, "and {left} more", left=left))
+        return reported
 
     def read(self, value: object, kind: Kind, path: Path = ()) -> Any:
-        """The value if it is of that kind, of a table its items that are ({} where it is none); the rest becomes problems.
+        """Check a value; whatever is not of its kind becomes a problem.
 
         Args:
             value: what was decoded.
             kind: what it must be.
             path: the keys and indices that lead to it, for messages.
+
+        Returns:
+            the value; of a table those of its items that are of their kinds, {} if it is no table.
         """
         if isinstance(kind, Items) and isinstance(value, list):
-            items = [self._inside(item, kind.kind, path, index) for index, item in enumerate(value)]
-            return _WRONG if _WRONG in items else items
-        if isinstance(kind, (Table, Values)) and isinstance(value, dict):
-            if isinstance(kind, Values):
-                right = {
-                    key: self._inside(item, kind.kind, path, key) for key, item in value.items()
-                }
-            else:
-                self._check_keys(value, kind, path)
-                right = {
-                    key: self._inside(value[key], kind.keys[key], path, key)
-                    for key in value
-                    if key in kind.keys
-                }
-            return (
-                {key: item for key, item in right.items() if item is not _WRONG}
-                if _WRONG in right.values()
-                else right
-            )
+            return self._items(value, kind, path)
+        if isinstance(kind, Values) and isinstance(value, dict):
+            return self._values(value, dict.fromkeys(value, kind.kind), path)
+        if isinstance(kind, Table) and isinstance(value, dict):
+            self._check_keys(value, kind, path)
+            return self._values(value, kind.keys, path)
         expected = _expected(kind, value)
-        if expected:
-            self.wrong(_where(path), shown_value(value), expected)
-        return value if not expected else {} if expected == _TABLE else _WRONG
+        if not expected:
+            return value
+        self.wrong(_where(path), shown_value(value), expected)
+        return {} if expected == _TABLE else _WRONG
+
+    def _items(self, values: list[Any], kind: Items, path: Path) -> Any:
+        items = [self._inside(value, kind.kind, path, index) for index, value in enumerate(values)]
+        return _WRONG if _WRONG in items else items
+
+    def _values(
+        self, table: Mapping[str, Any], kinds: Mapping[str, Kind], path: Path
+    ) -> dict[str, Any]:
+        """The items of a table that are of their kinds; keys without a kind are left out."""
+        right: dict[str, Any] = {}
+        for key, value in table.items():
+            if key in kinds:
+                item = self._inside(value, kinds[key], path, key)
+                if item is not _WRONG:
+                    right[key] = item
+        return right
 
     def _inside(self, value: object, kind: Kind, path: Path, key: str | int) -> Any:
-        """`read` for what lies below `path` under this key; where it is right, as nearly all is, no path is made."""
-        return (
-            self.read(value, kind, (*path, key))
-            if isinstance(kind, tuple) or kind(value)
-            else value
-        )
+        """`read` for what is below `path` under this key; a path is made only for what is wrong."""
+        if not isinstance(kind, tuple) and not kind(value):
+            return value
+        return self.read(value, kind, (*path, key))
 
     def _check_keys(self, table: Mapping[str, Any], kind: Table, path: Path) -> None:
-        for key in table if not kind.other_keys and table.keys() - kind.keys.keys() else ():
-            if key not in kind.keys:
+        """Add a problem for each key that is unknown, and for each that is missing."""
+        for key in table:
+            if key not in kind.keys and not kind.other_keys:
+                # searching for the nearest key is slow
                 near = suggest(key, kind.keys) if len(self.problems) < _MOST else ""
                 expected = Message("one of {keys}{near}", keys=", ".join(kind.keys), near=near)
                 self.wrong(_where((*path, key)), Message("an unknown key"), expected)
-        for key in kind.keys:
+        for key, key_kind in kind.keys.items():
             if key not in table and key not in kind.optional:
-                self.wrong(
-                    _where((*path, key)), Message("nothing"), _expected(kind.keys[key], _MISSING)
-                )
+                missing = _expected(key_kind, _MISSING)
+                self.wrong(_where((*path, key)), Message("nothing"), missing)
 
 
 def _where(path: Path) -> str:
-    dotted = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return dotted[dotted.startswith(".") :]
+    """A path as a message names it: `files[2].path`."""
+    dotted = ""
+    for number, part in enumerate(path):
+        if isinstance(part, int):
+            dotted += f"[{part}]"
+        elif number:
+            dotted += f".{part}"
+        else:
+            dotted = part
+    return dotted
 
 
 def _expected(kind: Kind, value: object) -> str:
     if isinstance(kind, Items):
         return kind.expected
-    return _TABLE if isinstance(kind, tuple) else kind(value)
+    if isinstance(kind, tuple):
+        return _TABLE
+    return kind(value)
 
 
 def shown_value(value: object) -> str:
@@ -223,20 +245,22 @@ def shown_value(value: object) -> str:
         return str(value).lower()
     if isinstance(value, (int, float)):
         return clip(str(value), _WIDEST)
-    if isinstance(value, (list, dict)):
-        return Message("a list" if isinstance(value, list) else "a table")
-    return "null" if value is None else f"a {type(value).__name__}"
+    if isinstance(value, list):
+        return Message("a list")
+    if isinstance(value, dict):
+        return Message("a table")
+    if value is None:
+        return "null"
+    return f"a {type(value).__name__}"
 
 
 def decode_json(data: bytes) -> Any:
     """JSON in UTF-8 -> plain values.
 
     Raises:
-        ValueError: it is none; it has a key twice in one object, or numbers that only Python writes (NaN, Infinity); or it
-            is nested too deep.
+        ValueError: it is no JSON, is nested too deep, has a key twice in one object, or has a
+            number that only Python writes (NaN, Infinity).
     """
-    import json  # not where nothing is applied
-
     try:
         return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refuse)
     except RecursionError:

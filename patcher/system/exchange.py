@@ -1,41 +1,42 @@
-"""Two names of a filesystem change places in one step, so that whoever looks finds the one or the other and never neither."""
+"""Two names of a filesystem change places in one step: whoever looks finds one or the other."""
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import sys
 
-_AT_CWD, _EXCHANGE, _SWAP = (
-    -100,
-    2,
-    2,
-)  # AT_FDCWD, RENAME_EXCHANGE of renameat2(2); RENAME_SWAP of renamex_np(2)
+# renameat2(2) of Linux
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_RENAME_SWAP = 2  # renamex_np(2) of macOS
 _UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What these calls answer where the system or the filesystem does not know them."""
 
 
-def exchange(one: str, other: str) -> bool:
+def exchange(one: str, other: str, folder: int = _AT_FDCWD) -> bool:
     """Exchange two files or directories of one filesystem.
 
     Args:
-        one: a path; a link is exchanged itself.
+        one: a path; a link itself is exchanged, not what it leads to.
         other: another path.
+        folder: the open directory that relative paths start from; on Linux only.
 
     Returns:
-        False where the system or the filesystem (NFS, say) has no such call; nothing was changed then.
+        False where the system or the filesystem (NFS, say) cannot do that; nothing was changed
+        then.
 
     Raises:
         OSError: it cannot be done here.
     """
-    import ctypes  # few commands exchange anything
-
     libc = ctypes.CDLL(None, use_errno=True)
     first, second = os.fsencode(one), os.fsencode(other)
     try:
         if sys.platform == "darwin":
-            failed = libc.renamex_np(first, second, _SWAP)
+            failed = libc.renamex_np(first, second, _RENAME_SWAP)
         else:
-            failed = libc.renameat2(_AT_CWD, first, _AT_CWD, second, _EXCHANGE)
+            failed = libc.renameat2(folder, first, folder, second, _RENAME_EXCHANGE)
     except AttributeError:  # an older C library
         return False
     number = ctypes.get_errno()

@@ -1,18 +1,23 @@
 """Locks of flock(2) on open files and directories, and which process has one.
 
-The kernel drops such a lock when the last descriptor of the open file is closed, also when its processes are killed.
+The kernel drops such a lock when the last descriptor of the open file is closed, also when its
+processes are killed.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import struct
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from patcher.message import Message
 
 _F_OFD_SETLK = 37  # fcntl(2) of Linux; Python knows the number since 3.9
+_PROC = Path("/proc")
 
 
 def take_flock(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
@@ -20,35 +25,34 @@ def take_flock(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
 
     Args:
         fd: its descriptor.
-        shared: excludes only those who do not share the lock.
-        wait: until the lock is free.
+        shared: exclude only those who do not share the lock.
+        wait: wait until the lock is free.
 
     Returns:
-        False where it is not free; True with `wait`.
+        False if it is not free; True with `wait`.
 
     Raises:
-        OSError: a filesystem without locks.
+        OSError: the filesystem has no locks.
     """
-    import fcntl  # a shared library that `status` does without
-
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    if not wait:
+        kind |= fcntl.LOCK_NB
     try:
-        fcntl.flock(fd, kind if wait else kind | fcntl.LOCK_NB)
+        fcntl.flock(fd, kind)
     except BlockingIOError:
         return False
     return True
 
 
 def lock_with_server(fd: int) -> bool:
-    """Lock an open file, for the processes of an NFS server too; False where the lock is not free.
+    """Lock an open file against the processes of an NFS server, too; False if it is not free.
 
-    There a flock(2) excludes other clients only, and the server makes a lock of fcntl(2) of it. So both are taken.
+    There a flock(2) excludes other clients only, and the server makes a lock of fcntl(2) of it. So
+    both are taken.
 
     Raises:
-        OSError: a filesystem without locks.
+        OSError: the filesystem has no locks.
     """
-    import fcntl
-
     if not take_flock(fd):
         return False
     if sys.platform == "linux":
@@ -63,17 +67,18 @@ def lock_with_server(fd: int) -> bool:
 
 
 def _whole_file() -> bytes:
-    """A `struct flock` of Linux that requests a write lock on all of a file: type, whence, start, length, process."""
-    import fcntl
-    import struct
+    """A `struct flock` of Linux that requests a write lock on all of a file.
 
+    Its fields are type, whence, start, length and process.
+    """
     return struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
 def has_fcntl_lock(fd: int) -> bool:
-    """Whether an open file has a lock of fcntl(2), as one of another machine shows on NFS; False where that is not known."""
-    import fcntl
+    """Whether an open file has a lock of fcntl(2); False where that is not known.
 
+    On NFS a lock of another machine shows as one.
+    """
     if sys.platform != "linux":
         return False
     with suppress(OSError):
@@ -83,32 +88,47 @@ def has_fcntl_lock(fd: int) -> bool:
 
 
 def holder(info: os.stat_result, *, strict: bool = False) -> str:
-    """The process that has a flock(2) on a file, as a message names it; "" if none does or the kernel does not tell.
+    """The process that has a flock(2) on a file, as a message names it.
+
+    Args:
+        info: of the file.
+        strict: raise an error if the kernel does not tell.
+
+    Returns:
+        empty if no process has one, or the kernel does not tell.
 
     Raises:
-        OSError: with `strict`, where the kernel does not tell (there is no /proc/locks).
+        OSError: with `strict`, there is no /proc/locks.
     """
     try:
-        with open("/proc/locks", encoding="utf-8") as file:
-            rows = [line.split() for line in file]
+        table = (_PROC / "locks").read_text("utf-8")
     except OSError:
         if strict:
             raise
         return ""
-    # `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2695819 0 EOF`; one that waits has `->` in the second column. The device of
-    # a file on btrfs or an overlay is another one than stat(2) returns, so its inode has to do where nothing fits better.
-    rows = [
-        row
-        for row in rows
-        if len(row) > 5 and row[1] == "FLOCK" and row[5].endswith(f":{info.st_ino}")
-    ]
-    device = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}:{info.st_ino}"
-    for row in sorted(rows, key=lambda row: row[5] != device)[:1]:
-        return _process(row[4]) if int(row[4]) > 0 else Message("a process of another container")
-    return ""
+
+    pids: dict[str, str] = {}
+    for line in table.splitlines():
+        # `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2695819 0 EOF`; one that waits has `->` in the
+        # second column
+        fields = line.split()
+        if len(fields) > 5 and fields[1] == "FLOCK":
+            pids.setdefault(fields[5], fields[4])
+    device = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}"
+    pid = pids.get(f"{device}:{info.st_ino}", "")
+    if not pid:
+        # the device of a file on btrfs or an overlay is another one than stat(2) returns: the inode
+        # alone has to do
+        same = [of for file, of in pids.items() if file.endswith(f":{info.st_ino}")]
+        pid = same[0] if same else ""
+    return _process(pid) if pid else ""
 
 
 def _process(pid: str) -> str:
-    with suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
-        return Message("process {pid}, {read_read}", pid=pid, read_read=file.read().strip())
+    """A process as a message names it: with its number in this container, and its name."""
+    if int(pid) <= 0:
+        return Message("a process of another container")
+    with suppress(OSError):
+        name = (_PROC / pid / "comm").read_text("utf-8", "replace").strip()
+        return Message("process {pid}, {name}", pid=pid, name=name)
     return Message("process {pid}", pid=pid)

@@ -1,4 +1,8 @@
-"""Writes to the path that a user names: a regular file appears complete or not at all; anything else stays what it is."""
+"""Writes to the path that a user names.
+
+A regular file appears complete or not at all; anything else, as a device or a FIFO, stays what it
+is.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,16 @@ from pathlib import Path
 from typing import IO, Iterator
 
 _STREAMS = ("/dev/", "/proc/")
-"""Where names stand for what is open already, as /dev/stdout: the file behind one keeps its inode."""
+"""Below these, names stand for what is open already, as /dev/stdout; the file keeps its inode."""
 
 
 @contextmanager
 def open_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write; its directory is made where there is none.
+    """A file to write; its directory is made if it is missing.
 
-    A link is followed. A device or a FIFO is opened and written. A regular file is written beside its place and renamed to it
-    at the end, with the mode (and, for root, the owner) of the one that it replaces; after an exception it is as before.
+    A link is followed. A device or a FIFO is opened and written. A regular file is written beside
+    its place and renamed to it at the end, with the mode (and, for root, the owner) of the one that
+    it replaces; after an exception it is as before.
 
     Args:
         path: where the user wants it.
@@ -26,7 +31,7 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises:
         OSError: it cannot be written there.
     """
-    name = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - links stay, they may stand for a stream
+    name = Path(os.path.normpath(Path.cwd() / path))  # links stay, they may stand for a stream
     try:
         before = name.stat()
     except FileNotFoundError:
@@ -35,24 +40,32 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with name.open("wb") as file:
             yield file
         return
+
     place = name.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    fd, part = tempfile.mkstemp(
-        prefix=f".{place.name[:100]}.", suffix=".part", dir=str(place.parent)
-    )
+    prefix = f".{place.name[:100]}."
+    fd, part = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=str(place.parent))
     try:
         with os.fdopen(fd, "wb") as file:
             yield file
             file.flush()
             os.fsync(fd)
-            os.fchmod(fd, stat.S_IMODE(before.st_mode) if before else 0o666 & ~_umask())
-            if before and os.geteuid() == 0:
-                os.fchown(fd, before.st_uid, before.st_gid)
+            _give(fd, before)
         Path(part).replace(place)
     except BaseException:
         with suppress(FileNotFoundError):
             Path(part).unlink()
         raise
+
+
+def _give(fd: int, before: os.stat_result | None) -> None:
+    """Give a new file the mode, and for root the owner, of the one that it replaces."""
+    if before is None:
+        os.fchmod(fd, 0o666 & ~_umask())
+        return
+    os.fchmod(fd, stat.S_IMODE(before.st_mode))
+    if os.geteuid() == 0:
+        os.fchown(fd, before.st_uid, before.st_gid)
 
 
 def write_output(path: str | os.PathLike[str], data: bytes) -> None:

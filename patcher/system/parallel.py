@@ -17,13 +17,13 @@ def in_parallel(
     report: Callable[[int], None],
     stop: Callable[[], None] = lambda: None,
 ) -> list[_T]:
-    """Run tasks; whatever ends this early (Ctrl-C) starts no other.
+    """Run tasks; once this ends early (Ctrl-C), no further one is started.
 
     Args:
         tasks: the tasks.
         jobs: how many run at a time.
-        report: takes how many are done, in their order.
-        stop: ends the tasks that run, where this ends early.
+        report: takes how many are done, counted in their order.
+        stop: ends the tasks that are running when this ends early.
 
     Returns:
         the results, in the order of the tasks.

@@ -1,7 +1,8 @@
-"""Reads files that other users may have put there: regular files only, never waiting, up to a limit."""
+"""Reads files that others may have put there: only regular ones, never waiting, up to a limit."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from contextlib import suppress
@@ -10,8 +11,10 @@ from typing import Iterable, Mapping
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
 
-TEXT, FILE = 1 << 20, 1 << 28
-"""Limits in bytes: of what a user writes (a patch, a table), and of what is installed or written by sitepatch."""
+TEXT = 1 << 20
+"""The limit in bytes of what a user writes: a patch, a table."""
+FILE = 1 << 28
+"""The limit in bytes of what is installed, or written by sitepatch."""
 
 _KINDS = {
     stat.S_IFDIR: Message("a directory"),
@@ -23,11 +26,12 @@ _KINDS = {
 
 
 def look_again(folder: str) -> None:
-    """Make an NFS client drop the names of a directory from its cache, so that what is opened next is what is there now.
+    """Make an NFS client drop the names in a directory from its cache, to see what is there.
 
-    A client caches them for up to a minute (`acdirmin`, `acdirmax` of nfs(5)): a file that another client has replaced is read
-    as it was, a new one is missing, also under a lock. When a directory is opened by its name, the client checks with the
-    server whether it has changed. Where there is no directory nothing happens.
+    A client caches them for up to a minute (`acdirmin`, `acdirmax` of nfs(5)): a file that another
+    client has replaced is read as it was, a new one is missing, also under a lock. When a directory
+    is opened by its name, the client checks with the server whether it has changed. If there is no
+    such directory nothing happens.
     """
     with suppress(OSError):
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
@@ -42,20 +46,22 @@ def read_file(path: str | os.PathLike[str], limit: int = FILE) -> bytes:
 
     Raises:
         OSError: as `open` raises it: there is no such file, or this user may not read it.
-        SitepatchError: it is something else than a regular file, a link that must not be followed, or too large.
+        SitepatchError: it is something else than a regular file, a link that must not be followed,
+            or too large.
     """
     return read_open(open_file(os.fspath(path)), os.fspath(path), limit)
 
 
 def open_file(name: str, dir_fd: int | None = None, path: str = "") -> int:
-    """Open a regular file for reading and return the descriptor; never waits for the writer of a FIFO.
+    """Open a regular file for reading and return its descriptor; never waits for a FIFO.
 
-    A link that a third user made, neither this one nor root, is not followed to a file that not everybody may read,
-    unless that user owns the file: they would have this process show them what is private.
+    A link that a third user made, neither this one nor root, is not followed to a file that not
+    everybody may read, unless that user owns the file: they would have this process show them what
+    is private.
 
     Args:
-        name: path of the file, relative to the open directory `dir_fd` where that is given.
-        dir_fd: a directory.
+        name: path of the file, relative to `dir_fd` if that is given.
+        dir_fd: an open directory.
         path: the whole path, for messages.
 
     Raises:
@@ -70,26 +76,34 @@ def open_file(name: str, dir_fd: int | None = None, path: str = "") -> int:
         info = os.fstat(fd)
         _check(info, path)
         if not info.st_mode & stat.S_IROTH:
-            link = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
-            if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid(), info.st_uid):
-                problem = Message(
-                    "found a link, made by user {owner}, to a private file of user {info.st_uid}",
-                    owner=link.st_uid,
-                    info=info,
-                )
-                raise SitepatchError.at(
-                    Location(path), problem, "put the file itself there, if it is meant to be read"
-                )
+            _check_link(os.stat(name, dir_fd=dir_fd, follow_symlinks=False), info, path=path)
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
+def _check_link(link: os.stat_result, info: os.stat_result, path: str) -> None:
+    """Refuse a link of a third user to a private file."""
+    if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid(), info.st_uid):
+        raise SitepatchError.at(
+            Location(path),
+            "found a link, made by user {maker}, to a private file of user {owner}",
+            "put the file itself there, if it is meant to be read",
+            maker=link.st_uid,
+            owner=info.st_uid,
+        )
+
+
 def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
-    """Return the bytes of an open file and close it; SitepatchError with its `path` if they are more than `limit`."""
+    """Return the bytes of an open file, and close it.
+
+    Raises:
+        SitepatchError: they are more than `limit`; it names `path`.
+    """
+    data = b""
     try:
-        size, data = os.fstat(fd).st_size, b""
+        size = os.fstat(fd).st_size
         # Python sets aside as much memory as it is asked to read
         piece = os.read(fd, size + 1) if size <= limit else b""
         while piece and len(data) <= limit:
@@ -130,15 +144,15 @@ def is_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> b
 
 def patchset_digest(files: Mapping[str, str]) -> str:
     """The sha256 (hex) over the sorted names and texts of the files of a patchset."""
-    return files_digest(
-        (name.encode("utf-8"), content.encode("utf-8")) for name, content in sorted(files.items())
-    )
+    pairs = [(name.encode("utf-8"), text.encode("utf-8")) for name, text in sorted(files.items())]
+    return files_digest(pairs)
 
 
 def files_digest(files: Iterable[tuple[bytes, bytes]]) -> str:
-    """The sha256 (hex) over pairs of a name and a content; lengths keep two different sets from looking alike."""
-    import hashlib
+    """The sha256 (hex) over pairs of a name and a content.
 
+    Their lengths are part of it, so that no two sets look alike.
+    """
     digest = hashlib.sha256()
     for pair in files:
         for part in pair:

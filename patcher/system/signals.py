@@ -1,4 +1,4 @@
-"""The signals that ask a process to end: as Ctrl-C, or not at all while something must not be left half done."""
+"""The signals that ask a process to end: as Ctrl-C, or ignored while something is half done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless they are ignored or handled already."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless they are handled."""
     with _handled(_interrupt, only_default=True):
         yield
 
@@ -26,20 +26,22 @@ def ignored() -> Iterator[None]:
 
 
 def end_interrupted(why: str = "", head: str = "interrupted:") -> int:
-    """Say, after `head`, that Ctrl-C ended the command, and with `why` what became of it; return the exit code.
+    """Say, after `head`, that Ctrl-C ended the command, and `why`; return the exit code.
 
-    What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and the process would wait.
+    What is still to be written to stdout is dropped: it may be a pipe that nobody reads, and the
+    process would wait.
     """
     # stderr may be such a pipe too: a second Ctrl-C ends the process
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     drop_output(sys.stdout)
-    sys.stderr.write(f"{head} {why}\n" if why else f"{head[:-1]}\n")
+    line = f"{head} {why}" if why else head[:-1]
+    sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
     return 130
 
 
 def drop_output(stream: TextIO) -> None:
-    """Drop what is still to be written to a stream, and all that follows: it has nowhere to go."""
+    """Drop what is still to be written to a stream, and all that follows."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -49,9 +51,12 @@ def _interrupt(number: int, frame: Any) -> None:
 
 @contextmanager
 def _handled(handler: Any, *, only_default: bool = False) -> Iterator[None]:
-    """Handle the signals that end a process so; with `only_default` not those that are handled or ignored already."""
+    """Handle the signals that end a process in this way.
+
+    With `only_default`, not those that are handled or ignored already.
+    """
     old = {}
-    with suppress(ValueError):  # not the main thread: signals are the business of that one
+    with suppress(ValueError):  # not the main thread, which alone may handle signals
         for name in _STOPPING:
             number = getattr(signal, name)
             if not only_default or signal.getsignal(number) is signal.SIG_DFL:

@@ -346,18 +346,16 @@ class Info:
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
-    """Write what /proc/locks tells; `None` for a kernel that tells nothing."""
+    """Write what /proc/locks tells; `None` for a kernel that tells nothing, which no file of a test can make it do."""
 
     def write(*rows):
         if rows != (None,):
-            (tmp_path / "locks").write_text("".join(f"{number}: {row}\n" for number, row in enumerate(rows, 1)))
+            (tmp_path / "proc/locks").write_text("".join(f"{number}: {row}\n" for number, row in enumerate(rows, 1)))
 
-    def opened(path, *rest, **more):
-        names = {"/proc/locks": tmp_path / "locks", "/proc/5/comm": tmp_path / "comm", "/proc/1/comm": tmp_path / "comm"}
-        return open(names.get(path, path), *rest, **more)
-
-    (tmp_path / "comm").write_text("uv\n")
-    monkeypatch.setattr(flock, "open", opened, raising=False)
+    for pid in ("5", "1"):
+        (tmp_path / "proc" / pid).mkdir(parents=True)
+        (tmp_path / "proc" / pid / "comm").write_text("uv\n")
+    monkeypatch.setattr(flock, "_PROC", tmp_path / "proc")
     return write
 
 
