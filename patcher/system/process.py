@@ -129,11 +129,9 @@ def alone() -> dict[str, str]:
 def ending(code: int) -> str:
     """How a process ended, in words; `code` as of subprocess."""
     if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:  # one of the real-time signals
-            name = f"signal {-code}"
-        return Message("the process was killed by {signal}", signal=name)
+        names = {int(number): number.name for number in signal.Signals}
+        name = names.get(-code)
+        return Message("the process was killed by {name}", name=name or f"signal {-code}")
     return Message("the process ended with exit code {code}", code=code)
 
 
