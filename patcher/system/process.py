@@ -130,8 +130,8 @@ def ending(code: int) -> str:
     """How a process ended, in words; `code` as of subprocess."""
     if code < 0:
         names = {int(number): number.name for number in signal.Signals}
-        name = names.get(-code)
-        return Message("the process was killed by {name}", name=name or f"signal {-code}")
+        template = "the process was killed by {name}"
+        return Message(template, name=names.get(-code, f"signal {-code}"))
     return Message("the process ended with exit code {code}", code=code)
 
 
