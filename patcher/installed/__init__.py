@@ -1,1 +1,1 @@
-"""What is to be patched: interpreters, distributions and their RECORD, releases of the index. Reads only."""
+"""What is to be patched: interpreters, distributions with their RECORD, releases of the index."""

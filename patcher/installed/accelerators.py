@@ -1,7 +1,8 @@
-"""Which accelerators' packages are installed in an environment: the one question for all that depends on the card.
+"""Which accelerators' packages are installed in an environment: what depends on the card asks here.
 
-A package adds a kind of device to torch as its PrivateUse1 and has torch import it through the entry points of the group
-`torch.backends`. Nothing is imported to find that out: the files of the packages say it, also of a card that is new.
+A package adds a kind of device to torch as its PrivateUse1 and has torch import it through the
+entry points of the group `torch.backends`. Nothing is imported to find that out: the files of the
+packages say it, also for a card that is new.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from patcher.installed.interpreter import Environment
 from patcher.system.reading import TEXT, read_file
 
 _GROUP = "torch.backends"
-_VENDORS = {  # packages that may have no entry point, or one that does not name the device
+# packages that may have no entry point, or one that does not name the device
+_VENDORS = {
     "torch_gcu": "gcu",
     "torch_npu": "npu",
     "torch_musa": "musa",
@@ -31,39 +33,46 @@ _NAMES_PRIVATE_USE = re.compile(
 
 
 class Accelerator(NamedTuple):
-    """A kind of device, as torch calls it (`gcu`), and the package that brings it to torch (`torch_gcu`)."""
+    """A kind of device, as torch calls it (`gcu`), and its package (`torch_gcu`)."""
 
     kind: str
     package: str
 
 
 def installed_accelerators(env: Environment) -> list[Accelerator]:
-    """The accelerators whose packages are installed, each kind once; CUDA and ROCm, which torch itself brings, are none."""
-    found: dict[str, Accelerator] = {}
+    """The accelerators whose packages are installed, each kind once.
+
+    CUDA and ROCm, which torch itself brings, are not among them.
+    """
+    accelerators: dict[str, Accelerator] = {}
     for site in env.search:
-        for name, package in _candidates(site):
-            kind = _VENDORS.get(package) or _private_use(Path(site, package)) or _kind_in(name)
-            found.setdefault(kind, Accelerator(kind, package))
-    return list(found.values())
+        for name, package in _candidates(Path(site)):
+            kind = _VENDORS.get(package)
+            kind = kind or _private_use(Path(site, package)) or _kind_in(name)
+            accelerators.setdefault(kind, Accelerator(kind, package))
+    return list(accelerators.values())
 
 
-def _candidates(site: str) -> Iterator[tuple[str, str]]:
-    """What may be an accelerator's: a name, and the package."""
+def _candidates(site: Path) -> Iterator[tuple[str, str]]:
+    """What may belong to an accelerator: the name of an entry point or a package, and the package.
+
+    Entry points come first.
+    """
     try:
-        names = sorted(path.name for path in Path(site).iterdir())
+        names = sorted(path.name for path in site.iterdir())
     except OSError:
         return
     for name in names:
         if name.endswith((".dist-info", ".egg-info")):
-            yield from _entry_points(Path(site, name, "entry_points.txt"))
+            yield from _entry_points(site / name / "entry_points.txt")
     for name in names:
-        is_vendors = name in _VENDORS and Path(site, name).is_dir()
-        if is_vendors or (name.startswith("torch_") and _private_use(Path(site, name))):
+        is_known = name in _VENDORS and (site / name).is_dir()
+        if is_known or (name.startswith("torch_") and _private_use(site / name)):
             yield name, name
 
 
 def _entry_points(path: Path) -> Iterator[tuple[str, str]]:
-    """The entry points of torch's group in a file: the name of each, and the package that it is in."""
+    """The entry points of torch's group in a file: the name and the package of each."""
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     try:
         data = read_file(path, TEXT)
@@ -71,27 +80,29 @@ def _entry_points(path: Path) -> Iterator[tuple[str, str]]:
             return
         parser.read_string(data.decode("utf-8"))
     except (OSError, SitepatchError, UnicodeDecodeError, Error):
-        return  # most distributions have none; what is broken is none for torch either
-    for name, value in parser[_GROUP].items() if _GROUP in parser else ():
+        return  # most distributions have none; torch ignores a broken one, too
+    if _GROUP not in parser:
+        return
+    for name, value in parser[_GROUP].items():
         yield name, re.split(r"[.:\s]", value.strip())[0]
 
 
 def _private_use(package: Path) -> str:
-    """The name that a package gives to torch's PrivateUse1, as far as a module at its top says it; else empty."""
+    """The name that a package gives to torch's PrivateUse1 in a module at its top; else empty."""
     try:
         modules = sorted(path for path in package.iterdir() if path.suffix == ".py")
     except OSError:
         return ""
     for path in modules:
         try:
-            named = _NAMES_PRIVATE_USE.search(read_file(path, TEXT))
+            call = _NAMES_PRIVATE_USE.search(read_file(path, TEXT))
         except (OSError, SitepatchError):
             continue
-        if named:
-            return named[1].decode()
+        if call:
+            return call[1].decode()
     return ""
 
 
 def _kind_in(name: str) -> str:
-    """The kind of device by the name of a package or an entry point: `torch_gcu` is for `gcu`."""
+    """The kind of device in the name of a package or an entry point: `gcu` of `torch_gcu`."""
     return re.sub(r"^torch[_-]|[_-]torch$", "", name)

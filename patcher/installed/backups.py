@@ -1,4 +1,4 @@
-"""Backups beside installed files that were edited by hand, and which of them RECORD proves. Reads only."""
+"""Backups beside installed files that were edited by hand, and which of them RECORD proves."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import os
 import re
 from contextlib import suppress
 from hashlib import sha256
-from typing import Container, Iterable, NamedTuple
+from pathlib import Path
+from typing import Collection, Container, Iterable, NamedTuple
 
 from patcher.errors import SitepatchError
+from patcher.installed.record import hashes_recorded
 from patcher.message import Message
 from patcher.system.reading import read_file
 
 _REST = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
-_PASSED = ("__pycache__", ".sitepatch")
+_SKIPPED = ("__pycache__", ".sitepatch")
+_NO_BACKUPS = (".pyi", ".so", ".h")
+"""Suffixes of most files that are no Python sources: they are not compared with every name."""
 
 
 class Backup(NamedTuple):
     """A Python file that differs from RECORD, and the file `name` beside it that does not.
 
-    `path` is `/`-separated and relative to `site`; `edited` are its bytes, `data` and `mtime_ns` those of the backup.
+    `path` is `/`-separated and relative to `site`; `edited` are its bytes, `data` and `mtime_ns`
+    those of the backup.
     """
 
     site: str
@@ -41,77 +46,87 @@ class Backup(NamedTuple):
 
 def is_backup(name: str, of: str) -> bool:
     """Whether a file has the name of a backup of `of`, a Python file of the same directory."""
-    return any(
-        name.startswith(start) and _REST.fullmatch(name[len(start) :])
-        for start in (of, of[: -len(".py")])
-    )
+    starts = (start for start in (of, of[: -len(".py")]) if name.startswith(start))
+    return any(_REST.fullmatch(name[len(start) :]) for start in starts)
 
 
 def proven_backups(sites: Iterable[str], patched: Container[tuple[str, str]]) -> list[Backup]:
-    """The Python files of site directories that were edited and have a backup beside them with RECORD's sha256.
+    """The Python files that were edited and have a backup beside them with RECORD's sha256.
 
     Args:
-        sites: the directories.
-        patched: (site directory, path) of files that are left out, as they have a receipt and a pristine copy.
+        sites: the site directories to look into.
+        patched: (site directory, path) of files that have a receipt and a pristine copy: these
+            are left out.
     """
-    return [
-        backup for site in sites for backup in _proven(site) if (site, backup.path) not in patched
-    ]
-
-
-def _proven(site: str) -> list[Backup]:
-    named = _named(site)
-    if not named:
-        return []
-    from pathlib import Path
-
-    from patcher.installed.record import hashes_recorded  # not for `status` of what is in order
-
-    recorded = hashes_recorded(site, named)
-    backups: list[Backup] = []
-    for path, names in sorted(named.items()):
-        file, digests = Path(site, path), recorded.get(path, ())
-        with suppress(OSError, SitepatchError):  # it cannot be read
-            edited = read_file(file)
-            # of two texts that are listed none is proven
-            if len(digests) != 1 or sha256(edited).hexdigest() in digests:
-                continue
-            for name in sorted(names):
-                with suppress(OSError, SitepatchError):
-                    data = read_file(file.with_name(name))
-                    if sha256(data).hexdigest() in digests:
-                        backups.append(
-                            Backup(
-                                site,
-                                path,
-                                name,
-                                edited,
-                                data,
-                                file.with_name(name).stat().st_mtime_ns,
-                            )
-                        )
-                        break
+    backups = []
+    for site in sites:
+        for backup in _proven(site):
+            if (site, backup.path) not in patched:
+                backups.append(backup)
     return backups
 
 
-def _named(site: str) -> dict[str, list[str]]:
+def _proven(site: str) -> list[Backup]:
+    candidates = _candidates(site)
+    if not candidates:
+        return []
+    hashes = hashes_recorded(site, candidates)
+    backups = []
+    for path, names in sorted(candidates.items()):
+        with suppress(OSError, SitepatchError):  # it cannot be read
+            backup = _proven_backup(site, path, sorted(names), hashes.get(path, ()))
+            if backup:
+                backups.append(backup)
+    return backups
+
+
+def _proven_backup(
+    site: str, path: str, names: Iterable[str], digests: Collection[str]
+) -> Backup | None:
+    """The first file of these names that has RECORD's sha256, if the source itself has not.
+
+    Raises:
+        OSError, SitepatchError: the source cannot be read.
+    """
+    file = Path(site, path)
+    edited = read_file(file)
+    # of two recorded hashes neither is proof
+    if len(digests) != 1 or sha256(edited).hexdigest() in digests:
+        return None
+    for name in names:
+        with suppress(OSError, SitepatchError):
+            data = read_file(file.with_name(name))
+            if sha256(data).hexdigest() in digests:
+                return Backup(
+                    site=site,
+                    path=path,
+                    name=name,
+                    edited=edited,
+                    data=data,
+                    mtime_ns=file.with_name(name).stat().st_mtime_ns,
+                )
+    return None
+
+
+def _candidates(site: str) -> dict[str, list[str]]:
     """The Python files with the names of backups beside them, by path."""
-    names_of: dict[str, list[str]] = {}
+    candidates: dict[str, list[str]] = {}
     folders = [""]
     while folders:
         folder = folders.pop()
         sources: list[str] = []
-        further: list[str] = []
-        with suppress(OSError), os.scandir(os.path.join(site, folder)) as entries:  # noqa: PTH118  (pathlib is slow to import)
+        others: list[str] = []
+        with suppress(OSError), os.scandir(f"{site}/{folder}") as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    folders += [f"{folder}{entry.name}/"] if entry.name not in _PASSED else []
+                    if entry.name not in _SKIPPED:
+                        folders.append(f"{folder}{entry.name}/")
                 elif entry.name.endswith(".py"):
                     sources.append(entry.name)
-                elif not entry.name.endswith((".pyi", ".so", ".h")):  # most of the others
-                    further.append(entry.name)
-        for name in further:
-            for of in sources:
-                if is_backup(name, of):
-                    names_of.setdefault(folder + of, []).append(name)
-    return names_of
+                elif not entry.name.endswith(_NO_BACKUPS):
+                    others.append(entry.name)
+        for name in others:
+            for source in sources:
+                if is_backup(name, source):
+                    candidates.setdefault(folder + source, []).append(name)
+    return candidates

@@ -1,6 +1,7 @@
-"""The releases of the package index and their wheels, as pip finds them: told what the user has told pip and uv.
+"""The releases of the package index and their wheels, as pip finds them.
 
-pip calls these parts of itself internal. They are the same from pip 22.0 to 26.3; a pip in which they are not is named.
+pip is told what the user has told it and uv. It calls these parts of itself internal; they are the
+same from pip 22.0 to 26.3, and a pip in which they are not is named.
 """
 
 from __future__ import annotations
@@ -19,16 +20,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import (
-    IO,
-    AbstractSet,
-    Any,
-    Callable,
-    Iterator,
-    Mapping,
-    NamedTuple,
-    Sequence,
-)
+from typing import IO, AbstractSet, Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
@@ -44,14 +36,24 @@ _OTHER_PIP = Message(
     "expected pip 22.0 to 26.3: {executable} -m pip install --upgrade pip",
     executable=sys.executable,
 )
+_OFFLINE = Message(
+    "is there a network, and a proxy or an index that pip has to be told of? see: pip config list"
+)
+AGAIN = Message("fetched again it may be sound; else tell who runs the index")
+"""What to do about a file that is not the one that was expected."""
 
 
 class NoPip(SitepatchError):
     """There is no usable pip; nothing can be fetched at all."""
 
 
+class NoWheel(SitepatchError):
+    """A release has no wheel for any platform that counts."""
+
+
+# pip's session --------------------------------------------------------------------------------
 class _Log(logging.Handler):
-    """What pip says, by thread, and nobody else hears."""
+    """What pip logs, by thread, and nobody else hears."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,8 +74,8 @@ class _Log(logging.Handler):
             self._lines[record.thread].append(record.getMessage())
 
     @contextmanager
-    def said(self) -> Iterator[list[str]]:
-        """What this thread has pip say from now on."""
+    def recorded(self) -> Iterator[list[str]]:
+        """What this thread has pip log from now on."""
         lines = self._lines[threading.get_ident()] = []
         try:
             yield lines
@@ -82,7 +84,7 @@ class _Log(logging.Handler):
 
 
 class _Session(NamedTuple):
-    """What makes pip's finders, what sends its requests, the errors that it raises, what it says."""
+    """What makes pip's finders, sends its requests and keeps its log, and the errors it raises."""
 
     finder: Callable[[], Any]
     requests: Any
@@ -91,58 +93,71 @@ class _Session(NamedTuple):
 
 
 def _start_session() -> _Session:
-    """What `pip download` would start with, from the user's settings. Raises NoPip, or SitepatchError if it refuses them."""
-    said = io.StringIO()
+    """What `pip download` would start with, from the user's settings.
+
+    Raises:
+        NoPip: there is none, or one that has not these parts.
+        SitepatchError: it refuses the settings.
+    """
+    output = io.StringIO()
     try:
-        errors = (import_module("pip._internal.exceptions").PipError, OSError, ValueError)
-        with redirect_stdout(said), redirect_stderr(said), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what pip says of its own parts is not the user's
-            command = import_module("pip._internal.commands").create_command("download")
-            options, _ = command.parse_args(["--no-cache-dir"])
-            _add_uv(options, os.environ)
-            session = command._build_session(options)
-        # a keyring is asked, nobody at a terminal
-        session.auth._prompt_for_password = lambda netloc: (
-            None,
-            None,
-            False,
-        )
-        finder = partial(
-            command._build_package_finder, options, session, ignore_requires_python=True
-        )
-        return _Session(finder, session, errors, _Log())
+        return _session(output)
     except SystemExit:
-        line = said.getvalue().strip().split("\n")[-1]
+        line = output.getvalue().strip().split("\n")[-1]
         raise SitepatchError(
             "pip refuses its settings: {line}", "see: pip config list", line=line
         ) from None
+    except ModuleNotFoundError as error:
+        if error.name != "pip":
+            raise _unusable(error) from None
+        raise NoPip(
+            "{executable} has no pip",
+            "releases are fetched with pip: {executable} -m ensurepip, "
+            "or in a uv environment: uv pip install pip",
+            executable=sys.executable,
+        ) from None
     except (ImportError, AttributeError, TypeError) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name == "pip":
-            hint = "releases are fetched with pip: {executable} -m ensurepip, or in a uv environment: uv pip install pip"
-            raise NoPip("{executable} has no pip", hint, executable=sys.executable) from None
-        raise NoPip("this pip cannot fetch releases: {error}", _OTHER_PIP, error=error) from None
+        raise _unusable(error) from None
+
+
+def _unusable(error: Exception) -> NoPip:
+    return NoPip("this pip cannot fetch releases: {error}", _OTHER_PIP, error=error)
+
+
+def _session(output: IO[str]) -> _Session:
+    """The session of a `pip download`; what it prints goes to `output`."""
+    errors = (import_module("pip._internal.exceptions").PipError, OSError, ValueError)
+    with redirect_stdout(output), redirect_stderr(output), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pip's warnings about itself are not the user's
+        command = import_module("pip._internal.commands").create_command("download")
+        options, _ = command.parse_args(["--no-cache-dir"])
+        _add_uv(options, os.environ)
+        session = command._build_session(options)
+    # a keyring is asked, nobody at a terminal
+    session.auth._prompt_for_password = lambda netloc: (None, None, False)
+    finder = partial(command._build_package_finder, options, session, ignore_requires_python=True)
+    return _Session(finder=finder, requests=session, errors=errors, log=_Log())
 
 
 def _add_uv(options: Any, environ: Mapping[str, str]) -> None:
-    """Add to pip's options what uv's variables say of indexes; uv's default index takes the place of PyPI."""
-    default, *_ = [
+    """Add to pip's options what uv's variables say; uv's default index takes the place of PyPI."""
+    defaults = [
         *_uv_indexes(environ, "UV_DEFAULT_INDEX"),
         *_uv_indexes(environ, "UV_INDEX_URL"),
-        "",
     ]
-    if default and options.index_url == _PYPI:
-        options.index_url, default = default, ""
     indexes = [
         *_uv_indexes(environ, "UV_INDEX"),
         *_uv_indexes(environ, "UV_EXTRA_INDEX_URL"),
-        default,
     ]
-    options.extra_index_urls = [*options.extra_index_urls, *filter(None, indexes)]
-    options.find_links = [
-        *options.find_links,
-        *filter(None, environ.get("UV_FIND_LINKS", "").split(",")),
-    ]
-    options.trusted_hosts = [*options.trusted_hosts, *environ.get("UV_INSECURE_HOST", "").split()]
+    if defaults and options.index_url == _PYPI:
+        options.index_url = defaults[0]
+    elif defaults:
+        indexes.append(defaults[0])
+    links = environ.get("UV_FIND_LINKS", "").split(",")
+    hosts = environ.get("UV_INSECURE_HOST", "").split()
+    options.extra_index_urls = [*options.extra_index_urls, *indexes]
+    options.find_links = [*options.find_links, *filter(None, links)]
+    options.trusted_hosts = [*options.trusted_hosts, *hosts]
     options.client_cert = options.client_cert or environ.get("SSL_CLIENT_CERT")
 
 
@@ -150,34 +165,30 @@ def _uv_indexes(environ: Mapping[str, str], variable: str) -> Iterator[str]:
     """The URLs of `[NAME=]URL ...`, each with the credentials that uv has for its name."""
     for name, url in re.findall(r"(?:([\w.-]+)=)?(\S+)", environ.get(variable, "")):
         prefix = f"UV_INDEX_{re.sub('[^A-Z0-9]', '_', name.upper())}"
-        user, password = (
-            environ.get(f"{prefix}_{field}", "") for field in ("USERNAME", "PASSWORD")
-        )
-        scheme, _, place = url.partition("://")
-        yield (
-            f"{scheme}://{quote(user, '')}:{quote(password, '')}@{place}"
-            if name and (user or password)
-            else url
-        )
+        user = quote(environ.get(f"{prefix}_USERNAME", ""), "")
+        password = quote(environ.get(f"{prefix}_PASSWORD", ""), "")
+        if name and (user or password):
+            scheme, _, place = url.partition("://")
+            yield f"{scheme}://{user}:{password}@{place}"
+        else:
+            yield url
 
 
+# what the index lists -------------------------------------------------------------------------
 _PLATFORMS = ("any", "macosx", "manylinux", "linux", "musllinux")
-"""How platforms begin whose wheels count, the smallest wheels first (torch for macOS: 80 MB); the sources are the same."""
+"""How platforms begin whose wheels count, the smallest wheels first (torch for macOS: 80 MB).
+
+Their sources are the same.
+"""
 _WHEEL = re.compile(r"([^-/]+)-([^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-([^-/]+)\.whl")
-_UNREACHED = r"Could not fetch URL (?!.*: \d+ (Client|Server) Error)"
-_PASSED_OVER = (
-    r"Could not fetch URL (?!.*: 404 Client Error)|Skipping page |The repository located at "
-)
-"""What pip says of an index that it goes on without; one that does not know a project answers 404."""
-AGAIN = Message("fetched again it may be sound; else tell who runs the index")
-"""What to do about a file that is not the one that was expected."""
-_OFFLINE = Message(
-    "is there a network, and a proxy or an index that pip has to be told of? see: pip config list"
-)
+_SUFFIX = ".whl"
 
 
 class WheelLink(NamedTuple):
-    """A wheel: its URL, its name, its hash as (algorithm, hex) and the sha256 of its METADATA, "" where the index has none."""
+    """A wheel: its URL, its name, its hash as (algorithm, hex) and the sha256 of its METADATA.
+
+    Hashes are empty where the index has none.
+    """
 
     url: str
     name: str
@@ -187,21 +198,20 @@ class WheelLink(NamedTuple):
     @property
     def tags(self) -> AbstractSet[str]:
         """`PYTHON-ABI-PLATFORM` that it is made for."""
-        pythons, abis, platforms = (
-            part.split(".") for part in self.name[: -len(".whl")].split("-")[-3:]
-        )
-        return {
-            f"{python}-{abi}-{platform}"
-            for python in pythons
-            for abi in abis
-            for platform in platforms
-        }
+        pythons, abis, platforms = self.name[: -len(_SUFFIX)].split("-")[-3:]
+        tags = set()
+        for python in pythons.split("."):
+            for abi in abis.split("."):
+                for platform in platforms.split("."):
+                    tags.add(f"{python}-{abi}-{platform}")
+        return tags
 
 
 class Listing(NamedTuple):
-    """The releases in the index that have a source distribution or a wheel, the yanked ones of them, and their wheels.
+    """The releases of a distribution that have a source distribution or a wheel.
 
-    `wheels` are by version: of each release those for `_PLATFORMS`, in that order.
+    `yanked` are those of them that were; `wheels` are by version: of each release those for
+    `_PLATFORMS`, in that order.
     """
 
     versions: AbstractSet[str] = frozenset()
@@ -209,12 +219,70 @@ class Listing(NamedTuple):
     wheels: Mapping[str, Sequence[WheelLink]] = {}
 
 
-class NoWheel(SitepatchError):
-    """A release has no wheel for any platform that counts."""
+def _candidate(ordinary: Callable[[Any, Any], Any], evaluator: Any, link: Any) -> Any:
+    """What pip would take, and every wheel for `_PLATFORMS`; None for any other link.
+
+    Nothing that a web page says is a file of this machine.
+    """
+    if link.url.startswith("file:") and str(link.comes_from).startswith("http"):
+        return None
+    wheel = _WHEEL.fullmatch(link.filename)
+    if wheel:
+        distribution, version, platform = wheel.groups()
+        rank = _rank(platform)
+        is_same = normalized(distribution) == normalized(evaluator.project_name)
+        if rank is None or not is_same or not is_version(version):
+            return None
+        return SimpleNamespace(link=link, version=canonical(version), rank=rank)
+
+    # before 24.1 pip takes any text for a version, as joblib's first source distributions have;
+    # others raise
+    with suppress(ValueError):
+        candidate = ordinary(evaluator, link)
+        if candidate and is_version(str(candidate.version)):
+            return SimpleNamespace(link=link, version=str(candidate.version), rank=-1)
+    return None
 
 
+def _rank(platform: str) -> int | None:
+    """The place of a wheel's platform in `_PLATFORMS`; None where it does not count."""
+    for rank, beginning in enumerate(_PLATFORMS):
+        if platform.startswith(beginning):
+            return rank
+    return None
+
+
+def _listing(candidates: Sequence[Any]) -> Listing:
+    wheels: dict[str, list[WheelLink]] = {}
+    for candidate in sorted(candidates, key=lambda each: (each.rank, each.link.filename)):
+        if candidate.rank >= 0:
+            wheels.setdefault(candidate.version, []).append(_wheel(candidate.link))
+    versions = set()
+    sound = set()
+    for candidate in candidates:
+        versions.add(candidate.version)
+        if candidate.link.yanked_reason is None:
+            sound.add(candidate.version)
+    return Listing(versions, yanked=versions - sound, wheels=wheels)
+
+
+def _wheel(link: Any) -> WheelLink:
+    metadata = getattr(link, "metadata_file_data", None)  # since pip 23.2
+    hashes = (metadata.hashes if metadata else None) or {}
+    return WheelLink(
+        url=link.url_without_fragment,
+        name=link.filename,
+        digest=(link.hash_name or "", link.hash or ""),
+        metadata=hashes.get("sha256", ""),
+    )
+
+
+# fetching -------------------------------------------------------------------------------------
 class Pip:
-    """pip of the running interpreter, in this process; a context manager that deletes temporary files. For any thread."""
+    """pip of the running interpreter, in this process; for any thread.
+
+    A context manager that deletes temporary files.
+    """
 
     def __init__(self) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="sitepatch-")
@@ -234,7 +302,7 @@ class Pip:
         self._scratch.cleanup()
 
     def stop(self) -> None:
-        """Have what is being fetched end with its next bytes; nothing is written to the cache after it."""
+        """Have fetching end with the next bytes; nothing is written to the cache after it."""
         self.stopped = True
         with self.writing:
             pass
@@ -246,31 +314,30 @@ class Pip:
             NoPip: pip is not there or too old.
             SitepatchError: pip could not reach its index.
         """
-        pip = self._started()
-        finder = pip.finder()
+        session = self._started()
+        finder = session.finder()
         finder.get_install_candidate = partial(_candidate, finder.get_install_candidate)
-        with pip.log.said() as said:
+        with session.log.recorded() as lines:
             try:
                 candidates = finder.find_all_candidates(distribution)
-                problem = [
-                    line
-                    for line in said
-                    if re.search(_UNREACHED if candidates else _PASSED_OVER, line)
-                ]
-            except pip.errors as error:
-                problem = [f"{type(error).__name__}: {error}"]
+                problem = _last_problem(lines, has_candidates=bool(candidates))
+            except session.errors as error:
+                problem = f"{type(error).__name__}: {error}"
         if problem:
-            template, hint = (
-                "pip could not list the releases of {distribution}: {reason}",
-                _hint("\n".join([*said, *problem])),
-            )
             raise SitepatchError(
-                template, hint, distribution=distribution, reason=_reason(problem[-1])
+                "pip could not list the releases of {distribution}: {reason}",
+                _hint("\n".join([*lines, problem])),
+                distribution=distribution,
+                reason=_reason(problem),
             )
         return _listing(candidates)
 
     def open(self, wheel: WheelLink, *, whole: bool = False) -> IO[bytes]:
-        """A wheel; of a large one `Parts`, where its server gives parts and not the `whole` is asked for.
+        """A wheel as an open file; of a large one `open_parts`, where its server gives parts.
+
+        Args:
+            wheel: which one.
+            whole: do not ask for parts.
 
         Raises:
             NoPip: pip is not there or too old.
@@ -279,28 +346,33 @@ class Pip:
         if wheel.url.startswith("file:"):
             return self.save(wheel).open("rb")
         with self._answer(wheel.url, "" if whole else "0-0") as answer:
-            size = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range") or "")
             if whole or answer.status_code == 200:
                 path = self._saved(wheel, answer)
                 file = path.open("rb")
                 path.unlink()
                 return file
             next(answer.iter_content(1), b"")  # then its connection is free for the next request
-        if size and int(size[1]) >= LARGE:
+
+        found = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range") or "")
+        size = int(found[1]) if found else 0
+        if size >= LARGE:
             with suppress(SitepatchError):
-                return open_parts(partial(self._part, wheel.url, int(size[1])), int(size[1]))
+                return open_parts(partial(self._part, wheel.url, size), size)
         return self.open(wheel, whole=True)
 
     def save(self, wheel: WheelLink) -> Path:
-        """A whole wheel as a file of its name, which is deleted when this object is left. Raises as `open`."""
-        if wheel.url.startswith("file:"):
-            path = Path(url2pathname(urlsplit(wheel.url).path))
-            try:
-                return _checked(wheel, path)
-            except OSError as error:
-                raise SitepatchError(f"{path}: {error.strerror}") from None
-        with self._answer(wheel.url) as answer:
-            return self._saved(wheel, answer)
+        """A whole wheel as a file of its name, deleted when this object is left.
+
+        Raises as `open`.
+        """
+        if not wheel.url.startswith("file:"):
+            with self._answer(wheel.url) as answer:
+                return self._saved(wheel, answer)
+        path = Path(url2pathname(urlsplit(wheel.url).path))
+        try:
+            return _checked(wheel, path)
+        except OSError as error:
+            raise SitepatchError(f"{path}: {error.strerror}") from None
 
     def _started(self) -> _Session:
         with self._lock:
@@ -311,21 +383,26 @@ class Pip:
     @contextmanager
     def _answer(self, url: str, part: str = "") -> Iterator[Any]:
         """The answer of a server, of which nothing was read yet."""
-        pip, headers = self._started(), {"Accept-Encoding": "identity"}
+        session = self._started()
+        headers = {"Accept-Encoding": "identity"}
         if part:
             headers["Range"] = f"bytes={part}"
         try:
-            with pip.requests.get(url, headers=headers, stream=True) as answer:
+            with session.requests.get(url, headers=headers, stream=True) as answer:
                 yield answer
-        except pip.errors as error:
+        except session.errors as error:
             raise SitepatchError(
                 "pip could not fetch it: {reason}", _hint(str(error)), reason=_reason(str(error))
             ) from None
 
     def _saved(self, wheel: WheelLink, answer: Any) -> Path:
         if answer.status_code != 200:
-            problem = "pip could not fetch it: {answer.status_code} {answer.reason} for {name}"
-            raise SitepatchError(problem, _OFFLINE, answer=answer, name=wheel.name)
+            raise SitepatchError(
+                "pip could not fetch it: {answer.status_code} {answer.reason} for {name}",
+                _OFFLINE,
+                answer=answer,
+                name=wheel.name,
+            )
         path = Path(tempfile.mkdtemp(dir=self._scratch.name)) / wheel.name
         with path.open("xb") as file:
             for chunk in answer.iter_content(1 << 20):
@@ -335,93 +412,90 @@ class Pip:
         return _checked(wheel, path)
 
     def _part(self, url: str, size: int, start: int, stop: int) -> bytes:
-        """The bytes from `start` to `stop` of the `size` at a URL. Raises SitepatchError if the server sends anything else."""
-        part, data = f"{start}-{stop - 1}", bytearray()
+        """The bytes from `start` to `stop` of the `size` at a URL.
+
+        Raises:
+            SitepatchError: the server sends anything else.
+        """
+        part = f"{start}-{stop - 1}"
+        data = bytearray()
         with self._answer(url, part) as answer:
-            sent = answer.headers.get("Content-Range")
-            if answer.status_code == 206 and sent == f"bytes {part}/{size}":
+            content_range = answer.headers.get("Content-Range")
+            if answer.status_code == 206 and content_range == f"bytes {part}/{size}":
                 for chunk in answer.iter_content(1 << 16):
                     data += chunk
                     if len(data) >= stop - start or self.stopped:
                         break
         if len(data) != stop - start:
-            problem = "found {number} bytes of the part {part} ({code}, {sent})"
             raise SitepatchError(
-                problem, number=len(data), part=part, code=answer.status_code, sent=sent
+                "found {number} bytes of the part {part} ({code}, {sent})",
+                number=len(data),
+                part=part,
+                code=answer.status_code,
+                sent=content_range,
             )
         return bytes(data)
 
 
-def _candidate(ordinary: Callable[[Any, Any], Any], evaluator: Any, link: Any) -> Any:
-    """What pip takes, and every wheel for `_PLATFORMS`; nothing that a page of the web says is a file of this machine."""
-    if link.url.startswith("file:") and str(link.comes_from).startswith("http"):
-        return None
-    wheel = _WHEEL.fullmatch(link.filename)
-    if not wheel:
-        # before 24.1 pip takes any text for a version, as joblib's first source distributions have; others raise
-        with suppress(ValueError):
-            candidate = ordinary(evaluator, link)
-            if candidate and is_version(str(candidate.version)):
-                return SimpleNamespace(link=link, version=str(candidate.version), rank=-1)
-        return None
-    ranks = [rank for rank, platform in enumerate(_PLATFORMS) if wheel[3].startswith(platform)]
-    if (
-        not ranks
-        or normalized(wheel[1]) != normalized(evaluator.project_name)
-        or not is_version(wheel[2])
-    ):
-        return None
-    return SimpleNamespace(link=link, version=canonical(wheel[2]), rank=ranks[0])
-
-
-def _listing(candidates: Sequence[Any]) -> Listing:
-    wheels: dict[str, list[WheelLink]] = {}
-    for candidate in sorted(
-        candidates, key=lambda candidate: (candidate.rank, candidate.link.filename)
-    ):
-        if candidate.rank >= 0:
-            wheels.setdefault(candidate.version, []).append(_wheel(candidate.link))
-    versions = frozenset(candidate.version for candidate in candidates)
-    current = {
-        candidate.version for candidate in candidates if candidate.link.yanked_reason is None
-    }
-    return Listing(versions, versions - current, wheels)
-
-
-def _wheel(link: Any) -> WheelLink:
-    metadata = getattr(link, "metadata_file_data", None)  # since pip 23.2
-    sha256 = (metadata.hashes or {}).get("sha256", "") if metadata else ""
-    return WheelLink(
-        link.url_without_fragment, link.filename, (link.hash_name or "", link.hash or ""), sha256
-    )
-
-
 def _checked(wheel: WheelLink, path: Path) -> Path:
-    """The path of a whole wheel. Raises SitepatchError where it has not the hash that the index gives."""
+    """The path of a whole wheel.
+
+    Raises:
+        SitepatchError: it has not the hash that the index gives.
+        OSError: it cannot be read.
+    """
     algorithm, expected = wheel.digest
-    digest = hashlib.new(algorithm or "sha256")
     with os.fdopen(open_file(str(path)), "rb") as file:
-        for chunk in iter(lambda: file.read(1 << 20), b"") if expected else ():
+        if not expected:
+            return path
+        digest = hashlib.new(algorithm or "sha256")
+        for chunk in iter(lambda: file.read(1 << 20), b""):
             digest.update(chunk)
-    if expected and digest.hexdigest() != expected:
-        problem = "{name}: is not the file that its index lists (another {algorithm})"
-        raise SitepatchError(problem, AGAIN, name=wheel.name, algorithm=algorithm)
+    if digest.hexdigest() != expected:
+        raise SitepatchError(
+            "{name}: is not the file that its index lists (another {algorithm})",
+            AGAIN,
+            name=wheel.name,
+            algorithm=algorithm,
+        )
     return path
 
 
+# pip's log ------------------------------------------------------------------------------------
+_UNREACHED = re.compile(r"Could not fetch URL (?!.*: \d+ (Client|Server) Error)")
+_SKIPPED = re.compile(
+    r"Could not fetch URL (?!.*: 404 Client Error)|Skipping page |The repository located at "
+)
+"""What pip logs of an index that it goes on without; one that lacks a project answers 404."""
+_NOISE = re.compile(
+    r"Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/"
+    r"|(?<=being ignored)\. If this .*"
+)
+"""Parts of its messages that differ from run to run."""
+_UNTRUSTED = re.compile(r"The repository located at (\S+) is not a trusted or secure host")
+_NO_NETWORK = re.compile(r"onnection|Could not fetch URL|Retrying|Max retries exceeded|timed out")
+_LONGEST = 200
+
+
+def _last_problem(lines: Sequence[str], *, has_candidates: bool) -> str:
+    """The last line of pip's log that says why a listing is not all; empty where it is."""
+    pattern = _UNREACHED if has_candidates else _SKIPPED
+    problems = [line for line in lines if pattern.search(line)]
+    return problems[-1] if problems else ""
+
+
 def _reason(line: str) -> str:
-    """What pip says, without parts that differ from run to run, in one line."""
-    noise = r"Retrying .*? after |<[^>]*\bat 0x\w+>:? ?|[^ ']*/pip-[^/]+/|(?<=being ignored)\. If this .*"
-    line = re.sub(noise, "", " ".join(line.split()))
-    return line if len(line) <= 200 else line[:197] + "..."
+    """What pip says in one line, without what differs from run to run."""
+    line = _NOISE.sub("", " ".join(line.split()))
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
-def _hint(said: str) -> str:
-    untrusted = re.search(r"The repository located at (\S+) is not a trusted or secure host", said)
+def _hint(log: str) -> str:
+    untrusted = _UNTRUSTED.search(log)
     if untrusted:
-        template = "give pip an https:// URL of it, or trust the host: pip config set global.trusted-host {host}"
-        return Message(template, host=untrusted[1])
-    offline = re.search(
-        r"onnection|Could not fetch URL|Retrying|Max retries exceeded|timed out", said
-    )
-    return _OFFLINE if offline else ""
+        return Message(
+            "give pip an https:// URL of it, "
+            "or trust the host: pip config set global.trusted-host {host}",
+            host=untrusted[1],
+        )
+    return _OFFLINE if _NO_NETWORK.search(log) else ""

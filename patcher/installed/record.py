@@ -1,9 +1,11 @@
-"""What the RECORD of an installed distribution says of its files: their paths, their sha256, their sizes."""
+"""What the RECORD of an installed distribution says of its files: paths, sha256 and sizes."""
 
 from __future__ import annotations
 
+import csv
 import os
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Collection, Iterator, NamedTuple, Sequence
 
 from patcher.model import Located
 from patcher.system.reading import read_file
+
+_SHA256 = "sha256="
 
 
 class RecordRow(NamedTuple):
@@ -21,29 +25,48 @@ class RecordRow(NamedTuple):
     size: int
 
 
+# one file -------------------------------------------------------------------------------------
 def recorded_hash(located: Located, path: str) -> str | None:
-    """The sha256 (hex) that RECORD has for a file; None if there is no RECORD, no row or no sha256.
+    """The sha256 (hex) that RECORD has for a file; None if there is no RECORD, row or sha256.
 
     Args:
         located: the package; only a dist-info folder directly in its site directory counts.
         path: `/`-separated, relative to the site directory.
     """
     folder = Path(located.dist_info)
-    if not located.dist_info.endswith(".dist-info") or folder.parent != Path(located.site):
+    if folder.suffix != ".dist-info" or folder.parent != Path(located.site):
         return None
     return recorded_in(_record(folder), path)
 
 
 def recorded_in(record: bytes, path: str) -> str | None:
-    """The sha256 (hex) that a RECORD has for a file; csv takes 15 ms for torch's 14,600 rows, this less than one."""
-    value = _after(record, path, b",sha256=")
-    return None if value is None else _sha256(record[value : value + 80])
+    """The sha256 (hex) that the bytes of a RECORD have for a file; None where they have none.
+
+    csv takes 15 ms for torch's 14,600 rows, this less than one.
+    """
+    value = _end_of(record, path, b"," + _SHA256.encode())
+    return None if value is None else _decoded(record[value : value + 80])
 
 
-def _sha256(encoded: bytes) -> str | None:
-    """The sha256 (hex) that a text begins with, in the base64 of RECORD; None where it is none."""
-    from base64 import urlsafe_b64decode
+def _end_of(record: bytes, path: str, end: bytes) -> int | None:
+    """The offset past `path` + `end` at the start of a row, None if there is no such row.
 
+    csv quotes a path that has a comma or a quote.
+    """
+    plain = path.encode("utf-8", "surrogateescape")
+    quoted = b'"' + plain.replace(b'"', b'""') + b'"'
+    for spelling in (plain, quoted):
+        start = spelling + end
+        at = record.find(start)
+        while at > 0 and record[at - 1 : at] != b"\n":
+            at = record.find(start, at + 1)
+        if at >= 0:
+            return at + len(start)
+    return None
+
+
+def _decoded(encoded: bytes) -> str | None:
+    """The sha256 (hex) that a text begins with, in RECORD's base64; None if it begins with none."""
     value = re.match(rb"[A-Za-z0-9_-]*", encoded)
     try:
         digest = urlsafe_b64decode(value.group() + b"==") if value else b""
@@ -52,70 +75,68 @@ def _sha256(encoded: bytes) -> str | None:
     return digest.hex() if len(digest) == 32 else None
 
 
+# many files -----------------------------------------------------------------------------------
 def recorded_sources(dist_info: Path, suffixes: tuple[str, ...] = (".py",)) -> Iterator[RecordRow]:
     """The files of a RECORD with one of these suffixes that have a sha256 there."""
     for row in _rows(dist_info):
-        proven = len(row) == 3 and row[0].endswith(suffixes) and row[1].startswith("sha256=")
-        digest = _sha256(row[1][len("sha256=") :].encode()) if proven else None
+        if len(row) != 3:
+            continue
+        path, value, size = row
+        if not path.endswith(suffixes) or not value.startswith(_SHA256):
+            continue
+        digest = _decoded(value[len(_SHA256) :].encode())
         if digest:
-            yield RecordRow(row[0], digest, int(row[2]) if row[2].isdecimal() else -1)
+            yield RecordRow(path, digest, int(size) if size.isdecimal() else -1)
 
 
 def files_recorded(site: str, digest: str) -> Iterator[str]:
     """The paths for which a RECORD of a site directory has this sha256 (hex)."""
-    from base64 import urlsafe_b64encode
-
-    end = b",sha256=" + urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=") + b","
+    encoded = urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=")
+    end = b"," + _SHA256.encode() + encoded + b","
     for folder in _dist_infos(site):
-        rows = (row.split(end)[0] for row in _record(folder).split(b"\n") if end in row)
-        yield from (
-            row.strip(b'"').replace(b'""', b'"').decode("utf-8", "surrogateescape") for row in rows
-        )
+        for row in _record(folder).split(b"\n"):
+            if end in row:
+                path = row.split(end)[0].strip(b'"').replace(b'""', b'"')
+                yield path.decode("utf-8", "surrogateescape")
 
 
 def hashes_recorded(site: str, paths: Collection[str]) -> dict[str, set[str]]:
-    """The sha256 (hex) that the RECORDs of a site directory give for files, by path, without files that none of them lists."""
+    """The sha256 (hex) that the RECORDs of a site directory give for files, by path.
+
+    Files that no RECORD lists are left out.
+    """
     hashes: dict[str, set[str]] = {}
-    for folder in _dist_infos(site):  # each is read once
+    for folder in _dist_infos(site):
         record = _record(folder)
-        for path, digest in ((path, recorded_in(record, path)) for path in paths):
+        for path in paths:
+            digest = recorded_in(record, path)
             if digest:
                 hashes.setdefault(path, set()).add(digest)
     return hashes
 
 
 def _dist_infos(site: str) -> list[Path]:
-    return [Path(site, name) for name in sorted(os.listdir(site)) if name.endswith(".dist-info")]
-
-
-def _after(record: bytes, path: str, end: bytes) -> int | None:
-    """The offset past `path` + `end` at the start of a row, None for no such row; csv quotes a path with a comma or quote."""
-    plain = path.encode("utf-8", "surrogateescape")
-    for spelling in (plain, b'"' + plain.replace(b'"', b'""') + b'"'):
-        at = record.find(spelling + end)
-        while at > 0 and record[at - 1 : at] != b"\n":
-            at = record.find(spelling + end, at + 1)
-        if at >= 0:
-            return at + len(spelling + end)
-    return None
+    return sorted(path for path in Path(site).iterdir() if path.suffix == ".dist-info")
 
 
 def _rows(dist_info: Path) -> Iterator[list[str]]:
-    import csv  # few commands read whole rows
-
-    yield from csv.reader(_record(dist_info).decode("utf-8", "surrogateescape").splitlines())
+    text = _record(dist_info).decode("utf-8", "surrogateescape")
+    yield from csv.reader(text.splitlines())
 
 
 def _record(folder: Path) -> bytes:
-    # none after an interrupted install, and in Debian
-    return read_metadata(os.path.join(folder, "RECORD"))
+    # empty after an interrupted install, and in Debian
+    return read_metadata(folder / "RECORD")
 
 
-def read_metadata(path: str) -> bytes:
-    """The bytes of a file that an installer wrote, b"" where there is none; one that did not change is read once."""
+def read_metadata(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file that an installer wrote, empty if it is missing.
+
+    A file that did not change is read once.
+    """
     try:
-        stat = os.stat(path)
-        return _read(path, stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        stat = Path(path).stat()
+        return _read(os.fspath(path), stat.st_mtime_ns, stat.st_size, stat.st_ino)
     except OSError:
         return b""
 
@@ -125,24 +146,39 @@ def _read(path: str, *stamp: int) -> bytes:
     return read_file(path)
 
 
+# one distribution among several ---------------------------------------------------------------
 def lists(folder: Path, rows: Sequence[str]) -> bool:
-    """Whether a RECORD has a row for one of these paths, or for a file below one that ends in `/`."""
+    """Whether a RECORD has a row for one of these paths, or for a file below one that ends in `/`.
+
+    Args:
+        folder: the metadata folder of the distribution.
+        rows: paths, relative to the site directory.
+    """
     record = _record(folder)
-    return any(_after(record, row, b"" if row.endswith("/") else b",") is not None for row in rows)
+    for row in rows:
+        end = b"" if row.endswith("/") else b","
+        if _end_of(record, row, end) is not None:
+            return True
+    return False
 
 
 def as_recorded(folder: Path, files: Sequence[str]) -> Iterator[bool]:
-    """For each of `files` that is there and has a hash in RECORD: whether it has that one."""
+    """For each of `files` that exists and has a hash in RECORD: whether it has that hash."""
     record = _record(folder)
     for path in dict.fromkeys(files):
-        recorded, file = recorded_in(record, path), os.path.join(folder.parent, path)
-        if recorded is not None and os.path.isfile(file):
-            yield sha256(read_file(file)).hexdigest() == recorded
+        digest = recorded_in(record, path)
+        file = folder.parent / path
+        if digest is not None and file.is_file():
+            yield sha256(read_file(file)).hexdigest() == digest
 
 
 def count_patched(folder: Path, files: Sequence[str]) -> int:
-    """How many of `files` have a pristine copy in the store with the hash that RECORD has: those are patched."""
-    record, store = _record(folder), folder.parent / ".sitepatch/pristine"
-    return sum(
-        (store / (recorded_in(record, path) or "none")).is_file() for path in dict.fromkeys(files)
-    )
+    """How many of `files` are patched: the store has a pristine copy with the hash in RECORD."""
+    record = _record(folder)
+    copies = folder.parent / ".sitepatch/pristine"
+    patched = 0
+    for path in dict.fromkeys(files):
+        digest = recorded_in(record, path)
+        if digest and (copies / digest).is_file():
+            patched += 1
+    return patched

@@ -1,4 +1,7 @@
-"""A large wheel that lies on a server, of which only the parts that are read are fetched: torch has 80 MB and more."""
+"""A large wheel on a server, of which only the parts that are read are fetched.
+
+torch has 80 MB and more.
+"""
 
 from __future__ import annotations
 
@@ -10,56 +13,70 @@ from typing import IO, Any, Callable, Iterator, cast
 from patcher.errors import SitepatchError
 
 LARGE = 4 << 20
-"""Bytes from which a few requests are less work than one for the whole wheel; the parts that matter have fewer, too."""
+"""Bytes from which a few requests are less work than one; the parts that matter have fewer."""
 _PIECE = 1 << 17  # bytes of the directory that are fetched of either end
-_MOST = 1 << 26  # bytes of parts of one wheel: whoever makes us read more has to give the whole one
+_MOST = 1 << 26  # bytes of parts of one wheel: a server that makes us read more gives it whole
 _SLACK = 1 << 10  # bytes that the header of a member may have more than its entry says
+# the format: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.7, 4.3.12, 4.3.16
 _ENTRY, _END = b"PK\1\2", b"PK\5\6"
+_HEADER_SIZE, _ENTRY_SIZE, _END_SIZE = 30, 46, 22
 
 
 def open_parts(fetch: Callable[[int, int], bytes], size: int) -> IO[bytes]:
-    """A wheel for `zipfile`, whose directory has the first and the last of its entries alone until `widen` is called.
+    """A wheel for `zipfile`, whose directory has its first and last entries alone until `widen`.
 
-    torch's directory has 1.2 MB, and the C++ headers in its middle are nine tenths of it. What lies before the directory are
-    the bytes of the wheel; the directory is put together here.
+    torch's directory has 1.2 MB, and the C++ headers in its middle are nine tenths of it. What
+    lies before the directory are the bytes of the wheel; the directory is put together here.
 
     Args:
         fetch: gives the bytes from one offset to another.
         size: of the wheel, in bytes.
 
     Raises:
-        SitepatchError: it is no archive, or has more before or after the directory than archives have; what `fetch` raises.
+        SitepatchError: it is no archive, or has more before or after the directory than archives
+            have; what `fetch` raises.
     """
     return cast("IO[bytes]", _Parts(fetch, size))
 
 
 def widen(file: IO[bytes]) -> bool:
-    """Fetch the rest of the directory of `open_parts`; False where there is none. The archive has to be opened anew."""
+    """Fetch the rest of the directory of `open_parts`; False where there is none.
+
+    The archive has to be opened anew.
+    """
     return isinstance(file, _Parts) and file.widen()
 
 
 class _Parts(io.RawIOBase):
+    """The file of `open_parts`: the bytes of the wheel up to `_start`, then `_tail`.
+
+    `_directory` are the fetched entries of the directory at its front and at its back, `_gap` the
+    offsets between which it is missing, `_end` the record behind it. `_bounds` are the offsets of
+    the members that the entries list, `_held` the parts that were fetched, with their offsets.
+    """
+
     def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
-        self._fetch, self._left, self._at = fetch, _MOST, 0
+        self._fetch = fetch
+        self._left = _MOST
+        self._at = 0
         self._held: list[tuple[int, bytes]] = []
+
         offset = max(size - _PIECE, 0)
         tail = self._part(offset, size)
         end = tail.rfind(_END)
-        length, start = (
-            struct.unpack("<LL", tail[end + 12 : end + 20])
-            if 0 <= end <= len(tail) - 22
-            else (0, 0)
-        )
+        length, start = _place_of_directory(tail, end)
         if not length or start + length != offset + end:
             raise SitepatchError("found no directory at its end")
-        self._start, self._end, back = start, tail[end:], tail[max(start - offset, 0) : end]
-        front = self._part(start, min(start + _PIECE, offset)) if start < offset else b""
+        self._start = start
+        self._end = tail[end:]
+
+        back = tail[max(start - offset, 0) : end]
+        front = b""
+        if start < offset:
+            front = self._part(start, min(start + _PIECE, offset))
         if start + len(front) < offset:
-            front = front[: max(stop for _, stop in ((0, 0), *_entries(front)))]
-            back = back[max(back.find(_ENTRY), 0) :]
-            if not any(stop == len(back) for _, stop in _entries(back)):
-                back = b""
-        self._first, self._last = front, back
+            front, back = _whole_entries(front, back)
+        self._directory = front, back
         self._gap = start + len(front), offset + end - len(back)
         self._arrange(front + back)
 
@@ -68,7 +85,8 @@ class _Parts(io.RawIOBase):
         if start == stop:
             return False
         self._gap = stop, stop
-        self._arrange(self._first + self._part(start, stop) + self._last)
+        front, back = self._directory
+        self._arrange(front + self._part(start, stop) + back)
         return True
 
     def readable(self) -> bool:
@@ -82,7 +100,8 @@ class _Parts(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         size = self._start + len(self._tail)
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: size}[whence]
+        origin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: size}
+        self._at = origin[whence] + offset
         return self._at
 
     def readinto(self, buffer: Any) -> int:
@@ -92,12 +111,16 @@ class _Parts(io.RawIOBase):
         return len(data)
 
     def _ahead(self) -> memoryview:
-        """Bytes from here on: of the directory, or of a part that is held; else the rest of the member here is fetched."""
+        """Bytes from here on: of the directory, or of a part that is held.
+
+        Otherwise the rest of the member here is fetched.
+        """
         if self._at >= self._start:
             return memoryview(self._tail)[self._at - self._start :]
         for start, data in self._held:
             if start <= self._at < start + len(data):
                 return memoryview(data)[self._at - start :]
+
         before = bisect_right(self._bounds, (self._at, self._start))
         stop = self._bounds[before - 1][1] if before else 0
         part = self._part(self._at, min(max(stop, self._at + _SLACK), self._start))
@@ -105,13 +128,9 @@ class _Parts(io.RawIOBase):
         return memoryview(part)
 
     def _arrange(self, directory: bytes) -> None:
-        """Have this directory, and the end that tells where it lies."""
-        self._tail = (
-            directory
-            + self._end[:12]
-            + struct.pack("<LL", len(directory), self._start)
-            + self._end[20:]
-        )
+        """Take this directory, and make the record that tells where it lies."""
+        place = struct.pack("<LL", len(directory), self._start)
+        self._tail = directory + self._end[:12] + place + self._end[20:]
         self._bounds = sorted(_members(directory))
 
     def _part(self, start: int, stop: int) -> bytes:
@@ -123,11 +142,34 @@ class _Parts(io.RawIOBase):
         return self._fetch(start, stop)
 
 
+def _place_of_directory(tail: bytes, end: int) -> tuple[int, int]:
+    """The length and the offset of the directory, by the record at `end`; 0, 0 if there is none."""
+    if not 0 <= end <= len(tail) - _END_SIZE:
+        return 0, 0
+    length, start = struct.unpack("<LL", tail[end + 12 : end + 20])
+    return length, start
+
+
+def _whole_entries(front: bytes, back: bytes) -> tuple[bytes, bytes]:
+    """Both ends of a directory without the entries of which they have a piece.
+
+    The back is empty where its first entry is not one: the signature can stand in a name.
+    """
+    *_, (_, stop) = (0, 0), *_entries(front)
+    back = back[max(back.find(_ENTRY), 0) :]
+    if not any(last == len(back) for _, last in _entries(back)):
+        back = b""
+    return front[:stop], back
+
+
 def _entries(directory: bytes) -> Iterator[tuple[int, int]]:
     """The bounds of each entry that a directory begins with."""
     stop = 0
-    while directory.startswith(_ENTRY, stop) and stop + 46 <= len(directory):
-        start, stop = stop, stop + 46 + sum(struct.unpack("<3H", directory[stop + 28 : stop + 34]))
+    while directory.startswith(_ENTRY, stop) and stop + _ENTRY_SIZE <= len(directory):
+        start = stop
+        # of the name, the extra field and the comment
+        lengths = struct.unpack("<3H", directory[start + 28 : start + 34])
+        stop = start + _ENTRY_SIZE + sum(lengths)
         if stop <= len(directory):
             yield start, stop
 
@@ -137,4 +179,4 @@ def _members(directory: bytes) -> Iterator[tuple[int, int]]:
     for at, _ in _entries(directory):
         size, _, name, extra = struct.unpack("<LLHH", directory[at + 20 : at + 32])
         start: int = struct.unpack("<L", directory[at + 42 : at + 46])[0]
-        yield start, start + 30 + name + extra + size + _SLACK
+        yield start, start + _HEADER_SIZE + name + extra + size + _SLACK

@@ -1,1 +1,4 @@
-"""A folder -> `Patchset`; names and options -> those that are requested: where they come from, and whom to trust."""
+"""A folder -> `Patchset`; names and options -> the patchsets that are requested.
+
+Where they come from, and whom to trust.
+"""

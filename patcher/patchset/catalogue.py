@@ -1,13 +1,16 @@
-"""The patchsets that can be named: the folders of all places by name, and what a name is that none of them has."""
+"""The patchsets that can be named, by name, and what a name is that none of them has."""
 
 from __future__ import annotations
 
 import os
-from typing import Iterable, NamedTuple, Sequence
+import shlex
+from pathlib import Path
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
 from patcher.errors import SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
 from patcher.model import Patchset, PatchsetSource
+from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import (
     BUILT_IN,
     ENTRY_POINT,
@@ -19,6 +22,8 @@ from patcher.patchset.places import (
     has_texts,
 )
 from patcher.system.ownership import others_may_write
+from patcher.system.reading import is_directory, is_file
+from patcher.text.hidden import remarks
 from patcher.text.listed import listed, normalized, suggest
 
 OTHERS_HINT = Message(
@@ -28,7 +33,10 @@ OTHERS_HINT = Message(
 
 
 class FoundPatchset(NamedTuple):
-    """A patchset found by name; `shadows` are remarks about those of the same name in later places, which it hides."""
+    """A patchset found by name.
+
+    `shadows` are remarks about those of the same name in later places, which it hides.
+    """
 
     patchset: Patchset
     shadows: tuple[str, ...]
@@ -36,18 +44,18 @@ class FoundPatchset(NamedTuple):
     @property
     def notes(self) -> list[str]:
         """All remarks: `shadows`, and about what its code hides."""
-        from patcher.text.hidden import remarks  # what looks at names alone has no use for it
-
         return [*self.shadows, *remarks(self.patchset)]
 
 
 class Catalogue:
-    """All patchsets that can be named, the folders listed once; no manifest is read before one is asked for.
+    """All patchsets that can be named.
 
-    The first place that has a name wins. They are, in this order: `patch_dirs` (each a directory of patchset folders, or one
-    such folder), `./patchsets`, the entry points of group `sitepatch.patchsets`, the built-in ones. The built-in directory
-    always counts as built in unless it is named in `patch_dirs`. A folder with the texts of the first one of its name is not
-    said to be hidden: it may be the same one, reached twice.
+    The folders are listed once; no manifest is read before it is asked for. The first place that
+    has a name wins. They are, in this order: `patch_dirs` (each a directory of patchset folders,
+    or one such folder), `./patchsets`, the entry points of group `sitepatch.patchsets`, the
+    built-in ones. The built-in directory always counts as built in unless it is named in
+    `patch_dirs`. A folder with the texts of the first one of its name is not said to be hidden:
+    it may be the same one, reached twice.
 
     Attributes:
         places: every (directory, source).
@@ -61,18 +69,17 @@ class Catalogue:
     def __init__(self, patch_dirs: Sequence[str]) -> None:
         self.places: list[tuple[str, PatchsetSource]] = []
         self.broken: dict[str, SitepatchError] = {}
+        here = Path.cwd()
         for patch_dir in patch_dirs:
-            if not os.path.isdir(patch_dir):
-                template = "--patch-dir {each}: found no such directory"
+            if not is_directory(patch_dir):
+                hint = Message("name a directory of patchset folders")
                 raise UsageError(
-                    template, Message("name a directory of patchset folders"), each=patch_dir
+                    "--patch-dir {each}: found no such directory", hint, each=patch_dir
                 )
-            self.places.append(
-                (os.path.join(os.getcwd(), patch_dir), PatchsetSource(PATCH_DIR, str(patch_dir)))
-            )
-        local = os.path.join(os.getcwd(), "patchsets")
+            self.places.append((str(here / patch_dir), PatchsetSource(PATCH_DIR, str(patch_dir))))
+        local = here / "patchsets"
         if os.path.realpath(local) != os.path.realpath(builtin_dir()):
-            self.places.append((local, LOCAL))
+            self.places.append((str(local), LOCAL))
         for name, path in entry_points():
             source = PatchsetSource(ENTRY_POINT, name)
             if isinstance(path, SitepatchError):
@@ -89,23 +96,27 @@ class Catalogue:
             UsageError: there is none (see `unknown`).
             PatchError: its folder is wrong in itself.
         """
-        from patcher.patchset.manifest import load_patchset  # costs more than the rest of `status`
-
         if name not in self.folders:
             raise self.unknown(name)
-        (folder, source), *hidden_places = self.folders[name]
+        (folder, source), *others = self.folders[name]
         patchset = load_patchset(folder, source)
-        template = "{found.name} ({found.source}) is used; it hides {name} ({other}) in {where}"
-        shadows = [
-            Message(template, found=patchset, name=name, other=hidden, where=where)
-            for where, hidden in hidden_places
-            if not has_texts(where, patchset.folder.files)
-        ]
+        shadows = []
+        for other_folder, other_source in others:
+            if not has_texts(other_folder, patchset.folder.files):
+                shadow = Message(
+                    "{found.name} ({found.source}) is used; it hides {name} ({other}) in {where}",
+                    found=patchset,
+                    name=name,
+                    other=other_source,
+                    where=other_folder,
+                )
+                shadows.append(shadow)
         return FoundPatchset(patchset, tuple(shadows))
 
     def load(self) -> tuple[list[FoundPatchset], dict[str, SitepatchError]]:
-        """Every patchset by name, and what is wrong with those, and the entry points, that cannot be read."""
-        patchsets, broken = [], dict(self.broken)
+        """Every patchset by name, and what is wrong with patchsets and entry points, by name."""
+        patchsets = []
+        broken = dict(self.broken)
         for name in sorted(self.folders):
             try:
                 patchsets.append(self.find(name))
@@ -115,14 +126,22 @@ class Catalogue:
 
     def named(self, name: str) -> bool:
         """Whether a patchset lies in one of the `patch_dirs` or in `./patchsets`."""
-        return any(
-            source == LOCAL or source.kind == PATCH_DIR
-            for _, source in self.folders.get(name, ())[:1]
-        )
+        if name not in self.folders:
+            return False
+        _, source = self.folders[name][0]
+        return source == LOCAL or source.kind == PATCH_DIR
 
+    # whom to trust ----------------------------------------------------------------------------
     def others_change(self, names: Iterable[str]) -> list[str]:
-        """How other users could change patchsets, which are code; nothing for those that are installed, beside other code."""
-        folders = (os.path.abspath(self.folders[name][0][0]) for name in names if self.named(name))
+        """How other users could change patchsets, which are code.
+
+        Nothing is said of those that are installed, beside other code.
+        """
+        folders = []
+        for name in names:
+            if self.named(name):
+                folder, _ = self.folders[name][0]
+                folders.append(os.path.normpath(Path(folder).absolute()))
         return others_may_write(*folders, inside=True)
 
     def check_trusted(self, names: Iterable[str]) -> None:
@@ -135,156 +154,133 @@ class Catalogue:
         if problems:
             raise SitepatchError(joined("\n", problems), OTHERS_HINT)
 
+    # names that nothing has -------------------------------------------------------------------
     def check_names(self, names: Iterable[str], applied: Iterable[str]) -> None:
-        """Refuse names of patchsets that are neither applied nor found anywhere; nothing is loaded.
+        """Refuse names of patchsets that are neither applied nor found anywhere.
+
+        Nothing is loaded.
 
         Raises:
             UsageError: with the nearest name for each of them.
         """
         available = {*applied, *self.folders}
-        errors = [
-            self.unknown(name, available) for name in dict.fromkeys(names) if name not in available
-        ]
-        for error in errors:
-            error.hint = joined(
-                "\n", (error.hint, Message("what is applied: sitepatch status{env}"))
-            )
+        errors = []
+        for name in dict.fromkeys(names):
+            if name not in available:
+                error = self.unknown(name, available)
+                see = Message("what is applied: sitepatch status{env}")
+                error.hint = joined("\n", (error.hint, see))
+                errors.append(error)
         raise_all(errors)
 
     def unknown(self, name: str, available: Iterable[str] | None = None) -> UsageError:
-        """The error for a name that no place has: what it is, or the nearest name; else all names, and where was searched.
+        """The error for a name that no place has.
+
+        It says what the name is, or the nearest one; else all names, and where was searched.
 
         Args:
             name: the name.
             available: all names that there are, if not those of the places.
         """
-        from pathlib import Path  # slow to import, and seldom needed
-
         names = sorted(self.folders if available is None else available)
         words = name.replace(";", ",").split(",")
-        if len(words) > 1 and {*words} <= {*names}:
+        if len(words) > 1 and set(words) <= set(names):
             return UsageError(
                 "several patchsets are named with blanks between them: {words}",
                 words=" ".join(words),
             )
         near = "" if "/" in name else suggest(normalized(name), names)
-        problem, hint = self._meant(name.replace("\\", "/"))
-        hints = [hint, *(error.message for error in self.broken.values())]
-        if near or problem:
+        guess = self._guess(name.replace("\\", "/"))
+        template = 'there is no patchset "{name}"{suggestion}'
+        if guess and not near:
+            template = 'there is no patchset "{name}": {problem}'
+
+        hints: list[str] = [guess.hint] if guess else []
+        hints += [error.message for error in self.broken.values()]
+        if near or guess:
             hints.append(Message("all patchsets: sitepatch list"))
         else:
-            looked = []
-            for place, source in self.places:
-                state = "" if os.path.isdir(place) else Message(", not there")
-                template = (
-                    "{source} of the current directory{state}" if source == LOCAL else "{source}"
-                )
-                description = Message(
-                    template, source=source if source == LOCAL else str(source), state=state
-                )
-                looked.append(
-                    Message(
-                        "{absolute} ({which})", absolute=Path(place).absolute(), which=description
-                    )
-                )
-            all_names = ", ".join(names) or Message("none")
-            hints = [
-                Message(
-                    "a patchset for a package is made with: sitepatch edit PACKAGE --name NAME{env}"
-                ),
-                Message(
-                    "known patchsets: {names}; what each is for: sitepatch list{here}",
-                    names=all_names,
-                ),
-                Message("searched: {places}", places=joined(", ", looked)),
-                *hints,
-            ]
-        template = 'there is no patchset "{name}"{suggestion}'
-        template = template if near or not problem else 'there is no patchset "{name}": {problem}'
+            hints = [*self._search_hints(names), *hints]
         return UsageError(
-            template, joined("\n", hints), name=name, suggestion=near, problem=problem
+            template,
+            joined("\n", hints),
+            name=name,
+            suggestion=near,
+            problem=guess.kind if guess else "",
         )
 
-    def _meant(self, name: str) -> tuple[str, str]:
-        """What a name is that is no patchset's (a file, a directory, a package), and what to write; "" for neither."""
-        import shlex
-        from pathlib import Path
+    def _search_hints(self, names: Sequence[str]) -> list[str]:
+        """What to do about a name that is like nothing: all names, and where was searched."""
+        searched = []
+        for place, source in self.places:
+            which = str(source)
+            if source == LOCAL:
+                state = "" if is_directory(place) else Message(", not there")
+                which = Message(
+                    "{source} of the current directory{state}", source=source, state=state
+                )
+            path = Path(place).absolute()
+            searched.append(Message("{absolute} ({which})", absolute=path, which=which))
+        return [
+            Message(
+                "a patchset for a package is made with: sitepatch edit PACKAGE --name NAME{env}"
+            ),
+            Message(
+                "known patchsets: {names}; what each is for: sitepatch list{here}",
+                names=", ".join(names) or Message("none"),
+            ),
+            Message("searched: {places}", places=joined(", ", searched)),
+        ]
 
-        path = Path(name)
-        path = path.parent if path.name == MANIFEST or path.suffix == ".spatch" else path
-        inside = _by_name([(str(path.absolute()), LOCAL)])
-        if inside:
-            folder = path.parent if (path / MANIFEST).is_file() else path
-            firsts = {name: self.folders[name][0][0] for name in inside if name in self.folders}
-            named = len(firsts) == len(inside) and all(
-                os.path.samefile(firsts[name], inside[name][0][0]) for name in inside
-            )
-            words = (
-                " ".join(inside)
-                if named
-                else f"{' '.join(inside)} --patch-dir {shlex.quote(str(folder))}"
-            )
-            single, multiple = (
-                Message("it is the folder of a patchset"),
-                Message("it is a folder of patchsets"),
-            )
-            kind = (
-                Message("it is a file of a patchset")
-                if path != Path(name)
-                else single
-                if len(inside) == 1
-                else multiple
-            )
-            return kind, Message("write its name: {words}", words=words)
-        if path.suffix == ".py":
-            how = Message(
-                "what was edited in it by hand: sitepatch diff --edited {file}{env}",
-                file=shlex.quote(name),
-            )
-            return Message("it is a Python file"), how
-        if os.path.isfile(name):
-            kind = Message("it is a diff" if path.suffix in (".diff", ".patch") else "it is a file")
-            how = Message(
-                "a diff becomes a patchset with: sitepatch import {file} --name NAME{env}",
-                file=shlex.quote(name),
-            )
-            return kind, how
-        if "/" in name:
-            how = Message("a folder with one is made with: sitepatch edit PACKAGE --name NAME{env}")
-            if os.path.isdir(name):
-                return Message("it is a folder without {manifest}", manifest=MANIFEST), how
-            return Message("there is no such folder"), Message(
-                "name a patchset, and its directory with --patch-dir"
-            )
-        elsewhere = sorted(
-            folder
-            for folder in os.listdir()
-            if os.path.isfile(os.path.join(folder, name, MANIFEST))
-        )
-        if elsewhere:
-            how = Message(
-                "name its directory: --patch-dir {folder}", folder=shlex.quote(elsewhere[0])
-            )
-            return Message("it is in ./{folder}, which is not searched", folder=elsewhere[0]), how
-        variants = [
-            (item.patchset.name, variant)
-            for item in self.load()[0]
-            for variant in item.patchset.variants
-        ]
-        targets = [
-            (named, target)
-            for named, variant in variants
-            for target in (variant.package, *variant.distributions)
-        ]
-        names = sorted(
-            {patchset for patchset, target in targets if normalized(target) == normalized(name)}
-        )
-        template = "it is patched by {names}; what is for it: sitepatch list {name}{here}"
+    def _guess(self, name: str) -> _Guess | None:
+        """What a name stands for that is no patchset's: a file, a folder, a package; else None."""
         return (
-            (Message("it is a package"), Message(template, names=listed(names), name=name))
-            if names
-            else ("", "")
+            self._patchset_folder(name)
+            or _file(name)
+            or _folder(name)
+            or _unsearched(name)
+            or self._package(name)
         )
+
+    def _patchset_folder(self, name: str) -> _Guess | None:
+        """The path of a patchset's folder, of a file in it, or of a folder of patchsets."""
+        path = Path(name)
+        if path.name == MANIFEST or path.suffix == ".spatch":
+            path = path.parent
+        inside = _by_name([(str(path.absolute()), LOCAL)])
+        if not inside:
+            return None
+        words = " ".join(inside)
+        if not all(self._is_first(each, inside[each][0][0]) for each in inside):
+            folder = path.parent if (path / MANIFEST).is_file() else path
+            words = f"{words} --patch-dir {shlex.quote(str(folder))}"
+        kind = Message("it is a folder of patchsets")
+        if path != Path(name):
+            kind = Message("it is a file of a patchset")
+        elif len(inside) == 1:
+            kind = Message("it is the folder of a patchset")
+        return _Guess(kind, Message("write its name: {words}", words=words))
+
+    def _is_first(self, name: str, folder: str) -> bool:
+        """Whether a folder is the one that its name stands for."""
+        return name in self.folders and Path(folder).samefile(self.folders[name][0][0])
+
+    def _package(self, name: str) -> _Guess | None:
+        """The name of a package or a distribution that patchsets are for."""
+        patchsets = set()
+        for item in self.load()[0]:
+            for variant in item.patchset.variants:
+                targets = map(normalized, (variant.package, *variant.distributions))
+                if normalized(name) in targets:
+                    patchsets.add(item.patchset.name)
+        if not patchsets:
+            return None
+        hint = Message(
+            "it is patched by {names}; what is for it: sitepatch list {name}{here}",
+            names=listed(sorted(patchsets)),
+            name=name,
+        )
+        return _Guess(Message("it is a package"), hint)
 
 
 def _by_name(
@@ -293,13 +289,66 @@ def _by_name(
     """The folders of patchsets in places, by name."""
     folders: dict[str, list[tuple[str, PatchsetSource]]] = {}
     for place, source in places:
-        names = sorted(os.listdir(place)) if os.path.isdir(place) else []
-        inside = (
-            [os.path.normpath(place)]
-            if MANIFEST in names
-            else [os.path.join(place, name) for name in names]
-        )
-        for folder in inside:
-            if os.path.isfile(os.path.join(folder, MANIFEST)):
-                folders.setdefault(os.path.basename(folder), []).append((folder, source))
+        for folder in _patchset_folders(place):
+            folders.setdefault(Path(folder).name, []).append((folder, source))
     return folders
+
+
+def _patchset_folders(place: str) -> Iterator[str]:
+    """A place itself where it is the folder of a patchset, else those in it, by name."""
+    if not is_directory(place):
+        return
+    names = sorted(path.name for path in Path(place).iterdir())
+    if MANIFEST in names:
+        if is_file(f"{place}/{MANIFEST}"):
+            yield os.path.normpath(place)
+        return
+    for name in names:
+        if is_file(f"{place}/{name}/{MANIFEST}"):
+            yield str(Path(place, name))
+
+
+# what a name is that is no patchset's ---------------------------------------------------------
+class _Guess(NamedTuple):
+    """What a name is, and what to write instead."""
+
+    kind: str
+    hint: str
+
+
+def _file(name: str) -> _Guess | None:
+    path = Path(name)
+    quoted = shlex.quote(name)
+    if path.suffix == ".py":
+        hint = Message(
+            "what was edited in it by hand: sitepatch diff --edited {file}{env}", file=quoted
+        )
+        return _Guess(Message("it is a Python file"), hint)
+    if not is_file(name):
+        return None
+    is_diff = path.suffix in (".diff", ".patch")
+    hint = Message(
+        "a diff becomes a patchset with: sitepatch import {file} --name NAME{env}", file=quoted
+    )
+    return _Guess(Message("it is a diff" if is_diff else "it is a file"), hint)
+
+
+def _folder(name: str) -> _Guess | None:
+    if "/" not in name:
+        return None
+    if not is_directory(name):
+        hint = Message("name a patchset, and its directory with --patch-dir")
+        return _Guess(Message("there is no such folder"), hint)
+    kind = Message("it is a folder without {manifest}", manifest=MANIFEST)
+    hint = Message("a folder with one is made with: sitepatch edit PACKAGE --name NAME{env}")
+    return _Guess(kind, hint)
+
+
+def _unsearched(name: str) -> _Guess | None:
+    """The name of a patchset in a folder of the current directory that is not searched."""
+    for folder in sorted(path.name for path in Path().iterdir()):
+        if is_file(f"{folder}/{name}/{MANIFEST}"):
+            hint = Message("name its directory: --patch-dir {folder}", folder=shlex.quote(folder))
+            kind = Message("it is in ./{folder}, which is not searched", folder=folder)
+            return _Guess(kind, hint)
+    return None

@@ -1,4 +1,7 @@
-"""The layers of a patchset: the hunks of each .spatch are matched against what those before it have made. Pure."""
+"""The layers of a patchset: the hunks of each .spatch are matched against what those before made.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,39 @@ def rewrite_layers(
     hunks: Sequence[HunkText],
     rewrite: Callable[[bytes, tuple[HunkText, ...]], Rewrite],
 ) -> Rewrite:
-    """Rewrite a text layer by layer: each hunk is matched against what the layers before have made; all or none of them.
+    """Rewrite a text layer by layer: all layers or none.
 
-    A layer of which a hunk fails changes nothing for the later ones. A deletion whose code is gone is no failure of the
-    others: either all of its .spatch is upstream, in every file (format rule 25), or nothing is written at all. With several
-    layers the answers have no splices, and their places are lines of the text that was matched.
+    A layer of which a hunk fails changes nothing for the later ones. A deletion whose code is gone
+    is no failure of the others: either all of its .spatch is upstream, in every file (format rule
+    25), or nothing is written at all.
+
+    Args:
+        data: the text before.
+        hunks: those for it, in the order of their .spatch files.
+        rewrite: rewrites a text by the hunks of one layer.
+
+    Returns:
+        With several layers the answers have no splices, and their places are lines of the text
+        that was matched.
     """
     layers = layers_of(hunks)
     if len(layers) < 2:
         return rewrite(data, tuple(hunks))
-    source, results = data, []
+
+    text = data
     splices: tuple[Splice, ...] = ()
+    answers = []
     for layer in layers:
-        result = rewrite(source, layer)
-        source, splices = result.data, compose(len(data), splices, result.splices)
-        results.append(result)
-    answers = tuple(answer._replace(splices=()) for result in results for answer in result.answers)
-    failed = any(answer.state.failed and not answer.gone for answer in answers)
-    return Rewrite(data, (), answers) if failed else Rewrite(source, splices, answers)
+        result = rewrite(text, layer)
+        text = result.data
+        splices = compose(len(data), splices, result.splices)
+        answers += [answer._replace(splices=()) for answer in result.answers]
+    if any(answer.state.failed and not answer.gone for answer in answers):
+        return Rewrite(data, (), tuple(answers))
+    return Rewrite(text, splices, tuple(answers))
 
 
+# names of patches -----------------------------------------------------------------------------
 def patch_name(origin: str) -> str:
     """The name of a patch by its `.spatch` file."""
     return splitext(basename(origin.replace("\\", "/")))[0]
@@ -54,15 +70,21 @@ def patch_names(patchset: Patchset) -> list[str]:
     return names
 
 
-def in_order(there: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The patches that are there and those that come, each of these where it is in its own order."""
-    order = list(there)
+def in_order(present: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names that are present, and the others of `names`, each where it is in that order."""
+    order = list(present)
     for number, name in enumerate(names):
         if name not in order:
-            before = next((other for other in reversed(names[:number]) if other in order), "")
-            after = next((other for other in names[number:] if other in order), "")
-            order.insert(
-                order.index(before) + 1 if before else order.index(after) if after else len(order),
-                name,
-            )
+            order.insert(_position(order, names[:number], names[number + 1 :]), name)
     return order
+
+
+def _position(order: Sequence[str], before: Sequence[str], after: Sequence[str]) -> int:
+    """Where a name comes in an order: behind those before it, else ahead of those after it."""
+    for name in reversed(before):
+        if name in order:
+            return order.index(name) + 1
+    for name in after:
+        if name in order:
+            return order.index(name)
+    return len(order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Mapping, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from patcher.errors import UsageError
 from patcher.installed.versions import accepts, says_nothing
@@ -25,107 +25,124 @@ _TRUTH = {
 }
 
 
+# variants -------------------------------------------------------------------------------------
 def pick_variants(patchset: Patchset) -> dict[str, list[Variant]]:
     """The variants of each package, both in the order of `patchset.toml`."""
-    picked: dict[str, list[Variant]] = {}
+    variants: dict[str, list[Variant]] = {}
     for variant in patchset.variants:
-        picked.setdefault(variant.package, []).append(variant)
-    return picked
+        variants.setdefault(variant.package, []).append(variant)
+    return variants
 
 
 def paths_of(variants: Sequence[Variant]) -> list[str]:
-    """The files of variants, with their alternative places."""
-    return list(
-        dict.fromkeys(
-            path for variant in variants for patch in variant.patches for path in patch.paths
-        )
-    )
+    """The files of variants, with their alternative places, each once."""
+    paths: dict[str, None] = {}
+    for variant in variants:
+        for patch in variant.patches:
+            paths.update(dict.fromkeys(patch.paths))
+    return list(paths)
 
 
-def targets_of(patchset: Patchset) -> list[tuple[str, str, list[Variant]]]:
-    """All that a patchset is for: each import package with each distribution that provides it, and the package's variants."""
-    return [
-        (package, name, variants)
-        for package, variants in pick_variants(patchset).items()
-        for name in dict.fromkeys(
-            name for variant in variants for name in variant.distributions or (package,)
-        )
-    ]
+class Target(NamedTuple):
+    """An import package, a distribution that provides it, and the variants for the package."""
+
+    package: str
+    distribution: str
+    variants: list[Variant]
+
+
+def targets_of(patchset: Patchset) -> list[Target]:
+    """All that a patchset is for: each package with each distribution that provides it."""
+    targets = []
+    for package, variants in pick_variants(patchset).items():
+        distributions: dict[str, None] = {}
+        for variant in variants:
+            distributions.update(dict.fromkeys(variant.distributions or (package,)))
+        for distribution in distributions:
+            targets.append(Target(package, distribution, variants))
+    return targets
 
 
 def matching_variants(variants: Sequence[Variant], version: str) -> list[Variant]:
-    """The first variant whose range holds `version`, if there is one; all where the version is none (`says_nothing`).
+    """The first variant whose range holds `version`, if there is one.
 
-    Local labels, pre-releases and vendor builds of a release in the range count (`patcher.installed.versions.accepts`).
+    Local labels, pre-releases and vendor builds of a release in the range count
+    (`patcher.installed.versions.accepts`).
+
+    Returns:
+        All variants where the version is none (`says_nothing`), else at most one.
     """
     if says_nothing(version):
         return list(variants)
-    return [variant for variant in variants if accepts(variant.versions, version)][:1]
+    for variant in variants:
+        if accepts(variant.versions, version):
+            return [variant]
+    return []
 
 
 def choose_variant(variants: Sequence[Variant], version: str) -> Variant | None:
-    """The one variant of `matching_variants`, None where there is none, or no version to choose by."""
+    """The one variant of `matching_variants`; None for none, or if no version tells which."""
     matching = matching_variants(variants, version)
     return matching[0] if len(matching) == 1 else None
 
 
+# options --------------------------------------------------------------------------------------
 def resolve_options(patchset: Patchset, settings: Mapping[str, str]) -> dict[str, OptionValue]:
-    """The value of every option: the text of `--set NAME.option=VALUE` read by the option's type, else the default.
+    """The value of every option: what `--set` says, read by the option's type, else the default.
 
     Args:
         patchset: the patchset whose options are asked for.
-        settings: VALUE by the name of the option.
+        settings: the text VALUE of `--set NAME.option=VALUE` by the name of the option.
 
     Raises:
-        UsageError: with all problems, one line each: an option that does not exist, a value that is not of its type
-            or not one of its choices.
+        UsageError: with all problems, one line each: an option that does not exist, a value that
+            is not of its type or not one of its choices.
     """
-    values: dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
     options = {option.name: option for option in patchset.options}
+    values: dict[str, OptionValue] = {option.name: option.default for option in patchset.options}
     problems: list[str] = []
     for name, setting in settings.items():
         key = f"{patchset.name}.{name}"
         if name not in options:
-            near = suggest(name, options)
-            alternatives = Message(
-                "one of {options}{suggestion}", options=", ".join(options), suggestion=near
-            )
-            alternatives = alternatives if options else Message("none: it has no options")
-            problems.append(
-                Message(
-                    "--set {key}: found an unknown option, expected {known}",
-                    key=key,
-                    known=alternatives,
-                )
-            )
+            problems.append(_unknown_option(key, name, list(options)))
             continue
         value = _parse(options[name], setting)
         choices = options[name].choices
         if value is None or (choices and value not in choices):
-            kind = options[name].type
-            values_text = (
-                listed([*map(option_text, choices)], "or")
-                if choices
-                else Message("of type {kind}", kind=kind)
-            )
-            near = suggest(setting, map(option_text, choices)) if choices else ""
-            problem = "--set {key}: found {finding}, expected a value {values_text}{near}"
-            problems.append(
-                Message(
-                    problem,
-                    key=key,
-                    finding=shown_value(setting),
-                    values_text=values_text,
-                    near=near,
-                )
-            )
+            problems.append(_wrong_value(key, options[name], setting))
         else:
             values[name] = value
     if problems:
-        raise UsageError(
-            joined("\n", problems), Message("see: sitepatch show {name}{dirs}", name=patchset.name)
-        )
+        hint = Message("see: sitepatch show {name}{dirs}", name=patchset.name)
+        raise UsageError(joined("\n", problems), hint)
     return values
+
+
+def _unknown_option(key: str, name: str, options: Sequence[str]) -> str:
+    known = Message("none: it has no options")
+    if options:
+        known = Message(
+            "one of {options}{suggestion}",
+            options=", ".join(options),
+            suggestion=suggest(name, options),
+        )
+    return Message("--set {key}: found an unknown option, expected {known}", key=key, known=known)
+
+
+def _wrong_value(key: str, option: Option, setting: str) -> str:
+    expected: str = Message("of type {kind}", kind=option.type)
+    near = ""
+    if option.choices:
+        choices = [option_text(choice) for choice in option.choices]
+        expected = listed(choices, "or")
+        near = suggest(setting, choices)
+    return Message(
+        "--set {key}: found {finding}, expected a value {values_text}{near}",
+        key=key,
+        finding=shown_value(setting),
+        values_text=expected,
+        near=near,
+    )
 
 
 def _parse(option: Option, setting: str) -> OptionValue | None:

@@ -6,7 +6,8 @@ import hashlib
 import os
 import stat
 from contextlib import suppress
-from typing import Iterable, Mapping
+from pathlib import Path
+from typing import Callable, Iterable, Mapping
 
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
@@ -135,6 +136,30 @@ def _check(info: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(info.st_mode):
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "something else")
         raise SitepatchError.at(Location(path), "found {kind}, expected a regular file", kind=kind)
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a path leads to a regular file; False also where this user may not look.
+
+    `Path.is_file` raises PermissionError there, up to Python 3.13; so do the others.
+    """
+    return stat.S_ISREG(_mode(Path(path).stat))
+
+
+def is_directory(path: str | os.PathLike[str]) -> bool:
+    """Whether a path leads to a directory; False also where this user may not look."""
+    return stat.S_ISDIR(_mode(Path(path).stat))
+
+
+def is_link(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a symbolic link; False also where this user may not look."""
+    return stat.S_ISLNK(_mode(Path(path).lstat))
+
+
+def _mode(look: Callable[[], os.stat_result]) -> int:
+    with suppress(OSError, ValueError):
+        return look().st_mode
+    return 0
 
 
 def is_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
