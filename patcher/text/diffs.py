@@ -15,9 +15,14 @@ CONTEXT = 3
 class FileDiff(NamedTuple):
     """The difference of a file.
 
-    `text` is a unified diff with `a/` and `b/` before the path, in the file's own bytes. `patchsets` are the names of those
-    that make the difference, empty for edits by hand. `old` is None for a file that is not there. `release` is the name and
-    version of the file's distribution, where that is known.
+    Attributes:
+        site: the site directory.
+        path: of the file in it.
+        patchsets: the names of those that make the difference, empty for edits by hand.
+        old: the bytes before, None for a file that is not there.
+        new: the bytes after.
+        text: a unified diff with `a/` and `b/` before the path, in the file's own bytes.
+        release: name and version of the file's distribution, where that is known.
     """
 
     site: str
@@ -50,7 +55,7 @@ class FileDiff(NamedTuple):
 
     @property
     def lines(self) -> tuple[bytes, ...]:
-        """What `text` shows, wherever in a file it stands: its lines without the paths and the numbers."""
+        """What `text` shows, wherever in a file it stands: without the paths and the numbers."""
         return tuple(line for line in self._body() if not line.startswith(b"@@"))
 
     def _count(self, tag: bytes) -> int:
@@ -70,8 +75,8 @@ def diff_texts(
 ) -> FileDiff:
     """The difference between two texts of a file; its `text` is empty where they are the same.
 
-    `before` is None for a file that is not there. Only LF ends a line, as it does for git and patch: a lone CR and the CR of
-    CRLF are bytes like any other.
+    `before` is None for a file that is not there. Only LF ends a line, as it does for git and
+    patch: a lone CR and the CR of CRLF are bytes like any other.
     """
     text = _unified(path, before, after)
     return FileDiff(

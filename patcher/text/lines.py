@@ -1,4 +1,4 @@
-"""What differs between two sequences, such as the lines of two texts, and what they have in common at their ends."""
+"""What differs between two sequences, such as the lines of two texts, and their common ends."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ _JUNK_LIMIT = 5000
 
 
 def line_edits(old: Sequence[_T], new: Sequence[_T]) -> list[LineEdit]:
-    """The ranges of lines, or other items, that changed: `[i1, i2)` of `old` becomes `[j1, j2)` of `new`; in order.
+    """The ranges of lines, or other items, that changed, in order.
 
-    For very long texts the ranges may be larger than necessary, never wrong.
+    `(i1, i2, j1, j2)`: `[i1, i2)` of `old` becomes `[j1, j2)` of `new`. For very long texts the
+    ranges may be larger than necessary, never wrong.
     """
-    from difflib import SequenceMatcher
+    from difflib import SequenceMatcher  # only a text that differs needs it
 
     head, tail = common_ends(old, new)
     middle = old[head : len(old) - tail]
@@ -30,9 +31,14 @@ def line_edits(old: Sequence[_T], new: Sequence[_T]) -> list[LineEdit]:
 
 
 def lacks(before: bytes, after: bytes, edited: bytes) -> bool:
-    """Whether an edited text has nothing of what leads from one text to another, and can only come from the first.
+    """Whether an edited text has nothing of a change, and can only come from the text before.
 
-    Where both can be, it has the change.
+    Where it can come from either, it has the change.
+
+    Args:
+        before: the text before the change.
+        after: the text after it.
+        edited: a text that somebody made of one of them.
     """
     old, new, theirs = (text.splitlines(keepends=True) for text in (before, after, edited))
     change, back = line_edits(old, new), line_edits(new, old)
@@ -67,7 +73,7 @@ def grouped(edits: Sequence[LineEdit], near: int) -> list[list[LineEdit]]:
 
 
 def common_ends(old: Sequence[_T], new: Sequence[_T]) -> tuple[int, int]:
-    """How many items two sequences have in common at their beginning, and how many of the others at their end."""
+    """How many items two sequences have in common at their beginning, and then at their end."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and old[head] == new[head]:
@@ -80,10 +86,13 @@ def common_ends(old: Sequence[_T], new: Sequence[_T]) -> tuple[int, int]:
 
 
 def best_pairs(like: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
-    """The pairing in order of two lists with the highest total likeness, as for a longest common subsequence.
+    """The pairing in order of two lists with the highest total likeness.
+
+    The algorithm is that of the longest common subsequence.
 
     Args:
-        like: for each element of the first list how well each of the second pairs with it; 0 if they must not.
+        like: for each element of the first list how well each of the second pairs with it; 0 if
+            they must not.
 
     Returns:
         the indexes of each pair.

@@ -1,4 +1,4 @@
-"""What may be one or several, counts, and lists of words and numbers, in a sentence; suggestions for a misspelt word."""
+"""Counts, lists of words and numbers in a sentence, and suggestions for a misspelt word."""
 
 from __future__ import annotations
 
@@ -44,11 +44,9 @@ def listed(words: Sequence[str], joint: str = "and") -> str:
 def shortened(words: Sequence[str], most: int) -> str:
     """The first words, and how many more there are: `a, b and 3 more`."""
     names = joined(", ", words[:most])
-    return (
-        Message("{names} and {number} more", names=names, number=len(words) - most)
-        if len(words) > most
-        else names
-    )
+    if len(words) <= most:
+        return names
+    return Message("{names} and {number} more", names=names, number=len(words) - most)
 
 
 def number_ranges(numbers: Iterable[int]) -> str:
@@ -69,7 +67,7 @@ def ranks(numbers: Sequence[int]) -> str:
 
 def nearest(word: str, words: Sequence[str], most: int, least: float = 0.6) -> list[str]:
     """The words that are spelled most like this one, the most similar first."""
-    from difflib import get_close_matches  # slow to import, and seldom needed
+    from difflib import get_close_matches  # only a misspelt word needs it
 
     return get_close_matches(word, words, most, least)
 
@@ -80,9 +78,12 @@ def suggest(word: str, words: Iterable[str]) -> str:
     return Message('; did you mean "{name}"?', name=near[0]) if near else ""
 
 
-# releases -------------------------------------------------------------------------------------------------------------
+# releases -------------------------------------------------------------------------------------
 def untagged(version: str) -> bool:
-    """Whether a version is that of a build without one: "", `0.0.0`, `0+untagged`, or nothing like a version."""
+    """Whether a version is that of a build without one.
+
+    Such are an empty one, `0.0.0`, `0+untagged`, and what is nothing like a version.
+    """
     return not re.match(r"v?[\d.]*[1-9]", version)
 
 

@@ -1,30 +1,33 @@
-"""Text for a terminal: made safe, control characters and invisible ones become visible, and its width in columns.
+"""Text for a terminal: invisible characters become visible; its width in columns.
 
-Patchsets, receipts, logs and sources may have escape sequences, which can hide lines from a reader, and characters that
-change the order in which a line is shown. Styles are added to text that is safe already.
+Patchsets, receipts, logs and sources may have escape sequences, which can hide lines from a
+reader, and characters that change the order in which a line is shown. Styles are added to text
+that is safe already.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import unicodedata
 
 
 class Styled(str):
-    """Text that is safe for a terminal as it is: it is `printable`, and may have our own escape sequences for colours."""
+    """Text that is safe for a terminal: `printable`, perhaps with our own escape sequences."""
 
 
 def printable(text: str) -> str:
-    r"""One line of text with all that is not printable (`str.isprintable`) made visible, but for tabs.
+    r"""One line of text with all that is not printable (`str.isprintable`) made visible, but tabs.
 
-    Control characters become their Unicode pictures, as `␛`; a byte that is not UTF-8 (a lone surrogate of
-    `surrogateescape`) becomes `\xNN`, all others `<U+NNNN>`.
+    Control characters become their Unicode pictures, as `␛`; a byte that is not UTF-8 (a lone
+    surrogate of `surrogateescape`) becomes `\xNN`, all others `<U+NNNN>`.
     """
     if isinstance(text, Styled) or text.isprintable():
         return text
-    return "".join(
-        char if char.isprintable() or char == "\t" else _picture(ord(char)) for char in text
-    )
+    visible = ""
+    for char in text:
+        visible += char if char.isprintable() or char == "\t" else _picture(ord(char))
+    return visible
 
 
 def printable_bytes(line: bytes) -> str:
@@ -35,13 +38,11 @@ def printable_bytes(line: bytes) -> str:
 def _picture(code: int) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
-    return (
-        "␡"
-        if code == 0x7F
-        else f"\\x{code - 0xDC00:02x}"
-        if 0xDC80 <= code <= 0xDCFF
-        else f"<U+{code:04X}>"
-    )
+    if code == 0x7F:
+        return "␡"
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"<U+{code:04X}>"
 
 
 def join_styled(*parts: str) -> Styled:
@@ -51,14 +52,17 @@ def join_styled(*parts: str) -> Styled:
 
 def printable_lines(text: str) -> Styled:
     """Text of several lines, each made `printable`."""
-    return text if isinstance(text, Styled) else Styled("\n".join(map(printable, text.split("\n"))))
+    if isinstance(text, Styled):
+        return text
+    return Styled("\n".join(map(printable, text.split("\n"))))
 
 
-# width ----------------------------------------------------------------------------------------------------------------
+# width ----------------------------------------------------------------------------------------
 LONGEST = 400  # columns of a line, or of a name, that is shown
-_WIDE, _CLOSING = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60", "，。；：、！？）》」』”"
+_WIDE = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60"
+_CLOSING = "，。；：、！？）》」』”"
 _WORD = rf"\s*[（《「『“]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]*"
-"""What a line may end after: a word, or a Chinese or Japanese character, with the punctuation that belongs to it.
+"""What a line may end after: a word, or a Chinese or Japanese character, with its punctuation.
 
 It is compiled where lines are wrapped: that takes 3 ms.
 """
@@ -66,13 +70,14 @@ It is compiled where lines are wrapped: that takes 3 ms.
 
 def terminal_width() -> int:
     """The columns of the terminal, 80 where there is none."""
-    import shutil  # with its archives 2 ms, for who reads alone
-
     return shutil.get_terminal_size().columns
 
 
 def width(text: str) -> int:
-    """The columns of a text: wide characters (Chinese, Japanese, Korean, emoji) take two, combining ones none."""
+    """The columns of a text.
+
+    Wide characters (Chinese, Japanese, Korean, emoji) take two, combining ones none.
+    """
     return len(text) if text.isascii() else sum(map(columns_of, text))
 
 
@@ -118,14 +123,23 @@ def wrapped(text: str, columns: int) -> list[str]:
 
 
 def underline(line: str, start: int, end: int) -> str:
-    """`^~~~` under the characters `start` to `end` (0-based) of a line; a tab before them stays a tab."""
-    blank = "".join("\t" if char == "\t" else " " * width(char) for char in line[:start])
-    return blank + "^" + "~" * (width(line[start:end]) - 1)
+    """`^~~~` under the characters `start` to `end` (0-based) of a line.
+
+    A tab before them stays a tab.
+    """
+    indent = ""
+    for char in line[:start]:
+        indent += char if char == "\t" else " " * width(char)
+    return indent + "^" + "~" * (width(line[start:end]) - 1)
 
 
 def marked(line: str, start: int, end: int, indent: str = "") -> str:
-    """A line, and below it the marker under the characters `start` to `end`; a very long line is cut around them."""
+    """A line, and below it the marker under the characters `start` to `end`.
+
+    A very long line is cut around them.
+    """
     if len(line) > LONGEST:
         cut = max(0, start - LONGEST // 2)
-        line, start, end = line[cut : cut + LONGEST], start - cut, min(end - cut, LONGEST)
+        line = line[cut : cut + LONGEST]
+        start, end = start - cut, min(end - cut, LONGEST)
     return f"{indent}{line}\n{indent}{underline(line, start, end)}"
