@@ -3,7 +3,8 @@
 A block is run in a virtual environment with the stand-ins, one for each page, by forks of one process; a Chinese page in Chinese, where it
 shows what a command says. What installs and trains is a
 stub there; with SITEPATCH_ALL_RELEASES=1 the tutorial is run with the real packages (tests/real/test_tutorial.py). A comment above a block
-tells what a reader need not see: `<!-- test: exit=1 editor=SED first=COMMAND real by=FILE -->`.
+tells what a reader need not see: `<!-- test: exit=1 editor=SED first=COMMAND real by=FILE unrun -->`; what needs an image builder or
+a cluster is not run.
 """
 
 import os
@@ -155,6 +156,8 @@ def run_page(page, world, real=False):
     for block, english in zip(blocks(page), blocks(CHINESE.get(page, page))):
         block.told = english.told
         elsewhere = block.told.get("by")
+        if "unrun" in block.told:
+            continue
         if elsewhere:
             assert (ROOT / elsewhere).is_file(), elsewhere
         elif real or "real" not in block.told:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import patcher
+from tests import imports
 from tests.command import DDP, GUARD, Site, environ
-from tools import benchmarks, house
+from tools import samples
 
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {"libcst", "pip", "diff_match_patch", "pip_requirements_parser", "platformdirs", "tomlkit"}  # what few commands need
@@ -252,10 +253,10 @@ def test_only_the_store_writes_into_a_site_directory():
 
 @pytest.mark.once
 def test_no_circle_no_seventh_parameter_and_no_place_that_the_formatter_skips():
-    known = house.modules(PACKAGE)
-    edges = {name: house.imported(tree, known) for name, (_, tree) in known.items()}
-    assert house.longest(edges)[1] == []
-    assert [f"{name}: {each}" for name, (_, tree) in known.items() for each in house.wide(tree)] == []
+    known = imports.modules(PACKAGE)
+    edges = {name: imports.imported(tree, known) for name, (_, tree) in known.items()}
+    assert imports.circles(edges) == []
+    assert [f"{name}: {each}" for name, (_, tree) in known.items() for each in imports.wide(tree)] == []
     assert [name for name, (text, _) in known.items() if "fmt: " + "skip" in text] == []
 
 
@@ -353,8 +354,8 @@ def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch
     from tests.plans import plan_apply
 
     site, many = Site(tmp_path), 20
-    benchmarks.package(site.path, "demo", many)
-    benchmarks.patchset(tmp_path / "patchsets", "many", "demo", benchmarks.many("demo", many))
+    samples.package(site.path, "demo", many)
+    samples.patchset(tmp_path / "patchsets", "many", "demo", samples.many("demo", many))
     counts, listed, written, decode = collections.Counter(), environment.compiled_modules, results._written, receipt.decode
     check = results.check_hunks
     monkeypatch.setattr(results, "check_hunks", lambda *words: counts.update(["checked"]) or check(*words))
@@ -375,7 +376,7 @@ def test_many_patchsets_of_one_package_read_it_once(tmp_path):
     def run(command, cwd):
         subprocess.run(command, cwd=cwd, env=environ(), check=True, capture_output=True)
 
-    project = benchmarks.hundred(tmp_path, [sys.executable, "-m", "patcher"], run, many=20)
+    project = samples.hundred(tmp_path, [sys.executable, "-m", "patcher"], run, many=20)
     watch = """import collections, sys
 counts = collections.Counter()
 sys.addaudithook(lambda event, words: counts.update([(event, str(words[0]).rpartition("hundred/")[2])]))

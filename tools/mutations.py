@@ -78,15 +78,15 @@ OPERATORS = {
     ast.Pow: "**",
 }
 # `+` and `%` of these have no counterpart: every test would see it
-TEXTS = (
-    ast.JoinedStr,
-    ast.List,
-    ast.Tuple,
-)
+TEXTS = (ast.JoinedStr, ast.List, ast.Tuple)
 
 
 class Mutant(NamedTuple):
-    """One change. `function` is qualified, "" at the top level; `old` and `new` are the lines that differ, stripped."""
+    """One change.
+
+    `function` is qualified, empty at the top level; `old` and `new` are the lines that differ,
+    stripped.
+    """
 
     module: str
     function: str
@@ -102,24 +102,29 @@ class Mutant(NamedTuple):
 
 
 def mutants(module, source):
-    """Every change of `source` (bytes, UTF-8) that is still Python, without those that only change a message or a type."""
-    found = _Finder(source)
-    found.visit(ast.parse(source))
+    """Every change of `source` (bytes, UTF-8) that is still Python.
+
+    Those that only change a message or a type are left out.
+    """
+    finder = _Finder(source)
+    finder.visit(ast.parse(source))
     seen = {source}
-    for function, start, end, new in sorted(found.edits, key=lambda each: each[1:3]):
-        changed = source[:start] + new.encode() + source[end:]
-        first, last = source.rfind(b"\n", 0, start) + 1, source.find(b"\n", end)
-        old, mutated = source[first:last], source[first:start] + new.encode() + source[end:last]
-        if changed not in seen and _compiles(changed):
-            seen.add(changed)
-            yield Mutant(
-                module,
-                function,
-                source.count(b"\n", 0, start) + 1,
-                _stripped(old),
-                _stripped(mutated),
-                changed,
-            )
+    for edit in sorted(finder.edits, key=lambda edit: (edit.start, edit.end)):
+        new = edit.new.encode()
+        changed = source[: edit.start] + new + source[edit.end :]
+        if changed in seen or not _compiles(changed):
+            continue
+        seen.add(changed)
+        first = source.rfind(b"\n", 0, edit.start) + 1
+        last = source.find(b"\n", edit.end)
+        yield Mutant(
+            module=module,
+            function=edit.function,
+            line=source.count(b"\n", 0, edit.start) + 1,
+            old=_stripped(source[first:last]),
+            new=_stripped(source[first : edit.start] + new + source[edit.end : last]),
+            source=changed,
+        )
 
 
 def _stripped(lines):
@@ -134,37 +139,52 @@ def _compiles(source):
     return True
 
 
+class Edit(NamedTuple):
+    """What stands in the bytes `[start, end)`, in a function, becomes `new`."""
+
+    function: str
+    start: int
+    end: int
+    new: str
+
+
 class _Finder(ast.NodeVisitor):
-    """Collects (function, start, end, new): what stands in `[start, end)` bytes becomes `new`."""
+    """Collects the edits of a text.
+
+    `names` are those of the scopes around the visited node, `message` is whether it is in a
+    `raise`, and `starts` are the offsets of the lines.
+    """
 
     def __init__(self, source):
-        self.source, self.edits, self.names, self.message = source, [], [], False
+        self.source = source
+        self.edits = []
+        self.names = []
+        self.message = False
         self.starts = [0]
         for line in source.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
 
     def span(self, node):
-        return self.starts[node.lineno - 1] + node.col_offset, self.starts[
-            node.end_lineno - 1
-        ] + node.end_col_offset
+        start = self.starts[node.lineno - 1] + node.col_offset
+        end = self.starts[node.end_lineno - 1] + node.end_col_offset
+        return start, end
 
     def replace(self, node, new):
         self.put(*self.span(node), new)
 
     def put(self, start, end, new):
-        self.edits.append((".".join(self.names), start, end, new))
+        self.edits.append(Edit(".".join(self.names), start, end, new))
 
     def between(self, left, right, operator):
         """Swap the operator that stands between two nodes."""
         word = OPERATORS.get(type(operator))
+        if not word:
+            return
         start, end = self.span(left)[1], self.span(right)[0]
-        at = (
-            re.search(rb"\s+".join(map(re.escape, word.encode().split())), self.source[start:end])
-            if word
-            else None
-        )
-        if at:
-            self.put(start + at.start(), start + at.end(), SWAPPED[word])
+        pattern = rb"\s+".join(map(re.escape, word.encode().split()))
+        place = re.search(pattern, self.source[start:end])
+        if place:
+            self.put(start + place.start(), start + place.end(), SWAPPED[word])
 
     def scope(self, node):
         self.names.append(node.name)
@@ -188,18 +208,17 @@ class _Finder(ast.NodeVisitor):
         """The parts of an f-string have no positions before Python 3.12, and most are messages."""
 
     def visit_Compare(self, node):
-        for left, operator, right in zip(
-            [node.left, *node.comparators], node.ops, node.comparators
-        ):
+        operands = [node.left, *node.comparators]
+        for left, operator, right in zip(operands, node.ops, node.comparators):
             self.between(left, right, operator)
-            for each in (left, right):
-                if (
-                    isinstance(each, ast.Constant)
-                    and isinstance(each.value, (str, bytes))
-                    and each.value
-                ):
-                    self.replace(each, repr(each.value[:0]))
+            self.empty(left)
+            self.empty(right)
         self.generic_visit(node)
+
+    def empty(self, node):
+        """Make a text that something is compared with an empty one."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and node.value:
+            self.replace(node, repr(node.value[:0]))
 
     def visit_BoolOp(self, node):
         for left, right in zip(node.values, node.values[1:]):
@@ -207,11 +226,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BinOp(self, node):
-        sides = (node.left, node.right)
-        if not any(
-            isinstance(each, TEXTS) or isinstance(getattr(each, "value", None), (str, bytes))
-            for each in sides
-        ):
+        if not _is_text(node.left) and not _is_text(node.right):
             self.between(node.left, node.right, node.op)
         self.generic_visit(node)
 
@@ -244,10 +259,8 @@ class _Finder(ast.NodeVisitor):
 
     def test(self, node):
         """What a condition decides: both answers are tried."""
-        if (
-            not isinstance(node.test, ast.Constant)
-            and getattr(node.test, "id", None) != "TYPE_CHECKING"
-        ):
+        is_typing = getattr(node.test, "id", None) == "TYPE_CHECKING"
+        if not isinstance(node.test, ast.Constant) and not is_typing:
             self.replace(node.test, "False")
             if not isinstance(node, ast.While):
                 self.replace(node.test, "True")
@@ -271,9 +284,8 @@ class _Finder(ast.NodeVisitor):
     visit_AugAssign = visit_Break = visit_Continue = visit_Delete = gone
 
     def visit_Assign(self, node):
-        if any(
-            isinstance(each, (ast.Subscript, ast.Attribute)) for each in node.targets
-        ) and self.names[-1:] != ["__init__"]:
+        changes = any(isinstance(each, (ast.Subscript, ast.Attribute)) for each in node.targets)
+        if changes and self.names[-1:] != ["__init__"]:
             self.replace(node, "pass")
         self.generic_visit(node)
 
@@ -283,6 +295,11 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Raise(self, node):
-        self.message, before = True, self.message
+        before = self.message
+        self.message = True
         self.gone(node)
         self.message = before
+
+
+def _is_text(node):
+    return isinstance(node, TEXTS) or isinstance(getattr(node, "value", None), (str, bytes))

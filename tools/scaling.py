@@ -1,19 +1,27 @@
-"""How the cost of a change grows with the file and with the number of hunks, beside ast-grep and LibCST's codemod tool.
+"""How the cost of a change grows with the file and the number of hunks, beside other tools.
 
-Part of `python -m tools.benchmarks`. The same change by all three, in files made here; after the first round the bytes of
-their results are compared, so that nobody is fast at something else.
+Part of `python -m tools.benchmarks`. The same change by sitepatch, ast-grep and LibCST's codemod
+tool, in files made here; after each round the bytes of their results are compared, so that nobody
+is fast at something else.
 """
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
+
+from tools.measuring import OURS, Workplace
+from tools.samples import patchset
 
 SIZES = {"1 KB": 1_000, "10 KB": 10_000, "100 KB": 100_000, "1.3 MB": 1_300_000}
-HUNKS = (1, 5, 10, 50)
+HUNKS = {
+    "1 hunk, 100 KB": 1,
+    "5 hunks, 100 KB": 5,
+    "10 hunks, 100 KB": 10,
+    "50 hunks, 100 KB": 50,
+}
 FILLER = '''def filler_{0}(a, b=1):
     """Nobody asks for this one."""
     for x in range(a):
@@ -25,7 +33,7 @@ FILLER = '''def filler_{0}(a, b=1):
 '''
 SCOPE = '''def f_{0}(a):
     """The change goes here."""
-    x = old_{0}(a + {0})
+    x = {1}
     return x
 
 
@@ -33,6 +41,8 @@ SCOPE = '''def f_{0}(a):
 CODEMOD = """
 import libcst as cst
 from libcst.codemod import VisitorBasedCodemodCommand
+
+COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 class Change(VisitorBasedCodemodCommand):
@@ -42,155 +52,141 @@ class Change(VisitorBasedCodemodCommand):
         name = updated_node.func.value if isinstance(updated_node.func, cst.Name) else ""
         if not name.startswith("old_"):
             return updated_node
-        first = updated_node.args[0].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-        return updated_node.with_changes(func=cst.Name("max"), args=[first, cst.Arg(cst.Integer(name[4:]))])
+        first = updated_node.args[0].with_changes(comma=COMMA)
+        return updated_node.with_changes(
+            func=cst.Name("max"), args=[first, cst.Arg(cst.Integer(name[4:]))]
+        )
 """
 
 
+class Case(NamedTuple):
+    """A file of a package of its own, of so many bytes, with so many functions to change."""
+
+    name: str
+    package: str
+    size: int
+    scopes: int
+
+    @property
+    def before(self) -> bytes:
+        """The file before the change."""
+        return self._source("old_{0}(a + {0})")
+
+    @property
+    def after(self) -> bytes:
+        """The file after the change."""
+        return self._source("max(a + {0}, {0})")
+
+    def _source(self, call: str) -> bytes:
+        """The functions to change, among others."""
+        scopes = [SCOPE.format(number, call.format(number)) for number in range(self.scopes)]
+        # as many others for both sides
+        length = len(SCOPE.format(0, "old_0(a + 0)")) * self.scopes
+        count = max(0, (self.size - length) // len(FILLER.format(1)))
+        fillers = [FILLER.format(number) for number in range(count)]
+        every = max(1, count // (self.scopes + 1))
+        parts = ["import os\n\n\n"]
+        for number, scope in enumerate(scopes):
+            parts += fillers[number * every : (number + 1) * every]
+            parts.append(scope)
+        parts += fillers[self.scopes * every :]
+        return "".join(parts).encode()
+
+
 class Cell(NamedTuple):
-    """One tool on one file: `prepare` brings the file back, `target` is where the result stands."""
+    """One tool on one file: `target`, in the site directory `folder`."""
 
-    row: str
-    column: str
+    case: Case
+    tool: str
     command: Sequence[str]
-    prepare: Callable[[], object]
-    cwd: Path
+    folder: Path
     target: Path
-    expected: bytes
+
+    def restore(self) -> None:
+        """Bring the file back, as if nothing had been applied."""
+        shutil.rmtree(str(self.folder / ".sitepatch"), ignore_errors=True)
+        self.target.write_bytes(self.case.before)
 
 
-def source(size: int, scopes: int) -> bytes:
-    """A file of about `size` bytes with the given number of functions to change, among others."""
-    changed = [SCOPE.format(number) for number in range(scopes)]
-    count = max(0, (size - sum(map(len, changed))) // len(FILLER.format(1)))
-    fillers = [FILLER.format(number) for number in range(count)]
-    every = max(1, len(fillers) // (scopes + 1))
-    parts = ["import os\n\n\n"]
-    for number in range(scopes):
-        parts += [*fillers[number * every : (number + 1) * every], changed[number]]
-    return "".join([*parts, *fillers[scopes * every :]]).encode()
-
-
-def cells(
-    work: Path, patches: Path, write: Callable[[Path, str, str, str], None], offline: bool
-) -> list[Cell]:
-    """Every tool on every file. `write(patches, name, package, text)` writes a patchset."""
-    found: list[Cell] = []
-    tool = None if offline else ast_grep(work)
-    if tool is None:
+def cells(place: Workplace) -> list[Cell]:
+    """Every tool on every file."""
+    binary = None if place.offline else _ast_grep(place)
+    if binary is None:
         print("left out: ast-grep beside file sizes and hunks (not installed by pip)")
-    cases = [(name, size, 1) for name, size in SIZES.items()]
-    cases += [
-        (f"{count} hunks, 100 KB" if count > 1 else "1 hunk, 100 KB", 100_000, count)
-        for count in HUNKS
-    ]
-    for index, (row, size, scopes) in enumerate(cases):
-        data = source(size, scopes)
-        expected = data
-        for number in range(scopes):
-            expected = expected.replace(
-                f"old_{number}(a + {number})".encode(), f"max(a + {number}, {number})".encode()
-            )
-        package = f"case{index}"
-        hunks = "".join(
-            f"@@ f_{number} @@\n-old_{number}($X)\n+max($X, {number})\n" for number in range(scopes)
-        )
-        write(patches, package, package, f"Make it larger.\n\n--- {package}/m.py\n{hunks}")
-        for column, command in commands(work, patches, package, scopes, tool).items():
-            folder = work / "scaling" / column.replace(" ", "-") / package
-            target = folder / package / "m.py"
-            target.parent.mkdir(parents=True)
-            (target.parent / "__init__.py").write_text("")
-            line = [part.format(folder=folder, target=target) for part in command]
-            found.append(
-                Cell(row, column, line, restorer(folder, target, data), folder, target, expected)
-            )
+    sizes = [(name, size, 1) for name, size in SIZES.items()]
+    hunks = [(name, 100_000, count) for name, count in HUNKS.items()]
+    found = []
+    for index, (name, size, scopes) in enumerate([*sizes, *hunks]):
+        case = Case(name, f"case{index}", size, scopes)
+        for tool in ("sitepatch", "LibCST codemod", "ast-grep"):
+            if tool != "ast-grep" or binary:
+                found.append(_cell(place, case, tool, binary))
     return found
 
 
-def restorer(folder: Path, target: Path, data: bytes) -> Callable[[], None]:
-    def restore() -> None:
-        shutil.rmtree(str(folder / ".sitepatch"), ignore_errors=True)
-        target.write_bytes(data)
-
-    return restore
-
-
-def commands(
-    work: Path, patches: Path, package: str, scopes: int, tool: Path | None
-) -> dict[str, list[str]]:
-    """The command of each tool; `{folder}` and `{target}` stand for the site directory and the file."""
-    ours = [
-        sys.executable,
-        "-c",
-        "from patcher.__main__ import main; main()",
-        "apply",
-        package,
-        "--verify",
-        "none",
-        "--patch-dir",
-        str(patches),
-    ]
-    module = work / "scaling_codemod.py"
-    module.write_text(CODEMOD)
-    codemod = [
-        sys.executable,
-        "-m",
-        "libcst.tool",
-        "codemod",
-        "-x",
-        "scaling_codemod.Change",
-        "-j",
-        "1",
-        "--no-format",
-        "{target}",
-    ]
-    found = {"sitepatch": [*ours, "--target", "{folder}"], "LibCST codemod": codemod}
-    if tool is not None:
-        rules = work / f"{package}.yml"
-        rules.write_text(
-            "---\n".join(
-                f"id: r{number}\nlanguage: Python\nrule:\n  pattern: old_{number}($X)\nfix: max($X, {number})\n"
-                for number in range(scopes)
-            )
-        )
-        found["ast-grep"] = [str(tool), "scan", "-r", str(rules), "-U", "{target}"]
-    return found
+def _cell(place: Workplace, case: Case, tool: str, binary: Path | None) -> Cell:
+    folder = place.folder / "scaling" / tool.replace(" ", "-") / case.package
+    target = folder / case.package / "m.py"
+    target.parent.mkdir(parents=True)
+    (target.parent / "__init__.py").write_text("")
+    if tool == "sitepatch":
+        command = _sitepatch(place, case, folder)
+    elif tool == "ast-grep":
+        command = [str(binary), "scan", "-r", str(_rules(place, case)), "-U", str(target)]
+    else:
+        (place.folder / "scaling_codemod.py").write_text(CODEMOD)
+        command = [sys.executable, "-m", "libcst.tool", "codemod", "-x", "scaling_codemod.Change"]
+        command += ["-j", "1", "--no-format", str(target)]
+    return Cell(case, tool, command, folder=folder, target=target)
 
 
-def ast_grep(work: Path) -> Path | None:
+def _sitepatch(place: Workplace, case: Case, folder: Path) -> list[str]:
+    patches = place.folder / "scaling-patches"
+    text = f"Make it larger.\n\n--- {case.package}/m.py\n"
+    for number in range(case.scopes):
+        text += f"@@ f_{number} @@\n-old_{number}($X)\n+max($X, {number})\n"
+    patchset(patches, case.package, case.package, text)
+    command = [*OURS, "apply", case.package, "--verify", "none", "--patch-dir", str(patches)]
+    return [*command, "--target", str(folder)]
+
+
+def _rules(place: Workplace, case: Case) -> Path:
+    """The change for ast-grep."""
+    path = place.folder / f"{case.package}.yml"
+    rules = []
+    for number in range(case.scopes):
+        rule = f"rule:\n  pattern: old_{number}($X)\nfix: max($X, {number})\n"
+        rules.append(f"id: r{number}\nlanguage: Python\n{rule}")
+    path.write_text("---\n".join(rules))
+    return path
+
+
+def _ast_grep(place: Workplace) -> Path | None:
     """The ast-grep that pip installs into a directory of its own, or None."""
-    place = work / "ast-grep-cli"
-    line = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--disable-pip-version-check",
-        "--target",
-        str(place),
-        "ast-grep-cli",
-    ]
-    done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    binary = place / "bin" / "ast-grep"
-    return binary if done.returncode == 0 and binary.exists() else None
+    folder = place.folder / "ast-grep-cli"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    binary = folder / "bin" / "ast-grep"
+    installed = place.succeeds([*pip, "--target", str(folder), "ast-grep-cli"])
+    return binary if installed and binary.exists() else None
 
 
-def same_bytes(found: Sequence[Cell]) -> None:
+def check_bytes(found: Sequence[Cell]) -> None:
     """Stop where a tool has not made the change, or has made another one."""
     for cell in found:
-        if cell.target.read_bytes() != cell.expected:
+        if cell.target.read_bytes() != cell.case.after:
             raise SystemExit(
-                f"{cell.column} did not make the change of {cell.row}: see {cell.target}"
+                f"{cell.tool} did not make the change of {cell.case.name}: see {cell.target}"
             )
 
 
 def table(found: Sequence[Cell], ratios: Sequence[float]) -> str:
     """A row for each file, a column for each tool."""
-    columns = list(dict.fromkeys(cell.column for cell in found))
-    lines = [f"  {'':<24}" + "".join(f"{column:>18}" for column in columns)]
-    for row in dict.fromkeys(cell.row for cell in found):
-        here = {cell.column: ratio for cell, ratio in zip(found, ratios) if cell.row == row}
-        lines.append(f"  {row:<24}" + "".join(f"{here[column]:>16.1f} x" for column in columns))
+    tools = list(dict.fromkeys(cell.tool for cell in found))
+    lines = [f"  {'':<24}" + "".join(f"{tool:>18}" for tool in tools)]
+    for name in dict.fromkeys(cell.case.name for cell in found):
+        line = f"  {name:<24}"
+        for cell, ratio in zip(found, ratios):
+            if cell.case.name == name:
+                line += f"{ratio:>16.1f} x"
+        lines.append(line)
     return "\n".join(lines)

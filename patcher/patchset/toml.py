@@ -109,16 +109,16 @@ def decode_toml(source: str, origin: Path) -> dict[str, Any]:
 
 def _syntax_error(error: ValueError, lines: list[str], origin: Path) -> PatchError:
     line, column = len(lines), len(lines[-1]) + 1
-    place = _PLACE.search(str(error))
-    if place:
-        line, column = int(place.group(1)), int(place.group(2))
+    match = _PLACE.search(str(error))
+    if match:
+        line, column = int(match.group(1)), int(match.group(2))
     problem = Message(
         "no valid TOML: {reason}\n{shown}",
         reason=str(error).split(" (at ")[0],
         shown=marked(lines[line - 1], column - 1, column),
     )
-    hint = 'texts stand in quotes: version = "1.0"'
-    return PatchError.at(Location(str(origin), line, column), problem, hint)
+    place = Location(str(origin), line, column)
+    return PatchError.at(place, problem, 'texts stand in quotes: version = "1.0"')
 
 
 def _line_of_long_integer(lines: list[str]) -> int:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.command import sitepatch
 from tests.index import Index, wheel
+from tests.proxy import CountingProxy
 from tests.verbs.test_check import PLAIN, SHARE, write_patchset
-from tools.traffic import CountingProxy
 
 pytestmark = pytest.mark.once
 NAME = "demo-1.0-py3-none-any.whl"

@@ -1,0 +1,62 @@
+"""How our modules import each other, by `ast` alone: whether imports form a circle; functions with too many parameters."""
+
+import ast
+from functools import lru_cache
+
+MOST_PARAMETERS = 6
+
+
+def modules(folder):
+    """Dotted name -> source text and tree of every module below a package's folder."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        inside = path.relative_to(folder.parent).with_suffix("")
+        if not {"_patchsets", "_fixtures"} & set(inside.parts):  # what a built wheel carries
+            parts = inside.parts[:-1] if inside.name == "__init__" else inside.parts
+            text = path.read_text(encoding="utf-8")
+            found[".".join(parts)] = text, ast.parse(text)
+    return found
+
+
+def imported(tree, known):
+    """The modules of ours that a module names in an import."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in known else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & set(known)
+
+
+def circles(edges):
+    """The imports that close a circle: (module, module that it imports)."""
+    found, open_now = [], []
+
+    @lru_cache(maxsize=None)
+    def below(name):
+        open_now.append(name)
+        for other in sorted(edges[name] - {name}):
+            if other in open_now:
+                found.append((name, other))
+            else:
+                below(other)
+        open_now.pop()
+
+    for name in edges:
+        below(name)
+    return found
+
+
+def wide(tree):
+    """The functions with more than six parameters that are no click commands; keyword-only ones with a default do not count."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            every = node.args
+            needed = [name for name, default in zip(every.kwonlyargs, every.kw_defaults) if default is None]
+            number = len([*every.posonlyargs, *every.args, *needed]) + bool(every.vararg) + bool(every.kwarg)
+            marks = " ".join(ast.dump(mark) for mark in node.decorator_list)
+            if number > MOST_PARAMETERS and not any(word in marks for word in ("'command'", "'option'", "'argument'")):
+                yield f"{node.name} ({number})"
