@@ -1,6 +1,7 @@
-"""Random changes of what binds a name (`tools/programs.py`): the module is run before and after, and Python says what breaks.
+"""Random changes of what binds a name (`tools/programs.py`).
 
-A parameter, an import, an assignment or a definition goes, comes, or has another name. Every statement runs, in order, so that
+The module is run before and after, and Python says what breaks. A parameter, an import, an
+assignment or a definition goes, comes, or has another name. Every statement runs, in order, so that
 a change breaks a name exactly where a function of the finished file raises NameError.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from random import Random
-from typing import Any, List, Tuple
+from typing import Any, NamedTuple, Sequence
 
 READS = [
     "{0}",
@@ -18,8 +19,6 @@ READS = [
     "(lambda v={0}: v)()",
     "f'{{{0}}}'",
     "({0}, 1)",
-]
-READS += [
     "{{v: {0} for v in (1, 2)}}",
     "max([1], key=lambda v: len(str({0})))",
     "sum(1 for v in (1, 2) for w in str({0}))",
@@ -42,6 +41,7 @@ MODULE = [
     "class E:\n    n = 4",
 ]
 OUTSIDE = ["os", "r", "path", "n", "m", "p", "g", "E"]
+AUGMENTED = "n += 1"
 LOCAL = [
     "import os",
     "n = 5",
@@ -49,105 +49,122 @@ LOCAL = [
     "m = n = 6",
     "import re as r",
     "class E:\n    pass",
-]
-LOCAL += [
     "def g(a=1):\n    return a",
     "(m := 10)",
-    "n += 1",
+    AUGMENTED,
     "x, *m = (1, 2)",
     "z = [os for os in (1, 2)]",
     "with open(path.devnull) as p:\n    pass",
     "n = 7\ndel n",
 ]
 PARAMETERS = ["a=1, b=2", "a=1, *, b=2", "a=1, b: int = 2", "a=1, *b", "a=1, **b"]
-# the qualified name, the indentation, the header and the statements
-Function = Tuple[str, str, List[str]]
 
 
-def function(random: Random, name: str, first: str) -> list[str]:
-    """The header of a function and its statements."""
-    names = ["a", "b", *OUTSIDE]
-    statements = []
-    for _ in range(random.randrange(1, 5)):
-        reading = random.choice(STATEMENTS).format(
-            random.choice(READS).format(random.choice(names))
-        )
-        statements.append(random.choice(LOCAL) if random.random() < 0.25 else reading)
-    return [f"def {name}({first}{random.choice(PARAMETERS)}):", *statements]
+class Function(NamedTuple):
+    """A function or method: its qualified name, its indentation, its header and its statements."""
+
+    scope: str
+    indent: str
+    header: str
+    statements: list[str]
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines, without its own indentation."""
+        body = "\n".join(self.statements).split("\n")
+        return [self.header, *(f"    {line}" for line in body)]
 
 
-def lines(function: list[str], indent: str = "") -> list[str]:
-    """The lines of a function."""
-    body = "\n".join(function[1:]).split("\n")
-    return [f"{indent}{function[0]}", *(f"{indent}    {line}" for line in body)]
-
-
-def whole(top: list[str], functions: list[Function]) -> str:
-    """The text of a module."""
-    rows = "\n".join(top).split("\n")
-    for _, indent, parts in functions:
-        rows += ["class K:"] * bool(indent) + lines(parts, indent)
-    return "\n".join(rows) + "\n"
-
-
-def change(random: Random, statements: list[str], others: int) -> list[str]:
-    """A function with a parameter gone or renamed, or a statement gone or inserted."""
-    how, out = random.randrange(4), [*statements]
-    if how == 0:
-        parameters = out[0].partition("(")[2][:-2]
-        *kept, _ = parameters.split(", ")
-        new = random.choice(
-            [
-                ", ".join(kept),
-                parameters.replace("b", "bb"),
-                parameters.replace("a=1, ", "").replace("*, b", "b"),
-            ]
-        )
-        out[0] = f"{out[0].partition('(')[0]}({new.rstrip(', *') if new.endswith('*') else new}):"
-    elif how == 1 and len(out) > 2:
-        del out[random.randrange(1, len(out))]
-    else:
-        own = any(" n " in f" {line}" for line in out[1:])
-        out.insert(
-            random.randrange(1, len(out) + 1),
-            random.choice([form for form in LOCAL if form != "n += 1" or not own]),
-        )
-    return out
-
-
+# modules --------------------------------------------------------------------------------------
 def module(random: Random) -> tuple[str, str, str]:
     """A module, a .spatch of one hunk, and the module afterwards."""
     top = random.sample(MODULE, len(MODULE))
-    functions: list[Function] = [
-        ("f", "", function(random, "f", "")),
-        ("K.f", "    ", function(random, "f", "self, ")),
-    ]
-    before, chosen = whole(top, functions), random.randrange(3)
+    functions = [_function(random, "f", "", ""), _function(random, "K.f", "    ", "self, ")]
+    before = _text(top, functions)
+    chosen = random.randrange(3)
     if chosen == 2:
-        at = random.randrange(len(top))
-        old, name = top[at], random.choice(OUTSIDE)
-        new = (
-            ""
-            if random.random() < 0.6
-            else old.replace(f" {name}", f" {name * 2}", 1)
-            if f" {name}" in old
-            else f"q{old}" * (old[1] in " :")
-        )
-        scope = {"d": "g", "c": "E"}.get(old[0], "<module>")
-        top[at : at + 1] = [new] if new else []
-        rows, after = (old.split("\n"), new.split("\n") if new else []), whole(top, functions)
+        scope, old, new = _change_top(random, top)
     else:
-        scope, indent, statements = functions[chosen]
-        new_statements = change(random, statements, chosen)
-        functions[chosen] = (scope, indent, new_statements)
-        rows, after = (lines(statements), lines(new_statements)), whole(top, functions)
-    hunk = ""
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, *rows, autojunk=False).get_opcodes():
-        hunk += "".join(f"{' ' if tag == 'equal' else '-'}{line}\n" for line in rows[0][i:j])
-        hunk += "".join(f"+{line}\n" for line in rows[1][k:m]) if tag != "equal" else ""
-    return before, f"--- p/m.py\n@@ {scope} @@\n{hunk}", after
+        function = functions[chosen]
+        functions[chosen] = _changed(random, function)
+        scope, old, new = function.scope, function.lines, functions[chosen].lines
+    return before, f"--- p/m.py\n@@ {scope} @@\n{_hunk(old, new)}", _text(top, functions)
 
 
+def _function(random: Random, scope: str, indent: str, first: str) -> Function:
+    """A function whose statements read names, and sometimes bind them."""
+    names = ["a", "b", *OUTSIDE]
+    statements = []
+    for _ in range(random.randrange(1, 5)):
+        form = random.choice(STATEMENTS)
+        reading = form.format(random.choice(READS).format(random.choice(names)))
+        statements.append(random.choice(LOCAL) if random.random() < 0.25 else reading)
+    name = scope.rpartition(".")[2]
+    header = f"def {name}({first}{random.choice(PARAMETERS)}):"
+    return Function(scope, indent, header, statements)
+
+
+def _text(top: Sequence[str], functions: Sequence[Function]) -> str:
+    """The text of a module."""
+    lines = "\n".join(top).split("\n")
+    for function in functions:
+        if function.indent:
+            lines.append("class K:")
+        lines += [f"{function.indent}{line}" for line in function.lines]
+    return "\n".join(lines) + "\n"
+
+
+def _changed(random: Random, function: Function) -> Function:
+    """A function with a parameter gone or renamed, or a statement gone or inserted."""
+    how = random.randrange(4)
+    if how == 0:
+        start, _, rest = function.header.partition("(")
+        return function._replace(header=f"{start}({_other_parameters(random, rest[:-2])}):")
+    statements = list(function.statements)
+    if how == 1 and len(statements) > 1:
+        del statements[random.randrange(len(statements))]
+    else:
+        has_own = any(" n " in f" {line}" for line in statements)
+        at = random.randrange(len(statements) + 1)
+        forms = [form for form in LOCAL if form != AUGMENTED or not has_own]
+        statements.insert(at, random.choice(forms))
+    return function._replace(statements=statements)
+
+
+def _other_parameters(random: Random, parameters: str) -> str:
+    """Parameters of which one is gone, or has another name."""
+    *kept, _ = parameters.split(", ")
+    without_first = parameters.replace("a=1, ", "").replace("*, b", "b")
+    new = random.choice([", ".join(kept), parameters.replace("b", "bb"), without_first])
+    return new.rstrip(", *") if new.endswith("*") else new
+
+
+def _change_top(random: Random, top: list[str]) -> tuple[str, list[str], list[str]]:
+    """Change a statement of the module in place; returns its scope, and its lines then and now."""
+    at = random.randrange(len(top))
+    old, name = top[at], random.choice(OUTSIDE)
+    new = ""
+    if random.random() >= 0.6:
+        if f" {name}" in old:
+            new = old.replace(f" {name}", f" {name * 2}", 1)
+        elif old[1] in " :":
+            new = f"q{old}"
+    top[at : at + 1] = [new] if new else []
+    scope = {"d": "g", "c": "E"}.get(old[0], "<module>")
+    return scope, old.split("\n"), new.split("\n") if new else []
+
+
+def _hunk(old: Sequence[str], new: Sequence[str]) -> str:
+    text = ""
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        tag = " " if kind == "equal" else "-"
+        text += "".join(f"{tag}{line}\n" for line in old[i:j])
+        if kind != "equal":
+            text += "".join(f"+{line}\n" for line in new[k:m])
+    return text
+
+
+# what Python says -----------------------------------------------------------------------------
 def broken(text: str) -> bool:
     """Whether a function of a module reads a name that is not bound.
 

@@ -1,12 +1,15 @@
-"""How far real edits carry: what upstream changed, one edit at a time, turned into hunks and applied to older releases.
+"""How far real edits carry: what upstream changed, turned into hunks and applied to older releases.
 
-    python -m tools.carry [--package NAME ...] [--edits N] [--seed N] [--jobs J] [--second] [--show wrong] [--json FILE]
+    python -m tools.carry [--package NAME ...] [--edits N] [--seed N] [--jobs J] [--second]
+                          [--show wrong] [--json FILE]
     python -m tools.carry --edit requests-2.31.0/requests/utils.py:870:hunk
 
-Each edit is made at its home release and held against releases before that in which the file is another, beside GNU patch
-and `git merge-file`. A result is right where its syntax tree is the one of those peers that apply, but for the
-position of imports and functions, and wrong where it is not; where no peer applies, it is right if the same comes out of a merge by tokens, else nobody judges it. At the next
-release, which has the change, nothing may be applied. Releases are fetched with pip and kept below SITEPATCH_TEST_CACHE.
+Each edit is one change of upstream, made at its home release and compared with releases before that
+in which the file is another, beside GNU patch and `git merge-file`. A result is right where its
+syntax tree is the one of those peers that apply, but for the position of imports and functions, and
+wrong where it is not; where no peer applies, it is right if the same comes out of a merge by
+tokens, else nobody judges it. At the next release, which has the change, nothing may be applied.
+Releases are fetched with pip and kept below SITEPATCH_TEST_CACHE.
 """
 
 from __future__ import annotations
@@ -22,16 +25,10 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import (
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    NamedTuple,
-    Sequence,
-)
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.generalise import generalise
@@ -63,14 +60,23 @@ PACKAGES = (
 )
 CPU_SECONDS = 60.0
 RELEASES = 14  # of each package, the last ones
+JUDGES = ("definition", "lines", "tokens")
+NOBODY = "nobody"
+OURS, PATCH, MERGE = "sitepatch", "GNU patch", "git merge-file"
+AT_HOME = ("exact", "same tree")
+"""What `Hunks.home` is where the edit can be expressed."""
 Maker = Callable[[Sequence[FileEdit], Sequence[Mapping[str, bytes]]], Draft]
 
 
 class Cell(NamedTuple):
-    """What became of one edit at one older release, by tool: right, refused, wrong or unjudged.
+    """What became of one edit at one older release.
 
-    `judge` says who knows what is right: one of JUDGES, or "nobody". `message` has the answers of the engine, `diff`
-    what it makes of the text.
+    Attributes:
+        version: of that release.
+        judge: who knows what is right: one of JUDGES, or NOBODY.
+        answers: right, refused, wrong or unjudged, by tool.
+        message: the answers of the engine.
+        diff: what it makes of the text.
     """
 
     version: str
@@ -80,130 +86,149 @@ class Cell(NamedTuple):
     diff: str
 
 
-class Result(NamedTuple):
-    """What became of one edit.
+class Hunks(NamedTuple):
+    """The hunks that were made of an edit.
 
-    `home` is `exact`, `same tree`, or what is wrong: `left`, `refused at home`, `wrong at home`, `hang`, `crash`. `upstream` is
-    the answer of the next release: `upstream`, `refused` or `applied`. `verbatim` says whether the next release has what the edit makes without other changes in the same function, `message`
-    why something is left or refused at home. `seconds` are of the CPU, to make the hunks.
+    Attributes:
+        home: what they make of the edit's own release: `exact`, `same tree`, or what is wrong:
+            `left`, `refused at home`, `wrong at home`, `hang`, `crash`.
+        spatch: their text.
+        hunks: themselves, none where something is wrong in making them.
+        seconds: of the CPU, to make them.
+        message: why something is left or refused at home.
     """
 
-    edit: Edit
     home: str
-    spatch: str
-    cells: tuple[Cell, ...]
-    upstream: str
-    verbatim: bool
-    seconds: float
+    spatch: str = ""
+    hunks: tuple[HunkText, ...] = ()
+    seconds: float = 0.0
     message: str = ""
 
 
-# one edit -------------------------------------------------------------------------------------------------------------
+class Result(NamedTuple):
+    """What became of one edit.
+
+    `upstream` is the answer of the next release: `upstream`, `refused` or `applied`. `verbatim`
+    is whether that has what the edit makes without other changes in the same function.
+    """
+
+    edit: Edit
+    made: Hunks
+    cells: tuple[Cell, ...]
+    upstream: str
+    verbatim: bool
+
+
+# one edit -------------------------------------------------------------------------------------
 def measured(
     edit: Edit, others: Sequence[tuple[str, bytes]] = (), make: Maker = generalise
 ) -> Result:
-    """Make hunks of an edit and hold them against the other releases; `others` are given to what makes them."""
+    """Make hunks of an edit and try them at the other releases.
+
+    Args:
+        edit: the edit.
+        others: (version, text) of releases that are given to what makes the hunks: those are
+            not measured.
+        make: makes the hunks.
+    """
+    made = _hunks(edit, others, make)
+    known = {version for version, _ in others}
+    cells = []
+    for version, text in edit.older:
+        if version not in known:
+            cells.append(_cell(edit, version, text, made.hunks))
+    return Result(
+        edit,
+        made,
+        cells=tuple(cells),
+        upstream=_upstream(edit, made.hunks),
+        verbatim=peers.verbatim(edit),
+    )
+
+
+def _hunks(edit: Edit, others: Sequence[tuple[str, bytes]], make: Maker) -> Hunks:
     started = time.process_time()
-    spatch, hunks, home, message, seconds = "", (), "left", "", 0.0
+    spatch, seconds = "", 0.0
     try:
         with limit(CPU_SECONDS):
-            draft = make(
-                [FileEdit(edit.path, edit.before, edit.after)],
-                [{edit.path: text} for _, text in others],
-            )
+            releases = [{edit.path: text} for _, text in others]
+            draft = make([FileEdit(edit.path, edit.before, edit.after)], releases)
             seconds = time.process_time() - started
             spatch = draft.spatch()
-            message = "".join(
-                f"left: line {part.line}: {part.why}\n{part.text}" for part in draft.left_out
-            )
-            if draft.complete and spatch:
-                made = tuple(
-                    hunk for file in parse_spatch(spatch, "edit")[1] for hunk in file.hunks
-                )
-                home, message = _at_home(edit, made)
-                hunks = made
+            if not draft.complete or not spatch:
+                message = ""
+                for part in draft.left_out:
+                    message += f"left: line {part.line}: {part.why}\n{part.text}"
+                return Hunks("left", spatch, seconds=seconds, message=message)
+            files = parse_spatch(spatch, "edit")[1]
+            hunks = tuple(hunk for file in files for hunk in file.hunks)
+            home, message = _at_home(edit, hunks)
     except Hang:
-        home, seconds = "hang", CPU_SECONDS
+        return Hunks("hang", spatch, seconds=CPU_SECONDS)
     except Exception:
-        home, message = "crash", traceback.format_exc()
-    given = {version for version, _ in others}
-    cells = tuple(
-        _cell(edit, version, text, hunks) for version, text in edit.older if version not in given
-    )
-    return Result(edit, home, spatch, cells, *_upstream(edit, hunks), seconds, message)
+        return Hunks("crash", spatch, seconds=seconds, message=traceback.format_exc())
+    return Hunks(home, spatch, hunks, seconds=seconds, message=message)
 
 
 def applied(text: bytes, hunks: Sequence[HunkText]) -> tuple[bytes | None, str]:
     """The new text, None where it is refused, and the answers in words."""
     if not hunks:
         return None, "no hunks"
-    made = rewrite(text, hunks, {})
-    answers = reconciled([answer_of("edit", "edit.py", answer) for answer in made.answers])
-    words = "\n".join(
-        f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}".rstrip()
-        for answer in answers
-    )
+    result = rewrite(text, hunks, {})
+    answers = reconciled([answer_of("edit", "edit.py", answer) for answer in result.answers])
+    lines = []
+    for answer in answers:
+        line = f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}"
+        lines.append(line.rstrip())
     states = {answer.state for answer in answers}
-    return (
-        made.data
-        if State.APPLICABLE in states and not any(state.failed for state in states)
-        else None
-    ), words
+    is_applied = State.APPLICABLE in states and not any(state.failed for state in states)
+    return (result.data if is_applied else None), "\n".join(lines)
 
 
 def _at_home(edit: Edit, hunks: Sequence[HunkText]) -> tuple[str, str]:
-    made, words = applied(edit.before, hunks)
+    """What the hunks make of the release that they were made at, and the answers in words."""
+    made, message = applied(edit.before, hunks)
     if made is None:
-        return "refused at home", words
-    return (
-        "exact"
-        if made == edit.after
-        else "same tree"
-        if _equal(made, edit.after)
-        else "wrong at home"
-    ), words
+        return "refused at home", message
+    if made == edit.after:
+        return "exact", message
+    return "same tree" if _equal(made, edit.after) else "wrong at home", message
 
 
-def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> tuple[str, bool]:
-    states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers} - {
-        State.NOT_NEEDED
-    }
-    said = {frozenset([State.APPLICABLE]): "applied", frozenset([State.UPSTREAM]): "upstream"}
-    return said.get(frozenset(states), "refused"), peers.verbatim(edit)
+def _upstream(edit: Edit, hunks: Sequence[HunkText]) -> str:
+    """What the hunks say of the next release, which has the change."""
+    states = {answer.state for answer in rewrite(edit.upstream, hunks, {}).answers}
+    states.discard(State.NOT_NEEDED)
+    if states == {State.APPLICABLE}:
+        return "applied"
+    return "upstream" if states == {State.UPSTREAM} else "refused"
 
 
 def _cell(edit: Edit, version: str, text: bytes, hunks: Sequence[HunkText]) -> Cell:
-    made: dict[str, bytes | None] = {}
-    made["sitepatch"], message = applied(text, hunks)
-    made["GNU patch"] = peers.gnu_patch(edit.before, edit.after, text)
-    made["git merge-file"] = peers.merge_file(edit.before, edit.after, text)
-    judge, expected = _reference(
-        edit, text, [each for each in list(made.values())[1:] if each is not None]
-    )
-    if judge != "nobody" and _equal(expected, text):
+    ours, message = applied(text, hunks)
+    patched = peers.gnu_patch(edit.before, edit.after, text)
+    merged = peers.merge_file(edit.before, edit.after, text)
+    made = {OURS: ours, PATCH: patched, MERGE: merged}
+    by_lines = [each for each in (patched, merged) if each is not None]
+    judge, expected = _reference(edit, text, by_lines)
+    if judge != NOBODY and _equal(expected, text):
         # it is there already
-        expected, made = (
-            text,
-            {tool: text if each is None else each for tool, each in made.items()},
-        )
+        expected = text
+        made = {tool: text if each is None else each for tool, each in made.items()}
     answers = {tool: _judged(each, judge, expected) for tool, each in made.items()}
-    ours = made["sitepatch"]
     # a docstring that is another one there stays as it is
+    ours = made[OURS]
     if ours is not None and State.NOT_NEEDED.value in message:
-        answers["sitepatch"] = _judged(_undocumented(ours), judge, _undocumented(expected))
-    return Cell(
-        version,
-        judge,
-        answers,
-        message,
-        changes.unified(text, ours, edit.path) if ours is not None else "",
-    )
+        answers[OURS] = _judged(_undocumented(ours), judge, _undocumented(expected))
+    diff = "" if ours is None else changes.unified(text, ours, edit.path)
+    return Cell(version, judge, answers=answers, message=message, diff=diff)
 
 
 def _reference(edit: Edit, text: bytes, by_lines: Sequence[bytes]) -> tuple[str, bytes]:
     """Who says what is right at another release, and what that is.
 
-    The edited functions where they are as at home, else what those make of it that work by lines, where they agree.
+    The edited functions where they are as at home, else what those make of it that work by lines,
+    where they agree.
     """
     definition = peers.same_definition(edit.before, edit.after, text)
     if definition is not None:
@@ -211,13 +236,13 @@ def _reference(edit: Edit, text: bytes, by_lines: Sequence[bytes]) -> tuple[str,
     if by_lines and all(_equal(by_lines[0], each) for each in by_lines):
         return "lines", by_lines[0]
     tokens = peers.merged_by_tokens(edit.before, edit.after, text)
-    return ("tokens", tokens) if tokens is not None else ("nobody", b"")
+    return ("tokens", tokens) if tokens is not None else (NOBODY, b"")
 
 
 def _judged(made: bytes | None, judge: str, expected: bytes) -> str:
     if made is None:
         return "refused"
-    if judge != "nobody" and _equal(made, expected):
+    if judge != NOBODY and _equal(made, expected):
         return "right"
     return "wrong" if judge in ("definition", "lines") else "unjudged"
 
@@ -231,46 +256,46 @@ def _undocumented(text: bytes) -> bytes:
 def _equal(one: bytes, other: bytes) -> bool:
     if one == other:
         return True
-    trees = parsed(one), parsed(other)
-    return trees[0] is not None and trees[1] is not None and alike(*trees)
+    first, second = parsed(one), parsed(other)
+    return first is not None and second is not None and alike(first, second)
 
 
-# many edits -----------------------------------------------------------------------------------------------------------
-def chosen(cache: Path, packages: Sequence[str], number: int, seed: int, jobs: int) -> list[Edit]:
-    """So many edits, as many of each package as there are; the same ones for the same seed and releases."""
-    with multiprocessing.Pool(jobs) as pool:
-        words = [(cache, package, 2 * number // len(packages) + 1, seed) for package in packages]
-        found = pool.starmap(_of_package, words, chunksize=1)
-    in_turn = [edit for row in itertools.zip_longest(*found) for edit in row if edit is not None]
-    return sorted(in_turn[:number], key=lambda edit: packages.index(edit.package))
+# many edits -----------------------------------------------------------------------------------
+def chosen(cache: Path, packages: Sequence[str], options: argparse.Namespace) -> list[Edit]:
+    """So many edits, as many of each package as there are; the same for a seed and releases."""
+    number = 2 * options.edits // len(packages) + 1
+    with multiprocessing.Pool(options.jobs) as pool:
+        of_package = partial(_of_package, cache, number=number, seed=options.seed)
+        found = pool.map(of_package, packages, chunksize=1)
+    in_turn: list[Edit] = []
+    for row in itertools.zip_longest(*found):
+        in_turn += filter(None, row)
+    return sorted(in_turn[: options.edits], key=lambda edit: packages.index(edit.package))
 
 
 def _of_package(cache: Path, package: str, number: int, seed: int) -> list[Edit]:
-    found = changes.releases(cache, package, RELEASES)
-    return list(
-        itertools.islice(changes.edits(package, found, Random(f"{seed} {package}")), number)
-    )
+    releases = changes.releases(cache, package, RELEASES)
+    found = changes.edits(package, releases, Random(f"{seed} {package}"))
+    return list(itertools.islice(found, number))
 
 
 _EDITS: list[Edit] = []  # what the forked processes take theirs from
-_SECOND = False
 
 
-def _nth(index: int) -> Result:
+def _nth(second: bool, index: int) -> Result:
     edit = _EDITS[index]
-    return measured(edit, edit.older[-1:] if _SECOND and len(edit.older) > 1 else ())
+    has_several = len(edit.older) > 1
+    return measured(edit, edit.older[-1:] if second and has_several else ())
 
 
 def results(found: Sequence[Edit], jobs: int, second: bool) -> Iterator[Result]:
-    """Measure all, in order."""
-    global _SECOND
-    _EDITS[:], _SECOND = found, second
+    """Measure all, in order; `second` gives the farthest release to what makes the hunks."""
+    _EDITS[:] = found
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        yield from pool.imap(_nth, range(len(found)))
+        yield from pool.imap(partial(_nth, second), range(len(found)))
 
 
-# what is printed ------------------------------------------------------------------------------------------------------
-JUDGES = ("definition", "lines", "tokens")
+# what is printed ------------------------------------------------------------------------------
 HEAD = (
     "",
     "edits",
@@ -296,65 +321,70 @@ HEAD = (
 def table(done: Sequence[Result]) -> str:
     """A row for each package, each kind of edit, each judge, and one for all.
 
-    Percentages of right, refused, wrong and unjudged are of `cells`, for which somebody knows what is right; `nobody` is how
-    many of the others something was made of. `applied there` counts the next releases in which the edit was made again,
-    `told` those that are said to have it, of all and of those that have it verbatim.
+    Percentages of right, refused, wrong and unjudged are of `cells`, for which somebody knows what
+    is right; `nobody` is how many of the others something was made of. `applied there` counts the
+    next releases in which the edit was made again, `told` those that are said to have it, of all
+    and of those that have it verbatim.
     """
-    everything = [(each, each.cells) for each in done]
-    groups = [
-        (package, [(each, each.cells) for each in done if each.edit.package == package])
-        for package in PACKAGES
-    ]
-    groups += [
-        (kind, [(each, each.cells) for each in done if each.edit.kind == kind])
-        for kind in ("hunk", "definition")
-    ]
-    groups += [
-        (
-            f"by {judge}",
-            [(each, tuple(cell for cell in each.cells if cell.judge == judge)) for each in done],
-        )
-        for judge in JUDGES
-    ]
-    rows = [HEAD, *(_row(name, group) for name, group in [*groups, ("all", everything)] if group)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows
-    )
+    rows: list[Sequence[str]] = [HEAD]
+    for name, group in _groups(done).items():
+        if group:
+            rows.append(_row(name, group))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        lines.append("  ".join(cell.rjust(width) for cell, width in zip(row, widths)))
+    return "\n".join(lines)
 
 
-def _row(name: str, group: Sequence[tuple[Result, Sequence[Cell]]]) -> Sequence[str]:
-    results, every = [each for each, _ in group], [cell for _, cells in group for cell in cells]
-    cells, lost = (
-        [cell for cell in every if cell.judge != "nobody"],
-        [cell for cell in every if cell.judge == "nobody"],
-    )
+def _groups(done: Sequence[Result]) -> dict[str, list[Result]]:
+    groups = {
+        package: [each for each in done if each.edit.package == package] for package in PACKAGES
+    }
+    for kind in ("hunk", "definition"):
+        groups[kind] = [each for each in done if each.edit.kind == kind]
+    for judge in JUDGES:
+        of_judge = []
+        for each in done:
+            cells = tuple(cell for cell in each.cells if cell.judge == judge)
+            of_judge.append(each._replace(cells=cells))
+        groups[f"by {judge}"] = of_judge
+    groups["all"] = list(done)
+    return groups
 
-    def share(tool: str, word: str) -> str:
-        return _percent(sum(cell.answers[tool] == word for cell in cells), len(cells))
 
-    homes = Counter(each.home for each in results)
-    verbatim = [each for each in results if each.verbatim]
-    return (
+def _row(name: str, group: Sequence[Result]) -> list[str]:
+    cells = [cell for each in group for cell in each.cells]
+    judged = [cell for cell in cells if cell.judge != NOBODY]
+    unjudged = [cell for cell in cells if cell.judge == NOBODY]
+    homes = Counter(each.made.home for each in group)
+    row = [
         name,
-        str(len(results)),
-        _percent(homes["exact"] + homes["same tree"], len(results)),
-        _percent(homes["exact"], len(results)),
-        str(len(cells)),
-        *(share("sitepatch", word) for word in ("right", "refused", "wrong", "unjudged")),
-        *(
-            share(tool, word)
-            for tool in ("GNU patch", "git merge-file")
-            for word in ("right", "wrong")
-        ),
-        f"{sum(cell.answers['sitepatch'] != 'refused' for cell in lost)} of {len(lost)}",
-        str(sum(each.upstream == "applied" for each in results)),
-        *(
-            _percent(sum(each.upstream == "upstream" for each in some), len(some))
-            for some in (results, verbatim)
-        ),
-        f"{sum(each.seconds for each in results) / max(1, len(results)):.2f}",
-    )
+        str(len(group)),
+        _percent(sum(homes[home] for home in AT_HOME), len(group)),
+        _percent(homes["exact"], len(group)),
+        str(len(judged)),
+    ]
+    shares = [(OURS, answer) for answer in ("right", "refused", "wrong", "unjudged")]
+    shares += [(PATCH, "right"), (PATCH, "wrong"), (MERGE, "right"), (MERGE, "wrong")]
+    for tool, answer in shares:
+        row.append(_percent(sum(cell.answers[tool] == answer for cell in judged), len(judged)))
+
+    made = sum(cell.answers[OURS] != "refused" for cell in unjudged)
+    verbatim = [each for each in group if each.verbatim]
+    seconds = sum(each.made.seconds for each in group) / len(group)
+    return [
+        *row,
+        f"{made} of {len(unjudged)}",
+        str(sum(each.upstream == "applied" for each in group)),
+        _percent_upstream(group),
+        _percent_upstream(verbatim),
+        f"{seconds:.2f}",
+    ]
+
+
+def _percent_upstream(group: Sequence[Result]) -> str:
+    return _percent(sum(each.upstream == "upstream" for each in group), len(group))
 
 
 def _percent(part: int, whole: int) -> str:
@@ -363,105 +393,107 @@ def _percent(part: int, whole: int) -> str:
 
 def words(result: Result) -> set[str]:
     """What `--show` finds a result by."""
-    return {
-        result.home,
-        f"upstream-{result.upstream}",
-        *(cell.answers["sitepatch"] for cell in result.cells),
-    } | {f"{cell.judge}-{cell.answers['sitepatch']}" for cell in result.cells}
+    found = {result.made.home, f"upstream-{result.upstream}"}
+    for cell in result.cells:
+        found |= _words(cell)
+    return found
+
+
+def _words(cell: Cell) -> set[str]:
+    answer = cell.answers[OURS]
+    return {answer, f"{cell.judge}-{answer}"}
 
 
 def shown(result: Result, word: str) -> str:
     """A result with all that is needed to understand it; `word` chooses the releases."""
-    parts = [
-        f"{'=' * 20} {result.edit.name}: {result.home} ({result.seconds:.2f} s)",
-        result.edit.diff(),
-        "-- hunks",
-        result.spatch,
-    ]
-    parts += (
-        ["-- at home", result.message]
-        if result.message and result.home not in ("exact", "same tree")
-        else []
-    )
+    made = result.made
+    head = f"{'=' * 20} {result.edit.name}: {made.home} ({made.seconds:.2f} s)"
+    parts = [head, result.edit.diff(), "-- hunks", made.spatch]
+    if made.message and made.home not in AT_HOME:
+        parts += ["-- at home", made.message]
     for cell in result.cells:
-        if word in ("", cell.answers["sitepatch"], f"{cell.judge}-{cell.answers['sitepatch']}"):
-            said = ", ".join(f"{tool} {answer}" for tool, answer in cell.answers.items())
-            parts += [f"-- {cell.version}, judged by {cell.judge}: {said}", cell.message, cell.diff]
+        if not word or word in _words(cell):
+            answers = ", ".join(f"{tool} {answer}" for tool, answer in cell.answers.items())
+            parts.append(f"-- {cell.version}, judged by {cell.judge}: {answers}")
+            parts += [cell.message, cell.diff]
     if word in ("", f"upstream-{result.upstream}"):
-        parts += [f"-- next release: {result.upstream}{', verbatim' if result.verbatim else ''}"]
+        verbatim = ", verbatim" if result.verbatim else ""
+        parts.append(f"-- next release: {result.upstream}{verbatim}")
     return "\n".join(part.rstrip("\n") for part in parts)
 
 
 def as_json(done: Iterable[Result]) -> str:
     """What can be compared with another run."""
-    return json.dumps(
-        [
-            {
-                "edit": each.edit.name,
-                "home": each.home,
-                "upstream": each.upstream,
-                "verbatim": each.verbatim,
-                "seconds": round(each.seconds, 3),
-                "spatch": each.spatch,
-                "message": each.message,
-                "cells": [
-                    [cell.version, cell.judge, cell.answers, cell.message] for cell in each.cells
-                ],
-            }
-            for each in done
-        ],
-        indent=1,
-    )
+    rows = []
+    for each in done:
+        cells = [[cell.version, cell.judge, cell.answers, cell.message] for cell in each.cells]
+        row = {
+            "edit": each.edit.name,
+            "home": each.made.home,
+            "upstream": each.upstream,
+            "verbatim": each.verbatim,
+            "seconds": round(each.made.seconds, 3),
+            "spatch": each.made.spatch,
+            "message": each.made.message,
+            "cells": cells,
+        }
+        rows.append(row)
+    return json.dumps(rows, indent=1)
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, or one edit."""
+    options = _options()
+    with tempfile.TemporaryDirectory(prefix="sitepatch-carry-") as scratch:
+        cache = Path(os.environ.get("SITEPATCH_TEST_CACHE") or scratch) / "carry"
+        if options.edit:
+            print(_one(cache, options.edit, options.second))
+            return
+        found = chosen(cache, options.package or PACKAGES, options)
+
+    done: list[Result] = []
+    for result in results(found, options.jobs, options.second):
+        done.append(result)
+        if options.show and options.show in words(result):
+            print(shown(result, options.show), flush=True)
+        if not len(done) % 100:
+            print(f"{len(done)} of {len(found)}", file=sys.stderr, flush=True)
+    if options.json:
+        options.json.write_text(as_json(done))
+    print(table(done))
+
+
+def _one(cache: Path, name: str, second: bool) -> str:
+    """What became of the edit of that name."""
+    package = name.split("/")[0].rpartition("-")[0]
+    edit = changes.named(changes.releases(cache, package, RELEASES), name)
+    if edit is None:
+        return "no such edit"
+    return shown(measured(edit, edit.older[-1:] if second else ()), "")
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--package", action="append", metavar="NAME", help="default: " + " ".join(PACKAGES)
-    )
-    parser.add_argument("--edits", type=int, default=200, metavar="N")
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--package", action="append", metavar="NAME", help="default: " + " ".join(PACKAGES))
+    add("--edits", type=int, default=200, metavar="N")
+    add("--seed", type=int, default=0, metavar="N")
+    add("--jobs", type=int, default=2, metavar="N")
+    add(
         "--second",
         action="store_true",
         help="give the farthest older release to what makes the hunks",
     )
-    parser.add_argument(
+    add(
         "--show",
         metavar="WORD",
         help="print those that are wrong, refused, left, crash, nobody-right, upstream-applied, ...",
     )
-    parser.add_argument("--edit", metavar="NAME", help="one edit alone, as --show names it")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="sitepatch-carry-") as scratch:
-        cache = Path(os.environ.get("SITEPATCH_TEST_CACHE") or scratch) / "carry"
-        if asked.edit:
-            edit = changes.named(
-                changes.releases(cache, asked.edit.split("/")[0].rpartition("-")[0], RELEASES),
-                asked.edit,
-            )
-            print(
-                shown(measured(edit, edit.older[-1:] if asked.second else ()), "")
-                if edit
-                else "no such edit"
-            )
-            return
-        found = chosen(cache, asked.package or PACKAGES, asked.edits, asked.seed, asked.jobs)
-    done: list[Result] = []
-    for result in results(found, asked.jobs, asked.second):
-        done.append(result)
-        if asked.show and asked.show in words(result):
-            print(shown(result, asked.show), flush=True)
-        if not len(done) % 100:
-            print(f"{len(done)} of {len(found)}", file=sys.stderr, flush=True)
-    if asked.json:
-        asked.json.write_text(as_json(done))
-    print(table(done))
+    add("--edit", metavar="NAME", help="one edit alone, as --show names it")
+    add("--json", type=Path, metavar="FILE")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""What others make of an edit at another release: GNU patch, `git merge-file`, and two references of our own to judge by."""
+"""What others make of an edit at another release.
+
+GNU patch, `git merge-file`, and two references of our own to judge by.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +25,9 @@ def gnu_patch(before: bytes, after: bytes, target: bytes, *words: str) -> bytes 
         (place / "edit.diff").write_bytes(
             unified(before, after, "target.py").encode("utf-8", "surrogateescape")
         )
-        command = [
-            "patch",
-            "-s",
-            "-f",
-            "--binary",
-            "--no-backup-if-mismatch",
-            "-r",
-            "-",
-            *words,
-            "target.py",
-            "edit.diff",
-        ]
+        options = ["-s", "-f", "--binary", "--no-backup-if-mismatch", "-r", "-", *words]
         ended = subprocess.run(
-            command,
+            ["patch", *options, "target.py", "edit.diff"],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -59,94 +51,98 @@ def merge_file(before: bytes, after: bytes, target: bytes) -> bytes | None:
 
 
 def same_definition(before: bytes, after: bytes, target: bytes) -> bytes | None:
-    """The target with the edited functions put in, where it has each of them as it was before the edit; else None."""
+    """The target with the edited functions put in; None unless it has each as before the edit."""
     trees = [parsed(text) for text in (before, after, target)]
     if any(tree is None for tree in trees):
         return None
-    old, new, there = (definitions(tree) for tree in trees if tree)
+    old, new, present = (definitions(tree) for tree in trees if tree)
     if list(old) != list(new):
         return None
-    changed = [
-        name for name in old if isinstance(old[name], FUNCTIONS) and not same(old[name], new[name])
-    ]
-    lines, old_lines, new_lines = (text.splitlines(True) for text in (target, before, after))
-    if not changed or any(
-        name not in there or not same(old[name], there[name]) for name in changed
-    ):
+    edited = []
+    for name in old:
+        if isinstance(old[name], FUNCTIONS) and not same(old[name], new[name]):
+            edited.append(name)
+    for name in edited:
+        if name not in present or not same(old[name], present[name]):
+            return None
+    if not edited:
         return None
-    for name in sorted(changed, key=lambda name: -rows(there[name])[0]):
-        start, end = rows(there[name])
-        lines[start:end] = new_lines[slice(*rows(new[name]))]
-    for name in reversed(changed):  # nothing else may have changed
+
+    lines, old_lines, new_lines = (text.splitlines(True) for text in (target, before, after))
+    for name in sorted(edited, key=lambda name: -rows(present[name])[0]):
+        lines[slice(*rows(present[name]))] = new_lines[slice(*rows(new[name]))]
+    for name in reversed(edited):  # nothing else may have changed
         old_lines[slice(*rows(old[name]))] = new_lines[slice(*rows(new[name]))]
     return b"".join(lines) if b"".join(old_lines) == after else None
 
 
 def merged_by_tokens(before: bytes, after: bytes, target: bytes) -> bytes | None:
-    """The three-way merge with a token for a line and no comments: finer than lines, and sometimes wrong."""
+    """The three-way merge with a token for a line and no comments.
+
+    It is finer than one by lines, and sometimes wrong.
+    """
     try:
-        merged = merge_file(*(_tokens(text) for text in (before, after, target)))
+        merged = merge_file(_tokens(before), _tokens(after), _tokens(target))
     except (SyntaxError, tokenize.TokenError, UnicodeDecodeError):
         return None
-    text = _untokenized(merged.decode().splitlines()) if merged is not None else ""
-    return text.encode() if merged is not None and parsed(text.encode()) else None
+    if merged is None:
+        return None
+    text = _untokenized(merged.decode().splitlines()).encode()
+    return text if parsed(text) else None
 
 
 def _tokens(text: bytes) -> bytes:
+    """A text with a token for a line: its kind, and what is written unless that is indentation."""
     skipped = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING)
-    found = [
-        each for each in tokenize.tokenize(io.BytesIO(text).readline) if each.type not in skipped
-    ]
-    return "".join(
-        f"{each.type} {'' if each.type == token.INDENT else each.string!r}\n" for each in found
-    ).encode()
+    lines = ""
+    for each in tokenize.tokenize(io.BytesIO(text).readline):
+        if each.type not in skipped:
+            written = "" if each.type == token.INDENT else each.string
+            lines += f"{each.type} {written!r}\n"
+    return lines.encode()
 
 
 def _untokenized(lines: Sequence[str]) -> str:
-    text: list[str] = []
+    """The text of such lines, with a blank between any two tokens."""
+    text = ""
     depth = 0
     for line in lines:
         number, _, written = line.partition(" ")
         kind = int(number)
-        if kind in (token.INDENT, token.DEDENT):
-            depth += 1 if kind == token.INDENT else -1
+        if kind == token.INDENT:
+            depth += 1
+        elif kind == token.DEDENT:
+            depth -= 1
         elif kind == token.NEWLINE:
-            text.append("\n")
+            text += "\n"
         elif kind != token.ENDMARKER:
-            text.append(
-                ("    " * depth if not text or text[-1] == "\n" else " ")
-                + ast.literal_eval(written)
-            )
-    return "".join(text)
+            text += " " if text and not text.endswith("\n") else "    " * depth
+            text += ast.literal_eval(written)
+    return text
 
 
 def verbatim(edit: Edit) -> bool:
-    """Whether the next release has each function and each other statement of a module or class as the edit makes it."""
+    """Whether the next release has each function and each other statement as the edit makes it."""
     before, after, upstream = (_pieces(text) for text in (edit.before, edit.after, edit.upstream))
     return after - before <= upstream and not (before - after) & upstream
 
 
 def _pieces(text: bytes) -> set[tuple[str, bytes]]:
-    tree, lines, found = parsed(text), text.splitlines(), set()
+    """The statements of a module and of its classes, each with its qualified name.
+
+    Of a class it is the head.
+    """
+    tree, lines = parsed(text), text.splitlines()
+    found: set[tuple[str, bytes]] = set()
 
     def collect(block: Sequence[ast.stmt], scope: str) -> None:
         for node in block:
-            if isinstance(node, ast.ClassDef):
-                collect(node.body, f"{scope}{node.name}.")
             name = node.name if isinstance(node, DEFINITIONS) else ""
             start, end = rows(node)
-            found.add(
-                (
-                    scope + name,
-                    b"\n".join(
-                        lines[
-                            start : node.body[0].lineno - 1
-                            if isinstance(node, ast.ClassDef)
-                            else end
-                        ]
-                    ),
-                )
-            )
+            if isinstance(node, ast.ClassDef):
+                collect(node.body, f"{scope}{node.name}.")
+                end = node.body[0].lineno - 1
+            found.add((scope + name, b"\n".join(lines[start:end])))
 
     collect(tree.body if tree else (), "")
     return found

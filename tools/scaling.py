@@ -70,14 +70,14 @@ class Case(NamedTuple):
     @property
     def before(self) -> bytes:
         """The file before the change."""
-        return self._source("old_{0}(a + {0})")
+        return self._text("old_{0}(a + {0})")
 
     @property
     def after(self) -> bytes:
         """The file after the change."""
-        return self._source("max(a + {0}, {0})")
+        return self._text("max(a + {0}, {0})")
 
-    def _source(self, call: str) -> bytes:
+    def _text(self, call: str) -> bytes:
         """The functions to change, among others."""
         scopes = [SCOPE.format(number, call.format(number)) for number in range(self.scopes)]
         # as many others for both sides

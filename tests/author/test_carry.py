@@ -75,7 +75,7 @@ def judged(hunk, second=False):
 )
 def test_what_is_made_of_an_edit_is_checked_by_others(hunk, home, upstream, answers):
     result, cells = judged(hunk)
-    assert (result.home, result.upstream, result.verbatim) == (home, upstream, True)
+    assert (result.made.home, result.upstream, result.verbatim) == (home, upstream, True)
     judges = ["definition", "lines", "nobody"]
     assert cells == [
         (version, judge, answer, peer)
