@@ -49,7 +49,7 @@ PACKAGES = {
         "store system test_races.py test_round_trip.py verbs/test_commands.py "
         "verbs/test_doctor.py faults",
     ),
-    "hook": Package("hook/* verbs/keep", "hook"),
+    "hook": Package("hook/* verbs/hook_start", "hook"),
     "author": Package(
         "author/* author/*/*",
         "author test_other_files.py verbs/test_commands.py verbs/test_diff_edited.py",

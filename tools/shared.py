@@ -126,7 +126,7 @@ class Shared:
             patched |= set(PLACES[name])
         assert set(receipts) == patched, (where, sorted(receipts), applied)
         for path, receipt in receipts.items():
-            assert store.pristine(receipt.pristine).decode() == FILES[path], where
+            assert store.pristine(receipt.pristine.sha256).decode() == FILES[path], where
         assert (store.interrupted(), self._left_over()) == ("", []), where
         assert (self.site / ".sitepatch").exists() == bool(applied), where
         for pyc in self.site.glob("demo/__pycache__/*.pyc"):

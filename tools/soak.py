@@ -139,7 +139,8 @@ def check(tiny, where):
     store = Store(str(tiny.site))
     receipts = store.receipts()
     for path, receipt in receipts.items():
-        assert store.pristine(receipt.pristine) == FILES.get(path, b""), f"lost: {where}: {path}"
+        pristine = store.pristine(receipt.pristine.sha256)
+        assert pristine == FILES.get(path, b""), f"lost: {where}: {path}"
     changed = {path for path in MODES if data[path] != FILES[path]}
     assert changed <= set(receipts), f"lost: {where}: no receipt for {changed - set(receipts)}"
     for path in tiny.site.rglob("*"):

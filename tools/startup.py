@@ -31,7 +31,7 @@ from tools.samples import patchset
 AIM = 1.06
 FILES = (2, 50)
 NO_HOOK = "none"
-KEEP = "import sys; from patcher.verbs.keep import main; sys.exit(main({folder!r}, 'repair'))"
+KEEP = "import sys; from patcher.verbs.hook_start import main; sys.exit(main({folder!r}, 'repair'))"
 """What a start with a hook runs where something is to be done."""
 
 
