@@ -489,7 +489,7 @@ def _options() -> argparse.Namespace:
     add(
         "--show",
         metavar="WORD",
-        help="print those that are wrong, refused, left, crash, nobody-right, upstream-applied, ...",
+        help="print those that are wrong, refused, left, crash, nobody-right, upstream-applied ...",
     )
     add("--edit", metavar="NAME", help="one edit alone, as --show names it")
     add("--json", type=Path, metavar="FILE")

@@ -79,9 +79,9 @@ def unified(before: bytes, after: bytes, path: str, context: int = 3) -> str:
     return diff
 
 
-# releases -------------------------------------------------------------------------------------------------------------
+# releases -------------------------------------------------------------------------------------
 def releases(cache: Path, package: str, number: int) -> list[Release]:
-    """The last releases of a package that are no pre-releases and have a wheel, the oldest first."""
+    """The last releases of a package that have a wheel and are no pre-releases, oldest first."""
     with Pip() as pip:
         return list(_releases(pip, cache / package, package, number))
 
@@ -120,9 +120,12 @@ def _sources(wheel: Path) -> dict[str, bytes]:
     return files
 
 
-# single edits ---------------------------------------------------------------------------------------------------------
+# single edits ---------------------------------------------------------------------------------
 def edits(package: str, found: Sequence[Release], random: Random) -> Iterator[Edit]:
-    """Single edits between neighbouring releases, of files that were others before; in a random order."""
+    """Single edits between neighbouring releases, of files that were others before.
+
+    Their order is random.
+    """
     places = []
     for index in range(1, len(found) - 1):
         places += [(index, path) for path in sorted(found[index].files)]
@@ -238,7 +241,7 @@ def _changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Ranges]:
     return [Ranges(*code[1:]) for code in matcher.get_opcodes() if code[0] != "equal"]
 
 
-# syntax ---------------------------------------------------------------------------------------------------------------
+# syntax ---------------------------------------------------------------------------------------
 def parsed(data: bytes) -> ast.Module | None:
     """The tree of a text, None where it is not Python of the running interpreter."""
     with warnings.catch_warnings():

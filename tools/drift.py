@@ -1,16 +1,19 @@
-"""Hunks on a release in which code has moved since: what the engine says of them is what a model of a few lines says.
+"""Hunks on a release in which code has moved since: the engine has to say what a small model says.
 
     python -m tools.programs --drift [--programs 5000] [--seed 7] [--only N]
 
-The model knows statements as text and blocks as lists, and shares no code with the engine: it lays the lines of a hunk over the
-lines of a block, one below the other. There are three kinds of release and hunk: a deletion whose code stands elsewhere in the
-function (moved above, below, into an `if`, or gone); code that is wrapped everywhere, with places inside places and some of
-them wrapped already (calls, attributes, ternaries, `if`, `for`, `with`, `def`); and a change below or beside `...` of a list of
-statements, elements, arguments, imported names, parameters, decorators or clauses, of which the release has either side, both or none.
+The model knows statements as text and blocks as lists, and shares no code with the engine: it lays
+the lines of a hunk over the lines of a block, one below the other. There are three kinds of release
+and hunk: a deletion whose code stands elsewhere in the function (moved above, below, into an `if`,
+or gone); code that is wrapped everywhere, with places inside places and some of them wrapped
+already (calls, attributes, ternaries, `if`, `for`, `with`, `def`); and a change below or beside
+`...` of a list of statements, elements, arguments, imported names, parameters, decorators or
+clauses, of which the release has either side, both or none.
 
-What is said has to be what the model says: *upstream* only where the before side stands nowhere any more, *applicable* with the
-text that the model makes, and a failed state where there is neither, or more than one way. A conflict is right where the model
-changes something, but for a wrap: a hunk may be refused, never misread.
+What is said has to be what the model says: *upstream* only where the before side stands nowhere any
+more, *applicable* with the text that the model makes, and a failed state where there is neither, or
+more than one way. A conflict is right where the model changes something, but for a wrap: a hunk may
+be refused, never misread.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ FAILED = "failed"
 
 
 class Case(NamedTuple):
-    """A release, a hunk for it, and what the model says: a state (`FAILED` for any that is), and the text that comes of it."""
+    """A release, a hunk for it, and what the model says.
+
+    That is a state (`FAILED` for any that is), and the text that comes of it.
+    """
 
     release: str
     spatch: str
@@ -43,26 +49,31 @@ def spatch(lines: Sequence[str], scope: str = "f", flags: str = "") -> str:
     return f"--- p/m.py\n@@ {scope} @@ {flags}\n" + "".join(f"{line}\n" for line in lines)
 
 
-# deletions --------------------------------------------------------------------------------------------------------------
+# deletions ------------------------------------------------------------------------------------
+STATEMENTS = ["a.load(1)", "b.save(c)", "d = a.open(b)", "c.close()", "b.flush(a)"]
+DELETED = ["c.synchronize()", "d.wait(a)", "del a.cache", "assert b.ready"]
+
+
 def deletion(random: Random) -> Case:
-    """A statement that is deleted between two that stay, or beside one; in the release it may stand elsewhere."""
-    kept = random.sample(["a.load(1)", "b.save(c)", "d = a.open(b)", "c.close()", "b.flush(a)"], 4)
-    gone = random.choice(["c.synchronize()", "d.wait(a)", "del a.cache", "assert b.ready"])
-    sides = random.choice([(1, 1), (1, 0), (0, 1), (2, 1)])
-    above, below = kept[: sides[0]], kept[sides[0] : sum(sides)]
+    """A statement that is deleted between two that stay, or beside one.
+
+    In the release it may stand elsewhere.
+    """
+    kept = random.sample(STATEMENTS, 4)
+    gone = random.choice(DELETED)
+    number_above, number_below = random.choice([(1, 1), (1, 0), (0, 1), (2, 1)])
+    above, below = kept[:number_above], kept[number_above : number_above + number_below]
     hunk = [*(f" {line}" for line in above), f"-{gone}", *(f" {line}" for line in below)]
     block = [random.choice(kept[3:]), *above, gone, *below, "return b"]
-    for _ in range(
-        random.choice([0, 1, 1, 2])
-    ):  # the release: the statement moves, goes, comes a second time
+    # the release: the statement moves, goes, comes a second time
+    for _ in range(random.choice([0, 1, 1, 2])):
         how = random.randrange(5)
         if how < 3 and gone in block:
             block.remove(gone)
         if how > 0:
             at = random.randrange(len(block))
-            block.insert(
-                at, random.choice([gone, gone, f"if a:\n    {gone}", f"while b:\n    {gone}"])
-            )
+            forms = [gone, gone, f"if a:\n    {gone}", f"while b:\n    {gone}"]
+            block.insert(at, random.choice(forms))
     before, after = [*above, gone, *below], [*above, *below]
     todo = starts(block, before)
     done = starts(block, after) if len(after) > 1 else []  # one line that stays proves nothing
@@ -78,21 +89,22 @@ def deletion(random: Random) -> Case:
 
 def starts(block: Sequence[str], run: Sequence[str]) -> list[int]:
     """Where a run of statements stands in a block."""
-    return [
-        at
-        for at in range(len(block) - len(run) + 1)
-        if list(block[at : at + len(run)]) == list(run)
-    ]
+    places = range(len(block) - len(run) + 1)
+    return [at for at in places if list(block[at : at + len(run)]) == list(run)]
 
 
 def function(block: Sequence[str]) -> str:
     """The text of the function with these statements."""
-    return SCOPE + "".join(f"    {line}\n" for statement in block for line in statement.split("\n"))
+    lines = "\n".join(block).split("\n")
+    return SCOPE + "".join(f"    {line}\n" for line in lines)
 
 
-# wraps ------------------------------------------------------------------------------------------------------------------
+# wraps ----------------------------------------------------------------------------------------
 class Wrap(NamedTuple):
-    """A place that may hold others: its code with `{}` for each part, and what is made of it with `{}` for that code."""
+    """A place that may hold others: its code with `{}` for each part, and what is made of it.
+
+    That has `{}` for the code.
+    """
 
     code: str
     made: str
@@ -124,25 +136,35 @@ def expression(random: Random, wrap: Wrap, counts: Counter[str], depth: int = 0)
     """An expression with places in it, and what all of them become."""
     kind = random.random()
     if depth == 4 or kind < 0.2:
-        return (random.choice(NAMES),) * 2
+        name = random.choice(NAMES)
+        return name, name
     if kind < 0.35:
-        one, other = expression(random, wrap, counts, depth + 1)
-        return f"len({one})", f"len({other})"
+        before, after = expression(random, wrap, counts, depth + 1)
+        return f"len({before})", f"len({after})"
     parts = [expression(random, wrap, counts, depth + 1) for _ in range(wrap.code.count("{}"))]
     before, after = (wrap.code.format(*side) for side in zip(*parts))
+    if _is_done(random, counts):
+        before = wrap.made.format(before)
+    return before, wrap.made.format(after)
+
+
+def _is_done(random: Random, counts: Counter[str]) -> bool:
+    """Whether a place is wrapped already; it is counted."""
     done = random.random() < 0.25
     counts["done" if done else "todo"] += 1
-    return wrap.made.format(before) if done else before, wrap.made.format(after)
+    return done
 
 
 def wrapped_expressions(random: Random) -> Case:
     """Expressions that hold each other, all of which get another one around them."""
-    wrap, counts = random.choice(EXPRESSIONS), Counter[str]()
-    made = [expression(random, wrap, counts) for _ in range(random.choice([1, 2]))]
-    before, after = (
-        function([*(f"d = {each}" for each in side), "return d"]) for side in zip(*made)
-    )
-    return wraps(wrap, counts, before, after)
+    wrap = random.choice(EXPRESSIONS)
+    counts: Counter[str] = Counter()
+    before, after = [], []
+    for _ in range(random.choice([1, 2])):
+        one, other = expression(random, wrap, counts)
+        before.append(f"d = {one}")
+        after.append(f"d = {other}")
+    return wraps(wrap, counts, function([*before, "return d"]), function([*after, "return d"]))
 
 
 def block(
@@ -153,16 +175,14 @@ def block(
     for _ in range(random.choice([1, 1, 2]) if depth < 3 else 0):
         inner = block(random, wrap, counts, depth + 1)
         if random.random() < 0.3:
-            heads = ("try:", "finally:")
-            for side, own in zip((before, after), inner):
-                side += [heads[0], *indented(own), heads[1], "    c()"]
+            for side, body in zip((before, after), inner):
+                side += ["try:", *indented(body), "finally:", "    c()"]
             continue
-        head = wrap.code.format(random.choice("gh" if "def" in wrap.code else NAMES))
-        done = random.random() < 0.25
-        counts["done" if done else "todo"] += 1
-        for side, own, around in ((before, inner[0], done), (after, inner[1], True)):
-            own = [head, *indented(own)]
-            side += [wrap.made, *indented(own)] if around else own
+        header = wrap.code.format(random.choice("gh" if "def" in wrap.code else NAMES))
+        done = _is_done(random, counts)
+        for side, body, is_wrapped in ((before, inner[0], done), (after, inner[1], True)):
+            statement = [header, *indented(body)]
+            side += [wrap.made, *indented(statement)] if is_wrapped else statement
     return before, after
 
 
@@ -173,26 +193,32 @@ def indented(lines: Sequence[str]) -> list[str]:
 
 def wrapped_blocks(random: Random) -> Case:
     """Statements that hold each other, all of which get a header above them."""
-    wrap, counts = random.choice(BLOCKS), Counter[str]()
-    before, after = (function(lines) for lines in block(random, wrap, counts))
-    return wraps(wrap, counts, before, after)
+    wrap = random.choice(BLOCKS)
+    counts: Counter[str] = Counter()
+    before, after = block(random, wrap, counts)
+    return wraps(wrap, counts, function(before), function(after))
 
 
 def wraps(wrap: Wrap, counts: Counter[str], before: str, after: str) -> Case:
     """The case of a wrap: what is left to do decides, then what is done."""
-    state = "applicable" if counts["todo"] else "upstream" if counts["done"] else FAILED
+    state = FAILED
+    if counts["todo"]:
+        state = "applicable"
+    elif counts["done"]:
+        state = "upstream"
     return Case(before, spatch(wrap.hunk, flags="count=all"), state, after)
 
 
-# runs -------------------------------------------------------------------------------------------------------------------
+# runs -----------------------------------------------------------------------------------------
 Written = Callable[[Sequence[str]], str]
 Changed = Callable[[Sequence[str], Sequence[str]], List[str]]
 
 
 class Runs(NamedTuple):
-    """A list of something: the release with such a list, and a hunk for one with `...` before and behind its elements.
+    """A list of something: the release with such a list, and a hunk for one.
 
-    `apart` is whether others may stand between the elements that a hunk writes.
+    The hunk has `...` before and behind its elements. `apart` is whether others may stand between
+    the elements that it writes.
     """
 
     elements: tuple[str, str, str]
@@ -205,10 +231,11 @@ def one_line(form: str) -> Changed:
     """A hunk of one line on each side."""
 
     def hunk(old: Sequence[str], new: Sequence[str]) -> list[str]:
-        return [
-            f"{tag}{form.format(', '.join(['...', *side, '...']))}"
-            for tag, side in (("-", old), ("+", new))
-        ]
+        lines = []
+        for tag, side in (("-", old), ("+", new)):
+            elements = ", ".join(["...", *side, "..."])
+            lines.append(f"{tag}{form.format(elements)}")
+        return lines
 
     return hunk
 
@@ -217,7 +244,8 @@ def each_line(above: Sequence[str], indent: str, between: str, below: Sequence[s
     """A hunk with a line for each element."""
 
     def hunk(old: Sequence[str], new: Sequence[str]) -> list[str]:
-        rows = [f"{' ' if len(new) > len(old) else '-'}{indent}{old[0]}", f"+{indent}{new[-1]}"]
+        tag = " " if len(new) > len(old) else "-"
+        rows = [f"{tag}{indent}{old[0]}", f"+{indent}{new[-1]}"]
         return [*above, f" {indent}{between}", *rows, f" {indent}{between}", *below]
 
     return hunk
@@ -285,34 +313,33 @@ LISTS = (
 def runs(random: Random) -> Case:
     """An element that is replaced, or gets another one behind it, in a list with any others."""
     kind = random.choice(LISTS)
-    old, new, other = kind.elements
+    old, new, _ = kind.elements
     inserts = random.random() < 0.5
-    size = random.randrange(1, 5)
-    elements = [random.choice([old, new, other]) for _ in range(size)]
-    before = kind.release(elements)
-    indented_hunk = kind.hunk([old], [old, new] if inserts else [new])
+    after = [old, new] if inserts else [new]
+    elements = [random.choice(kind.elements) for _ in range(random.randrange(1, 5))]
     places = [at for at, each in enumerate(elements) if each == old]
-    in_place: list[int] = []
-    for at in places if inserts else []:
+    done = 0
+    for at in places:
         behind = elements[at + 1 :] if kind.apart else elements[at + 1 : at + 2]
-        in_place += [at] * (new in behind)
+        done += inserts and new in behind
+    result = elements
     if not places:
         state = "upstream" if new in elements and not inserts else FAILED
-    elif len(in_place) == len(places):
+    elif done == len(places):
         state = "upstream"
+    elif len(places) > 1:
+        state = FAILED
     else:
-        state = "applicable" if len(places) == 1 else FAILED
-    result = elements
-    if state == "applicable":
-        at = places[0]
-        result = [*elements[:at], *([old, new] if inserts else [new]), *elements[at + 1 :]]
-    return Case(before, spatch(indented_hunk), state, kind.release(result))
+        state = "applicable"
+        result = [*elements[: places[0]], *after, *elements[places[0] + 1 :]]
+    hunk = spatch(kind.hunk([old], after))
+    return Case(kind.release(elements), hunk, state, kind.release(result))
 
 
 KINDS: tuple[Callable[[Random], Case], ...] = (deletion, wrapped_expressions, wrapped_blocks, runs)
 
 
-# the comparison ---------------------------------------------------------------------------------------------------------
+# the comparison -------------------------------------------------------------------------------
 def case(seed: int) -> Case:
     """The case of a seed."""
     random = Random(seed)
@@ -320,33 +347,35 @@ def case(seed: int) -> Case:
 
 
 def difference(made: Case) -> str:
-    """What the engine says otherwise than the model, "" for nothing; a refusal of what could be changed is none."""
+    """What the engine says otherwise than the model, empty for nothing.
+
+    A refusal of what could be changed is no difference.
+    """
     (hunk,) = parse_spatch(made.spatch, "p.spatch")[1][0].hunks
     result = rewrite(made.release.encode(), [hunk], {})
     (answer,) = result.answers
     text = result.data.decode()
-    if (
-        answer.state is State.CONFLICT
-        and made.state == "applicable"
-        and "count=all" not in made.spatch
-    ):
+    may_refuse = made.state == "applicable" and "count=all" not in made.spatch
+    if answer.state is State.CONFLICT and may_refuse:
         return "" if text == made.release else "a conflict that changes something"
-    said = FAILED if answer.state.failed else answer.state.value
-    if said != made.state:
+    state = FAILED if answer.state.failed else answer.state.value
+    if state != made.state:
         return f"{answer.state.value}, and not {made.state}: {answer.problem}"
-    expected = made.result if said == "applicable" else made.release
+    expected = made.result if state == "applicable" else made.release
     if ast.dump(ast.parse(text)) != ast.dump(ast.parse(expected)):
         return f"another text:\n{text}\nexpected:\n{expected}"
     again = rewrite(result.data, [hunk], {})
-    return (
-        ""
-        if again.data == result.data
-        else f"a second time it is changed again:\n{again.data.decode()}"
-    )
+    if again.data != result.data:
+        return f"a second time it is changed again:\n{again.data.decode()}"
+    return ""
 
 
 def try_hunks(seeds: Sequence[int], *, show: bool = False) -> int:
-    """Try the hunks of some seeds, and print what is told otherwise than the model says; the number of those."""
+    """Try the hunks of some seeds, and print what is said otherwise than by the model.
+
+    Returns:
+        how many there are.
+    """
     counts: Counter[str] = Counter()
     different = 0
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""A bounded fuzzer: whatever a .spatch, a patchset.toml and a target are made of, there is an answer.
+"""A bounded fuzzer: whatever a .spatch, patchset.toml and target are made of, there is an answer.
 
     python -m tools.fuzz [--seconds 60] [--seed 0] [--cases N] [--only CASE]
 

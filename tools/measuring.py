@@ -24,7 +24,10 @@ class Row(NamedTuple):
 
 
 class Workplace(NamedTuple):
-    """The directory of a measurement, the environment variables, and whether pip and npm may be used."""
+    """The directory of a measurement, and its environment variables.
+
+    `offline` is whether neither pip nor npm may be used.
+    """
 
     folder: Path
     environ: Mapping[str, str]

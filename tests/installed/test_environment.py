@@ -16,6 +16,7 @@ from patcher.installed.environment import blocker, find_file, locate
 from patcher.installed.interpreter import Environment, discover
 from patcher.installed.record import recorded_hash
 from patcher.place import Place
+from tests.command import ROOT
 from tests.records import row
 from tests.users import ROOT_ONLY, as_user, theirs
 
@@ -121,17 +122,13 @@ def test_the_running_interpreter_is_not_started_again(monkeypatch):
     assert str(Path(pytest.__file__).parents[1]) in env.sites
 
 
-def test_asked_and_computed_in_process_the_answer_is_the_same():
+def test_asked_and_computed_in_process_the_answer_is_the_same(shared_venv, home, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     code = "from patcher.installed.interpreter import discover; print(list(discover(None, None)))"
-    env = {**os.environ, "PYTHONPATH": str(Path(interpreter.__file__).parents[2])}
-    inside = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    os.environ["PYTHONPATH"] = env["PYTHONPATH"]
-    try:
-        asked = interpreter._environment(interpreter._ask("--python", "", Path(sys.executable)))
-    finally:
-        del os.environ["PYTHONPATH"]
+    inside = subprocess.run([str(shared_venv / "bin/python"), "-c", code], capture_output=True, text=True, check=True)
+    asked = discover(str(shared_venv), None)
     assert inside.stdout.strip() == str(list(asked))
-    assert asked.search[0] == env["PYTHONPATH"], "what the target's ordinary runs search first"
+    assert asked.search[0] == str(ROOT), "what the target's ordinary runs search first"
 
 
 def test_what_pythonpath_names_is_searched_first_also_where_a_pth_file_names_it(tmp_path, monkeypatch):
@@ -232,7 +229,7 @@ def test_what_is_no_interpreter_is_named(tmp_path, monkeypatch):
         ("python-that-is-nowhere", "found no interpreter"),
         (script(tmp_path / "slow", "#!/bin/sh\nexec sleep 600\n"), "no answer in 0.3 seconds"),
     ]:
-        if "no answer" in part:  # the others have the usual time
+        if "no answer" in part:  # half a minute otherwise; the others have the usual time
             monkeypatch.setattr(interpreter, "_TIMEOUT", 0.3)
         with pytest.raises(UsageError) as caught:
             discover(path, None)
