@@ -37,7 +37,7 @@ LIMITS = {
     "sitepatch restore, one file": 9.0,
     "sitepatch apply, first, one hunk": 19.0,
     "sitepatch apply, first, mmengine-ddp-debug": 12.0,
-    "sitepatch run --overlay, again": 12.0,
+    "sitepatch run --overlay, again": 19.0,
     "sitepatch sync, 100 patchsets, nothing to do": 12.0,
 }
 ONE_HUNK = """Print the device_ids.

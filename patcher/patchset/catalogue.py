@@ -104,7 +104,7 @@ class Catalogue:
         for other_folder, other_source in others:
             if not has_texts(other_folder, patchset.folder.files):
                 shadow = Message(
-                    "{found.name} ({found.source}) is used; it hides {name} ({other}) in {where}",
+                    "{found.name} ({found.folder.source}) is used; it hides {name} ({other}) in {where}",
                     found=patchset,
                     name=name,
                     other=other_source,

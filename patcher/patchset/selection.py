@@ -223,7 +223,7 @@ def _other_versions(patchset: Patchset, entries: Sequence[ProjectEntry]) -> list
         if not entry.version or accepts(f"=={entry.version}", patchset.version):
             continue
         problem = Message(
-            "{one.name}: found version {one.version} ({one.source}), expected {pinned}",
+            "{one.name}: found version {one.version} ({one.folder.source}), expected {pinned}",
             one=patchset,
             pinned=entry.pinned_name,
         )
@@ -272,7 +272,9 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     errors = []
     for patchset in patchsets:
         if patchset.verify.probe and not _is_trusted(patchset, patch_dirs):
-            template = "{one.name} ({one.source}): its probe is code, and is not run from there"
+            template = (
+                "{one.name} ({one.folder.source}): its probe is code, and is not run from there"
+            )
             errors.append(UsageError(template, hint, one=patchset))
     raise_all(errors)
 

@@ -245,9 +245,7 @@ def _newer(
             _made_otherwise(env, patchset, steps) if patchset.folder.digest != step.digest else None
         )
         if files:
-            template = (
-                "{one.name} {one.version} ({one.source}) differs from the one that is applied"
-            )
+            template = "{one.name} {one.version} ({one.folder.source}) differs from the one that is applied"
             known = newer[step.digest].files if step.digest in newer else frozenset()
             newer[step.digest] = Newer(Message(template, one=patchset), known | files)
     return newer, broken
