@@ -40,7 +40,9 @@ _YANKED = "yanked"
 
 @contextmanager
 def fetching() -> Iterator[Pip]:
-    """pip, to fetch releases into the cache; nothing is removed from it meanwhile, but before what is old or too much.
+    """pip, to fetch releases into the cache.
+
+    What is old or too much is removed before, and nothing meanwhile.
 
     Raises:
         StoreError: others may write to the cache, or it cannot be made.

@@ -104,9 +104,9 @@ class Catalogue:
         for other_folder, other_source in others:
             if not has_texts(other_folder, patchset.folder.files):
                 shadow = Message(
-                    "{found.name} ({found.folder.source}) is used; it hides {name} ({other}) in {where}",
-                    found=patchset,
+                    "{name} ({source}) is used; it hides {name} ({other}) in {where}",
                     name=name,
+                    source=source,
                     other=other_source,
                     where=other_folder,
                 )

@@ -96,7 +96,8 @@ def refusal(folder: Path) -> str:
 
 def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
     loaded = manifest.load_patchset(write(tmp_path), "here")
-    assert loaded[:4] == ("demo-fix", "1.0", "debug", "Show what is there")
+    assert (loaded.name, loaded.version) == ("demo-fix", "1.0")
+    assert (loaded.about.kind, loaded.about.summary) == ("debug", "Show what is there")
     assert loaded.about.prose == "Why it is there.\n\nWhere it is there."
     assert loaded.about.provenance == {"author": "someone", "remove_when": "never"}
     assert loaded.options[0] == Option("params", "int", 5, "how many")
