@@ -64,8 +64,7 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "; script-src '{}'",
     "applied upstream:",
     "commit {}",
-    "{} from",
-    "{} to",
+    "or {}",
     "its version was compared",
     "of {}",
 }

@@ -30,8 +30,8 @@ from pathlib import Path
 from random import Random
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.generalise import generalise
+from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import HunkText, State

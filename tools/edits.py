@@ -20,8 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Callable, NamedTuple, Sequence
 
-from patcher.author.draft import Draft, FileEdit
 from patcher.author.hunks.generalise import generalise
+from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from tests.engine import corpus

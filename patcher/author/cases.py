@@ -1,4 +1,6 @@
-"""Cases of a patchset: small texts, and what is expected of each. They are no part of the patchset's digest.
+"""Cases of a patchset: small texts, and what is expected of each.
+
+They are no part of the patchset's digest.
 
     cases/NAME.before.py and cases/NAME.after.py    becomes that, byte for byte
     cases/NAME.upstream.py                          is changed upstream already
@@ -19,7 +21,7 @@ from typing import NamedTuple, Sequence
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.installed.versions import is_version
 from patcher.message import Message, joined
-from patcher.model import Answer, Patchset, Requested, State, Variant
+from patcher.model import Answer, HunkText, Patchset, Requested, State, Variant
 from patcher.patchset.results import request_of, rewrite_uncached
 from patcher.patchset.variants import matching_variants, resolve_options
 from patcher.planner.plan import answer_of, reconciled
@@ -40,7 +42,15 @@ _FORM = Message("expected as the first line: # case: PATH [RELEASE] [OPTION=VALU
 
 
 class Case(NamedTuple):
-    """A text and what is expected of it; `result` is the expected text, `head` has the words of the first line."""
+    """A text and what is expected of it.
+
+    Attributes:
+        origin: its file.
+        expected: one of `SUFFIXES`.
+        head: the words of the first line.
+        text: what is below that.
+        result: the expected text.
+    """
 
     origin: Path
     expected: str
@@ -55,7 +65,14 @@ class Case(NamedTuple):
 
 
 class CaseResult(NamedTuple):
-    """The result of a case; `problem` is "" where it is as expected, `diff` leads from the expected text to the actual one."""
+    """The result of a case.
+
+    Attributes:
+        case: the case.
+        path: the file that it stands for.
+        problem: how it is not as expected, "" where it is.
+        diff: leads from the expected text to the actual one.
+    """
 
     case: Case
     path: str = ""
@@ -63,6 +80,7 @@ class CaseResult(NamedTuple):
     diff: bytes = b""
 
 
+# reading them -----------------------------------------------------------------------------------
 def find_cases(folder: Path) -> list[Path]:
     """The files of the cases in a patchset's folder, sorted.
 
@@ -71,12 +89,17 @@ def find_cases(folder: Path) -> list[Path]:
     """
     names = {path.name for path in (folder / FOLDER).glob("*.py")}
     cases = sorted(name for name in names if name.endswith(tuple(SUFFIXES)))
-    known = {*cases, *(name.replace(".before.py", ".after.py") for name in cases)}
-    if names - known:
+    stray = names - {*cases, *map(_after_name, cases)}
+    if stray:
+        where = Location(str(folder / FOLDER / min(stray)))
         ends = ", ".join(f"NAME{suffix}" for suffix in SUFFIXES)
-        stray = Location(str(folder / FOLDER / min(names - known)))
-        raise PatchError.at(stray, "belongs to no case", "cases are called {ends}", ends=ends)
+        raise PatchError.at(where, "belongs to no case", "cases are called {ends}", ends=ends)
     return [folder / FOLDER / name for name in cases]
+
+
+def _after_name(name: str) -> str:
+    """The name of the file with the expected text."""
+    return name.replace(".before.py", ".after.py")
 
 
 def read_case(path: Path) -> Case:
@@ -91,15 +114,15 @@ def read_case(path: Path) -> Case:
     head, text = _split(read_file(path, TEXT))
     if not head:
         raise PatchError.at(Location(str(path), 1), "found no path, {form}", form=_FORM)
-    other = path.with_name(path.name.replace(".before.py", ".after.py"))
-    if expected == AFTER and not other.exists():
-        where = Location(str(path))
-        raise PatchError.at(
-            where, "found no {name} beside it, expected the text after the patch", name=other.name
-        )
-    return Case(
-        path, expected, head, text, _split(read_file(other, TEXT))[1] if expected == AFTER else b""
-    )
+    if expected != AFTER:
+        return Case(path, expected, head=head, text=text)
+
+    other = path.with_name(_after_name(path.name))
+    if not other.exists():
+        problem = "found no {name} beside it, expected the text after the patch"
+        raise PatchError.at(Location(str(path)), problem, name=other.name)
+    _, result = _split(read_file(other, TEXT))
+    return Case(path, expected, head=head, text=text, result=result)
 
 
 def _split(data: bytes) -> tuple[tuple[str, ...], bytes]:
@@ -113,31 +136,40 @@ def _split(data: bytes) -> tuple[tuple[str, ...], bytes]:
         return (), text
 
 
+# running them -----------------------------------------------------------------------------------
 def run_cases(patchset: Patchset, folder: Path) -> tuple[CaseResult, ...]:
     """Try the cases in a patchset's folder; raises what `find_cases` and `read_case` do."""
     return tuple(run_case(patchset, read_case(path)) for path in find_cases(folder))
 
 
 def run_case(patchset: Patchset, case: Case) -> CaseResult:
-    """Apply a patchset to the text of a case, as `apply` would to the file of a release, without known results."""
+    """Apply a patchset to the text of a case, as `apply` would to the file of a release.
+
+    Known results are not used.
+    """
     path, *words = case.head
+    releases = [word for word in words if "=" not in word]
+    settings = [word.split("=", 1) for word in words if "=" in word]
     try:
-        variant = _variant(patchset, path, [word for word in words if "=" not in word])
-        options = resolve_options(
-            patchset, dict(setting.split("=", 1) for setting in words if "=" in setting)
-        )
+        variant = _variant(patchset, path, releases)
+        options = resolve_options(patchset, dict(settings))
     except SitepatchError as error:
-        return CaseResult(case, path, f"{case.origin}:1: {error.message}")
-    hunks = tuple(hunk for patch in variant.patches if path in patch.paths for hunk in patch.hunks)
-    made = rewrite_uncached(
-        case.text, request_of(Requested(patchset, options), hunks, variant.names)
-    )
-    answers = reconciled([answer_of(patchset.name, path, each) for each in made.answers])
+        return CaseResult(case, path, problem=f"{case.origin}:1: {error.message}")
+
+    hunks: list[HunkText] = []
+    for patch in variant.patches:
+        if path in patch.paths:
+            hunks += patch.hunks
+    request = request_of(Requested(patchset, options), tuple(hunks), variant.names)
+    rewritten = rewrite_uncached(case.text, request)
+    answers = reconciled([answer_of(patchset.name, path, each) for each in rewritten.answers])
+
     problem = _problem(case, answers)
-    if not problem and case.expected == AFTER and made.data != case.result:
-        diff = diff_texts("", path, case.result, made.data).text
-        return CaseResult(case, path, Message("it becomes another text than expected"), diff)
-    return CaseResult(case, path, problem)
+    if not problem and case.expected == AFTER and rewritten.data != case.result:
+        diff = diff_texts("", path, case.result, rewritten.data)
+        problem = Message("it becomes another text than expected")
+        return CaseResult(case, path, problem=problem, diff=diff.text)
+    return CaseResult(case, path, problem=problem)
 
 
 def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
@@ -149,50 +181,51 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
     wrong = next((release for release in releases if not is_version(release)), "")
     if wrong or len(releases) > 1:
         raise PatchError("found {words}, {form}", words=wrong or " ".join(releases), form=_FORM)
-    named = [
-        each for each in patchset.variants if any(path in patch.paths for patch in each.patches)
-    ]
-    found = matching_variants(named, releases[0]) if releases else named
-    if len(found) != 1:
-        known: dict[str, None] = {
-            path: None
-            for each in patchset.variants
-            for patch in each.patches
-            for path in patch.paths
-        }
-        ranges = joined(" and ", (each.versions or Message("any release") for each in named))
-        if named:
-            raise PatchError(
-                "{path} is patched in {ranges}: name a release of one of them",
-                path=path,
-                ranges=ranges,
-            )
+
+    naming: list[Variant] = []
+    known: dict[str, None] = {}
+    for variant in patchset.variants:
+        paths: dict[str, None] = {}
+        for patch in variant.patches:
+            paths.update(dict.fromkeys(patch.paths))
+        known.update(paths)
+        if path in paths:
+            naming.append(variant)
+
+    found = matching_variants(naming, releases[0]) if releases else naming
+    if len(found) == 1:
+        return found[0]
+    if not naming:
         raise PatchError("found {path}, expected one of {names}", path=path, names=", ".join(known))
-    return found[0]
+    ranges = joined(" and ", (each.versions or Message("any release") for each in naming))
+    problem = "{path} is patched in {ranges}: name a release of one of them"
+    raise PatchError(problem, path=path, ranges=ranges)
 
 
 def _problem(case: Case, answers: Sequence[Answer]) -> str:
     """How the answers differ from what is expected, "" where they do not."""
-    failed: Answer | None = next((answer for answer in answers if answer.state.failed), None)
-    states = joined(", ", dict.fromkeys(Message(answer.state.value) for answer in answers))
+    failed = next((answer for answer in answers if answer.state.failed), None)
+    states = {answer.state: None for answer in answers}
+    named = joined(", ", (Message(state.value) for state in states))
     if case.expected == REFUSED:
-        return (
-            "" if failed else Message("expected to be refused, and it is {states}", states=states)
-        )
+        if failed:
+            return ""
+        return Message("expected to be refused, and it is {states}", states=named)
     if failed:
-        return joined(": ", (failed.hunk.scope, Message(failed.state.value), failed.problem))
-    good = {
-        AFTER: any(answer.state is State.APPLICABLE for answer in answers),
-        UPSTREAM: {State.UPSTREAM}
-        <= {answer.state for answer in answers}
-        <= {State.UPSTREAM, State.NOT_NEEDED},
-        NOT_NEEDED: all(answer.state is State.NOT_NEEDED for answer in answers),
-    }[case.expected]
-    wanted = Message(
-        State.APPLICABLE.value if case.expected == AFTER else case.expected.replace("-", " ")
-    )
-    return (
-        ""
-        if good
-        else Message("expected {wanted}, and it is {states}", wanted=wanted, states=states)
-    )
+        return joined(": ", (failed.scope, Message(failed.state.value), failed.problem))
+    if _is_expected(case.expected, set(states)):
+        return ""
+    expected = case.expected.replace("-", " ")
+    if case.expected == AFTER:
+        expected = State.APPLICABLE.value
+    text = "expected {wanted}, and it is {states}"
+    return Message(text, wanted=Message(expected), states=named)
+
+
+def _is_expected(expected: str, states: set[State]) -> bool:
+    """Whether hunks in these states do what a case expects."""
+    if expected == AFTER:
+        return State.APPLICABLE in states
+    if expected == UPSTREAM:
+        return State.UPSTREAM in states and states <= {State.UPSTREAM, State.NOT_NEEDED}
+    return states <= {State.NOT_NEEDED}

@@ -1,22 +1,16 @@
-"""Which Python files of an environment were edited: those that are neither as RECORD nor as a receipt has them. Reads only."""
+"""Which Python files of an environment were edited.
+
+That is those that are neither as RECORD nor as a receipt has them. Reads only.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
-from typing import (
-    Container,
-    Dict,
-    Iterable,
-    Iterator,
-    Mapping,
-    NamedTuple,
-    Sequence,
-)
+from typing import Container, Dict, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from patcher.author.draft import package_of
+from patcher.author.spatch_draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
 from patcher.facts import Condition, FileStatus
 from patcher.installed.distribution import installed_distributions
@@ -34,6 +28,7 @@ from patcher.text.listed import listed, normalized, shortened
 
 _THREADS = 4  # reading waits for the disk, hashing does not hold the interpreter
 _BATCH = 200  # files between two reports of progress
+_MOST_NAMED = 3  # files that a remark names
 _DATA = (
     ".pyi",
     ".yaml",
@@ -50,8 +45,7 @@ _DATA = (
     ".tmpl",
 )
 # sources that a package compiles at run time
-_TEXTS = (
-    *_DATA,
+_COMPILED = (
     ".c",
     ".cc",
     ".cpp",
@@ -61,13 +55,18 @@ _TEXTS = (
     ".hpp",
     ".cuh",
 )
+_TEXTS = (*_DATA, *_COMPILED)
 
 
 class InstalledFile(NamedTuple):
-    """A Python file as it is on disk, and the package and the distribution that it belongs to.
+    """A Python file as it is on disk.
 
-    `path` is `/`-separated and relative to the site directory. `recorded` are its rows in RECORD files, `status` is that of
-    the patchsets applied in it, None without any.
+    Attributes:
+        located: the package and the distribution that it belongs to.
+        path: `/`-separated and relative to the site directory.
+        recorded: its rows in RECORD files.
+        data: its bytes.
+        status: that of the patchsets applied in it, None without any.
     """
 
     located: Located
@@ -82,6 +81,11 @@ class InstalledFile(NamedTuple):
         return self.located.site
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Its site directory, and its path below that."""
+        return self.site, self.path
+
+    @property
     def release(self) -> str:
         """The distribution and its version."""
         return f"{self.located.distribution} {self.located.version}".strip()
@@ -92,7 +96,14 @@ class InstalledFile(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The files that differ or have no RECORD, the number of files that were compared, remarks, and files that are `new`."""
+    """What a search has found.
+
+    Attributes:
+        files: those that differ or have no RECORD.
+        looked: the number of files that were compared.
+        notes: remarks.
+        new: files that were not installed.
+    """
 
     files: tuple[InstalledFile, ...]
     looked: int
@@ -102,12 +113,30 @@ class Search(NamedTuple):
 
 _Site = Dict[str, InstalledFile]
 """The files of a site directory by path, without their data."""
+_Receipts = Mapping[str, Mapping[str, Receipt]]
+"""The receipts by site directory and path."""
+
+
+class _Look(NamedTuple):
+    """What comparing a file has shown.
+
+    Attributes:
+        path: the file.
+        edited: the file, if it differs or has no RECORD.
+        note: a remark, "" for none.
+    """
+
+    path: str
+    edited: InstalledFile | None = None
+    note: str = ""
 
 
 def find_changed(
     env: Environment, words: Sequence[str], progress: Progress, *, unproven: bool = False
 ) -> Search:
-    """Find the files that are neither what was installed nor what a patchset made of it: Python, of what is named other texts.
+    """Find the files that are neither what was installed nor what a patchset made of it.
+
+    They are Python, of what is named other texts, too.
 
     Args:
         env: the environment.
@@ -116,94 +145,127 @@ def find_changed(
         unproven: also return the files that `words` name and no RECORD lists.
 
     Raises:
-        SitepatchError: there is no such package or file, or it cannot be compared; for all such words.
+        SitepatchError: there is no such package or file, or it cannot be compared; for all such
+            words.
     """
-    notes: list[str] = []
-    named = filter(None, (Path(word).suffix for word in words if "/" in word))
-    suffixes = (".py", *(_TEXTS if words else ()), *named)
-    every = {
-        site: _listed(Path(site), notes if not words else [], suffixes)
-        for site in env.own
-        if Path(site).is_dir()
-    }
-    receipts = {site: Store(site).receipts() for site in every}
-    for site, files in every.items():
-        for receipt in receipts[site].values():
-            if receipt.pristine.origin == ADDED_FILE:
-                home = Located(
-                    receipt.release.package,
-                    site,
-                    receipt.release.distribution,
-                    receipt.release.version,
-                    "",
-                )
-                files.setdefault(receipt.path, InstalledFile(home, receipt.path))
+    sites = [site for site in env.own if Path(site).is_dir()]
+    receipts = {site: Store(site).receipts() for site in sites}
+    unlisted: list[str] = []
+    every: dict[str, _Site] = {}
+    for site in sites:
+        files = _listed(Path(site), unlisted, _suffixes(words))
+        for path, file in _added(site, receipts[site]).items():
+            files.setdefault(path, file)
+        every[site] = files
+    notes = unlisted if not words else []
+
     chosen = _chosen(env, words, every, unproven=unproven) if words else every
+    pairs: list[tuple[InstalledFile, Receipt | None]] = []
+    for site, candidates in chosen.items():
+        for file in candidates.values():
+            pairs.append((file, receipts[site].get(file.path)))
+
     found: list[InstalledFile] = []
     remarks: dict[str, list[str]] = {}  # a remark -> the files that it is about
-    chosen_files = [
-        (file, receipts[site].get(file.path))
-        for site, candidates in chosen.items()
-        for file in candidates.values()
-    ]
-    batches = [chosen_files[at : at + _BATCH] for at in range(0, len(chosen_files), _BATCH)]
+    for look in _compared(pairs, progress):
+        if look.edited:
+            found.append(look.edited)
+        if look.note:
+            remarks.setdefault(look.note, []).append(look.path)
+    for note, paths in remarks.items():
+        named = shortened(paths, _MOST_NAMED)
+        notes.append(Message("{paths}: {note}", paths=named, note=note))
 
-    def report(done: int) -> None:
-        looked = min(done * _BATCH, len(chosen_files))
-        progress(looked, len(chosen_files), Message("files compared with what was installed"))
-
-    for looks in in_parallel([partial(_looks, batch) for batch in batches], _THREADS, report):
-        for path, item, note in looks:
-            found += [item] if item else []
-            remarks.setdefault(note, []).append(path)
-    notes += [
-        Message("{paths}: {note}", paths=shortened(paths, 3), note=note)
-        for note, paths in remarks.items()
-        if note
-    ]
-    new = list(
-        _new_files(
-            {(item.site, item.path.split("/")[0]) for item in found if "/" in item.path},
-            every,
-            receipts,
-        )
-    )
-    text = "{new}: new, and no part of a patchset: `+++ PATH` in its .spatch adds a file"
-    notes += [Message(text, new=shortened(paths, 3)) for paths in new]
+    new: list[str] = []
+    for paths in _new_files(found, every, receipts):
+        text = "{new}: new, and no part of a patchset: `+++ PATH` in its .spatch adds a file"
+        notes.append(Message(text, new=shortened(paths, _MOST_NAMED)))
+        new += paths
     return Search(
-        tuple(sorted(found, key=lambda item: (item.site, item.path))),
-        len(chosen_files),
-        tuple(notes),
-        tuple(chain(*new)),
+        files=tuple(sorted(found, key=lambda file: file.key)),
+        looked=len(pairs),
+        notes=tuple(notes),
+        new=tuple(new),
     )
+
+
+# the files that were installed ------------------------------------------------------------------
+def _suffixes(words: Sequence[str]) -> tuple[str, ...]:
+    """The suffixes of the files that are looked at: of Python, of what is named other texts."""
+    if not words:
+        return (".py",)
+    named: list[str] = []
+    for word in words:
+        if "/" in word and Path(word).suffix:
+            named.append(Path(word).suffix)
+    return (".py", *_TEXTS, *named)
 
 
 def _listed(site: Path, notes: list[str], suffixes: tuple[str, ...]) -> _Site:
-    """The files with these suffixes in the RECORD files of a site directory; adds a remark about distributions without one."""
-    found: _Site = {}
-    editable, bare = [], []
+    """The files with these suffixes in the RECORD files of a site directory.
+
+    A remark about distributions without one is added to the notes.
+    """
+    files: _Site = {}
+    editable: list[str] = []
+    bare: list[str] = []
     for owner in installed_distributions(site):
         if owner.note:
             editable.append(f"{owner.name} ({owner.note})")
         elif not owner.recorded:
             bare.append(f"{owner.name} {owner.version}".rstrip())
-        for row in recorded_sources(Path(owner.dist_info), suffixes) if owner.recorded else ():
-            if not path_problem(row.path) and ".dist-info/" not in row.path:
+        if not owner.recorded:
+            continue
+        for row in recorded_sources(Path(owner.dist_info), suffixes):
+            if path_problem(row.path) or ".dist-info/" in row.path:
+                continue
+            file = files.get(row.path)
+            if file is None:
                 located = Located(
-                    package_of(row.path), str(site), owner.name, owner.version, owner.dist_info
+                    package=package_of(row.path),
+                    site=str(site),
+                    distribution=owner.name,
+                    version=owner.version,
+                    dist_info=owner.dist_info,
                 )
-                one = found.get(row.path) or InstalledFile(located, row.path)
-                found[row.path] = one._replace(recorded=(*one.recorded, row))
+                file = InstalledFile(located, row.path)
+            files[row.path] = file._replace(recorded=(*file.recorded, row))
     if editable:
         text = "not looked at, as an editable install is edited where its files lie: {editable}"
         notes.append(Message(text, editable=", ".join(editable)))
     if bare:
         how = Message("name a file of it, and give what was installed with --pristine")
-        problem = "not looked at, as there is no RECORD that says what was installed: {bare}; {how}"
-        notes.append(Message(problem, bare=", ".join(bare), how=how))
-    return found
+        text = "not looked at, as there is no RECORD that says what was installed: {bare}; {how}"
+        notes.append(Message(text, bare=", ".join(bare), how=how))
+    return files
 
 
+def _added(site: str, receipts: Mapping[str, Receipt]) -> _Site:
+    """The files of a site directory that patchsets have added."""
+    files: _Site = {}
+    for receipt in receipts.values():
+        if receipt.origin == ADDED_FILE:
+            located = Located(
+                package=receipt.package,
+                site=site,
+                distribution=receipt.distribution,
+                version=receipt.version,
+                dist_info="",
+            )
+            files[receipt.path] = InstalledFile(located, receipt.path)
+    return files
+
+
+def python_files(site: str, package: str) -> list[str]:
+    """The Python files of an import package that are there, in RECORD or not."""
+    files = (Path(site) / package).rglob("*.py")
+    paths = sorted(path.relative_to(site).as_posix() for path in files)
+    if not paths and (Path(site) / f"{package}.py").is_file():
+        paths.append(f"{package}.py")
+    return paths
+
+
+# those that are named ---------------------------------------------------------------------------
 def _chosen(
     env: Environment, words: Sequence[str], every: dict[str, _Site], *, unproven: bool
 ) -> dict[str, _Site]:
@@ -212,51 +274,52 @@ def _chosen(
     problems: list[SitepatchError] = []
     for word in dict.fromkeys(words):
         try:
-            site, paths = named_file(word, every) if _is_file(word) else _package(env, word, every)
-            if not unproven and not any(path in every[site] for path in paths):
+            is_file = word.endswith(".py") or "/" in word
+            site, paths = named_file(word, every) if is_file else _package(env, word, every)
+            known = {path: every[site][path] for path in paths if path in every[site]}
+            if unproven:
+                chosen[site].update(_unproven(env, site, paths))
+            elif not known:
                 template = "no RECORD in {site} lists it, so nothing tells what was installed"
                 hint = Message("give the original with --pristine: a file, a wheel or a directory")
                 raise SitepatchError.at(Location(word), template, hint, site=site)
-            if unproven:
-                home = home_of(env, paths[0])._replace(site=site)
-                chosen[site].update(
-                    (path, InstalledFile(home._replace(package=package_of(path)), path))
-                    for path in paths
-                )
-            chosen[site].update((path, every[site][path]) for path in paths if path in every[site])
+            chosen[site].update(known)
         except SitepatchError as error:
             problems.append(error)
     if problems:
-        kind = (
-            UsageError
-            if any(isinstance(error, UsageError) for error in problems)
-            else SitepatchError
-        )
+        are_usage = any(isinstance(error, UsageError) for error in problems)
+        kind = UsageError if are_usage else SitepatchError
         hints = dict.fromkeys(error.hint for error in problems if error.hint)
         raise kind.joined(problems, joined("\n", hints))
     return chosen
 
 
-def _is_file(word: str) -> bool:
-    return word.endswith(".py") or "/" in word
+def _unproven(env: Environment, site: str, paths: Sequence[str]) -> _Site:
+    """Files of one package that no RECORD need list."""
+    home = home_of(env, paths[0])._replace(site=site)
+    files: _Site = {}
+    for path in paths:
+        files[path] = InstalledFile(home._replace(package=package_of(path)), path)
+    return files
 
 
 def named_file(word: str, every: Mapping[str, Container[str]]) -> tuple[str, list[str]]:
-    """The site directory and the path in it of a file, named from here, absolute, or as the site directory has it.
+    """The site directory and the path in it of a file.
 
     Args:
-        word: the name.
-        every: the site directories, each with paths that count as there although they may be missing.
+        word: names it from here, absolute, or as the site directory has it.
+        every: the site directories, each with paths that count as there although they may be
+            missing.
 
     Raises:
         UsageError: there is no such file.
     """
-    given = Path(word).absolute()
-    given = given.parent.resolve() / given.name  # a link that is the file itself lies where it lies
+    file = Path(word).absolute()
+    file = file.parent.resolve() / file.name  # a link that is the file itself lies where it lies
     for site in every:
         top = Path(site).resolve()
-        if given.is_file() and top in given.parents:
-            return site, [given.relative_to(top).as_posix()]
+        if file.is_file() and top in file.parents:
+            return site, [file.relative_to(top).as_posix()]
         if not path_problem(word) and ((top / word).is_file() or word in every[site]):
             return site, [word]
     sites = listed(list(every), "or")
@@ -265,17 +328,16 @@ def named_file(word: str, every: Mapping[str, Container[str]]) -> tuple[str, lis
 
 
 def _package(env: Environment, word: str, every: dict[str, _Site]) -> tuple[str, list[str]]:
-    """The site directory, and the Python files of an import package (a namespace: of all parts) and of a distribution."""
-    named = {
-        site: [path for path, one in candidates.items() if _is_of(word, one)]
-        for site, candidates in every.items()
-    }
+    """The site directory, and the Python files of an import package and of a distribution.
+
+    Of a namespace package that is all parts.
+    """
+    named: dict[str, list[str]] = {}
+    for site, files in every.items():
+        named[site] = [path for path, file in files.items() if _is_of(word, file)]
     for site, paths in named.items():
-        if (
-            paths
-            and (Path(site) / word).is_dir()
-            and not (Path(site) / word / "__init__.py").is_file()
-        ):
+        folder = Path(site) / word
+        if paths and folder.is_dir() and not (folder / "__init__.py").is_file():
             return site, paths
     try:
         site = locate(env, word).site
@@ -285,77 +347,84 @@ def _package(env: Environment, word: str, every: dict[str, _Site]) -> tuple[str,
                 return site, paths
         raise
     if site not in every:
-        raise SitepatchError(
-            "{word}: lies in {site}, which this environment shares with others",
-            "see --system",
-            word=word,
-            site=site,
-        )
+        problem = "{word}: lies in {site}, which this environment shares with others"
+        raise SitepatchError(problem, "see --system", word=word, site=site)
     return site, named[site] or python_files(site, word)
 
 
-def _is_of(word: str, one: InstalledFile) -> bool:
+def _is_of(word: str, file: InstalledFile) -> bool:
     """Whether a file is of the import package or the distribution of this name."""
-    return word == package_of(one.path) or normalized(word) == normalized(one.located.distribution)
+    if word == package_of(file.path):
+        return True
+    return normalized(word) == normalized(file.located.distribution)
 
 
 def home_of(env: Environment, path: str) -> Located:
-    """The package of a file, without what is remarked of the file: equal for all files of a package."""
+    """The package of a file, without what is remarked of the file.
+
+    It is equal for all files of a package.
+    """
     return locate(env, package_of(path), [path])._replace(notes=(), recorded=True)
 
 
-def _looks(
-    batch: Sequence[tuple[InstalledFile, Receipt | None]],
-) -> list[tuple[str, InstalledFile | None, str]]:
-    """What `_look` says of each of these files, with its path."""
-    return [(file.path, *_look(file, receipt)) for file, receipt in batch]
+# comparing them ---------------------------------------------------------------------------------
+def _compared(
+    pairs: Sequence[tuple[InstalledFile, Receipt | None]], progress: Progress
+) -> Iterator[_Look]:
+    """Compare files, each with its receipt, with what was installed."""
+
+    def look_at(batch: Sequence[tuple[InstalledFile, Receipt | None]]) -> list[_Look]:
+        return [_look(file, receipt) for file, receipt in batch]
+
+    def report(done: int) -> None:
+        looked = min(done * _BATCH, len(pairs))
+        progress(looked, len(pairs), Message("files compared with what was installed"))
+
+    batches = [pairs[at : at + _BATCH] for at in range(0, len(pairs), _BATCH)]
+    for looks in in_parallel([partial(look_at, batch) for batch in batches], _THREADS, report):
+        yield from looks
 
 
-def _look(one: InstalledFile, receipt: Receipt | None) -> tuple[InstalledFile | None, str]:
-    """The file, if it differs or has no RECORD; and a remark, "" for none."""
+def _look(file: InstalledFile, receipt: Receipt | None) -> _Look:
+    """Compare a file with what was installed."""
+    path = file.path
     try:
-        item = one._replace(data=read_file(Path(one.site) / one.path))
-        if item.is_pristine(item.data):
-            return None, ""
+        file = file._replace(data=read_file(Path(file.site) / path))
     except (FileNotFoundError, NotADirectoryError):
-        return None, Message(
+        note = Message(
             "is not there any more; that a file was deleted cannot be put into a patchset"
         )
+        return _Look(path, note=note)
     except (OSError, SitepatchError) as error:
-        return None, Message("could not be read: {error}", error=error)
+        return _Look(path, note=Message("could not be read: {error}", error=error))
+    if file.is_pristine(file.data):
+        return _Look(path)
     if receipt is None:
-        return item, ""
-    status = classify(one.site, receipt, item.data)
+        return _Look(path, edited=file)
+
+    status = classify(file.site, receipt, file.data)
     if status.condition is Condition.APPLIED:
-        edited = receipt.pristine.origin == "edited"
-        how = Message(
-            "was edited before it was patched with --force: `sitepatch restore` gives that text back, capture it then"
+        if receipt.origin != "edited":
+            return _Look(path)
+        note = Message(
+            "was edited before it was patched with --force:"
+            " `sitepatch restore` gives that text back, capture it then"
         )
-        return None, how if edited else ""
+        return _Look(path, note=note)
     if status.condition is Condition.ASTRAY:
-        return None, status.meaning
-    return item._replace(status=status if status.condition is Condition.EDITED else None), ""
+        return _Look(path, note=status.meaning)
+    if status.condition is Condition.EDITED:
+        file = file._replace(status=status)
+    return _Look(path, edited=file)
 
 
 def _new_files(
-    packages: Iterable[tuple[str, str]],
-    every: dict[str, _Site],
-    receipts: Mapping[str, Mapping[str, Receipt]],
+    edited: Iterable[InstalledFile], every: dict[str, _Site], receipts: _Receipts
 ) -> Iterator[list[str]]:
     """The Python files of each edited package that were not installed, where there are any."""
+    packages = {(file.site, file.path.split("/")[0]) for file in edited if "/" in file.path}
     for site, package in sorted(packages):
-        new = [
-            path
-            for path in python_files(site, package)
-            if path not in every[site] and path not in receipts[site]
-        ]
+        known = {*every[site], *receipts[site]}
+        new = [path for path in python_files(site, package) if path not in known]
         if new and any(path.startswith(f"{package}/") for path in every[site]):
             yield new
-
-
-def python_files(site: str, package: str) -> list[str]:
-    """The Python files of an import package that are there, in RECORD or not."""
-    found = sorted(
-        path.relative_to(site).as_posix() for path in (Path(site) / package).rglob("*.py")
-    )
-    return found or [path.name for path in [Path(site) / f"{package}.py"] if path.is_file()]

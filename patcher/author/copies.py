@@ -1,4 +1,4 @@
-"""Copies of installed files, to be edited in place of those: made, and compared with what is installed."""
+"""Copies of installed files, to be edited in place of those: made, and compared with these."""
 
 from __future__ import annotations
 
@@ -21,175 +21,198 @@ from patcher.system.reading import read_file
 from patcher.text.listed import nearest
 
 _STATE = ".sitepatch-edit.json"
-"""The file in a directory of copies that has the sha256 (hex) of each copy before it is edited, by path."""
+"""The file in a directory of copies that has the sha256 (hex) of each copy before it is edited."""
+_NEAREST = 3  # files that are named where there is no such one
 
 
 class Copies(NamedTuple):
-    """A new folder, which the caller removes, with copies of files of a package, laid out as a site directory."""
+    """A new folder with copies of files of a package, laid out as a site directory.
+
+    The caller removes it.
+    """
 
     folder: Path
     located: Located
     paths: tuple[str, ...]
 
 
+# made -------------------------------------------------------------------------------------------
 def copy_out(env: Environment, package: str, file: str = "") -> Copies:
-    """Copy the Python files of an import package, or one file of any kind, as installed, to a new directory.
+    """Copy the Python files of an import package, or one file of any kind, to a new directory.
 
     Args:
         env: the environment.
         package: the import package.
-        file: only this file, by its path from here, in the site directory or in the package; "" for all.
+        file: only this file, by its path from here, in the site directory or in the package; ""
+            for all.
 
     Raises:
         UsageError: there is no such file.
-        SitepatchError: the package is not installed, or a file was edited by hand, which has to be captured first.
+        SitepatchError: the package is not installed, or a file was edited by hand, which has to be
+            captured first.
     """
     located = locate(env, package, [file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
-    paths = [path for path in every if not file or path in (file, f"{package}/{file}")]
-    # a file of another kind is named, or not meant
-    if not paths and file and not file.endswith(".py"):
-        paths = [
-            path
-            for path in (f"{package}/{file}", file)
-            if "/" in path and Path(located.site, path).is_file()
-        ][:1]
-    if not paths and Path(file).is_file():
-        paths = [path for path in named_file(file, {located.site: ()})[1] if path in every]
+    paths = _meant(located, every, file) if file else every
     if not paths:
-        names = [path.rpartition("/")[2] for path in every]
-        alike = nearest(file.rpartition("/")[2], sorted(set(names)), 3)
-        near = [path for name in alike for path, other in zip(every, names) if name == other][:3]
-        text = (
-            "expected one of {near}"
-            if near
-            else "name it as `{package}/runner.py`, from the package on"
-        )
-        hint = Message(text, near=", ".join(near), package=package)
-        raise UsageError.at(
-            Location(file or package),
-            "found no such Python file in {site}",
-            hint,
-            site=located.site,
-        )
+        raise _no_such_file(located, every, file)
     check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
     return laid_out(located, texts, texts)
 
 
+def _meant(located: Located, every: Sequence[str], file: str) -> list[str]:
+    """The files of a package that a name means.
+
+    Args:
+        located: the package.
+        every: its Python files.
+        file: by its path from here, in the site directory or in the package.
+    """
+    inside = f"{located.package}/{file}"
+    paths = [path for path in every if path in (file, inside)]
+    if paths:
+        return paths
+    if not file.endswith(".py"):  # a file of another kind is named, or not meant
+        for path in (inside, file):
+            if "/" in path and Path(located.site, path).is_file():
+                return [path]
+    if Path(file).is_file():
+        _, named = named_file(file, {located.site: ()})
+        return [path for path in named if path in every]
+    return []
+
+
+def _no_such_file(located: Located, every: Sequence[str], file: str) -> UsageError:
+    names = [path.rpartition("/")[2] for path in every]
+    near: list[str] = []
+    for name in nearest(file.rpartition("/")[2], sorted(set(names)), _NEAREST):
+        near += [path for path, other in zip(every, names) if name == other]
+    package = located.package
+    hint = Message("name it as `{package}/runner.py`, from the package on", package=package)
+    if near:
+        hint = Message("expected one of {near}", near=", ".join(near[:_NEAREST]))
+    problem = "found no such Python file in {site}"
+    return UsageError.at(Location(file or package), problem, hint, site=located.site)
+
+
 def laid_out(
     located: Located, texts: Mapping[str, bytes], installed: Mapping[str, bytes] = {}
 ) -> Copies:
-    """Write these files of a package, by path, to a new directory, and the hashes of what is `installed`."""
+    """Write files of a package to a new directory.
+
+    Args:
+        located: the package.
+        texts: the files, by path.
+        installed: those whose hashes are written beside them.
+    """
     folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
     for path, data in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     if installed:
-        (folder / _STATE).write_text(
-            json.dumps({path: sha256(data).hexdigest() for path, data in installed.items()})
-        )
-    return Copies(folder, located, tuple(texts))
+        hashes = {path: sha256(data).hexdigest() for path, data in installed.items()}
+        (folder / _STATE).write_text(json.dumps(hashes))
+    return Copies(folder, located, paths=tuple(texts))
 
 
+# compared ---------------------------------------------------------------------------------------
 def copied(
     env: Environment, folder: Path, added: Sequence[str] = (), own: Sequence[str] = ()
 ) -> list[tuple[InstalledFile, Original]]:
     """The files in a directory of copies that were edited, each with the installed one.
 
-    `own` are the files that a patchset changes and `added` those that it adds. Where the copies are of these alone, they were
-    made with the patchset applied, so that one that is as it is installed was edited too.
+    Where the copies are of a patchset's files alone, they were made with the patchset applied, so
+    that one that is as it is installed was edited too.
+
+    Args:
+        env: the environment.
+        folder: the directory.
+        added: the files that a patchset adds.
+        own: the files that it changes.
 
     Raises:
         UsageError: there is no such directory.
-        SitepatchError: nothing in it was edited, or an installed file was changed since it was copied.
+        SitepatchError: nothing in it was edited, or an installed file was changed since it was
+            copied.
     """
     if not folder.is_dir():
-        raise UsageError(
-            "{folder}: found no such directory",
-            "name the one that `sitepatch edit` made",
-            folder=folder,
-        )
+        hint = Message("name the one that `sitepatch edit` made")
+        raise UsageError("{folder}: found no such directory", hint, folder=folder)
+
     hashes = _hashes(folder)
+    paths = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
+    paths.update(path for path in (*hashes, *added) if (folder / path).is_file())
+    are_own = paths <= {*own, *added}
     found: list[tuple[InstalledFile, Original]] = []
     problems: list[SitepatchError] = []
-    there = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
-    there |= {path for path in (*hashes, *added) if (folder / path).is_file()}
-    changed = own if there <= {*own, *added} else ()
-    for path in sorted(there):
-        data, here = read_file(folder / path), Location(path)
-        located = home_of(env, path)
+    for path in sorted(paths):
+        data, located = read_file(folder / path), home_of(env, path)
+        file = InstalledFile(located, path, data=data)
         installed = read_installed(located.site, path)
-        if installed is None and path in added:
-            found.append(
-                (
-                    InstalledFile(located, path, (), data),
-                    Original(b"", Message("a file that is added"), b""),
-                )
-            )
-        elif installed is None:
-            what = Message("is not installed: `+++ PATH` in the .spatch adds a file")
-            problems.append(SitepatchError.at(here, what))
+        if installed is None:
+            if path in added:
+                found.append((file, Original(b"", Message("a file that is added"), pristine=b"")))
+            else:
+                problem = Message("is not installed: `+++ PATH` in the .spatch adds a file")
+                problems.append(SitepatchError.at(Location(path), problem))
         elif hashes.get(path, "") not in ("", sha256(installed).hexdigest()):
-            problems.append(
-                SitepatchError.at(
-                    here, "was changed in {site} since it was copied", site=located.site
-                )
-            )
-        elif data != installed or path in changed:
+            text = "was changed in {site} since it was copied"
+            problems.append(SitepatchError.at(Location(path), text, site=located.site))
+        elif data != installed or (are_own and path in own):
             found.append(
-                (
-                    InstalledFile(located, path, (), data),
-                    Original(installed, Message("the installed file"), installed),
-                )
+                (file, Original(installed, Message("the installed file"), pristine=installed))
             )
-    gone = [path for path in sorted(hashes) if not (folder / path).is_file()]
-    what = Message("was deleted here; that a file is deleted cannot be put into a patchset")
-    problems += [SitepatchError.at(Location(path), what) for path in gone]
+
+    problems += _deleted(folder, hashes)
     if problems:
-        raise SitepatchError.joined(
-            problems, Message("what was edited is still in {folder}", folder=folder)
-        )
+        kept = Message("what was edited is still in {folder}", folder=folder)
+        raise SitepatchError.joined(problems, kept)
     if not found:
-        raise SitepatchError(
-            "{folder}: nothing was edited", "save the file in the editor", folder=folder
-        )
+        hint = Message("save the file in the editor")
+        raise SitepatchError("{folder}: nothing was edited", hint, folder=folder)
     check_clean(env, [file.path for file, before in found if before.data or file.path not in added])
     return found
 
 
+def _deleted(folder: Path, hashes: Mapping[str, str]) -> list[SitepatchError]:
+    """The problem of each copy that is gone."""
+    what = Message("was deleted here; that a file is deleted cannot be put into a patchset")
+    problems: list[SitepatchError] = []
+    for path in sorted(hashes):
+        if not (folder / path).is_file():
+            problems.append(SitepatchError.at(Location(path), what))
+    return problems
+
+
 def _hashes(folder: Path) -> dict[str, str]:
-    """The sha256 (hex) of each copy before it was edited, by path; {} where there is no such record."""
+    """The sha256 (hex) of each copy before it was edited, by path.
+
+    {} where there is no such record.
+    """
     data = read_installed(str(folder), _STATE)
     if data is None:
         return {}
-    where, hint = (
-        folder / _STATE,
-        Message("remove it to go on; that an installed file was changed since is not noticed then"),
+    where = folder / _STATE
+    hint = Message(
+        "remove it to go on; that an installed file was changed since is not noticed then"
     )
     reader = Reader(where)
     try:
-        found: dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
+        hashes: dict[str, str] = reader.read(decode_json(data), Values(sha256_hex))
     except ValueError as error:
-        raise SitepatchError.at(
-            Location(str(where)),
-            "is not the JSON that sitepatch writes: {error}",
-            hint,
-            error=error,
-        ) from None
+        problem = "is not the JSON that sitepatch writes: {error}"
+        raise SitepatchError.at(Location(str(where)), problem, hint, error=error) from None
     reader.stop(SitepatchError, hint)
-    return found
+    return hashes
 
 
 def check_clean(env: Environment, paths: Sequence[str]) -> None:
     """Refuse files that were edited by hand where they are installed."""
     edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
-    names = [each.path for each in edited if each.recorded or each.status]
+    names = [file.path for file in edited if file.recorded or file.status]
     if names:
-        hint = Message(
-            "capture that first: sitepatch capture {names} --name NAME --adopt{env}",
-            names=" ".join(names),
-        )
-        raise SitepatchError(
-            "{names}: was edited by hand where it is installed", hint, names=", ".join(names)
-        )
+        text = "capture that first: sitepatch capture {names} --name NAME --adopt{env}"
+        hint = Message(text, names=" ".join(names))
+        problem = "{names}: was edited by hand where it is installed"
+        raise SitepatchError(problem, hint, names=", ".join(names))

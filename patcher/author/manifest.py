@@ -1,4 +1,7 @@
-"""Changes of a patchset.toml that somebody wrote: what is not named stays as it is, comments and line ends too."""
+"""Changes of a patchset.toml that somebody wrote.
+
+What is not named stays as it is, comments and line ends too.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +42,18 @@ def with_imports(manifest: str, modules: Sequence[str]) -> str:
 
 
 def with_variant(manifest: str, variant: str) -> str:
-    """A manifest with a further `[[variant]]` below the last one; a comment above the next table stays above that."""
+    """A manifest with a further `[[variant]]` below the last one.
+
+    A comment above the next table stays above that.
+    """
     line_end = "\r\n" if "\r\n" in manifest else "\n"
     document = _parsed(manifest if manifest.endswith("\n") else manifest + line_end)
     addition = _parsed(variant.replace("\n", line_end) + line_end)["variant"][0]
     variants = document["variant"]
     blank = addition.value.body.pop()[1]
-    above = [] if list(document)[-1] == "variant" else _cut_end(variants[-1])
+    above: list[Any] = []
+    if list(document)[-1] != "variant":
+        above = _cut_end(variants[-1])
     variants[-1].add(blank)
     variants.append(addition)
     for item in above:
@@ -54,24 +62,31 @@ def with_variant(manifest: str, variant: str) -> str:
 
 
 def _cut_end(table: Any) -> list[Any]:
-    """Take the comments and blank lines off the end of a table: TOML has them there, a reader above the next table."""
+    """Take the comments and blank lines off the end of a table.
+
+    TOML has them there, a reader above the next table.
+    """
     body = table.value.body
     items: list[Any] = []
     while body and body[-1][0] is None:
         items.insert(0, body.pop()[1])
     inner = body[-1][1] if body else None
-    return [*(_cut_end(inner) if getattr(inner, "is_table", bool)() else []), *items]
+    if getattr(inner, "is_table", bool)():
+        items = [*_cut_end(inner), *items]
+    return items
 
 
 def _fill(array: Any, texts: Sequence[str]) -> None:
     """Have these texts in an array, in this order; those that it has keep their comments."""
-    for text in [text for text in array if text not in texts]:
-        array.remove(text)
+    for text in list(array):
+        if text not in texts:
+            array.remove(text)
     for index, text in enumerate(texts):
-        if index >= len(array) or array[index] != text:
-            if text in array:
-                array.remove(text)
-            array.insert(index, text)
+        if index < len(array) and array[index] == text:
+            continue
+        if text in array:
+            array.remove(text)
+        array.insert(index, text)
 
 
 def _parsed(manifest: str) -> Any:

@@ -1,5 +1,6 @@
-"""What an edited file was before: from our store, a backup beside it, what the user gives, or its release in the index.
+"""What an edited file was before.
 
+That is taken from our store, a backup beside it, what the user gives, or its release in the index.
 The sha256 in RECORD proves each text; only what the user gives may be without that proof.
 """
 
@@ -7,12 +8,11 @@ from __future__ import annotations
 
 import zipfile
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, NamedTuple, Sequence, Tuple, Union
 
 from patcher.author.changed import InstalledFile
-from patcher.author.draft import FileEdit
+from patcher.author.spatch_draft import FileEdit
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.installed.distribution import origin
 from patcher.installed.releases import cached_release, fetch_release, fetching
@@ -23,7 +23,10 @@ from patcher.system.archive import archive_errors, member
 from patcher.system.reading import read_file
 from patcher.text.listed import listed
 
-_FIRST = "install the same release elsewhere (pip install --no-deps --target DIR {release}) and name that with --pristine DIR"
+_FIRST = (
+    "install the same release elsewhere (pip install --no-deps --target DIR {release})"
+    " and name that with --pristine DIR"
+)
 
 
 class Original(NamedTuple):
@@ -43,7 +46,13 @@ class Original(NamedTuple):
 
 
 class EditedFile(NamedTuple):
-    """A file that was edited, what it was `before`, and what a patchset makes of that (`made`)."""
+    """A file that was edited.
+
+    Attributes:
+        file: the file.
+        before: what it was before.
+        made: what a patchset makes of that.
+    """
 
     file: InstalledFile
     before: Original
@@ -52,7 +61,7 @@ class EditedFile(NamedTuple):
     @property
     def key(self) -> tuple[str, str]:
         """Its site directory, and its path below that."""
-        return self.file.site, self.file.path
+        return self.file.key
 
     @property
     def edit(self) -> FileEdit:
@@ -64,47 +73,53 @@ class NotFound(NamedTuple):
     """A file whose original was not found, and each place where it was searched for, in words."""
 
     file: InstalledFile
-    tried: list[str]
+    places: list[str]
 
 
 Originals = Dict[Tuple[str, str], Original]
 """By site directory and path."""
+_Answer = Union[Original, str]
+"""The original, or where it was searched for in vain and why: "" where there is nothing to say."""
+_Place = Callable[[InstalledFile], _Answer]
+"""A place where originals are searched for."""
 
 
 def find_originals(
-    files: Sequence[InstalledFile], given: str, report: Callable[[str], None]
+    files: Sequence[InstalledFile], source: str, report: Callable[[str], None]
 ) -> list[Original]:
     """Find what files were before they were edited.
 
     Args:
         files: as they are now.
-        given: a file, a wheel or a directory that the user names, "" for none.
+        source: a file, a wheel or a directory that the user names, "" for none.
         report: takes a message before what takes long.
 
     Returns:
         one for each file, in their order.
 
     Raises:
-        SitepatchError: the original of some files was not found; it names all of them, and where each was searched for.
+        SitepatchError: the original of some files was not found; it names all of them, and where
+            each was searched for.
     """
-    found, missing = search_pristine(files, report, given)
-    if missing:
-        head = "{path}: found nowhere what it was before"
-        lines = [
-            line for one in missing for line in (Message(head, path=one.file.path), *one.tried)
-        ]
-        homes = dict.fromkeys(
-            (one.file.located.distribution, one.file.located.version) for one in missing
-        )
-        hints = [Message(_FIRST, release=f"{name}=={version}") for name, version in homes]
-        raise SitepatchError(joined("\n", lines), joined("\n", hints))
-    return [found[file.site, file.path] for file in files]
+    found, missing = search_pristine(files, report, source)
+    if not missing:
+        return [found[file.key] for file in files]
+
+    lines: list[str] = []
+    hints: dict[str, None] = {}
+    for lost in missing:
+        path, located = lost.file.path, lost.file.located
+        lines.append(Message("{path}: found nowhere what it was before", path=path))
+        lines += lost.places
+        release = f"{located.distribution}=={located.version}"
+        hints[Message(_FIRST, release=release)] = None
+    raise SitepatchError(joined("\n", lines), joined("\n", hints))
 
 
 def search_pristine(
     files: Sequence[InstalledFile],
     report: Callable[[str], None],
-    given: str = "",
+    source: str = "",
     *,
     fetch: bool = True,
 ) -> tuple[Originals, list[NotFound]]:
@@ -113,78 +128,96 @@ def search_pristine(
     Args:
         files: as they are now.
         report: takes a message before what takes long.
-        given: a file, a wheel or a directory that the user names, "" for none.
+        source: a file, a wheel or a directory that the user names, "" for none.
         fetch: also search the index; else only this machine.
 
     Raises:
-        SitepatchError: `given` is nothing of that kind, or has no text for a file.
+        SitepatchError: `source` is nothing of that kind, or has no text for a file.
     """
-    found: Originals = {}
 
-    def search(
-        missing: list[NotFound], place: Callable[[InstalledFile], Original | str]
-    ) -> list[NotFound]:
-        """Search for files in one place; returns those that are not there, with the reason added."""
-        for one in missing:
-            text = place(one.file)
-            if isinstance(text, Original):
-                found[one.file.site, one.file.path] = text
-            elif text:
-                one.tried.append(text)
-        return [one for one in missing if (one.file.site, one.file.path) not in found]
+    def in_named(file: InstalledFile) -> _Answer:
+        return _named(source, len(files), file)
 
-    missing = [NotFound(file, []) for file in files]
-    for place in (partial(_given, given, len(files)), _stored, _beside, _where_installed_from):
-        missing = search(missing, place)
+    search = _Search(files)
+    for place in (in_named, _stored, _beside, _where_installed_from):
+        search.look(search.missing, place)
+
     releases: dict[tuple[str, str], list[NotFound]] = {}
-    for one in missing:
+    for lost in search.missing:
         # what is fetched is all that is needed of a release
-        key = one.file.located.dist_info if fetch else one.file.path
-        releases.setdefault((one.file.site, key), []).append(one)
-    lost = []
+        key = lost.file.located.dist_info if fetch else lost.file.path
+        releases.setdefault((lost.file.site, key), []).append(lost)
     for several in releases.values():
-        lost += search(
-            several,
-            partial(
-                _of_release, _release([one.file for one in several], report if fetch else None)
-            ),
-        )
-    return found, lost
+        lost_files = [lost.file for lost in several]
+        folder = _fetched(lost_files, report) if fetch else _cached(lost_files)
+        search.look_in_release(several, folder)
+    return search.found, search.missing
 
 
-def _given(given: str, count: int, file: InstalledFile) -> Original | str:
-    """The original in what `--pristine` names, "" where it names nothing, or the file has what patchsets made.
+class _Search:
+    """The originals of files: those that are found, and those that are still missing."""
+
+    def __init__(self, files: Sequence[InstalledFile]) -> None:
+        self.found: Originals = {}
+        self.missing = [NotFound(file, []) for file in files]
+
+    def look(self, files: Sequence[NotFound], place: _Place) -> None:
+        """Search for files in one place; it is noted where they are not there."""
+        for lost in files:
+            answer = place(lost.file)
+            if isinstance(answer, Original):
+                self.found[lost.file.key] = answer
+            elif answer:
+                lost.places.append(answer)
+        self.missing = [lost for lost in self.missing if lost.file.key not in self.found]
+
+    def look_in_release(self, files: Sequence[NotFound], folder: Path | str) -> None:
+        """Search for files in the folder of their release; `folder` may say why there is none."""
+
+        def in_release(file: InstalledFile) -> _Answer:
+            return folder if isinstance(folder, str) else _of_release(folder, file)
+
+        self.look(files, in_release)
+
+
+# the places -------------------------------------------------------------------------------------
+def _named(source: str, count: int, file: InstalledFile) -> _Answer:
+    """The original in what `--pristine` names.
+
+    "" where it names nothing, or the file has what patchsets made.
 
     Raises:
         SitepatchError: it has none for this file.
     """
-    if not given or file.status:
+    if not source or file.status:
         return ""
-    place, data = Path(given), None
-    if place.is_dir():
-        with suppress(FileNotFoundError, NotADirectoryError):
-            data = read_file(place / file.path)
-    elif place.suffix == ".whl":
-        data = _member(place, file.path)
-    elif place.is_file():
-        if count > 1:
-            text = "--pristine {given}: found one file, and {count} are edited"
-            raise UsageError(text, "name the one that is meant", given=given, count=count)
-        data = read_file(place)
-    else:
-        raise UsageError(
-            "--pristine {given}: found no such file or directory",
-            "name a file, a wheel or a directory",
-            given=given,
-        )
+    data = _read_named(source, count, file)
     if data is None:
         raise SitepatchError(
             "--pristine {given}: has no {path}",
             "name the release that is installed",
-            given=given,
+            given=source,
             path=file.path,
         )
-    return Original(data, given, data, file.is_pristine(data))
+    return Original(data, source, pristine=data, proven=file.is_pristine(data))
+
+
+def _read_named(source: str, count: int, file: InstalledFile) -> bytes | None:
+    """The text of a file in a file, a wheel or a directory, None where that has none."""
+    place = Path(source)
+    if place.is_dir():
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return read_file(place / file.path)
+        return None
+    if place.suffix == ".whl":
+        return _member(place, file.path)
+    if not place.is_file():
+        problem = "--pristine {given}: found no such file or directory"
+        raise UsageError(problem, "name a file, a wheel or a directory", given=source)
+    if count > 1:
+        problem = "--pristine {given}: found one file, and {count} are edited"
+        raise UsageError(problem, "name the one that is meant", given=source, count=count)
+    return read_file(place)
 
 
 def _member(wheel: Path, path: str) -> bytes | None:
@@ -192,92 +225,93 @@ def _member(wheel: Path, path: str) -> bytes | None:
         return member(archive, path) if path in archive.namelist() else None
 
 
-def _stored(file: InstalledFile) -> Original | str:
-    """The text that our patchsets made, where some are applied in the file; else a pristine copy in the store."""
+def _stored(file: InstalledFile) -> _Answer:
+    """The text that our patchsets made, where some are applied in the file.
+
+    Else a pristine copy in the store.
+    """
     store = Store(file.site)
     if file.status:
         receipt = file.status.receipt
-        pristine = data = store.pristine(receipt.pristine.sha256)
+        pristine = data = store.pristine(receipt.pristine)
         for step in receipt.steps:
             data = apply_splices(data, step.splices)
         names = listed([step.patchset for step in receipt.steps])
-        return Original(
-            data,
-            Message("what {names} made of it", names=names),
-            pristine,
-            receipt.pristine.origin == "recorded",
-        )
+        where = Message("what {names} made of it", names=names)
+        return Original(data, where, pristine=pristine, proven=receipt.origin == "recorded")
     for row in file.recorded:
         with suppress(StoreError):
             data = store.pristine(row.digest)
-            return Original(data, Message("the pristine copy in the store"), data)
+            return Original(data, Message("the pristine copy in the store"), pristine=data)
     return Message("the store, {site}/.sitepatch: has no copy of it", site=file.site)
 
 
-def _beside(file: InstalledFile) -> Original | str:
+def _beside(file: InstalledFile) -> _Answer:
     """A file of the same folder, of any name, that has the sha256 in RECORD."""
     folder = (Path(file.site) / file.path).parent
     sizes = {row.size for row in file.recorded}
     for path in sorted(folder.iterdir()):
         with suppress(OSError, SitepatchError):  # what cannot be read is no backup
-            if path.is_file() and (path.stat().st_size in sizes or -1 in sizes):
-                data = read_file(path)
-                if file.is_pristine(data):
-                    return Original(data, Message("{name} beside it", name=path.name), data)
-    return Message(
-        "the files beside it: none in {folder} has the sha256 that RECORD gives", folder=folder
-    )
+            if not path.is_file() or (path.stat().st_size not in sizes and -1 not in sizes):
+                continue
+            data = read_file(path)
+            if file.is_pristine(data):
+                return Original(data, Message("{name} beside it", name=path.name), pristine=data)
+    text = "the files beside it: none in {folder} has the sha256 that RECORD gives"
+    return Message(text, folder=folder)
 
 
-def _where_installed_from(file: InstalledFile) -> Original | str:
-    """The original in the wheel that the distribution was installed from, if that is still on this machine."""
+def _where_installed_from(file: InstalledFile) -> _Answer:
+    """The original in the wheel that the distribution was installed from.
+
+    If that is still on this machine.
+    """
     wheel = origin(Path(file.located.dist_info)).path
     if wheel is None or wheel.suffix != ".whl":
         return ""
     data = _member(wheel, file.path) if wheel.is_file() else None
     if data is not None and file.is_pristine(data):
-        return Original(data, str(wheel), data)
-    return Message(
-        "where it was installed from, {wheel}: is not there, or has another text", wheel=wheel
-    )
+        return Original(data, str(wheel), pristine=data)
+    text = "where it was installed from, {wheel}: is not there, or has another text"
+    return Message(text, wheel=wheel)
 
 
-def _of_release(folder: Path | str, file: InstalledFile) -> Original | str:
-    """The original in the cached files of the installed release; `folder` may say why there are none."""
-    if isinstance(folder, str):
-        return folder
+def _of_release(folder: Path, file: InstalledFile) -> _Answer:
+    """The original in the cached files of the installed release."""
     path = folder / file.path
-    data = read_file(path) if path.is_file() else None
-    if data is not None and file.is_pristine(data):
-        return Original(data, Message("{release} of the index", release=file.release), data)
-    what = Message(
-        "has no such file"
-        if data is None
-        else "has another text than was installed (its sha256 differs)"
+    problem = Message("has no such file")
+    if path.is_file():
+        data = read_file(path)
+        if file.is_pristine(data):
+            return Original(
+                data, Message("{release} of the index", release=file.release), pristine=data
+            )
+        problem = Message("has another text than was installed (its sha256 differs)")
+    return Message("{release} in the index: {problem}", release=file.release, problem=problem)
+
+
+def _cached(files: Sequence[InstalledFile]) -> Path | str:
+    """The folder with these files of their release in the cache; else why there is none."""
+    located, paths = files[0].located, [file.path for file in files]
+    folder = cached_release(located.distribution, located.version, paths)
+    return folder or Message(
+        "the releases that were fetched: this one was not, or without this file"
     )
-    return Message("{release} in the index: {problem}", release=file.release, problem=what)
 
 
-def _release(files: Sequence[InstalledFile], report: Callable[[str], None] | None) -> Path | str:
-    """The folder with these files of their release, from the cache or, with `report`, fetched by pip; else why not."""
+def _fetched(files: Sequence[InstalledFile], report: Callable[[str], None]) -> Path | str:
+    """The folder with these files of their release, from the cache or fetched by pip.
+
+    Else why there is none.
+    """
     located, paths = files[0].located, [file.path for file in files]
     name, version = located.distribution, located.version
-    if report is None:
-        folder = cached_release(name, version, paths)
-        return folder or Message(
-            "the releases that were fetched: this one was not, or without this file"
-        )
     try:
         with fetching() as pip:
             folder = cached_release(name, version, paths)
             if folder is None:
-                report(
-                    Message(
-                        "fetching {name} {version}, to see what was installed",
-                        name=name,
-                        version=version,
-                    )
-                )
+                text = "fetching {name} {version}, to see what was installed"
+                report(Message(text, name=name, version=version))
                 folder = fetch_release(pip, name, version, paths, pip.listing(name))
             return folder
     except (SitepatchError, OSError) as error:

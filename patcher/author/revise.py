@@ -1,4 +1,7 @@
-"""A patchset again, after further edits: the hunks that still hold stay as they are written, what they lack is added."""
+"""A patchset again, after further edits.
+
+The hunks that still hold stay as they are written, what they lack is added.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.changed import InstalledFile
-from patcher.author.draft import Draft, DraftFile, FileEdit, added_file
 from patcher.author.folder import with_modules
 from patcher.author.hunks.generalise import generalise
-from patcher.author.hunks.trial import same_code
 from patcher.author.manifest import with_version
 from patcher.author.pristine import EditedFile, Original
+from patcher.author.same_code import same_code
+from patcher.author.spatch_draft import Draft, DraftFile, FileEdit, added_file
 from patcher.engine.engine import explain, rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import Tree
@@ -20,7 +23,7 @@ from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import HunkText, OptionValue, PatchsetSource, Requested, State
+from patcher.model import FilePatch, HunkText, OptionValue, PatchsetSource, Requested, State
 from patcher.patchset.layers import layers_of
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -40,14 +43,37 @@ _FileKey = Tuple[str, str]
 
 
 class Revision(NamedTuple):
-    """The new hunks of a patchset, how many of its old ones go, and the texts of its folder that change.
+    """What becomes of a patchset.
 
-    These are {} where nothing changes, and where only parts that cannot be captured are left of a `.spatch`.
+    Attributes:
+        draft: its new hunks.
+        gone: how many of its old ones go.
+        texts: the texts of its folder that change: {} where nothing changes, and where only parts
+            that cannot be captured are left of a `.spatch`.
     """
 
     draft: Draft
     gone: int
     texts: dict[str, str]
+
+
+class RevisedFile(NamedTuple):
+    """The hunks of a patchset for one file that do not hold any more, and those that are new."""
+
+    gone: tuple[HunkText, ...]
+    draft: DraftFile
+
+
+class SpatchChange(NamedTuple):
+    """What changes in a `.spatch`.
+
+    Attributes:
+        gone: the lines (1-based) on which the hunks begin that go.
+        added: the hunks that come for a file, by path; in a section of their own where it has none.
+    """
+
+    gone: set[int]
+    added: dict[str, str]
 
 
 class WrittenPatchset(NamedTuple):
@@ -78,106 +104,120 @@ class WrittenPatchset(NamedTuple):
     @property
     def files(self) -> Mapping[str, str]:
         """Its texts by file name."""
-        return self.requested.patchset.folder.files
+        return self.requested.patchset.files
 
     def with_patched(self, files: Sequence[EditedFile], copies: str) -> tuple[EditedFile, ...]:
-        """The edited files, and the others that the patchset is for: each as it is without the patchset, and as it is now.
+        """The edited files, and the others that the patchset is for.
 
-        What is now is taken from the directory of `copies` where that has it, "" for none.
+        Each as it is without the patchset, and as it is now.
+
+        Args:
+            files: the edited files.
+            copies: a directory, from which what is now is taken where that has it, "" for none.
         """
         edits = {edited.key: edited for edited in files}
-        for (site, path), assignment in self.assignments.items():
+        for key, assignment in self.assignments.items():
+            site, path = key
             current = read_installed(copies, path) if copies else None
-            current = read_installed(site, path) if current is None else current
-            edited = edits.get((site, path))
+            if current is None:
+                current = read_installed(site, path)
             if current is None:
                 continue
-            file = edited.file if edited else InstalledFile(assignment.located, path, (), current)
-            if (site, path) in self.without:
-                data, pristine = self.without[site, path]
+            file = InstalledFile(assignment.located, path, data=current)
+            if key in edits:
+                file = edits[key].file
+            if key in self.without:
+                data, pristine = self.without[key]
                 where = Message("what is there without {name}", name=self.requested.patchset.name)
-                edits[site, path] = EditedFile(file, Original(data, where, pristine))
-            elif edited is None:
-                edits[site, path] = EditedFile(
-                    file, Original(current, Message("the installed file"), current)
-                )
+                edits[key] = EditedFile(file, Original(data, where, pristine=pristine))
+            elif key not in edits:
+                original = Original(current, Message("the installed file"), pristine=current)
+                edits[key] = EditedFile(file, original)
         return tuple(edits.values())
 
     def revision(
         self, files: Sequence[EditedFile], others: Sequence[Mapping[str, bytes]]
     ) -> Revision:
-        """What becomes of the patchset with these edits; `others` as `generalise` takes them.
+        """What becomes of the patchset with these edits.
+
+        Args:
+            files: the edited files.
+            others: as `generalise` takes them.
 
         Raises:
-            SitepatchError: it is not for the package of a file, or nothing is left of it or of one of its `.spatch` files.
+            SitepatchError: it is not for the package of a file, or nothing is left of it or of one
+                of its `.spatch` files.
         """
-        results = [
-            (edited, revise(edited.edit, self.assignments.get(edited.key), others))
-            for edited in files
-        ]
-        revision = Revision(
-            Draft(tuple(result.draft for _, result in results)),
-            sum(len(result.gone) for _, result in results),
-            {},
-        )
-        if not (revision.gone or any(file.hunks for file in revision.draft.files)):
-            return revision
-        gone: dict[str, set[int]] = {}  # by `.spatch`, as is what comes
-        added: dict[str, dict[str, str]] = {}
-        for edited, result in results:
-            home, path, hunks = (
-                self._home(edited.file),
-                edited.file.path,
-                "\n".join(hunk.text for hunk in result.draft.hunks),
-            )
-            for hunk in result.gone:
-                gone.setdefault(self._name(hunk), set()).add(hunk.line)
-            if hunks:
-                added.setdefault(home, {})[path] = (
-                    f"+++ {path}\n{hunks}" if result.draft.adds else hunks
-                )
-        texts = {
-            name: revised_spatch(self.files[name], name, gone.get(name, set()), added.get(name, {}))
-            for name in dict.fromkeys((*gone, *added))
-        }
-        patchset = self.requested.patchset
-        empty = [self.folder / name for name, text in texts.items() if not text]
-        if empty and not revision.draft.complete:
-            return revision
-        if empty and len(empty) == sum(name.endswith(".spatch") for name in self.files):
-            raise SitepatchError(
-                "{name}: nothing is left of it",
-                "remove {folder}",
-                name=patchset.name,
-                folder=self.folder,
-            )
+        results: list[tuple[EditedFile, RevisedFile]] = []
+        for edited in files:
+            results.append((edited, revise(edited.edit, self.assignments.get(edited.key), others)))
+        draft = Draft(tuple(result.draft for _, result in results))
+        gone = sum(len(result.gone) for _, result in results)
+        if not gone and not any(file.hunks for file in draft.files):
+            return Revision(draft, gone, texts={})
+
+        texts: dict[str, str] = {}
+        empty: list[Path] = []
+        for name, change in self._changes(results).items():
+            texts[name] = revised_spatch(self.files[name], name, change)
+            if not texts[name]:
+                empty.append(self.folder / name)
+        if empty and not draft.complete:
+            return Revision(draft, gone, texts={})
         if empty:
-            hint = Message("remove it, and what names it in {manifest}", manifest=MANIFEST)
-            raise SitepatchError("{name}: nothing is left of it", hint, name=empty[0])
+            raise self._nothing_left(empty)
+
         fresh = [edited.file.path for edited in files if edited.key not in self.assignments]
-        manifest = with_version(
-            with_modules(self.files[MANIFEST], patchset, fresh), raised(patchset.version)
-        )
-        return revision._replace(texts={**texts, MANIFEST: manifest})
+        patchset = self.requested.patchset
+        manifest = with_modules(self.files[MANIFEST], patchset, fresh)
+        texts[MANIFEST] = with_version(manifest, raised(patchset.version))
+        return Revision(draft, gone, texts=texts)
+
+    def _changes(
+        self, results: Sequence[tuple[EditedFile, RevisedFile]]
+    ) -> dict[str, SpatchChange]:
+        """What changes in each `.spatch`: first those of which hunks go."""
+        changes: dict[str, SpatchChange] = {}
+        for _, result in results:
+            for hunk in result.gone:
+                change = changes.setdefault(self._name(hunk), SpatchChange(set(), {}))
+                change.gone.add(hunk.line)
+        for edited, result in results:
+            path, home = edited.file.path, self._home(edited.file)
+            hunks = "\n".join(hunk.text for hunk in result.draft.hunks)
+            if hunks:
+                change = changes.setdefault(home, SpatchChange(set(), {}))
+                change.added[path] = f"+++ {path}\n{hunks}" if result.draft.adds else hunks
+        return changes
+
+    def _nothing_left(self, empty: Sequence[Path]) -> SitepatchError:
+        """The error where no hunk is left in these `.spatch` files."""
+        spatches = [name for name in self.files if name.endswith(".spatch")]
+        problem = "{name}: nothing is left of it"
+        if len(empty) == len(spatches):
+            name, hint = self.requested.patchset.name, "remove {folder}"
+            return SitepatchError(problem, hint, name=name, folder=self.folder)
+        hint = Message("remove it, and what names it in {manifest}", manifest=MANIFEST)
+        return SitepatchError(problem, hint, name=empty[0])
 
     def _name(self, hunk: HunkText) -> str:
+        """The `.spatch` of a hunk."""
         return Path(hunk.origin).relative_to(self.folder).as_posix()
 
     def _home(self, file: InstalledFile) -> str:
-        """The `.spatch` in which the hunks of a file are, or come: that of the first file of its package."""
-        own = self.assignments.get((file.site, file.path))
-        package = (
-            entry
-            for entry in self.assignments.values()
-            if entry.located.package == file.located.package
-        )
-        home = own or next(package, None)
-        if home is None:
-            template = "{path}: was edited too, and {name} has no hunk for {release}"
-            hint = Message("name the files that are meant, or capture it under another name")
-            name = self.requested.patchset.name
-            raise SitepatchError(template, hint, path=file.path, name=name, release=file.release)
-        return self._name(home.hunks[-1])
+        """The `.spatch` in which the hunks of a file are, or come.
+
+        That is the one of the first file of its package.
+        """
+        if file.key in self.assignments:
+            return self._name(self.assignments[file.key].hunks[-1])
+        for assignment in self.assignments.values():
+            if assignment.located.package == file.located.package:
+                return self._name(assignment.hunks[-1])
+        problem = "{path}: was edited too, and {name} has no hunk for {release}"
+        hint = Message("name the files that are meant, or capture it under another name")
+        name = self.requested.patchset.name
+        raise SitepatchError(problem, hint, path=file.path, name=name, release=file.release)
 
 
 def written_patchset(env: Environment, name: str, folder: Path | None) -> WrittenPatchset | None:
@@ -187,109 +227,112 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
         UsageError: another one of that name is applied.
         SitepatchError: several of its patches change one file.
     """
-    applied = [
-        (item, step)
-        for item in statuses(env)
-        for _, step in item.patchsets
-        if step.patchset == name
-    ]
+    receipts: dict[_FileKey, str] = {}  # of each file in which it is applied the pristine digest
+    options: Mapping[str, OptionValue] | None = None
+    for item in statuses(env):
+        for _, step in item.patchsets:
+            if step.patchset == name:
+                receipts[item.site, item.receipt.path] = item.receipt.pristine
+                options = step.options if options is None else options
     if folder is None:
-        if applied:
-            raise UsageError(
-                "{name}: a patchset of this name is applied here",
-                Message("choose another name"),
-                name=name,
-            )
+        if receipts:
+            problem = "{name}: a patchset of this name is applied here"
+            raise UsageError(problem, Message("choose another name"), name=name)
         return None
+
     patchset = load_patchset(folder, PatchsetSource(str(folder)))
-    requested = Requested(
-        patchset, applied[0][1].options if applied else resolve_options(patchset, {})
-    )
-    assignments = {
-        key: first
-        for key, (first,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items()
-    }
-    for assignment in assignments.values():
+    if options is None:
+        options = resolve_options(patchset, {})
+    requested = Requested(patchset, options)
+    assignments: dict[_FileKey, Assignment] = {}
+    for key, (assignment,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items():
+        assignments[key] = assignment
         if len(layers_of(assignment.hunks)) > 1:
-            template = (
+            problem = (
                 "{name}: several of its patches change {path}, and they are not edited together"
             )
             hint = Message("capture the edit under another name")
-            raise SitepatchError(template, hint, name=name, path=assignment.path)
-    after = {
-        (file.site, file.path): file.after
-        for file in make_plan(env, Wanted((), (name,), force=True)).files
-    }
-    texts: dict[_FileKey, tuple[bytes, bytes]] = {}
-    for item, _ in applied:
-        key = item.site, item.receipt.path
-        if key in after:
-            texts[key] = after[key], Store(item.site).pristine(item.receipt.pristine.sha256)
-    return WrittenPatchset(folder, requested, assignments, texts)
+            raise SitepatchError(problem, hint, name=name, path=assignment.path)
+
+    without: dict[_FileKey, tuple[bytes, bytes]] = {}
+    for file in make_plan(env, Wanted((), (name,), force=True)).files:
+        key = file.site, file.path
+        if key in receipts:
+            without[key] = file.after, Store(file.site).pristine(receipts[key])
+    return WrittenPatchset(folder, requested, assignments=assignments, without=without)
 
 
-class RevisedFile(NamedTuple):
-    """The hunks of a patchset for one file that do not hold any more (`gone`), and those that are new."""
-
-    gone: tuple[HunkText, ...]
-    draft: DraftFile
-
-
+# the hunks for one file -------------------------------------------------------------------------
 def revise(
     edit: FileEdit, assignment: Assignment | None, others: Sequence[Mapping[str, bytes]] = ()
 ) -> RevisedFile:
     """The hunks for a file after an edit.
 
-    A hunk stays where all that it changes is a part of the edit, and the hunks that stay make the same code as new ones
-    together with what is added; else all of them go.
+    A hunk stays where all that it changes is a part of the edit, and the hunks that stay make the
+    same code as new ones together with what is added; else all of them go.
 
     Args:
         edit: the file without the patchset, and as it is to make it.
         assignment: the hunks that the patchset has for it, None for none.
         others: of each further release the texts, as `generalise` takes them.
     """
-    hunks = assignment.hunks if assignment else ()
     if assignment and assignment.adds:
-        draft = added_file(edit.path, edit.after)
-        same = [hunk.text for hunk in draft.hunks] == [
-            "".join(f"+{line}\n" for _, line, _ in hunks[0].lines)
-        ]
-        return RevisedFile((), DraftFile((edit.path,), ())) if same else RevisedFile(hunks, draft)
+        return _revised_addition(edit, assignment)
     (draft,) = generalise([edit], others).files
-    text = Draft((draft,)).spatch()
-    fresh = [
-        hunk
-        for patch in (parse_spatch(text, edit.path)[1] if draft.hunks else ())
-        for hunk in patch.hunks
-    ]
+    fresh: list[HunkText] = []
+    if draft.hunks:
+        for patch in parse_spatch(Draft((draft,)).spatch(), edit.path)[1]:
+            fresh += patch.hunks
 
-    def result(some: Sequence[HunkText]) -> bytes:
+    text = _PatchedText(edit.before, assignment)
+    hunks = assignment.hunks if assignment else ()
+    after = text.with_hunks(fresh)
+    kept = [hunk for hunk in hunks if text.is_part(hunk, after)]
+    reached = text.with_hunks(kept)
+    are_new = [not text.is_part(hunk, reached) for hunk in fresh]
+    together = [*kept, *(hunk for hunk, is_new in zip(fresh, are_new) if is_new)]
+    if not kept or not same_code(text.with_hunks(together), after, anywhere=True):
+        return RevisedFile(tuple(hunks), draft)
+    added = tuple(hunk for hunk, is_new in zip(draft.hunks, are_new) if is_new)
+    gone = tuple(hunk for hunk in hunks if hunk not in kept)
+    return RevisedFile(gone, draft._replace(hunks=added))
+
+
+def _revised_addition(edit: FileEdit, assignment: Assignment) -> RevisedFile:
+    """The hunk for a file that is added."""
+    draft = added_file(edit.path, edit.after)
+    old = "".join(f"+{line}\n" for _, line, _ in assignment.hunks[0].lines)
+    if [hunk.text for hunk in draft.hunks] == [old]:
+        return RevisedFile((), DraftFile((edit.path,), ()))
+    return RevisedFile(tuple(assignment.hunks), draft)
+
+
+class _PatchedText:
+    """A file before an edit, and what hunks make of it."""
+
+    def __init__(self, before: bytes, assignment: Assignment | None) -> None:
+        self.before = before
+        self.options = assignment.requested.options if assignment else {}
+        self.names = assignment.names if assignment else ()
+
+    def with_hunks(self, hunks: Sequence[HunkText]) -> bytes:
+        """The text with hunks; b"" where not all can be applied."""
+        if not hunks:
+            return self.before
         try:
-            options, names = (
-                (assignment.requested.options, assignment.names) if assignment else ({}, ())
-            )
-            rewritten = rewrite(edit.before, some, options, names)
+            rewritten = rewrite(self.before, hunks, self.options, self.names)
         except PatchError:  # two hunks insert at one place
             return b""
-        return b"" if any(answer.state.failed for answer in rewritten.answers) else rewritten.data
+        failed = any(answer.state.failed for answer in rewritten.answers)
+        return b"" if failed else rewritten.data
 
-    def within(hunk: HunkText, after: bytes) -> bool:
-        between = result([hunk])
-        return bool(between) and _distance(edit.before, between) + _distance(
-            between, after
-        ) == _distance(edit.before, after)
-
-    wanted = result(fresh) if fresh else edit.before
-    kept = [hunk for hunk in hunks if within(hunk, wanted)]
-    reached = result(kept) if kept else edit.before
-    added = [not within(hunk, reached) for hunk in fresh]
-    together = [*kept, *(hunk for hunk, new in zip(fresh, added) if new)]
-    if kept and same_code(result(together) if together else edit.before, wanted, anywhere=True):
-        new = tuple(hunk for hunk, is_new in zip(draft.hunks, added) if is_new)
-        return RevisedFile(
-            tuple(hunk for hunk in hunks if hunk not in kept), draft._replace(hunks=new)
-        )
-    return RevisedFile(tuple(hunks), draft)
+    def is_part(self, hunk: HunkText, after: bytes) -> bool:
+        """Whether all that a hunk changes is a part of what leads to another text."""
+        between = self.with_hunks([hunk])
+        if not between:
+            return False
+        way = _distance(self.before, between) + _distance(between, after)
+        return way == _distance(self.before, after)
 
 
 def _distance(before: bytes, after: bytes) -> int:
@@ -298,43 +341,67 @@ def _distance(before: bytes, after: bytes) -> int:
     return diff.added + diff.removed
 
 
-def revised_spatch(text: str, origin: str, gone: set[int], added: Mapping[str, str]) -> str:
-    """The text of a `.spatch` without the hunks that begin on some lines (1-based), and with further ones.
+# the text of a `.spatch` ------------------------------------------------------------------------
+def revised_spatch(text: str, origin: str, change: SpatchChange) -> str:
+    """The text of a `.spatch` without some hunks, and with further ones.
 
     Args:
         text: the text; what does not change stays as it is written.
         origin: its name.
-        gone: the lines.
-        added: the hunks for a file, by path; in a section of their own where it has none.
+        change: what goes and comes.
 
     Returns:
         the text, "" where no hunk is left.
     """
     lines = text.split("\n")
     _, patches = parse_spatch(text, origin)
-    ends = [*(patch.line - 1 for patch in patches[1:]), len(lines)]
-    last = {path: number for number, patch in enumerate(patches) for path in patch.paths}
+    last: dict[str, int] = {}  # the last section for each file
+    for number, patch in enumerate(patches):
+        last.update(dict.fromkeys(patch.paths, number))
+
     sections: list[str] = []
+    ends = [*(patch.line - 1 for patch in patches[1:]), len(lines)]
     for number, (patch, end) in enumerate(zip(patches, ends)):
-        more = [hunks for path, hunks in added.items() if last.get(path) == number]
-        if not more and not gone & {hunk.line for hunk in patch.hunks}:
-            sections.append("\n".join(lines[patch.line - 1 : end]).strip("\n"))
-            continue
-        starts = [hunk.line - 1 for hunk in patch.hunks]
-        blocks = [
-            "\n".join(lines[start:stop]).strip("\n")
-            for start, stop in zip(starts, [*starts[1:], end])
-        ]
-        blocks = [block for block, hunk in zip(blocks, patch.hunks) if hunk.line not in gone]
-        header = "\n".join(lines[patch.line - 1 : starts[0]])
-        blocks += [hunks.strip("\n") for hunks in more]
-        sections += ["\n".join(filter(None, (header, "\n\n".join(blocks))))] if blocks else []
-    fresh = ((path, hunks.strip("\n")) for path, hunks in added.items() if path not in last)
-    sections += [
-        hunks if hunks.startswith("+++ ") else f"--- {path}\n{hunks}" for path, hunks in fresh
-    ]
+        more: list[str] = []
+        for path, hunks in change.added.items():
+            if last.get(path) == number:
+                more.append(hunks)
+        section = _revised_section(lines[:end], patch, change.gone, more)
+        if section:
+            sections.append(section)
+    for path, hunks in change.added.items():
+        if path not in last:
+            header = "" if hunks.startswith("+++ ") else f"--- {path}\n"
+            sections.append(header + hunks.strip("\n"))
+    if not sections:
+        return ""
     prose = "\n".join(lines[: patches[0].line - 1]).strip("\n")
-    return "\n\n".join(filter(None, (prose, *sections))) + "\n" if sections else ""
+    return "\n\n".join(filter(None, (prose, *sections))) + "\n"
+
+
+def _revised_section(
+    lines: Sequence[str], patch: FilePatch, gone: set[int], more: Sequence[str]
+) -> str:
+    """The section of a `.spatch` for one file, "" where no hunk is left.
+
+    Args:
+        lines: the lines of the `.spatch` up to its end.
+        patch: what is in it.
+        gone: the lines (1-based) on which the hunks begin that go.
+        more: the hunks that come.
+    """
+    starts = [hunk.line - 1 for hunk in patch.hunks]
+    if not more and not any(start + 1 in gone for start in starts):
+        return "\n".join(lines[patch.line - 1 :]).strip("\n")
+    blocks: list[str] = []
+    for start, end in zip(starts, [*starts[1:], len(lines)]):
+        if start + 1 not in gone:
+            blocks.append("\n".join(lines[start:end]).strip("\n"))
+    blocks += [hunks.strip("\n") for hunks in more]
+    if not blocks:
+        return ""
+    header = "\n".join(lines[patch.line - 1 : starts[0]])
+    return "\n".join(filter(None, (header, "\n\n".join(blocks))))
 
 
 def raised(version: str) -> str:
@@ -342,25 +409,33 @@ def raised(version: str) -> str:
     return re.sub(r"\d+(?=\D*$)", lambda number: str(int(number[0]) + 1), version)
 
 
-# a release that it does not fit ---------------------------------------------------------------------------------------
-def begun(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> bytes:
-    """A file with each hunk that fits by itself, and the others as comments at the closest code."""
-    if any(hunk.plain for hunk in hunks):
-        states = [(hunk, rewrite(text, [hunk], options).answers[0].state) for hunk in hunks]
-    else:
-        tree = Tree(text)
-        states = [(hunk, tree.answer(hunk, options).state) for hunk in hunks]
-    fitting = [hunk for hunk, state in states if state is State.APPLICABLE]
+# a release that it does not fit -----------------------------------------------------------------
+def with_marks(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, OptionValue]) -> bytes:
+    """A file with each hunk that fits by itself.
+
+    The others are comments at the closest code.
+    """
+    fitting: list[HunkText] = []
+    missing: list[HunkText] = []
+    tree = None if any(hunk.plain for hunk in hunks) else Tree(text)
+    for hunk in hunks:
+        answer = tree.answer(hunk, options) if tree else rewrite(text, [hunk], options).answers[0]
+        if answer.state is State.APPLICABLE:
+            fitting.append(hunk)
+        elif answer.state.failed:
+            missing.append(hunk)
+
     data = rewrite(text, fitting, options).data if fitting else text
-    missing = [hunk for hunk, state in states if state.failed]
-    marks = [_mark_place(*explain(data, [hunk], options)) for hunk in missing]
+    marks: list[tuple[int, HunkText]] = []
+    for hunk in missing:
+        (explanation,) = explain(data, [hunk], options)
+        marks.append((_closest_line(explanation), explanation.hunk))
     lines = data.split(b"\n")
     for line, hunk in sorted(marks, key=lambda mark: -mark[0]):
         below = lines[line - 1]
         indent = below[: len(below) - len(below.lstrip())]
-        lines[line - 1 : line - 1] = [
-            indent + _MARK + b" " + written.encode("utf-8") for written in _written(hunk)
-        ]
+        comments = [indent + _MARK + b" " + row.encode("utf-8") for row in _written(hunk)]
+        lines[line - 1 : line - 1] = comments
     return b"\n".join(lines)
 
 
@@ -369,12 +444,18 @@ def without_marks(data: bytes) -> bytes:
     return b"\n".join(line for line in data.split(b"\n") if not line.lstrip().startswith(_MARK))
 
 
-def _mark_place(explanation: Explanation) -> tuple[int, HunkText]:
-    """The 1-based line above which a hunk is marked: the closest code, else its scope, else the first of the file."""
+def _closest_line(explanation: Explanation) -> int:
+    """The line (1-based) above which a hunk is marked.
+
+    That is the closest code, else its scope, else the first of the file.
+    """
     if explanation.closest:
-        return explanation.closest.line, explanation.hunk
-    return (explanation.scopes[0].first if explanation.scopes else 1), explanation.hunk
+        return explanation.closest.line
+    return explanation.scopes[0].first if explanation.scopes else 1
 
 
 def _written(hunk: HunkText) -> list[str]:
-    return [_HEAD, f"@@ {hunk.scope} @@", *(f"{tag}{line}".rstrip() for tag, line, _ in hunk.lines)]
+    lines = [_HEAD, f"@@ {hunk.scope} @@"]
+    for tag, line, _ in hunk.lines:
+        lines.append(f"{tag}{line}".rstrip())
+    return lines

@@ -1,69 +1,73 @@
-"""Patches -> the `.spatch` files of a patchset or a series: each patch is read after those before it."""
+"""Patches -> the `.spatch` files of a patchset or a series.
+
+Each patch is read after those before it.
+"""
 
 from __future__ import annotations
 
 from itertools import chain, count
-from typing import (
-    Dict,
-    Iterable,
-    Iterator,
-    Mapping,
-    NamedTuple,
-    Sequence,
-    Tuple,
-)
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from patcher.author.changed import home_of
-from patcher.author.diffs.apply import apply_hunks
 from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import read_head
-from patcher.author.draft import Draft, FileEdit, LeftOut, added_file
 from patcher.author.folder import SeriesFolder, spatch_text
 from patcher.author.hunks.generalise import generalise
-from patcher.author.hunks.trial import same_code
-from patcher.author.patches import GivenPatch
-from patcher.author.proof import Release, by_package, with_patches
+from patcher.author.imported_texts import ImportedTexts
+from patcher.author.patched_texts import Release, by_package
+from patcher.author.patches import NamedPatch
+from patcher.author.release_texts import Attempt, ReleaseTexts
+from patcher.author.spatch_draft import Draft, FileEdit, LeftOut, added_file
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
-from patcher.model import FilePatch, Located, OptionValue, Progress
+from patcher.model import Located, Progress
 from patcher.patchset.layers import in_order, patch_name
 from patcher.patchset.variants import choose_variant, resolve_options
 from patcher.store.retry import settled
-from patcher.text.diffs import FileDiff, diff_texts
+from patcher.text.diffs import FileDiff
 
-IMPORTED, IN_PLACE, LEFT_OUT, NOT_IMPORTED = (
-    "imported",
-    Message("in place"),
-    Message("left out"),
-    Message("not imported"),
-)
+IMPORTED = "imported"
+IN_PLACE = Message("in place")
+LEFT_OUT = Message("left out")
+NOT_IMPORTED = Message("not imported")
 _SUFFIX = ".spatch"
+_BY_HAND = Message("write the patchset by hand: see docs/howto/change.md")
 
 
-class PatchResult(NamedTuple):
-    """What came of one patch; `problem` says why it is not imported, and `hint` what to do.
+class PatchParts(NamedTuple):
+    """What is made of the parts of a patch.
 
     Attributes:
-        name: that of its `.spatch`, without the suffix.
-        subject: its subject.
-        state: `IMPORTED`, `IN_PLACE` (it is in the folder already), `LEFT_OUT` (nothing of it is installed) or `NOT_IMPORTED`.
         draft: the hunks.
         problems: the sections of the diff that cannot be applied.
         left_out: the parts that are in no hunk and that nothing needs.
         missing: those that the rest may need, which stop it.
-        problem: see above.
-        hint: see above.
+    """
+
+    draft: Draft = Draft(())
+    problems: tuple[FileMatch, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    missing: tuple[LeftOut, ...] = ()
+
+
+class PatchResult(NamedTuple):
+    """What came of one patch.
+
+    Attributes:
+        name: that of its `.spatch`, without the suffix.
+        subject: its subject.
+        state: `IMPORTED`, `IN_PLACE` (it is in the folder already), `LEFT_OUT` (nothing of it is
+            installed) or `NOT_IMPORTED`.
+        parts: its hunks, and what is in none.
+        problem: why it is not imported.
+        hint: what to do.
     """
 
     name: str
     subject: str
     state: str
-    draft: Draft = Draft(())
-    problems: tuple[FileMatch, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    missing: tuple[LeftOut, ...] = ()
+    parts: PatchParts = PatchParts()
     problem: str = ""
     hint: str = ""
 
@@ -72,115 +76,42 @@ class PatchResult(NamedTuple):
         """Whether the series lacks it."""
         return self.state == NOT_IMPORTED
 
+    @property
+    def draft(self) -> Draft:
+        """The hunks."""
+        return self.parts.draft
 
-def _left_of(matches: Iterable[FileMatch]) -> list[LeftOut]:
-    """The sections that are no change of an installed Python file, and why."""
-    reasons = (
-        (match, match.left_out or match.section.refused) for match in matches if not match.adds
-    )
-    return [
-        LeftOut(match.section.path, 0, "", reason, match.shipped)
-        for match, reason in reasons
-        if reason
-    ]
+    @property
+    def problems(self) -> tuple[FileMatch, ...]:
+        """The sections of the diff that cannot be applied."""
+        return self.parts.problems
 
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The parts that are in no hunk and that nothing needs."""
+        return self.parts.left_out
 
-def packages_of(matches: Iterable[FileMatch]) -> dict[Located, set[str]]:
-    """The packages of the files that were found, and which files of each."""
-    return by_package((match.located, match.path) for match in matches if match.located)
-
-
-def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
-    """What is to be said of files that were found."""
-    for match in matches:
-        yield from (Message("{path}: {note}", path=match.path, note=note) for note in match.notes)
-        if match.section.path != match.path and not match.section.path.endswith(f"/{match.path}"):
-            yield Message("{one.section.path} is taken for {one.path}", one=match)
-    for located in packages_of(matches):
-        yield from located.notes
-        if says_nothing(located.version):
-            yield Message(
-                "nothing tells the version of {package}: the patchset is for any",
-                package=located.package,
-            )
-
-
-def _edits_of(matches: Iterable[FileMatch]) -> list[FileEdit]:
-    """Each file before the first section for it, and after the last."""
-    edits: dict[str, FileEdit] = {}
-    for match in matches:
-        before = edits[match.path].before if match.path in edits else match.before
-        edits[match.path] = FileEdit(match.path, before, match.after)
-    return list(edits.values())
-
-
-def _with_section(text: bytes, match: FileMatch) -> bytes:
-    """A file with the hunks of a section; b"" where not all can be applied."""
-    result = apply_hunks(text, match.section.hunks)
-    return b"" if result.problems else result.after
-
-
-_Trial = Tuple[Dict[str, bytes], str]
-"""The files of a release as patches make them, and why some cannot be applied, "" for none."""
-
-
-class _Release:
-    """A further release: its files after the patches so far, and as the diffs make them, as far as they can.
-
-    `held` is whether the series is for it, and all patches so far fit.
-    """
-
-    def __init__(
-        self, release: Release, options: Mapping[str, OptionValue], *, held: bool = False
-    ) -> None:
-        self.release, self.options, self.held = release, options, held
-        self.texts = dict(release.texts)
-        self.expected: dict[str, bytes] = {}
-
-    def tried(self, patches: Sequence[FilePatch]) -> _Trial:
-        """The files as patches make them, and why some cannot be applied, "" for none."""
-        texts = {
-            **{path: b"" for patch in patches if patch.adds for path in patch.paths},
-            **self.texts,
-        }
-        results, unfit = with_patches(texts, patches, self.options)
-        missing = [patch.paths[0] for patch in patches if not set(patch.paths) & set(texts)]
-        problems: list[tuple[str, str]] = [
-            (path, Message("there is no such file")) for path in missing
-        ]
-        problems += unfit
-        release, (path, problem) = self.release.located, [*problems, ("", "")][0]
-        template, fields = (
-            "{name} {version}: {path}: {problem}",
-            {"name": release.distribution, "version": release.version},
-        )
-        said = Message(template, **fields, path=path, problem=problem) if problem else ""
-        return results, said
-
-    def advance(self, trial: _Trial, matches: Sequence[FileMatch]) -> None:
-        """Go on with the files as a trial has made them."""
-        self.texts, problem = trial
-        self.held = self.held and not problem
-        for match in matches:
-            before = self.expected.get(match.path, self.release.texts.get(match.path, b""))
-            self.expected[match.path] = _with_section(before, match)
+    @property
+    def missing(self) -> tuple[LeftOut, ...]:
+        """The parts that are in no hunk and that the rest may need."""
+        return self.parts.missing
 
 
 class Importer:
     """Imports patch after patch.
 
     Args:
-        sources: the installed files, then as the diffs make them: these may differ from `texts` in comments and layout.
+        sources: the installed files, then as the diffs make them: these may differ from the `texts`
+            in comments and layout.
         series: the patches that are there already, None for none.
         leave_out: names the parts that cannot be put into a hunk and need not be.
-        releases: those that the hunks should hold for as well; those in the range of a variant of the series that is not for
-            what is installed are for that one.
+        releases: those that the hunks should hold for as well; those in the range of a variant of
+            the series that is not for what is installed are for that one.
 
     Attributes:
         single: whether it is one patch, which becomes a patchset.
         patches: the texts of the `.spatch` files by name.
-        pristine: the package and the pristine text of each file that is looked at, by path.
-        texts: these files as the hunks make them, by path.
+        texts: the files that are looked at.
         notes: remarks for the user, each once.
     """
 
@@ -192,348 +123,386 @@ class Importer:
         releases: Sequence[Release],
     ) -> None:
         self.sources, self.series, self.leave_out, self.single = sources, series, leave_out, False
-        self.pristine: dict[str, tuple[Located, bytes]] = {}
-        self.texts: dict[str, bytes] = {}
-        self.partial: set[str] = set()  # files of which a part was left out
+        options = resolve_options(series.patchset, {}) if series else {}
+        self.texts = ImportedTexts(sources, options)
         self.patches: dict[str, str] = {}
-        self.releases: list[_Release] = []
-        self.others: dict[
-            int, list[_Release]
-        ] = {}  # by the index of a variant that is not for what is installed
-        variants = series.patchset.variants if series else ()
-        self.options = resolve_options(series.patchset, {}) if series else {}
-        for release in releases:
-            of_package = [
-                variant for variant in variants if variant.package == release.located.package
-            ]
-            variant = choose_variant(of_package, release.located.version)
-            number = variants.index(variant) if variant else -1
-            further = series is not None and variant is not None and number not in series.numbers
-            home = self.others.setdefault(number, []) if further else self.releases
-            home.append(_Release(release, self.options, held=variant is not None))
         self.notes: dict[str, None] = {}
-        self.failed: dict[
-            str, list[str]
-        ] = {}  # the patches that are not imported, by the paths that they name
+        # the patches that are not imported, by the paths that they name
+        self.failed: dict[str, list[str]] = {}
 
-    def results(self, given: Sequence[GivenPatch], progress: Progress) -> tuple[PatchResult, ...]:
+        self.releases: list[ReleaseTexts] = []
+        # by the index of a variant that is not for what is installed
+        self.others: dict[int, list[ReleaseTexts]] = {}
+        for release in releases:
+            number = self._variant_of(release)
+            texts = ReleaseTexts(release, options, held=number is not None)
+            if series is None or number is None or number in series.numbers:
+                self.releases.append(texts)
+            else:
+                self.others.setdefault(number, []).append(texts)
+
+    def _variant_of(self, release: Release) -> int | None:
+        """The index of the variant of the series that is for a release, None for none."""
+        variants = self.series.patchset.variants if self.series else ()
+        package = release.located.package
+        of_package = [variant for variant in variants if variant.package == package]
+        variant = choose_variant(of_package, release.located.version)
+        return None if variant is None else variants.index(variant)
+
+    def results(self, entries: Sequence[NamedPatch], progress: Progress) -> tuple[PatchResult, ...]:
         """Import patches, in their order; nothing is written."""
-        self.single = len(given) == 1 and self.series is None
-        there = list(map(patch_name, self.series.patches)) if self.series else []
-        by_name = {self._name_there(patch.name, there, given): patch for patch in given}
-        order = in_order(there, list(by_name))
+        self.single = len(entries) == 1 and self.series is None
+        known = list(map(patch_name, self.series.patches)) if self.series else []
+        by_name: dict[str, NamedPatch] = {}
+        for entry in entries:
+            by_name[self._name_there(entry.name, known, entries)] = entry
+
+        order = in_order(known, list(by_name))
         results: list[PatchResult] = []
         for number, name in enumerate(order, 1):
-            results.append(
-                self._kept(name, by_name.get(name))
-                if name in there
-                else self._imported(by_name[name])
-            )
+            if name in known:
+                results.append(self._kept(name, by_name.get(name)))
+            else:
+                results.append(self._imported(by_name[name]))
             progress(number, len(order), Message("patches read"))
         return tuple(results)
 
     @property
     def changed(self) -> list[str]:
         """The files that the hunks change."""
-        return [path for path, (_, before) in self.pristine.items() if self.texts[path] != before]
+        return self.texts.changed
 
     def diffs(self, name: str) -> tuple[FileDiff, ...]:
         """What a patchset of that name makes of the files."""
-        return tuple(
-            diff_texts("", path, self.pristine[path][1], self.texts[path], [name])
-            for path in sorted(self.changed)
-        )
+        return self.texts.diffs(name)
 
     @property
     def homes(self) -> list[Located]:
         """The packages that are changed."""
-        return list(by_package((self.pristine[path][0], path) for path in self.changed))
+        return self.texts.homes
 
     @property
     def expected(self) -> list[tuple[Release, dict[str, bytes]]]:
         """Each further release, and what the patches must make of it, as far as that is known."""
-        pairs = ((item.release, item.expected) for item in self.releases)
-        return [
-            (release, {path: text for path, text in texts.items() if text})
-            for release, texts in pairs
-        ]
+        pairs: list[tuple[Release, dict[str, bytes]]] = []
+        for release in self.releases:
+            known = {path: text for path, text in release.expected.items() if text}
+            pairs.append((release.release, known))
+        return pairs
 
+    # variants that are not for what is installed ------------------------------------------------
     def other_variants(self, series: SeriesFolder) -> dict[int, list[str]]:
-        """The `.spatch` files of each variant that is not for what is installed, with those of the new patches that fit there.
+        """The `.spatch` files of each variant that is not for what is installed.
 
-        A patch that does not fit each release that was given for the variant is noted, and so is one that they all have.
+        Those of the new patches that fit there are among them. A patch that does not fit each
+        release that was given for the variant is noted, and so is one that they all have.
         """
-        variants, packages = series.patchset.variants, {home.package for home in self.homes}
-        others = (number for number in range(len(variants)) if number not in series.numbers)
-        lists = series._replace(
-            numbers=tuple(number for number in others if variants[number].package in packages)
-        ).lists
-        for number, there in lists.items():
-            releases = self.others.get(number, [])
-            for name in in_order(
-                there,
-                [name for name in self.patches if name in there or name not in series.patches],
-            ):
-                patches = parse_spatch(
-                    {**series.patchset.folder.files, **self.patches}[name], name
-                )[1]
-                trials = [release.tried(patches) for release in releases]
-                if name not in there:
-                    held = [
-                        (release.texts, *trial)
-                        for release, trial in zip(releases, trials)
-                        if release.held
-                    ]
-                    why = next((problem for _, _, problem in held if problem), "")
-                    if not held:
-                        why = Message(
-                            "none of its releases could be tried: import it where one is installed"
-                        )
-                    elif all(before == after for before, after, _ in held):
-                        why = why or Message("its releases have it")
-                    if why:
-                        template = "not in the variant for {versions}: {why}"
-                        self._noted(
-                            patch_name(name),
-                            [Message(template, versions=variants[number].versions, why=why)],
-                        )
-                        continue
-                    names = {*lists[number], name}
-                    lists[number] = in_order(
-                        lists[number], [other for other in self.patches if other in names]
-                    )
-                for release, trial in zip(releases, trials):
-                    release.advance(trial, ())
+        packages = {home.package for home in self.homes}
+        numbers: list[int] = []
+        for number, variant in enumerate(series.patchset.variants):
+            if number not in series.numbers and variant.package in packages:
+                numbers.append(number)
+        lists = series._replace(numbers=tuple(numbers)).lists
+        for number, names in lists.items():
+            lists[number] = self._other_variant(series, number, names)
         return lists
 
-    # one patch --------------------------------------------------------------------------------------------------------
-    def _name_there(self, name: str, there: Sequence[str], given: Sequence[GivenPatch]) -> str:
-        """The name that a patch has in the series: what is `fix` in another variant may be `fix-1.2` in this one."""
-        if (
-            not self.series
-            or name in there
-            or name + _SUFFIX not in self.series.patchset.folder.files
-        ):
+    def _other_variant(self, series: SeriesFolder, number: int, known: list[str]) -> list[str]:
+        """The `.spatch` files of one such variant, of which it has those that are known."""
+        new = [name for name in self.patches if name in known or name not in series.patches]
+        texts = {**series.patchset.files, **self.patches}
+        releases = self.others.get(number, [])
+        names = known
+        for name in in_order(known, new):
+            patches = parse_spatch(texts[name], name)[1]
+            attempts = [release.attempt(patches) for release in releases]
+            if name not in known:
+                why = _why_not(releases, attempts)
+                if why:
+                    versions = series.patchset.variants[number].versions
+                    text = "not in the variant for {versions}: {why}"
+                    note = Message(text, versions=versions, why=why)
+                    self._note(patch_name(name), [note])
+                    continue
+                those = {*names, name}
+                names = in_order(names, [other for other in self.patches if other in those])
+            for release, attempt in zip(releases, attempts):
+                release.advance(attempt, ())
+        return names
+
+    # the names of patches -----------------------------------------------------------------------
+    def _name_there(self, name: str, known: Sequence[str], entries: Sequence[NamedPatch]) -> str:
+        """The name that a patch has in the series.
+
+        What is `fix` in another variant may be `fix-1.2` in this one.
+        """
+        if not self.series or name in known or name + _SUFFIX not in self.series.patchset.files:
             return name
-        own = [
-            other
-            for other in there
-            if other.startswith(f"{name}-") and is_version(other[len(name) + 1 :])
-        ]
-        return next((other for other in own if other not in [patch.name for patch in given]), name)
+        names = [entry.name for entry in entries]
+        for other in known:
+            is_own = other.startswith(f"{name}-") and is_version(other[len(name) + 1 :])
+            if is_own and other not in names:
+                return other
+        return name
 
     def _free_name(self, name: str, text: str, version: str) -> str:
-        """The name under which the text of a new patch is written: another variant's of that name may have another text."""
-        files = self.series.patchset.folder.files if self.series else {}
+        """The name under which the text of a new patch is written.
+
+        Another variant's of that name may have another text.
+        """
+        files = self.series.patchset.files if self.series else {}
         release = f"{name}-{version.split('+')[0]}"
-        names = chain((name, release), (f"{release}-{number}" for number in count(2)))
+        numbered = (f"{release}-{number}" for number in count(2))
+        names = chain((name, release), numbered)
         return next(other for other in names if files.get(other + _SUFFIX, text) == text)
 
-    def _kept(self, name: str, given: GivenPatch | None) -> PatchResult:
+    # one patch ----------------------------------------------------------------------------------
+    def _kept(self, name: str, entry: NamedPatch | None) -> PatchResult:
         """A patch that the folder has already: it stays as it is."""
         assert self.series
         file = name + _SUFFIX
-        text, patches = self.series.patchset.folder.files[file], self.series.patches[file]
-        problem = self._hunks_applied(patches)
+        text, patches = self.series.patchset.files[file], self.series.patches[file]
+        problem = self.texts.apply(patches)
         if problem:
-            template, where = (
+            raise SitepatchError(
                 "{path.name}: does not fit after the patches before it: {problem}",
-                self.series.folder / file,
+                "remove {path} from the folder and the manifest, and import it again",
+                path=self.series.folder / file,
+                problem=problem,
             )
-            hint = "remove {path} from the folder and the manifest, and import it again"
-            raise SitepatchError(template, hint, path=where, problem=problem)
         self.patches[file] = text
-        before = dict(self.sources.patched)
-        taken = self._found(given) if given and not given.error else []
-        differing = self._differing(
-            Draft(()), {match.path: match.after for match in taken if match.located}
-        )
-        # it was written or changed by hand
-        if any(match.problem for match in taken) or differing or not taken:
-            self.sources.patched = before
-            for path in (
-                path for patch in patches for path in patch.paths if path in self.pristine
-            ):
-                self.sources.patched[path] = self.pristine[path][0], self.texts[path]
-        for release in self.releases:
-            release.advance(
-                release.tried(patches),
-                [match for match in taken if match.located and not match.problem],
-            )
-        return PatchResult(name, read_head(parse_spatch(text, name)[0]).subject, IN_PLACE)
 
-    def _imported(self, given: GivenPatch) -> PatchResult:
-        """A patch that is new: its `.spatch`, or why there is none, with everything as it was before."""
-        patched, pristine = dict(self.sources.patched), dict(self.pristine)
-        texts, partial = dict(self.texts), set(self.partial)
+        before = dict(self.sources.texts.patched)
+        matches = self._found(entry) if entry and not entry.error else []
+        after = {match.path: match.after for match in matches if match.located}
+        differing = self.texts.differing(Draft(()), after)
+        # it was written or changed by hand
+        if not matches or differing or any(match.problem for match in matches):
+            for patch in patches:
+                for path in patch.paths:
+                    if path in self.texts.pristine:
+                        located, _ = self.texts.pristine[path]
+                        before[path] = located, self.texts.current[path]
+            self.sources.texts.patched = before
+
+        fitting = [match for match in matches if match.fits]
+        for release in self.releases:
+            release.advance(release.attempt(patches), fitting)
+        return PatchResult(name, read_head(parse_spatch(text, name)[0]).subject, state=IN_PLACE)
+
+    def _imported(self, entry: NamedPatch) -> PatchResult:
+        """A patch that is new: its `.spatch`, or why there is none, with everything as before."""
+        snapshot = self.texts.snapshot()
         try:
-            result = self._tried(given)
+            result = self._attempted(entry)
         except SitepatchError as error:
             if self.single:
                 raise
-            result = PatchResult(
-                given.name,
-                given.patch.subject,
-                NOT_IMPORTED,
-                problem=error.message,
-                hint=error.hint,
-            )
+            result = _not_imported(entry, error)
         if result.state != IMPORTED and not self.single:
-            self.sources.patched, self.pristine = patched, pristine
-            self.texts, self.partial = texts, partial
-        if result.failed:
-            others = [
-                name
-                for section in given.patch.sections
-                for name in self.failed.get(section.path, ())
-            ]
-            if others and not result.hint:
-                names = ", ".join(dict.fromkeys(others))
-                result = result._replace(
-                    hint=Message("it may need {names}, which is not imported", names=names)
-                )
-            for section in given.patch.sections:
-                self.failed.setdefault(section.path, []).append(given.name)
-        return result
+            self.texts.restore(snapshot)
+        if not result.failed:
+            return result
 
-    def _tried(self, given: GivenPatch) -> PatchResult:
-        result = PatchResult(given.name, given.patch.subject, NOT_IMPORTED)
-        if given.error:
-            return result._replace(problem=given.error.message, hint=given.error.hint)
-        matches = self._found(given)
+        others: dict[str, None] = {}
+        for section in entry.patch.sections:
+            others.update(dict.fromkeys(self.failed.get(section.path, ())))
+        for section in entry.patch.sections:
+            self.failed.setdefault(section.path, []).append(entry.name)
+        if not others or result.hint:
+            return result
+        hint = Message("it may need {names}, which is not imported", names=", ".join(others))
+        return result._replace(hint=hint)
+
+    def _attempted(self, entry: NamedPatch) -> PatchResult:
+        """Make the `.spatch` of a patch."""
+        if entry.error:
+            return _not_imported(entry, entry.error)
+        matches = self._found(entry)
+        fitting = [match for match in matches if match.fits]
+        self._note(entry.name, _notes_on(fitting))
+
+        sections = _left_of(matches)
         problems = tuple(match for match in matches if match.problem)
-        taken = [match for match in matches if match.located and not match.problem]
-        self._noted(given.name, _notes_on(taken))
-        parts = _left_of(matches)
         if problems:
-            result = self._sorted(result._replace(problems=problems), parts)
-            paths = [(match.path or match.section.path, match.problem) for match in problems]
-            reasons = joined(
-                "\n",
-                (
-                    Message("{path}: {problem}", path=path, problem=problem)
-                    for path, problem in paths
-                ),
-            )
-            return result._replace(
-                problem=reasons, hint=joined("\n", (match.hint for match in problems))
-            )
-        edits, added = (
-            _edits_of(match for match in taken if not match.adds),
-            [match for match in taken if match.adds],
-        )
-        files = generalise(edits, [item.texts for item in self.releases]).files
-        draft = Draft((*files, *(added_file(match.path, match.after) for match in added)))
-        text = "{paths}: it is not byte for byte as with the diff: {difference}"
-        self._noted(
-            given.name,
-            (
-                Message(text, paths=file.paths[0], difference=file.difference)
-                for file in draft.unlike
-            ),
-        )
-        result = self._sorted(result._replace(draft=draft), [*parts, *draft.left_out])
-        if result.missing and not self.single:  # of one patch what the rest would change is shown
-            missing = (
-                Message("{name}: {why}", name=part.name, why=part.why) for part in result.missing
-            )
-            return result._replace(problem=joined("\n", missing))
+            return self._misfit(entry, problems, sections)
+
+        draft = self._draft(fitting)
+        for file in draft.unlike:
+            text = "{paths}: it is not byte for byte as with the diff: {difference}"
+            note = Message(text, paths=file.paths[0], difference=file.difference)
+            self._note(entry.name, [note])
+        left_out, missing = self._by_need([*sections, *draft.left_out])
+        parts = PatchParts(draft, left_out=left_out, missing=missing)
+        result = PatchResult(entry.name, entry.patch.subject, state=NOT_IMPORTED, parts=parts)
+        if missing and not self.single:  # of one patch what the rest would change is shown
+            text = "{name}: {why}"
+            reasons = [Message(text, name=part.name, why=part.why) for part in missing]
+            return result._replace(problem=joined("\n", reasons))
         if not any(file.hunks for file in draft.files):
-            return result._replace(
-                state=LEFT_OUT, problem=Message("it changes no code that is installed")
-            )
-        text = spatch_text(given.patch, draft)
-        name = self._free_name(
-            given.name, text, next((match.located.version for match in taken if match.located), "")
-        )
+            problem = Message("it changes no code that is installed")
+            return result._replace(state=LEFT_OUT, problem=problem)
+        return self._checked(entry, result, fitting)
+
+    def _checked(
+        self, entry: NamedPatch, result: PatchResult, matches: Sequence[FileMatch]
+    ) -> PatchResult:
+        """Check the hunks of a patch, and take its `.spatch` where they are right."""
+        text = spatch_text(entry.patch, result.draft)
+        version = next((match.located.version for match in matches if match.located), "")
+        name = self._free_name(entry.name, text, version)
         patches = parse_spatch(text, name + _SUFFIX)[1]
-        trials = [release.tried(patches) for release in self.releases]
-        problem = self._narrowing(trials) or self._hunks_applied(patches)
-        problem = problem or self._differing(draft, {match.path: match.after for match in taken})
+        attempts = [release.attempt(patches) for release in self.releases]
+
+        problem = self._narrowing(attempts) or self.texts.apply(patches)
+        if not problem:
+            after = {match.path: match.after for match in matches}
+            problem = self.texts.differing(result.draft, after)
         if problem and self.single:
             path, why = problem.split(": ", 1)
-            raise SitepatchError.at(
-                Location(path), why, "write the patchset by hand: see docs/howto/change.md"
-            )
+            raise SitepatchError.at(Location(path), why, _BY_HAND)
         if problem:
-            return result._replace(draft=Draft(()), problem=problem)
+            parts = result.parts._replace(draft=Draft(()))
+            return result._replace(parts=parts, problem=problem)
         if result.missing:
             return result
         self.patches[name + _SUFFIX] = text
-        for release, trial in zip(self.releases, trials):
-            release.advance(trial, taken)
+        for release, attempt in zip(self.releases, attempts):
+            release.advance(attempt, matches)
         return result._replace(name=name, state=IMPORTED)
 
-    def _noted(self, name: str, notes: Iterable[str]) -> None:
-        self.notes.update(
-            (note if self.single else Message("{name}: {note}", name=name, note=note), None)
-            for note in notes
+    def _misfit(
+        self, entry: NamedPatch, problems: tuple[FileMatch, ...], sections: Sequence[LeftOut]
+    ) -> PatchResult:
+        """The result of a patch of which sections cannot be applied."""
+        left_out, missing = self._by_need(sections)
+        parts = PatchParts(problems=problems, left_out=left_out, missing=missing)
+        reasons: list[str] = []
+        for match in problems:
+            path = match.path or match.section.path
+            reasons.append(Message("{path}: {problem}", path=path, problem=match.problem))
+        return PatchResult(
+            name=entry.name,
+            subject=entry.patch.subject,
+            state=NOT_IMPORTED,
+            parts=parts,
+            problem=joined("\n", reasons),
+            hint=joined("\n", (match.hint for match in problems)),
         )
 
-    def _sorted(self, result: PatchResult, parts: Sequence[LeftOut]) -> PatchResult:
-        """The result with the parts that are in no hunk, by whether they stop the import."""
-        missing = tuple(part for part in parts if part.code and part.name not in self.leave_out)
-        return result._replace(
-            missing=missing, left_out=tuple(part for part in parts if part not in missing)
-        )
+    def _draft(self, matches: Sequence[FileMatch]) -> Draft:
+        """The hunks for files that were found."""
+        added = [added_file(match.path, match.after) for match in matches if match.adds]
+        edits = _edits_of(match for match in matches if not match.adds)
+        others = [release.texts for release in self.releases]
+        return Draft((*generalise(edits, others).files, *added))
 
-    def _found(self, given: GivenPatch) -> list[FileMatch]:
+    def _note(self, name: str, notes: Iterable[str]) -> None:
+        """Note remarks about a patch."""
+        for note in notes:
+            if not self.single:
+                note = Message("{name}: {note}", name=name, note=note)
+            self.notes[note] = None
+
+    def _by_need(self, parts: Sequence[LeftOut]) -> tuple[tuple[LeftOut, ...], tuple[LeftOut, ...]]:
+        """The parts that are in no hunk: those that nothing needs, and those that stop it."""
+        left_out: list[LeftOut] = []
+        missing: list[LeftOut] = []
+        for part in parts:
+            stops = part.code and part.name not in self.leave_out
+            (missing if stops else left_out).append(part)
+        return tuple(left_out), tuple(missing)
+
+    def _found(self, entry: NamedPatch) -> list[FileMatch]:
         """The sections of a patch, applied to the files as the diffs before have made them."""
-        before = dict(self.sources.patched)
+        before = dict(self.sources.texts.patched)
 
         def look() -> list[FileMatch]:
-            self.sources.patched = dict(before)
-            return self.sources.find_all(given.patch.sections)
+            self.sources.texts.patched = dict(before)
+            return self.sources.find_all(entry.patch.sections)
 
         return settled(self.sources.env, look)
 
-    def _hunks_applied(self, patches: Sequence[FilePatch]) -> str:
-        """Apply hunks to the files as the hunks before have made them; gives why they cannot be applied, "" where they can."""
-        texts: dict[str, bytes] = {}
-        for patch in patches:
-            for path in patch.paths:
-                source = None if path in self.pristine else self._shipped(path, adds=patch.adds)
-                if source:
-                    self.pristine[path] = source
-                    self.texts[path] = source[1]
-            path = next((path for path in patch.paths if path in self.pristine), "")
-            if not path:
-                return Message("{paths}: no installed file", paths=patch.paths[0])
-            texts[path] = self.texts[path]
-        results, problems = with_patches(texts, patches, self.options)
-        for path, problem in problems:
-            return Message("{path}: {problem}", path=path, problem=problem)
-        self.texts.update(results)
+    def _narrowing(self, attempts: Sequence[Attempt]) -> str:
+        """Where a new patch would end the range of the series, "" where it does not.
+
+        That is a release that it does not fit, and the others do.
+        """
+        for release, attempt in zip(self.releases, attempts):
+            if release.held and attempt.problem:
+                text = "the series is for this release, too, and would not be any more: {problem}"
+                return Message(text, problem=attempt.problem)
         return ""
 
-    def _narrowing(self, trials: Sequence[_Trial]) -> str:
-        """Where a new patch would end the range of the series: a release that it does not fit, and the others do."""
-        problems = (problem for release, (_, problem) in zip(self.releases, trials) if release.held)
-        template = "the series is for this release, too, and would not be any more: {problem}"
-        return next((Message(template, problem=problem) for problem in problems if problem), "")
 
-    def _shipped(self, path: str, *, adds: bool) -> tuple[Located, bytes] | None:
-        """The package of a file, and its text without the patches of the series: none of one that a patch adds."""
-        if adds:
-            there = self.sources.patched.get(path)
-            return there[0] if there else home_of(self.sources.env, path), b""
-        patched, self.sources.patched = self.sources.patched, {}
-        try:
-            return self.sources.text(path)
-        finally:
-            self.sources.patched = patched
+def _why_not(releases: Sequence[ReleaseTexts], attempts: Sequence[Attempt]) -> str:
+    """Why a new patch is not for the variant of these releases, "" where it is.
 
-    def _differing(self, draft: Draft, after: Mapping[str, bytes]) -> str:
-        """Why the hunks do not make the code that the diffs make, "" where they do."""
-        self.partial.update(file.paths[0] for file in draft.files if file.left_out)
-        for path, text in after.items():
-            if (
-                path in self.texts
-                and path not in self.partial
-                and not same_code(self.texts[path], text, anywhere=True)
-            ):
-                return Message(
-                    "{path}: the hunks do not make the edited file: other code comes of them",
-                    path=path,
-                )
-        return ""
+    Args:
+        releases: the releases.
+        attempts: what the patch makes of each.
+    """
+    held: list[tuple[Mapping[str, bytes], Attempt]] = []
+    for release, attempt in zip(releases, attempts):
+        if release.held:
+            held.append((release.texts, attempt))
+    if not held:
+        return Message("none of its releases could be tried: import it where one is installed")
+    for _, attempt in held:
+        if attempt.problem:
+            return attempt.problem
+    if all(before == attempt.texts for before, attempt in held):
+        return Message("its releases have it")
+    return ""
+
+
+def _not_imported(entry: NamedPatch, error: SitepatchError) -> PatchResult:
+    return PatchResult(
+        name=entry.name,
+        subject=entry.patch.subject,
+        state=NOT_IMPORTED,
+        problem=error.message,
+        hint=error.hint,
+    )
+
+
+def _left_of(matches: Iterable[FileMatch]) -> list[LeftOut]:
+    """The sections that are no change of an installed Python file, and why."""
+    parts: list[LeftOut] = []
+    for match in matches:
+        why = match.left_out or match.section.refused
+        if why and not match.adds:
+            parts.append(LeftOut(match.section.path, 0, text="", why=why, code=match.shipped))
+    return parts
+
+
+def packages_of(matches: Iterable[FileMatch]) -> dict[Located, set[str]]:
+    """The packages of the files that were found, and which files of each."""
+    return by_package((match.located, match.path) for match in matches if match.located)
+
+
+def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
+    """What is to be said of files that were found."""
+    for match in matches:
+        for note in match.change.notes if match.change else ():
+            yield Message("{path}: {note}", path=match.path, note=note)
+        if match.section.path != match.path and not match.section.path.endswith(f"/{match.path}"):
+            yield Message("{one.section.path} is taken for {one.path}", one=match)
+    for located in packages_of(matches):
+        yield from located.notes
+        if says_nothing(located.version):
+            text = "nothing tells the version of {package}: the patchset is for any"
+            yield Message(text, package=located.package)
+
+
+def _edits_of(matches: Iterable[FileMatch]) -> list[FileEdit]:
+    """Each file before the first section for it, and after the last."""
+    edits: dict[str, FileEdit] = {}
+    for match in matches:
+        if match.change is None:
+            continue
+        path, before = match.path, match.change.before
+        if path in edits:
+            before = edits[path].before
+        edits[path] = FileEdit(path, before, match.after)
+    return list(edits.values())

@@ -11,8 +11,8 @@ from typing import Any, Callable, Sequence
 
 import click
 
-from patcher.author.draft import Draft
 from patcher.author.folder import PATCHSETS
+from patcher.author.spatch_draft import Draft
 from patcher.display.console import Console
 from patcher.display.differences import show_parts
 from patcher.display.styles import Row, color_diff, style

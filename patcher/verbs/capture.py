@@ -11,7 +11,6 @@ import click
 
 from patcher.author.changed import find_changed
 from patcher.author.copies import copied
-from patcher.author.draft import Draft, DraftFile, LeftOut
 from patcher.author.folder import (
     Head,
     PackageRange,
@@ -22,6 +21,7 @@ from patcher.author.folder import (
     write_folder,
 )
 from patcher.author.pristine import EditedFile, find_originals
+from patcher.author.spatch_draft import Draft, DraftFile, LeftOut
 from patcher.display.console import Console
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import HandEdit, HandEdits, Wanted
@@ -53,7 +53,7 @@ from patcher.verbs.report import report_outcome, show_applied
 from patcher.verify import IMPORT
 
 if TYPE_CHECKING:
-    from patcher.author.proof import Release
+    from patcher.author.patched_texts import Release
     from patcher.author.revise import WrittenPatchset
 
 
@@ -206,7 +206,7 @@ def _edits(
 
 def _packages(files: Sequence[EditedFile]) -> dict[Located, set[str]]:
     """The packages of files, and which files of each."""
-    from patcher.author.proof import by_package  # with libcst
+    from patcher.author.patched_texts import by_package  # with libcst
 
     return by_package((edited.file.located, edited.file.path) for edited in files)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from patcher.author.draft import Draft
 from patcher.author.pristine import EditedFile
+from patcher.author.spatch_draft import Draft
 from patcher.display.console import Console
 from patcher.display.differences import show_diffs
 from patcher.display.rows import answer_rows

@@ -161,7 +161,7 @@ def _edited(
         if fetch:
             for lost in missing:
                 template = "{path}: {tried}"
-                notes.append(Message(template, path=lost.file.path, tried=lost.tried[-1]))
+                notes.append(Message(template, path=lost.file.path, tried=lost.places[-1]))
         for file in search.files:
             edit = _hand_edit(file, originals.get((file.site, file.path)))
             edits.append(edit)

@@ -8,8 +8,8 @@ from typing import Sequence
 import click
 
 from patcher.author.copies import Copies, check_clean, copy_out, laid_out
-from patcher.author.draft import package_of
 from patcher.author.folder import named_folder, output_folder, own_folder
+from patcher.author.spatch_draft import package_of
 from patcher.display.console import Console
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted

@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Iterator, Sequence
 
-from patcher.author.draft import package_of
 from patcher.author.export import (
     OpenWheel,
     PatchedFile,
@@ -16,6 +15,7 @@ from patcher.author.export import (
     recorded,
     repack,
 )
+from patcher.author.spatch_draft import package_of
 from patcher.errors import SitepatchError, UsageError
 from patcher.hook.backend import Wheel
 from patcher.installed.environment import locate

@@ -11,7 +11,6 @@ import click
 
 from patcher.author.diffs.apply import FUZZ
 from patcher.author.diffs.locate import NOT_INSTALLED, FileMatch, InstalledSources
-from patcher.author.draft import Draft, LeftOut
 from patcher.author.folder import (
     Head,
     PackageRange,
@@ -23,8 +22,9 @@ from patcher.author.folder import (
     write_folder,
 )
 from patcher.author.manifest import with_patch_files
-from patcher.author.patches import GivenPatch, given_patches
+from patcher.author.patches import NamedPatch, named_patches
 from patcher.author.ranges import widened
+from patcher.author.spatch_draft import Draft, LeftOut
 from patcher.display.console import Console
 from patcher.display.styles import Row, color_diff, hint_lines
 from patcher.display.usage import Whole
@@ -52,7 +52,7 @@ from patcher.verbs.options import common_options
 from patcher.verbs.releases.outcome import ReleaseOutcome
 
 if TYPE_CHECKING:
-    from patcher.author.proof import Release
+    from patcher.author.patched_texts import Release
     from patcher.author.series import Importer, PatchResult
 
 
@@ -147,7 +147,7 @@ def import_(
     series = find_series(name, output)
     folder = series.folder if series else output_folder(name, output, events.note)
     check_also(one_or_more(also))
-    inputs = given_patches(one_or_more(patches), data)
+    inputs = named_patches(one_or_more(patches), data)
     env = place.environment()
     events.started(env)
     if series:
@@ -171,7 +171,7 @@ def import_(
 
 
 def _further(
-    inputs: Sequence[GivenPatch],
+    inputs: Sequence[NamedPatch],
     also: Sequence[str],
     sources: InstalledSources,
     series: SeriesFolder | None,
@@ -225,7 +225,7 @@ def _check_left_out(names: Sequence[str], outcome: ImportOutcome) -> None:
             raise UsageError(problem, hint)
 
 
-def _head(name: str, first: GivenPatch, homes: Sequence[Located], *, file_name: str) -> Head:
+def _head(name: str, first: NamedPatch, homes: Sequence[Located], *, file_name: str) -> Head:
     """The head of a manifest: what the first patch says of itself.
 
     Where that is nothing, the packages that are changed, and the name of its file, "" for none.

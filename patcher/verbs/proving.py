@@ -14,9 +14,10 @@ from typing import (
 from patcher.author.cases import AFTER, CaseResult, run_cases
 from patcher.author.changed import python_files
 from patcher.author.folder import PackageRange
-from patcher.author.hunks.trial import readable, replaces_more, same_code
-from patcher.author.proof import Release, with_patches
+from patcher.author.hunks.checker import replaces_more
+from patcher.author.patched_texts import Release, with_patches
 from patcher.author.ranges import fitting_range, overlapping, widened
+from patcher.author.same_code import readable, same_code
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.installed.environment import locate

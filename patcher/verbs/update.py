@@ -16,7 +16,6 @@ from typing import (
 import click
 
 from patcher.author.copies import Copies, laid_out
-from patcher.author.draft import Draft, FileEdit
 from patcher.author.folder import (
     PackageRange,
     own_folder,
@@ -25,6 +24,7 @@ from patcher.author.folder import (
 )
 from patcher.author.manifest import patch_files, with_patch_files, with_variant, with_versions
 from patcher.author.ranges import ended, overlapping, widened
+from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.display.console import Console
 from patcher.display.styles import Row
 from patcher.engine.spatch.hunk import parse_spatch
@@ -247,8 +247,8 @@ def _texts(patchset: Patchset, tried: TriedRelease) -> dict[str, tuple[bytes, by
 
     Of a file that is not there any more it is the one that has the scopes of its hunks.
     """
-    from patcher.author.proof import with_patches
-    from patcher.author.revise import begun  # with the engine
+    from patcher.author.patched_texts import with_patches
+    from patcher.author.revise import with_marks  # with the engine
 
     options, located = resolve_options(patchset, {}), tried.located
     before, patches = _layer(patchset.variants[tried.variant], _drifted(tried))
@@ -268,7 +268,7 @@ def _texts(patchset: Patchset, tried: TriedRelease) -> dict[str, tuple[bytes, by
     )
     pristine = {path: code for path, code in data if code is not None}
     texts, _ = with_patches(pristine, before, options, patchset.variants[tried.variant].names)
-    files = {path: (code, begun(code, hunks[path], options)) for path, code in texts.items()}
+    files = {path: (code, with_marks(code, hunks[path], options)) for path, code in texts.items()}
     if not files:
         problem = Message(
             "{one.located.distribution} {one.located.version} has none of the files of this patchset",
@@ -326,7 +326,7 @@ def _with_variant(
 ) -> UpdateOutcome:
     """Add a variant made of the edited copies: with the edited patch in the place of the one that drifted."""
     from patcher.author.hunks.generalise import generalise  # with the engine
-    from patcher.author.proof import check_edit
+    from patcher.author.patched_texts import check_edit
 
     tried, patchset = _unfit(outcome.releases), outcome.patchset
     edits = _edits(outcome, tried, copy)

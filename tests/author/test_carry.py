@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from patcher.author.draft import Draft, DraftFile, DraftHunk
+from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk
 from tools import carry, changes, peers
 
 pytestmark = [

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head, PackageRange, output_folder, patchset_files, write_folder
 from patcher.author.ranges import fitting_range
+from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk
 from patcher.errors import PatchError, UsageError
 from patcher.model import PatchsetSource
 from patcher.patchset.manifest import load_patchset

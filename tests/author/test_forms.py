@@ -2,8 +2,8 @@
 
 import pytest
 
-from patcher.author.draft import FileEdit
 from patcher.author.hunks.generalise import generalise
+from patcher.author.spatch_draft import FileEdit
 
 NAMES = [f"    'name {number}',\n" for number in range(9)]
 TABLE = "".join(["NAMES = (\n", *NAMES, ")\n"])

@@ -9,9 +9,9 @@ import shutil
 import pytest
 
 from patcher.author import series
-from patcher.author.draft import Draft, DraftFile, DraftHunk
 from patcher.author.folder import Head, patchset_files
-from patcher.author.proof import Release
+from patcher.author.patched_texts import Release
+from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import discover

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from patcher.author.draft import FileEdit
 from patcher.author.hunks.generalise import generalise
+from patcher.author.spatch_draft import FileEdit
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from patcher.author.draft import Draft, DraftFile, DraftHunk, LeftOut
+from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk, LeftOut
 from tests.engine import corpus
 from tools import edits
 

@@ -89,6 +89,7 @@ SAME = (("x/m.py", 1, ""),)
          (("x/m.py", 1, "a change of mode from 100644 to 100755"),)),
         (b"diff --git a/x/o.py b/x/m.py\nsimilarity index 90%\nrename from x/o.py\nrename to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n",
          (("x/m.py", 0, "a rename of x/o.py"),)),
+        (b"diff --git a/x/o.py b/x/m.py\nrename to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n", (("x/m.py", 0, "a rename of x/m.py"),)),
         (b"diff --git a/x/o.py b/x/m.py\nsimilarity index 90%\ncopy from x/o.py\ncopy to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n",
          (("x/m.py", 0, "a copy of x/o.py"),)),
     ],

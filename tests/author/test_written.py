@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from patcher.author.draft import FileEdit
 from patcher.author.hunks.generalise import generalise
+from patcher.author.spatch_draft import FileEdit
 from tests.command import ROOT
 
 pytestmark = pytest.mark.once

@@ -1,4 +1,7 @@
-"""Hunks of a diff applied to the bytes of a file, at the lines that they name or where there is no doubt. Pure."""
+"""Hunks of a diff applied to the bytes of a file.
+
+That is at the lines that they name, or where there is no doubt. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,23 @@ from patcher.message import Message
 from patcher.text.listed import count
 
 FUZZ = 2
-"""Lines of context at either end of a hunk that may differ unless another number is asked for; GNU patch has the same."""
+"""Lines of context at either end of a hunk that may differ unless another number is asked for.
+
+GNU patch has the same.
+"""
 _MOST_FUZZ = 10  # lines of context that are left out to find how much --fuzz would be needed
+_MOST_NAMED = 5  # places that are named where there are several
+_DONE = Message("the file has this change already: the diff is applied, or reversed")
 
 
 class DiffResult(NamedTuple):
-    """The bytes `after` the hunks; or, with `problems`, the file as it was.
+    """What hunks make of a file.
 
-    `notes` say what is not as the diff has it, `done` whether every hunk is applied already.
+    Attributes:
+        after: the bytes; with `problems`, the file as it was.
+        notes: what is not as the diff has it.
+        problems: why hunks cannot be applied.
+        done: whether every hunk is applied already.
     """
 
     after: bytes
@@ -26,7 +38,14 @@ class DiffResult(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A file: its lines, each as it is compared (`keys`), and the indices of each key."""
+    """A file.
+
+    Attributes:
+        lines: its lines.
+        keys: each line as it is compared.
+        places: the indices of each key.
+        any_end: whether line ends may differ.
+    """
 
     lines: list[bytes]
     keys: list[bytes]
@@ -35,16 +54,38 @@ class _Text(NamedTuple):
 
     def find(self, old: Sequence[bytes], low: int) -> list[int]:
         """The indices from `low` on at which the file has these lines."""
-        keys = [_key(line, self.any_end) for line in old]
+        keys = [_key(line, any_end=self.any_end) for line in old]
         if not keys:
             return []
         rare = min(range(len(keys)), key=lambda at: len(self.places.get(keys[at], ())))
-        starts = [index - rare for index in self.places.get(keys[rare], ())]
-        return [at for at in starts if at >= low and self.keys[at : at + len(keys)] == keys]
+        found: list[int] = []
+        for index in self.places.get(keys[rare], ()):
+            start = index - rare
+            if start >= low and self.keys[start : start + len(keys)] == keys:
+                found.append(start)
+        return found
+
+    @property
+    def has_crlf(self) -> bool:
+        """Whether most of its lines end in CR LF."""
+        crlf = lf = 0
+        for line in self.lines:
+            if line.endswith(b"\r\n"):
+                crlf += 1
+            elif line.endswith(b"\n"):
+                lf += 1
+        return crlf > lf
 
 
 class _Place(NamedTuple):
-    """Where a hunk belongs: `at` is the index in the file of its line `head`; `tail` lines at its end are not compared."""
+    """Where a hunk belongs.
+
+    Attributes:
+        at: the index in the file of its line `head`.
+        head: lines at its beginning that are not compared.
+        tail: lines at its end that are not compared.
+        fuzz: how many lines of context may differ.
+    """
 
     at: int
     head: int = 0
@@ -57,45 +98,54 @@ class _Place(NamedTuple):
         return self.at - self.head
 
 
+class _Reached(NamedTuple):
+    """How far a file is read: the index of the next line, and how far the last hunk was moved."""
+
+    low: int = 0
+    moved: int = 0
+
+
 def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> DiffResult:
     """Apply the hunks for one file.
 
-    A hunk belongs at the line that the diff names, moved as the hunk before it was; else at the only other place that has its
-    old lines (of several, the one below the line that its heading names). All line ends may differ from those of the diff.
+    A hunk belongs at the line that the diff names, moved as the hunk before it was; else at the
+    only other place that has its old lines (of several, the one below the line that its heading
+    names). All line ends may differ from those of the diff.
 
     Args:
         data: the file.
         hunks: in the order of the file.
         fuzz: how many lines of context at either end of a hunk may differ.
     """
-    exact = _apply(_read(data, any_end=False), hunks, fuzz)
+    text = _read(data, any_end=False)
+    exact = _apply(text, hunks, fuzz)
     if not exact.problems:
         return exact
-    loose = _apply(_read(data, any_end=True), hunks, fuzz)
+    loose_text = _read(data, any_end=True)
+    loose = _apply(loose_text, hunks, fuzz)
     if not loose.problems:
-        return loose._replace(
-            notes=(
-                *loose.notes,
-                Message("the diff has other line ends than the file, which keeps its own"),
-            )
-        )
-    back = [hunk.reverse for hunk in hunks]
-    done = any(not _apply(_read(data, any_end=each), back, 0).problems for each in (False, True))
-    best = min((exact, loose), key=lambda one: len(one.problems))
-    return best._replace(after=data, done=done)
+        note = Message("the diff has other line ends than the file, which keeps its own")
+        return loose._replace(notes=(*loose.notes, note))
+
+    reverse = [hunk.reverse for hunk in hunks]
+    is_done = not _apply(text, reverse, 0).problems or not _apply(loose_text, reverse, 0).problems
+    best = loose if len(loose.problems) < len(exact.problems) else exact
+    return best._replace(after=data, done=is_done)
 
 
-def _read(data: bytes, any_end: bool) -> _Text:
-    lines = data.split(b"\n")
-    lines = [*(line + b"\n" for line in lines[:-1]), *filter(None, lines[-1:])]
-    keys = [_key(line, any_end) for line in lines]
+def _read(data: bytes, *, any_end: bool) -> _Text:
+    *ended, last = data.split(b"\n")
+    lines = [line + b"\n" for line in ended]
+    if last:
+        lines.append(last)
+    keys = [_key(line, any_end=any_end) for line in lines]
     places: dict[bytes, list[int]] = {}
     for index, key in enumerate(keys):
         places.setdefault(key, []).append(index)
-    return _Text(lines, keys, places, any_end)
+    return _Text(lines, keys, places=places, any_end=any_end)
 
 
-def _key(line: bytes, any_end: bool) -> bytes:
+def _key(line: bytes, *, any_end: bool) -> bytes:
     return line[:-2] + b"\n" if any_end and line.endswith(b"\r\n") else line
 
 
@@ -103,126 +153,148 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
     out: list[bytes] = []
     notes: list[str] = []
     problems: list[str] = []
-    low = moved = 0
+    reached = _Reached()
     for hunk in hunks:
-        place, problem = _find(text, hunk, low, moved, fuzz)
-        if place is None:
-            where = "hunk {number} (line {line} of the diff): {problem}"
-            problems.append(Message(where, number=hunk.number, line=hunk.line, problem=problem))
+        place = _find(text, hunk, reached, fuzz=fuzz)
+        if isinstance(place, str):
+            problem = "hunk {number} (line {line} of the diff): {problem}"
+            problems.append(Message(problem, number=hunk.number, line=hunk.line, problem=place))
             continue
-        away = place.start - hunk.start
-        if away or place.fuzz:
-            side = (
-                ", {lines} below where the diff says"
-                if away > 0
-                else ", {lines} above where the diff says"
-            )
-            where = Message(side, lines=count(abs(away), "line")) if away else ""
-            fuzzy = Message(", with fuzz {fuzz}", fuzz=place.fuzz) if place.fuzz else ""
-            form = "hunk {number}: found at line {line}{where}{fuzzy}"
-            notes.append(
-                Message(form, number=hunk.number, line=place.start + 1, where=where, fuzzy=fuzzy)
-            )
-        moved = away
-        out += text.lines[low : place.at]
+        moved = place.start - hunk.start
+        if moved or place.fuzz:
+            notes.append(_note(hunk, place))
+        out += text.lines[reached.low : place.at]
         new, low = _changed(text, hunk, place)
         out += new
-    return DiffResult(b"".join([*out, *text.lines[low:]]), tuple(notes), tuple(problems))
+        reached = _Reached(low, moved)
+    after = b"".join([*out, *text.lines[reached.low :]])
+    return DiffResult(after, notes=tuple(notes), problems=tuple(problems))
+
+
+def _note(hunk: UnifiedHunk, place: _Place) -> str:
+    """Where a hunk was found."""
+    where: str = ""
+    moved = place.start - hunk.start
+    if moved > 0:
+        where = Message(", {lines} below where the diff says", lines=count(moved, "line"))
+    elif moved < 0:
+        where = Message(", {lines} above where the diff says", lines=count(-moved, "line"))
+    fuzzy = Message(", with fuzz {fuzz}", fuzz=place.fuzz) if place.fuzz else ""
+    form = "hunk {number}: found at line {line}{where}{fuzzy}"
+    line = place.start + 1
+    return Message(form, number=hunk.number, line=line, where=where, fuzzy=fuzzy)
 
 
 def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> tuple[list[bytes], int]:
-    """The new lines of a hunk, and the index after its old ones; context keeps the bytes of the file."""
-    crlf = (
-        text.any_end
-        and sum(1 if line.endswith(b"\r\n") else -line.endswith(b"\n") for line in text.lines) > 0
-    )
-    out, at = [], place.at
+    """The new lines of a hunk, and the index after its old ones.
+
+    Context keeps the bytes of the file.
+    """
+    to_crlf = text.any_end and text.has_crlf
+    out: list[bytes] = []
+    at = place.at
     for tag, line in hunk.lines[place.head : len(hunk.lines) - place.tail]:
         if tag == "+":
-            line = _key(line, text.any_end)
-            out.append(line[:-1] + b"\r\n" if crlf and line.endswith(b"\n") else line)
-        else:
-            out += [text.lines[at]] if tag == " " else []
-            at += 1
+            new = _key(line, any_end=text.any_end)
+            if to_crlf and line.endswith(b"\n"):
+                new = new[:-1] + b"\r\n"
+            out.append(new)
+            continue
+        if tag == " ":
+            out.append(text.lines[at])
+        at += 1
     return out, at
 
 
-def _find(
-    text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int
-) -> tuple[_Place | None, str]:
+def _find(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> _Place | str:
     """Where a hunk belongs, else why nowhere."""
+    low, moved = reached
     if not hunk.side("-"):  # a diff without context
         at = hunk.start + moved
-        empty = low <= at <= len(text.lines)
-        return (_Place(at), "") if empty else (None, Message("the file has no line {at}", at=at))
-    there = Message("the file has this change already: the diff is applied, or reversed")
+        if low <= at <= len(text.lines):
+            return _Place(at)
+        return Message("the file has no line {at}", at=at)
+
     for less in range(fuzz + 1):
-        found = _places(text, hunk, low, moved, less)
+        found = _places(text, hunk, reached, fuzz=less)
         named = {hunk.start, hunk.start + moved}
-        away = found and found[0].start not in named
-        if away and {*named, hunk.new_start} & {*text.find(hunk.side("+"), low)}:
-            return None, there  # what was found is other code that looks as this one did
+        is_away = bool(found) and found[0].start not in named
+        if is_away and {*named, hunk.new_start} & {*text.find(hunk.side("+"), low)}:
+            return _DONE  # what was found is other code that looks as this one did
         if len(found) == 1:
-            return found[0], ""
+            return found[0]
         if found:
-            lines = ", ".join(str(place.start + 1) for place in found[:5])
-            places = "its lines stand in {number} places (lines {lines}), none of them where the diff says"
-            return None, Message(places, number=len(found), lines=lines)
-    if text.find(hunk.side("+"), 0) and hunk.side("+"):
-        return None, there
-    for less in range(fuzz + 1, _MOST_FUZZ + 1):
-        found = _places(text, hunk, low, moved, less)
-        if len(found) == 1:
-            return None, Message(
-                "its context differs: it is found at line {line} with --fuzz {less}",
-                line=found[0].start + 1,
-                less=less,
+            lines = ", ".join(str(place.start + 1) for place in found[:_MOST_NAMED])
+            problem = (
+                "its lines stand in {number} places (lines {lines}),"
+                " none of them where the diff says"
             )
-    return None, _missing(text, hunk)
+            return Message(problem, number=len(found), lines=lines)
+    if text.find(hunk.side("+"), 0):
+        return _DONE
+
+    for less in range(fuzz + 1, _MOST_FUZZ + 1):
+        found = _places(text, hunk, reached, fuzz=less)
+        if len(found) == 1:
+            problem = "its context differs: it is found at line {line} with --fuzz {less}"
+            return Message(problem, line=found[0].start + 1, less=less)
+    return _missing(text, hunk)
 
 
-def _places(text: _Text, hunk: UnifiedHunk, low: int, moved: int, fuzz: int) -> list[_Place]:
-    """The places of a hunk without `fuzz` lines of its longer context, nor what the other context then is longer by.
+def _places(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> list[_Place]:
+    """The places of a hunk without `fuzz` lines of its longer context.
 
-    With less context below than above it belongs at the end of the file, as for GNU patch, if its lines are there.
+    Nor is there what the other context then is longer by. With less context below than above it
+    belongs at the end of the file, as for GNU patch, if its lines are there.
     """
     tags = [tag for tag, _ in hunk.lines]
-    lead = next((at for at, tag in enumerate(tags) if tag != " "), len(tags))
-    trail = next((at for at, tag in enumerate(reversed(tags)) if tag != " "), len(tags))
-    head, tail = (max(0, fuzz + each - max(lead, trail)) for each in (lead, trail))
-    if fuzz > max(lead, trail):
+    above, below = _unchanged(tags), _unchanged(tags[::-1])
+    longer = max(above, below)
+    if fuzz > longer:
         return []
-    lines = hunk.lines[head : len(hunk.lines) - tail]
-    old = [line for tag, line in lines if tag != "+"]
+    head, tail = max(0, fuzz + above - longer), max(0, fuzz + below - longer)
+    old: list[bytes] = []
+    for tag, line in hunk.lines[head : len(hunk.lines) - tail]:
+        if tag != "+":
+            old.append(line)
     if fuzz and not any(line.strip() for line in old):
         return []
-    places = [_Place(at, head, tail, fuzz) for at in text.find(old, low)]
-    named = [
-        place
-        for start in (hunk.start + moved, hunk.start)
-        for place in places
-        if place.start == start
-    ]
-    below = [place for place in places if hunk.heading and _heading(text, place.at) == hunk.heading]
+
+    places = [_Place(at, head, tail=tail, fuzz=fuzz) for at in text.find(old, reached.low)]
     # it was cut by the end of the file
-    if fuzz + trail < lead and places and places[-1].at + len(old) == len(text.lines):
+    if fuzz + below < above and places and places[-1].at + len(old) == len(text.lines):
         return places[-1:]
-    return named[:1] or (below if len(places) > 1 and len(below) == 1 else places)
+    for start in (hunk.start + reached.moved, hunk.start):
+        for place in places:
+            if place.start == start:
+                return [place]
+    if hunk.heading and len(places) > 1:
+        headed = [place for place in places if _heading(text, place.at) == hunk.heading]
+        if len(headed) == 1:
+            return headed
+    return places
+
+
+def _unchanged(tags: Sequence[str]) -> int:
+    """How many lines of context a hunk begins with."""
+    return next((at for at, tag in enumerate(tags) if tag != " "), len(tags))
 
 
 def _heading(text: _Text, at: int) -> bytes:
-    """The heading that diff would give a hunk there: the last line above it that begins at the margin with a letter."""
-    lines = (
-        line for line in reversed(text.lines[:at]) if line[:1].isalpha() or line[:1] in (b"_", b"$")
-    )
-    return next(lines, b"").strip()
+    """The heading that diff would give a hunk there.
+
+    It is the last line above it that begins at the margin with a letter.
+    """
+    for line in reversed(text.lines[:at]):
+        if line[:1].isalpha() or line[:1] in (b"_", b"$"):
+            return line.strip()
+    return b""
 
 
 def _missing(text: _Text, hunk: UnifiedHunk) -> str:
     known = set(text.keys)
     for tag, line in hunk.lines:
-        if tag != "+" and line.strip() and _key(line, text.any_end) not in known:
-            return Message(
-                "the file has no line `{line}`", line=line.strip().decode("utf-8", "replace")
-            )
+        if tag != "+" and line.strip() and _key(line, any_end=text.any_end) not in known:
+            shown = line.strip().decode("utf-8", "replace")
+            return Message("the file has no line `{line}`", line=shown)
     return Message("the file has its lines, but not one below the other")

@@ -1,4 +1,7 @@
-"""A patch file -> its patches, each with subject, prose and provenance: mails, `git show`, DEP-3, a quilt series. Pure."""
+"""A patch file -> its patches, each with subject, prose and provenance. Pure.
+
+It may be a mailbox, what `git show` writes, a patch with a DEP-3 header, or a quilt series.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from patcher.author.diffs.unified import DiffProblem, Section, parse_diff, pasted
 from patcher.message import Message
@@ -40,14 +43,21 @@ _MAIL_HEAD = (
     "reply-to",
 )
 _COMMIT = re.compile(r"(?:commit|From|# Node ID) ([0-9a-f]{7,40})\b.*")
+_MERCURIAL = re.compile(r"# (HG changeset patch|User|Date|Parent|Branch)\b")
+_USER = "# User "
 _APPLIED = "applied upstream: "
 _TAGS = re.compile(r"(?:\s*\[[^\]]*\]|\s*Re:)*\s*")
 
 
 class Patch(NamedTuple):
-    """One patch: its subject in one line ("" for none), its prose, the keys of `[provenance]`, and a section for each file.
+    """One patch.
 
-    `problems` are what is wrong with its diff.
+    Attributes:
+        subject: in one line, "" for none.
+        prose: what stands below it.
+        provenance: the keys of `[provenance]`.
+        sections: the diff, one for each file.
+        problems: what is wrong with the diff.
     """
 
     subject: str
@@ -59,18 +69,44 @@ class Patch(NamedTuple):
     @property
     def fields(self) -> dict[str, str]:
         """The provenance by the names that DEP-3 has."""
-        names = {key: key.replace("_", "-").title() for key in self.provenance}
-        names["remove_when"] = "Applied-Upstream"
-        return {
-            names[key]: value.replace(_APPLIED, "", 1) for key, value in self.provenance.items()
-        }
+        fields: dict[str, str] = {}
+        for key, value in self.provenance.items():
+            name = key.replace("_", "-").title()
+            if key == "remove_when":
+                name = "Applied-Upstream"
+            fields[name] = value.replace(_APPLIED, "", 1)
+        return fields
 
     @property
     def head(self) -> str:
-        """All that is said around the diff: a header of fields (DEP-3), which `read_head` reads again, and the prose."""
-        fields = [("Description", self.subject), *self.fields.items()]
-        header = "".join(f"{name}: {value}\n" for name, value in fields if value)
+        """All that is said around the diff.
+
+        That is a header of fields (DEP-3), which `read_head` reads again, and the prose.
+        """
+        header = ""
+        for name, value in [("Description", self.subject), *self.fields.items()]:
+            if value:
+                header += f"{name}: {value}\n"
         return "\n".join(filter(None, (header, self.prose)))
+
+
+class _Head(NamedTuple):
+    """What stands above a diff: fields by their lower-case names, and prose."""
+
+    fields: dict[str, list[str]]
+    prose: str
+
+    def first(self, name: str) -> str:
+        """The first value of a field, "" for none."""
+        return self.fields.get(name, [""])[0]
+
+    def all(self, *names: str) -> str:
+        """All values of fields in one line, each once."""
+        values: dict[str, None] = {}
+        for name in names:
+            for value in self.fields.get(name, ()):
+                values[_plain(" ".join(value.split()))] = None
+        return ", ".join(filter(None, values))
 
 
 def read_patches(data: bytes) -> tuple[list[Patch], list[DiffProblem]]:
@@ -80,44 +116,42 @@ def read_patches(data: bytes) -> tuple[list[Patch], list[DiffProblem]]:
     """
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # written by a redirection in PowerShell
         data = data.decode("utf-16", "replace").encode("utf-8")
-    data = data[len(BOM_UTF8) :] if data.startswith(BOM_UTF8) else data
+    if data.startswith(BOM_UTF8):
+        data = data[len(BOM_UTF8) :]
     begins = [found.start() for found in _MAIL.finditer(data)] or [0]
-    begins = [0, *begins] if data[: begins[0]].strip() else begins
-    found: list[Patch] = []
+    if data[: begins[0]].strip():
+        begins.insert(0, 0)
+
+    patches: list[Patch] = []
     problems: list[DiffProblem] = []
     for start, end in zip(begins, [*begins[1:], len(data)]):
         first = data[:start].count(b"\n") + 1
         text, charset = _decoded(data[start:end])
         sections, wrong, length = parse_diff(text, first)
-        if not (sections or wrong):
+        if not sections and not wrong:
             text = pasted(text)
             sections, wrong, length = parse_diff(text, first)
         problems += wrong
-        found.append(
-            _patch(_text(text[:length], charset), tuple(sections))._replace(problems=tuple(wrong))
-        )
-    return found, problems
-
-
-def read_head(text: str) -> Patch:
-    """The patch whose `head` is this text, without its sections."""
-    return _patch(text, ())
+        patch = read_head(_text(text[:length], charset))
+        patches.append(patch._replace(sections=tuple(sections), problems=tuple(wrong)))
+    return patches, problems
 
 
 def read_series(text: str) -> tuple[list[str], list[DiffProblem]]:
-    """The file names in a quilt `series`, in its order; a patch that is applied in reverse is a problem."""
+    """The file names in a quilt `series`, in its order.
+
+    A patch that is applied in reverse is a problem.
+    """
     names: list[str] = []
     problems: list[DiffProblem] = []
     for number, line in enumerate(text.splitlines(), 1):
         name, *options = line.split(" #")[0].split() or [""]
-        if name and not name.startswith("#"):
-            names.append(name)
-            if {"-R", "--reverse"} & set(options):
-                problems.append(
-                    DiffProblem(
-                        number, Message("{name} is to be applied in reverse (-R)", name=name)
-                    )
-                )
+        if not name or name.startswith("#"):
+            continue
+        names.append(name)
+        if "-R" in options or "--reverse" in options:
+            problem = Message("{name} is to be applied in reverse (-R)", name=name)
+            problems.append(DiffProblem(number, problem))
     return names, problems
 
 
@@ -129,8 +163,10 @@ def _decoded(mail: bytes) -> tuple[bytes, str]:
     message = message_from_bytes(mail)
     charset = message.get_content_charset("")
     body = message.get_payload(decode=True)
-    coded = message.get("Content-Transfer-Encoding", "").lower() in ("base64", "quoted-printable")
-    return head + b"\n\n" + body if coded and isinstance(body, bytes) else mail, charset
+    coding = message.get("Content-Transfer-Encoding", "").lower()
+    if coding in ("base64", "quoted-printable") and isinstance(body, bytes):
+        return head + b"\n\n" + body, charset
+    return mail, charset
 
 
 def _text(data: bytes, charset: str) -> str:
@@ -142,85 +178,88 @@ def _text(data: bytes, charset: str) -> str:
     return data.decode("latin-1").replace("\r", "")
 
 
-def _patch(text: str, sections: tuple[Section, ...]) -> Patch:
-    fields, prose = _split(text)
-    subject = " ".join(_TAGS.sub("", _plain(fields.get("subject", [""])[0]), count=1).split())
-    if "description" in fields:
-        first, *more = fields["description"][0].split("\n")
-        subject = first
-        prose = "\n".join([*more, "", prose]).strip()
-    lines = prose.split("\n")
+def read_head(text: str) -> Patch:
+    """The patch whose `head` is this text, without its sections."""
+    head = _read_fields(text)
+    prose = head.prose
+    if "description" in head.fields:
+        subject, _, below = head.first("description").partition("\n")
+        prose = f"{below}\n\n{prose}".strip()
+    else:
+        subject = " ".join(_TAGS.sub("", _plain(head.first("subject")), count=1).split())
     if not subject:
-        subject, lines = lines[0], lines[1:]
-    body = "\n".join(lines).strip("\n")
-    return Patch(subject.strip(), body, _provenance(fields), sections)
+        subject, _, prose = prose.partition("\n")
+    return Patch(subject.strip(), prose.strip("\n"), provenance=_provenance(head), sections=())
 
 
-def _split(text: str) -> tuple[dict[str, list[str]], str]:
-    """The fields of a header by their lower-case names, and the prose; a diffstat (from `---` on) is left out."""
+def _read_fields(text: str) -> _Head:
+    """The fields of a header, and the prose; a diffstat (from `---` on) is left out."""
     fields: dict[str, list[str]] = {}
     prose: list[str] = []
-    lines = iter(text.strip("\n").split("\n"))
-    head, last = True, ""
-    for line in lines:
-        commit, field = _COMMIT.fullmatch(line), _FIELD.fullmatch(line)
-        name = field.group(1).lower() if field else ""
+    in_head, last = True, ""  # the last field, which may go on
+    for line in text.strip("\n").split("\n"):
         if line.rstrip() == "---":
             break
-        if commit and head and not commit.group(1).strip("0"):
-            continue  # a mail that no commit was made of
-        if commit and head:
-            fields.setdefault("commit", []).append(commit.group(1))
-        elif field and (
-            name in _DEP3 or name.startswith("bug-") or (head and (fields or name in _MAIL_HEAD))
-        ):
-            fields.setdefault(name, []).append(field.group(2))
-            last = name
+        commit, field = _COMMIT.fullmatch(line), _FIELD.fullmatch(line)
+        if commit and in_head:
+            if commit.group(1).strip("0"):  # else a mail that no commit was made of
+                fields.setdefault("commit", []).append(commit.group(1))
+        elif field and _is_field(field.group(1).lower(), fields, in_head=in_head):
+            last = field.group(1).lower()
+            fields.setdefault(last, []).append(field.group(2))
         elif last and line[:1].isspace() and line.strip():
-            joint = "\n" if last == "description" else " "
-            fields[last][-1] += joint + (
-                "" if line.strip() == "." else line[1:] if last == "description" else line.strip()
-            )
-        elif not re.match(r"# (HG changeset patch|User|Date|Parent|Branch)\b", line):
-            head = head and not line.strip() and not fields
+            fields[last][-1] += _continued(last, line)
+        elif line.startswith(_USER):
+            fields["author"] = [line[len(_USER) :]]
+        elif not _MERCURIAL.match(line):
+            in_head = in_head and not line.strip() and not fields
             last = ""
             prose.append(line)
-        elif line.startswith("# User "):
-            fields["author"] = [line[len("# User ") :]]
-    indented = [line for line in prose if line.strip()]
+
     # as `git show` has it
-    if "commit" in fields and indented and all(line.startswith("    ") for line in indented):
+    written = [line for line in prose if line.strip()]
+    if "commit" in fields and written and all(line.startswith("    ") for line in written):
         prose = [line[4:] for line in prose]
-    return fields, "\n".join(prose).strip("\n")
+    return _Head(fields, "\n".join(prose).strip("\n"))
 
 
-def _provenance(fields: Mapping[str, list[str]]) -> dict[str, str]:
-    def all_of(*names: str) -> str:
-        values = (
-            _plain(" ".join(value.split())) for name in names for value in fields.get(name, ())
-        )
-        return ", ".join(dict.fromkeys(filter(None, values)))
+def _is_field(name: str, fields: Mapping[str, object], *, in_head: bool) -> bool:
+    """Whether a line that looks like a field is one: DEP-3 has them below the prose as well."""
+    if name in _DEP3 or name.startswith("bug-"):
+        return True
+    return in_head and (bool(fields) or name in _MAIL_HEAD)
 
-    bugs = sorted(name for name in fields if name == "bug" or name.startswith("bug-"))
-    applied = all_of("applied-upstream")
-    found = {
-        "origin": all_of("origin")
-        or "".join(f"commit {each}" for each in fields.get("commit", ())[:1]),
-        "bug": all_of(*bugs),
-        "forwarded": all_of("forwarded"),
-        "author": all_of("author") or all_of("from"),
-        "last_update": all_of("last-update") or next(_days(fields.get("date", ())), ""),
+
+def _continued(name: str, line: str) -> str:
+    """What a further line adds to a field; those of a description stay lines."""
+    if name != "description":
+        text = line.strip()
+        return " " if text == "." else f" {text}"
+    return "\n" if line.strip() == "." else f"\n{line[1:]}"
+
+
+def _provenance(head: _Head) -> dict[str, str]:
+    bugs = sorted(name for name in head.fields if name == "bug" or name.startswith("bug-"))
+    commit, applied = head.first("commit"), head.all("applied-upstream")
+    provenance = {
+        "origin": head.all("origin") or (f"commit {commit}" if commit else ""),
+        "bug": head.all(*bugs),
+        "forwarded": head.all("forwarded"),
+        "author": head.all("author") or head.all("from"),
+        "last_update": head.all("last-update") or _first_day(head.fields.get("date", ())),
         "remove_when": f"{_APPLIED}{applied}" if applied else "",
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in provenance.items() if value}
 
 
-def _days(dates: Sequence[str]) -> Iterator[str]:
+def _first_day(dates: Sequence[str]) -> str:
+    """The day (ISO 8601) of the first of these dates of mails that can be read, "" for none."""
     for date in dates:
         try:
-            yield parsedate_to_datetime(date).date().isoformat()
+            return parsedate_to_datetime(date).date().isoformat()
         except (TypeError, ValueError, IndexError):
             continue
+    return ""
 
 
 def _plain(text: str) -> str:

@@ -14,13 +14,27 @@ _BEHIND = re.compile(
     rf"\t.*| (?:\d{{4}}-\d\d-\d\d |(?:{_DAY}) ).*| \((?:revision|working copy|nonexistent).*"
 )
 _KIND = re.compile(
-    r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to) (.*)"
+    r"(old mode|new mode|deleted file mode|new file mode"
+    r"|copy from|copy to|rename from|rename to) (.*)"
 )
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _NOWHERE = "/dev/null"
+_PREFIXES = (
+    ("a/", "b/"),
+    ("b/", "a/"),
+    ("i/", "w/"),
+    ("c/", "w/"),
+    ("c/", "i/"),
+    ("o/", "w/"),
+)
+"""What git writes before the path of the old file, and before that of the new one."""
 _NEW, _DELETED = Message("a new file"), Message("a deleted file")
-_CHOPPED = 2  # blank lines that may be missing at the end of a diff: what sends or shows it removes them, as GNU patch knows
+_CHOPPED = 2
+"""Blank lines that may be missing at the end of a diff.
+
+What sends or shows it removes them, as GNU patch knows.
+"""
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*[mK]")
 _QUOTED = re.compile(rb"^([ \t>|]+)--- \S.*\n\1\+\+\+ \S", re.MULTILINE)
 _EPOCH = re.compile(r"\t1970-01-01 | Thu Jan 01 00:00:00 1970 ")
@@ -52,15 +66,21 @@ class UnifiedHunk(NamedTuple):
     @property
     def reverse(self) -> UnifiedHunk:
         """The hunk that reverts this one."""
-        lines = tuple(({"+": "-", "-": "+"}.get(tag, tag), text) for tag, text in self.lines)
+        opposite = {"+": "-", "-": "+", " ": " "}
+        lines = tuple((opposite[tag], text) for tag, text in self.lines)
         return self._replace(start=self.new_start, new_start=self.start, lines=lines)
 
 
 class Section(NamedTuple):
-    """The part of a diff for one file; `path` is as written there, `line` is its first line (1-based).
+    """The part of a diff for one file.
 
-    `refused` names what is no change of a file's text (a rename, a new file), "" for nothing; with `bare` it changes nothing
-    that a package has, like the mode of a file. `new` is the text of a file that is added.
+    Attributes:
+        path: as it is written there.
+        line: its first line (1-based).
+        hunks: its hunks.
+        refused: names what is no change of a file's text (a rename, a new file), "" for nothing.
+        bare: whether it changes nothing that a package has, like the mode of a file.
+        new: the text of a file that is added.
     """
 
     path: str
@@ -99,16 +119,64 @@ def parse_diff(data: bytes, first: int = 1) -> tuple[list[Section], list[DiffPro
 
 
 def pasted(data: bytes) -> bytes:
-    """A diff without the colours, quotes or indentation that it was pasted with; each line keeps its number."""
+    """A diff without the colours, quotes or indentation that it was pasted with.
+
+    Each line keeps its number.
+    """
     data = _COLOUR.sub(b"", data)
     quoted = _QUOTED.search(data)
     mark = quoted[1] if quoted else b""
-    # a blank at the end is easily lost
-    lines = [b"" if line == mark.rstrip() else line for line in data.split(b"\n")]
-    return b"\n".join(line[len(mark) :] if line.startswith(mark) else line for line in lines)
+    lines: list[bytes] = []
+    for line in data.split(b"\n"):
+        if line == mark.rstrip():  # a blank at the end is easily lost
+            lines.append(b"")
+        elif line.startswith(mark):
+            lines.append(line[len(mark) :])
+        else:
+            lines.append(line)
+    return b"\n".join(lines)
+
+
+class _GitHeader(NamedTuple):
+    """What stands below `diff --git`: the words by their kind, and whether the diff is binary."""
+
+    words: dict[str, str]
+    binary: bool
+
+    @property
+    def refused(self) -> str:
+        """What it is that is no change of a file's text, "" for nothing."""
+        if "new file mode" in self.words:
+            return _NEW
+        if "deleted file mode" in self.words:
+            return _DELETED
+        copy, rename = self.words.get("copy to"), self.words.get("rename to")
+        if copy is not None:
+            return Message("a copy of {path}", path=_named(self.words.get("copy from", copy)))
+        if rename is not None:
+            return Message("a rename of {path}", path=_named(self.words.get("rename from", rename)))
+        return Message("a binary diff") if self.binary else ""
+
+    @property
+    def mode(self) -> str:
+        """The change of a file's mode, "" for none."""
+        old, new = self.words.get("old mode", "?"), self.words.get("new mode")
+        return Message("a change of mode from {old} to {new}", old=old, new=new) if new else ""
+
+
+class _HunkHeader(NamedTuple):
+    """The ranges of a hunk: where they begin, and how many lines they have, before and after."""
+
+    start: int
+    old: int
+    new_start: int
+    new: int
+    heading: bytes
 
 
 class _Reader:
+    """Reads a diff line by line; `at` is the index of the next line."""
+
     def __init__(self, lines: Sequence[bytes], first: int) -> None:
         self.lines, self.first, self.at = lines, first, 0
         self.sections: list[Section] = []
@@ -118,7 +186,7 @@ class _Reader:
     def read(self) -> None:
         while self.at < len(self.lines):
             line, here = _text(self.lines[self.at]), self.at
-            follows = _text(self.lines[here + 1]) if here + 1 < len(self.lines) else ""
+            follows = self._follows(1)
             self.at += 1
             if line.startswith("diff --git "):
                 self._git(line)
@@ -126,172 +194,114 @@ class _Reader:
                 self.at += 1
                 self._plain(line, follows, self.first + here)
             elif re.match(r"(Binary f|F)iles .* differ$", line):
-                self.sections.append(
-                    Section(
-                        _named(line.split()[-2]), self.first + here, (), Message("a binary diff")
-                    )
-                )
+                self._refuse(_named(line.split()[-2]), here, Message("a binary diff"))
             elif re.match(r"Only in .+: .+", line):
                 path = re.sub(r"^Only in (.+): (.+)$", r"\1/\2", line)
-                self.sections.append(
-                    Section(
-                        _named(path),
-                        self.first + here,
-                        (),
-                        Message("a file that one side alone has"),
-                    )
-                )
+                self._refuse(_named(path), here, Message("a file that one side alone has"))
             elif line.startswith("*** ") and follows.startswith("--- "):
                 self._wrong(
                     here,
-                    "a context diff: make it with diff -u, or convert it with filterdiff --format=unified",
+                    "a context diff: make it with diff -u,"
+                    " or convert it with filterdiff --format=unified",
                 )
                 self.at = len(self.lines)
             elif line.startswith(("@@ -", "GIT binary patch")):
                 self._wrong(here, "a hunk without `--- PATH` and `+++ PATH` above it")
-            else:
-                begins = re.match(r"Index: |diff -", line)  # the end of the prose
-                self.begins = here if begins and self.begins is None else self.begins
+            elif not re.match(r"Index: |diff -", line):  # these end the prose
                 continue
-            self.begins = here if self.begins is None else self.begins
+            if self.begins is None:
+                self.begins = here
+
+    def _follows(self, ahead: int) -> str:
+        """The text of a line ahead, "" past the end."""
+        at = self.at + ahead
+        return _text(self.lines[at]) if at < len(self.lines) else ""
+
+    def _refuse(self, path: str, here: int, why: str) -> None:
+        self.sections.append(Section(path, self.first + here, refused=why))
 
     def _git(self, header: str) -> None:
         """Read the lines below `diff --git`, and the hunks."""
-        line, said = self.first + self.at - 1, {}
+        line = self.first + self.at - 1
+        git = self._git_header()
+        old, new = self._follows(0), self._follows(1)
+        if old.startswith("--- ") and new.startswith("+++ "):
+            self.at += 2
+            self._plain(old, new, line, refused=git.refused, mode=git.mode)
+            return
+        why = git.refused or git.mode or Message("a section without a hunk")
+        # a `.spatch` has one line of it at least
+        empty = b"\n" if git.refused == _NEW and not git.binary else None
+        other = git.words.get("copy to", git.words.get("rename to"))
+        path = _git_path(header) if other is None else _named(other)
+        is_bare = not git.refused
+        self.sections.append(Section(path, line, refused=why, bare=is_bare, new=empty))
+
+    def _git_header(self) -> _GitHeader:
+        words: dict[str, str] = {}
         binary = False
         while self.at < len(self.lines):
             text = _text(self.lines[self.at])
             found = _KIND.match(text)
             if found:
-                said[found.group(1)] = found.group(2)
+                words[found.group(1)] = found.group(2)
             elif re.match(r"Binary files .* differ$|GIT binary patch$", text):
                 binary = True
             elif not re.match(r"index |(dis)?similarity index ", text):
                 break
             self.at += 1
-        both = header.split(" ", 2)[2]
-        middle = len(both) // 2
-        names = {re.sub(r"^\w/", "", name) for name in (both[:middle], both[middle + 1 :])}
-        same = len(names) == 1 and both[middle : middle + 1] == " "
-        path = names.pop() if same else _named(re.findall(r'"(?:[^"\\]|\\.)*"|\S+', header)[-1])
-        refused = Message("a binary diff") if binary else ""
-        for kind, text in (("rename", "a rename of {path}"), ("copy", "a copy of {path}")):
-            if f"{kind} to" in said:
-                path, refused = (
-                    _named(said[f"{kind} to"]),
-                    Message(text, path=_named(said[f"{kind} from"])),
-                )
-        refused = (
-            _NEW
-            if "new file mode" in said
-            else _DELETED
-            if "deleted file mode" in said
-            else refused
-        )
-        old, new = said.get("old mode", "?"), said.get("new mode")
-        mode = Message("a change of mode from {old} to {new}", old=old, new=new) if new else ""
-        follow = [_text(each) for each in self.lines[self.at : self.at + 2]]
-        if len(follow) == 2 and follow[0].startswith("--- ") and follow[1].startswith("+++ "):
-            self.at += 2
-            self._plain(follow[0], follow[1], line, refused, mode)
-        else:
-            why = refused or mode or Message("a section without a hunk")
-            # a `.spatch` has one line of it at least
-            empty = b"\n" if refused == _NEW and not binary else None
-            self.sections.append(Section(path, line, (), why, not refused, empty))
+        return _GitHeader(words, binary)
 
-    def _plain(self, old: str, new: str, line: int, refused: str = "", mode: str = "") -> None:
-        """Read the hunks below `--- PATH` and `+++ PATH`: of what is `refused` none, of a change of `mode` all."""
-        before, after = _named(old[4:]), _named(new[4:])
-        if (before[:2], after[:2]) in (
-            ("a/", "b/"),
-            ("b/", "a/"),
-            ("i/", "w/"),
-            ("c/", "w/"),
-            ("c/", "i/"),
-            ("o/", "w/"),
-        ):
-            before, after = before[2:], after[2:]
-        elif _NOWHERE in (before, after):
-            before, after = (
-                path[2:] if path[:2] in ("a/", "b/") else path for path in (before, after)
-            )
+    def _plain(self, old: str, new: str, line: int, *, refused: str = "", mode: str = "") -> None:
+        """Read the hunks below `--- PATH` and `+++ PATH`.
+
+        Of what is `refused` none is kept, of a change of `mode` all.
+        """
+        before, after = _unprefixed(_named(old[4:]), _named(new[4:]))
         hunks: list[UnifiedHunk] = []
         while self.at < len(self.lines) and self.lines[self.at].startswith(b"@@ -"):
             hunk = self._hunk(len(hunks) + 1)
-            hunks += [hunk] if hunk else []
-            if not hunk:
+            if hunk is None:
                 return
+            hunks.append(hunk)
         if not hunks:
-            self._wrong(
-                self.at - 1, "no hunk of {path} below it, expected `@@ -N,N +N,N @@`", path=after
-            )
-        if before == _NOWHERE or (_EPOCH.search(old) and not any(hunk.side("-") for hunk in hunks)):
+            problem = "no hunk of {path} below it, expected `@@ -N,N +N,N @@`"
+            self._wrong(self.at - 1, problem, path=after)
+
+        has_old = any(hunk.side("-") for hunk in hunks)
+        has_new = any(hunk.side("+") for hunk in hunks)
+        if before == _NOWHERE or (_EPOCH.search(old) and not has_old):
             before, refused = after, refused or _NEW
-        elif after == _NOWHERE or (
-            _EPOCH.search(new) and not any(hunk.side("+") for hunk in hunks)
-        ):
+        elif after == _NOWHERE or (_EPOCH.search(new) and not has_new):
             after, refused = before, refused or _DELETED
-        # `m.py.orig`
-        path = (
-            before
-            if not refused and (before.endswith(".py") or not after.endswith(".py"))
-            else after
-        )
-        text = (
-            b"".join(line for hunk in hunks for line in hunk.side("+")) if refused == _NEW else None
-        )
-        kept = () if refused else tuple(hunks)
+
+        path = after
+        if not refused and (before.endswith(".py") or not after.endswith(".py")):
+            path = before  # the other one may be `m.py.orig`
+        text: bytes | None = None
+        if refused == _NEW:
+            text = b"".join(b"".join(hunk.side("+")) for hunk in hunks)
         self.sections.append(
-            Section(path, line, kept, refused or mode, bool(mode and not refused), text)
+            Section(
+                path,
+                line,
+                hunks=() if refused else tuple(hunks),
+                refused=refused or mode,
+                bare=bool(mode and not refused),
+                new=text,
+            )
         )
 
     def _hunk(self, number: int) -> UnifiedHunk | None:
-        here, found = self.at, _HUNK.match(self.lines[self.at])
-        if not found:
-            self._wrong(here, "expected `@@ -N,N +N,N @@`")
-            self.at += 1
-            return None
-        start, old, new_start, new = (
-            1 if found.group(at) is None else int(found.group(at)) for at in (1, 2, 3, 4)
-        )
-        # of an empty side the line before it is named
-        start, new_start = (
-            start - bool(old),
-            new_start - bool(new),
-        )
-        lines: list[tuple[str, bytes]] = []
+        """Read one hunk; None, and a problem, where it is wrong."""
+        here = self.at
         self.at += 1
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            tag = chr(line[0]) if line else " "
-            if tag == "\\" and lines:
-                lines[-1] = (lines[-1][0], lines[-1][1][:-1])
-            elif (
-                not (old or new)
-                or tag not in " -+"
-                or (tag != "+" and not old)
-                or (tag != "-" and not new)
-            ):
-                break
-            else:
-                lines.append((tag, line[1:] + b"\n"))
-                old, new = old - (tag != "+"), new - (tag != "-")
-            self.at += 1
-        if self.at == len(self.lines) and old == new <= _CHOPPED:
-            lines += [(" ", b"\n")] * old
-            old = new = 0
-        while self.at < len(self.lines) and self.lines[self.at].isspace() and not (old or new):
-            self.at += 1
-        more = self.lines[self.at][:1] in (b" ", b"-", b"+") if self.at < len(self.lines) else False
-        ends = re.match(rb"--- .|-- ?\r?$|---\r?$", self.lines[self.at]) if more else None
-        if old or new or (more and not ends):
-            cut, long = (
-                "the hunk is cut short: {end}",
-                "the hunk has more lines than its header says: {end}",
-            )
-            end = Message("it ends in line {line}", line=self.first + self.at - 1)
-            self._wrong(here, cut if old or new else long, end=end)
+        header = _hunk_header(self.lines[here])
+        if header is None:
+            self._wrong(here, "expected `@@ -N,N +N,N @@`")
+            return None
+        lines = self._hunk_lines(header)
+        if lines is None:
             return None
         changed = sum(tag != " " for tag, _ in lines)
         if changed > MOST_LINES:
@@ -299,11 +309,100 @@ class _Reader:
             self._wrong(here, text, number=changed, most=MOST_LINES)
             return None
         return UnifiedHunk(
-            number, self.first + here, start, new_start, found.group(5).strip(), tuple(lines)
+            number=number,
+            line=self.first + here,
+            start=header.start,
+            new_start=header.new_start,
+            heading=header.heading,
+            lines=tuple(lines),
         )
+
+    def _hunk_lines(self, header: _HunkHeader) -> list[tuple[str, bytes]] | None:
+        """Read the lines below the header of a hunk.
+
+        None, and a problem, where there are more or fewer than it says.
+        """
+        here = self.at - 1
+        lines: list[tuple[str, bytes]] = []
+        old, new = header.old, header.new  # how many are to come
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            tag = chr(line[0]) if line else " "
+            if tag == "\\" and lines:  # no newline at the end of the file
+                last, text = lines[-1]
+                lines[-1] = (last, text[:-1])
+            elif tag == " " and old and new:
+                old, new = old - 1, new - 1
+                lines.append((tag, line[1:] + b"\n"))
+            elif tag == "-" and old:
+                old -= 1
+                lines.append((tag, line[1:] + b"\n"))
+            elif tag == "+" and new:
+                new -= 1
+                lines.append((tag, line[1:] + b"\n"))
+            else:
+                break
+            self.at += 1
+
+        if self.at == len(self.lines) and old == new <= _CHOPPED:
+            lines += [(" ", b"\n")] * old
+            old = new = 0
+        if old or new:
+            self._wrong(here, "the hunk is cut short: {end}", end=self._end())
+            return None
+
+        while self.at < len(self.lines) and self.lines[self.at].isspace():
+            self.at += 1
+        line = self.lines[self.at] if self.at < len(self.lines) else b""
+        if line[:1] in (b" ", b"-", b"+") and not re.match(rb"--- .|-- ?\r?$|---\r?$", line):
+            problem = "the hunk has more lines than its header says: {end}"
+            self._wrong(here, problem, end=self._end())
+            return None
+        return lines
+
+    def _end(self) -> str:
+        return Message("it ends in line {line}", line=self.first + self.at - 1)
 
     def _wrong(self, at: int, text: str, **fields: Any) -> None:
         self.problems.append(DiffProblem(self.first + at, Message(text, **fields)))
+
+
+def _hunk_header(line: bytes) -> _HunkHeader | None:
+    found = _HUNK.match(line)
+    if not found:
+        return None
+    numbers = [1 if text is None else int(text) for text in found.groups()[:4]]
+    start, old, new_start, new = numbers
+    # of an empty side the line before it is named
+    if old:
+        start -= 1
+    if new:
+        new_start -= 1
+    return _HunkHeader(
+        start=start, old=old, new_start=new_start, new=new, heading=found.group(5).strip()
+    )
+
+
+def _git_path(header: str) -> str:
+    """The path in a line `diff --git a/PATH b/PATH`."""
+    both = header.split(" ", 2)[2]
+    middle = len(both) // 2
+    names = {re.sub(r"^\w/", "", name) for name in (both[:middle], both[middle + 1 :])}
+    if len(names) == 1 and both[middle : middle + 1] == " ":
+        return names.pop()
+    return _named(re.findall(r'"(?:[^"\\]|\\.)*"|\S+', header)[-1])
+
+
+def _unprefixed(before: str, after: str) -> tuple[str, str]:
+    """Two paths without what git writes before them."""
+    if (before[:2], after[:2]) in _PREFIXES:
+        return before[2:], after[2:]
+    if _NOWHERE in (before, after):
+        if before[:2] in ("a/", "b/"):
+            before = before[2:]
+        if after[:2] in ("a/", "b/"):
+            after = after[2:]
+    return before, after
 
 
 def _text(line: bytes) -> str:

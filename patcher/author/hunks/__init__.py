@@ -1,1 +1,1 @@
-"""An edit -> hunks: taken apart, each piece in the most general form that still makes it, and only it."""
+"""An edit -> hunks: each piece of it in the most general form that makes it, and only it."""

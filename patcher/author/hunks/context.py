@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Iterator, NamedTuple, Sequence, TypeVar
 
 from patcher.author.hunks.differences import BlockRange, scope_of
-from patcher.author.hunks.excerpts import Line, enclosed, excerpt, forms, tagged
+from patcher.author.hunks.excerpts import Form, Line, enclosed, excerpt, forms, tagged
 from patcher.engine.tree import Node, Tree
 from patcher.message import Message
 
@@ -16,82 +16,134 @@ _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 """The `$` of a string that would be taken for a placeholder: one that is nothing but `$NAME`."""
 
 
-class Candidate(NamedTuple):
-    """A hunk that may make a difference; `form` describes it to the user in a few words.
+class Flags(NamedTuple):
+    """What stands behind the scope of a hunk.
 
-    `everywhere` is `count=all`, `optional` is `when-present`, `inside` a flag of that name or "". With `elsewhere` it
-    inserts its code in another place than the edit did. `others` are further forms of the hunk, for releases in which it is
-    not found, `renamed` those for a definition that only such a release has.
+    Attributes:
+        everywhere: `count=all`.
+        optional: `when-present`.
+        inside: a flag that says in which kind of block, "" for none.
+    """
+
+    everywhere: bool = False
+    optional: bool = False
+    inside: str = ""
+
+    @property
+    def text(self) -> str:
+        """The flags as they are written."""
+        words: list[str] = []
+        if self.everywhere:
+            words.append("count=all")
+        if self.optional:
+            words.append("when-present")
+        if self.inside:
+            words.append(self.inside)
+        return "".join(f" {word}" for word in words)
+
+
+class Candidate(NamedTuple):
+    """A hunk that may make a difference.
+
+    Attributes:
+        scope: the scope in which it is searched for.
+        lines: its lines, without the `@@` line.
+        form: describes it to the user in a few words.
+        flags: what stands behind its scope.
+        elsewhere: it inserts its code in another place than the edit did.
+        others: further forms of the hunk, for releases in which it is not found.
+        renamed: it is for a definition that only such a release has.
     """
 
     scope: str
     lines: tuple[Line, ...]
     form: str
-    everywhere: bool = False
+    flags: Flags = Flags()
     elsewhere: bool = False
     others: tuple[Candidate, ...] = ()
-    optional: bool = False
     renamed: bool = False
-    inside: str = ""
 
     @property
     def sides(self) -> tuple[int, int]:
-        """How many lines of code it needs above its change, and below; without the header of its own definition."""
-        own = re.compile(rf"@|((async )?(def|class) {self.scope.rpartition('.')[2]}\b)")
-        needed = [
-            tag == " " and line.strip() not in ("", "...") and not own.match(line)
-            for tag, line in self.lines
-        ]
-        at = next((number for number, (tag, _) in enumerate(self.lines) if tag != " "), 0)
-        return sum(needed[:at]), sum(needed[at:])
+        """How many lines of code it needs above its change, and below.
+
+        The header of its own definition does not count.
+        """
+        name = self.scope.rpartition(".")[2]
+        own_header = re.compile(rf"@|((async )?(def|class) {name}\b)")
+        above = below = 0
+        is_above = True
+        for tag, line in self.lines:
+            if tag != " ":
+                is_above = False
+            elif line.strip() in ("", "...") or own_header.match(line):
+                continue
+            elif is_above:
+                above += 1
+            else:
+                below += 1
+        return above, below
 
     @property
     def words(self) -> str:
         """How it and its further forms are written, for the user."""
-        text = self.form
+        words = self.form
         for other in self.others:
-            text = Message("{form}; where that is not found: {other}", form=text, other=other.form)
-        return text
+            template = "{form}; where that is not found: {other}"
+            words = Message(template, form=words, other=other.form)
+        return words
 
     @property
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
-        scopes = (
-            ("or",) if other.scope == self.scope else ("or", other.scope) for other in self.others
-        )
-        further = (other._written(" ".join(words)) for other, words in zip(self.others, scopes))
-        return "".join([self._written(self.scope), *further])
+        text = self._written(self.scope)
+        for other in self.others:
+            scope = "or" if other.scope == self.scope else f"or {other.scope}"
+            text += other._written(scope)
+        return text
+
+    def with_further_form(self, other: Candidate) -> Candidate:
+        """The same with one more form."""
+        return self._replace(others=(*self.others, other))
 
     def _written(self, scope: str) -> str:
-        flags = (
-            " count=all" * self.everywhere
-            + " when-present" * self.optional
-            + f" {self.inside}" * bool(self.inside)
-        )
-        escaped = [line if tag == "+" else _DOLLAR.sub(r"\\x24", line) for tag, line in self.lines]
-        body = "".join(
-            f"{tag if line else tag.strip()}{line}\n" for (tag, _), line in zip(self.lines, escaped)
-        )
-        return f"@@ {scope} @@{flags}\n{body}"
+        text = f"@@ {scope} @@{self.flags.text}\n"
+        for tag, line in self.lines:
+            if tag != "+":
+                line = _DOLLAR.sub(r"\\x24", line)
+            text += f"{tag}{line}\n" if line else f"{tag.strip()}\n"
+        return text
 
 
 class Fragment(NamedTuple):
-    """Lines that make a difference in its block; `above` and `below`: whether they have the statement there as context."""
+    """Lines that make a difference in its block.
+
+    `above` and `below`: whether they have the statement there as context.
+    """
 
     lines: tuple[Line, ...]
     form: str
     above: bool = False
     below: bool = False
 
+    def in_scope(self, scope: str) -> Candidate:
+        """The hunk of these lines alone."""
+        return Candidate(scope, self.lines, form=self.form)
+
 
 def alone_and_around(
     text: Tree, place: BlockRange, fragments: Sequence[Fragment], *, little: bool = False
 ) -> Iterator[Candidate]:
-    """The lines of a change alone, and with more around them; alone last where they say too `little` of their place."""
-    alone = [Candidate(place.scope, each.lines, each.form) for each in fragments]
-    yield from () if little else alone
+    """The lines of a change alone, and with more around them.
+
+    Alone last where they say too `little` of their place.
+    """
+    alone = [fragment.in_scope(place.scope) for fragment in fragments]
+    if not little:
+        yield from alone
     yield from with_context(text, place, fragments)
-    yield from alone if little else ()
+    if little:
+        yield from alone
 
 
 def with_context(
@@ -99,35 +151,52 @@ def with_context(
     place: BlockRange,
     fragments: Sequence[Fragment],
     near: Sequence[Fragment] = (),
+    *,
     headers: bool = True,
 ) -> Iterator[Candidate]:
-    """The lines of a change with more around them: one neighbour, the header, both neighbours; `near` have a neighbour.
+    """The lines of a change with more around them.
 
-    Without `headers` none has the header alone. Where the file has several definitions of the name of the one around them,
-    also with what is beside that.
+    That is one neighbour, the header, both neighbours. Where the file has several definitions of
+    the name of the one around them, also what is beside that.
+
+    Args:
+        text: the text of the file.
+        place: where the change is.
+        fragments: the lines of the change, in one way or several.
+        near: the same beside a neighbour; if there are none, in its general and specific forms.
+        headers: whether they may have the header alone.
     """
-    above, below = place.neighbours
     near = near or list(beside(text, place, fragments))
-    for each in near:
-        yield Candidate(place.scope, each.lines, each.form)
+    for fragment in near:
+        yield fragment.in_scope(place.scope)
     if headers:
         yield from in_headers(text, place, fragments)
-    if above is not None and below is not None:
-        for each in fragments:
-            for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
-                lines = (*tagged(" ", one.lines), *each.lines, *tagged(" ", other.lines))
-                yield Candidate(
-                    place.scope, lines, Message("{form}, between both neighbours", form=each.form)
-                )
+    yield from _between_neighbours(text, place, fragments)
     yield from in_headers(text, place, near)
+
     owner = place.block.parent
     if owner is not None and _is_one_of_several(text, owner):
-        inside = filter(None, (_inside(text, place, each) for each in (*fragments, *near)))
-        around = [
-            each._replace(form=Message("{form}, in the definition around it", form=each.form))
-            for each in inside
-        ]
-        yield from with_context(text, BlockRange.of(owner), ends(around)) if around else ()
+        around: list[Fragment] = []
+        for fragment in (*fragments, *near):
+            inside = _inside(text, place, fragment)
+            if inside is not None:
+                form = Message("{form}, in the definition around it", form=inside.form)
+                around.append(inside._replace(form=form))
+        if around:
+            yield from with_context(text, BlockRange.of(owner), ends(around))
+
+
+def _between_neighbours(
+    text: Tree, place: BlockRange, fragments: Sequence[Fragment]
+) -> Iterator[Candidate]:
+    above, below = place.neighbours
+    if above is None or below is None:
+        return
+    for fragment in fragments:
+        form = Message("{form}, between both neighbours", form=fragment.form)
+        for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
+            lines = (*tagged(" ", one.lines), *fragment.lines, *tagged(" ", other.lines))
+            yield Candidate(place.scope, lines, form=form)
 
 
 def _is_one_of_several(text: Tree, node: Node) -> bool:
@@ -143,57 +212,61 @@ def _definitions(tree: Node) -> Counter[str]:
 
 def beside(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:
     """The lines of a change beside a neighbour, in its most general and its most specific form."""
-    higher, lower = (
-        ends(forms(text, node)) if node is not None else [] for node in place.neighbours
-    )
-    for each in fragments:
-        for form in higher:
-            lines = (*tagged(" ", form.lines), *each.lines)
-            yield Fragment(
-                lines, Message("{form}, beside the statement above", form=each.form), above=True
-            )
-        for form in lower:
-            lines = (*each.lines, *tagged(" ", form.lines))
-            yield Fragment(
-                lines, Message("{form}, beside the statement below", form=each.form), below=True
-            )
+    above, below = place.neighbours
+    above_forms: list[Form] = [] if above is None else ends(forms(text, above))
+    below_forms: list[Form] = [] if below is None else ends(forms(text, below))
+    for fragment in fragments:
+        for neighbour in above_forms:
+            lines = (*tagged(" ", neighbour.lines), *fragment.lines)
+            form = Message("{form}, beside the statement above", form=fragment.form)
+            yield Fragment(lines, form, above=True)
+        for neighbour in below_forms:
+            lines = (*fragment.lines, *tagged(" ", neighbour.lines))
+            form = Message("{form}, beside the statement below", form=fragment.form)
+            yield Fragment(lines, form, below=True)
 
 
 def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
     """The lines of a change inside the header of their block, and of the block around that."""
-    for each in fragments:
-        at, inner = place, _inside(text, place, each)
+    for fragment in fragments:
+        outer, inside = place, _inside(text, place, fragment)
         for _ in range(2):
-            owner = at.block.parent
-            if inner is None or owner is None:
+            owner = outer.block.parent
+            if inside is None or owner is None:
                 break
-            yield Candidate(
-                scope_of(owner), inner.lines, Message("{form}, inside its header", form=each.form)
-            )
+            form = Message("{form}, inside its header", form=fragment.form)
+            yield Candidate(scope_of(owner), inside.lines, form=form)
             if owner.is_clause or owner.parent is None or owner.parent.kind != "Block":
                 break
-            at = BlockRange.of(owner)
-            inner = _inside(text, at, inner)
+            outer = BlockRange.of(owner)
+            inside = _inside(text, outer, inside)
 
 
 def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Fragment | None:
-    """Lines below the header of their block, with `...` for the rest of it; None where that is no place.
+    """Lines below the header of their block, with `...` for the rest of it.
 
-    Of several definitions of one name the decorators are a part of the header.
+    None where that is no place. Of several definitions of one name the decorators are a part of
+    the header.
     """
     first, last = place.rows
     above, below = place.neighbours
-    higher = first > 1 if fragment.above else above is not None
-    lower = last + 1 < len(place.block.statements()) if fragment.below else below is not None
-    if higher and lower and all(tag == "+" for tag, _ in fragment.lines):
+    more_above, more_below = above is not None, below is not None
+    if fragment.above:
+        more_above = first > 1
+    if fragment.below:
+        more_below = last + 1 < len(place.block.statements())
+    if more_above and more_below and all(tag == "+" for tag, _ in fragment.lines):
         return None  # between `...` and `...` there is no place
-    lines = enclosed(text, place.block, fragment.lines, higher, lower)
+
+    lines = enclosed(text, place.block, fragment.lines, above=more_above, below=more_below)
+    if not lines:
+        return None
+    decorators: list[Line] = []
     owner = place.block.parent
-    named = (
-        owner.items("decorators") if owner is not None and _is_one_of_several(text, owner) else []
-    )
-    decorators = [line for node in named for line in excerpt(text, node.start, node.end)]
-    return Fragment((*tagged(" ", decorators), *lines), fragment.form) if lines else None
+    if owner is not None and _is_one_of_several(text, owner):
+        for node in owner.items("decorators"):
+            decorators += tagged(" ", excerpt(text, node.start, node.end))
+    return Fragment((*decorators, *lines), fragment.form)
 
 
 _T = TypeVar("_T")

@@ -20,7 +20,10 @@ _JOINT = re.compile(r"""["']\s*[A-Za-z]{0,2}["']""")  # between two literals in 
 
 
 class BlockRange(NamedTuple):
-    """Where statements of a block are: the range of their indices; an empty one is a place between two."""
+    """Statements of a block: `rows` is the range of their indices.
+
+    An empty range is the place between two statements.
+    """
 
     block: Node
     rows: Range
@@ -33,12 +36,20 @@ class BlockRange(NamedTuple):
         return cls(node.parent, (at, at + 1))
 
     @property
+    def statements(self) -> list[Node]:
+        """The statements in the range."""
+        return self.block.statements()[slice(*self.rows)]
+
+    @property
     def neighbours(self) -> tuple[Node | None, Node | None]:
         """The statements directly above and below, None for none; a docstring does not count."""
-        nodes, doc = self.block.statements(), self.block.fields.get("doc")
+        nodes = self.block.statements()
         first, last = self.rows
-        above = nodes[first - 1] if first and nodes[first - 1] is not doc else None
-        return above, (nodes[last] if last < len(nodes) else None)
+        above = nodes[first - 1] if first else None
+        if above is self.block.fields.get("doc"):
+            above = None
+        below = nodes[last] if last < len(nodes) else None
+        return above, below
 
     @property
     def scope(self) -> str:
@@ -50,22 +61,21 @@ class Difference(NamedTuple):
     """One difference.
 
     Attributes:
-        kind: `change` (of a statement or clause), `header` (of a `def` or `class`), `run` (of a block's statements, `deleted`
-            become `inserted`), or `clause` (some clauses of a statement become others).
-        blocks: the blocks that hold it, before and after the edit.
-        old: the range of statements of the block before the edit.
-        new: the range of statements of the block after the edit.
+        kind: `change` (of a statement or clause), `header` (of a `def` or `class`), `run` (of a
+            block's statements, `deleted` become `inserted`), or `clause` (some clauses of a
+            statement become others).
+        before: the statements that differ, in the text before the edit.
+        after: the same in the text after the edit.
         span: the characters of the text before the edit that are replaced.
         text: what replaces them.
         start: the offset of `text` in the text after the edit.
-        pairs: of a `change` or `header` the pairs from the statement or clause down to the smallest that holds all of the
-            difference; of a `clause` the statement; of a `run` none.
+        pairs: of a `change` or `header` the pairs from the statement or clause down to the smallest
+            that holds all of the difference; of a `clause` the statement; of a `run` none.
     """
 
     kind: str
-    blocks: Pair
-    old: Range
-    new: Range
+    before: BlockRange
+    after: BlockRange
     span: Range
     text: str
     start: int
@@ -73,316 +83,376 @@ class Difference(NamedTuple):
 
     @property
     def deleted(self) -> list[Node]:
-        """The statements in the range `old`."""
-        return self.blocks[0].statements()[slice(*self.old)]
+        """The statements before the edit."""
+        return self.before.statements
 
     @property
     def inserted(self) -> list[Node]:
-        """The statements in the range `new`."""
-        return self.blocks[1].statements()[slice(*self.new)]
-
-    @property
-    def place(self) -> BlockRange:
-        """Where it is before the edit."""
-        return BlockRange(self.blocks[0], self.old)
+        """The statements after the edit."""
+        return self.after.statements
 
 
 def scope_of(node: Node) -> str:
-    """The qualified name of the innermost definition that holds a node or is it, `<module>` for none."""
-    names = [
-        str(each.node("name").fields["value"])
-        for each in [node, *node.ancestors()]
-        if each.is_definition
-    ]
-    return ".".join(reversed(names)) or "<module>"
+    """The qualified name of the innermost definition that holds a node or is it.
+
+    `<module>` where there is none.
+    """
+    names: list[str] = []
+    for owner in [node, *node.ancestors()]:
+        if owner.is_definition:
+            names.insert(0, str(owner.node("name").fields["value"]))
+    return ".".join(names) or "<module>"
 
 
 def differences(before: Tree, after: Tree) -> list[Difference]:
-    """What differs between two texts of a file, in the order of the text; comments and layout are ignored."""
+    """What differs between two texts of a file, in the order of the text.
+
+    Comments and layout are ignored.
+    """
     return list(_Comparison(before, after).blocks(before.root, after.root))
 
 
 class _Comparison:
+    """Compares two texts: each method yields the differences between two corresponding nodes."""
+
     def __init__(self, before: Tree, after: Tree) -> None:
         self.before, self.after = before, after
         self.keys: dict[int, str] = {}
 
     def key(self, node: Node) -> str:
+        """A text that two nodes share if they are the same code."""
         if id(node) not in self.keys:
             self.keys[id(node)] = repr(node)
         return self.keys[id(node)]
 
     def blocks(self, old: Node, new: Node) -> Iterator[Difference]:
-        one, other = old.statements(), new.statements()
-        for i1, i2, j1, j2 in self.edits(one, other):
+        old_nodes, new_nodes = old.statements(), new.statements()
+        for i1, i2, j1, j2 in self.edits(old_nodes, new_nodes):
             i, j = i1, j1
-            for at, to in [*self.paired(one[i1:i2], other[j1:j2]), (i2 - i1, j2 - j1)]:
-                if (i, j) != (i1 + at, j1 + to):
-                    yield self.run((old, new), (i, i1 + at), (j, j1 + to))
-                if at < i2 - i1:
-                    yield from self.statement((old, new), i1 + at, j1 + to)
-                i, j = i1 + at + 1, j1 + to + 1
+            for old_offset, new_offset in self.paired(old_nodes[i1:i2], new_nodes[j1:j2]):
+                at, to = i1 + old_offset, j1 + new_offset
+                if (i, j) != (at, to):
+                    yield self.run(BlockRange(old, (i, at)), BlockRange(new, (j, to)))
+                yield from self.statement((old, new), at, to)
+                i, j = at + 1, to + 1
+            if (i, j) != (i2, j2):
+                yield self.run(BlockRange(old, (i, i2)), BlockRange(new, (j, j2)))
 
+    # which statements correspond ----------------------------------------------------------------
     def edits(
         self, one: Sequence[Node], other: Sequence[Node]
     ) -> Iterator[tuple[int, int, int, int]]:
-        """`line_edits` of statements that count by their lines: of two that change places the shorter one moves."""
-        texts = ((self.before, one), (self.after, other))
-        sizes = {
-            self.key(node): text.text.count("\n", node.start, node.end) + 1
-            for text, nodes in texts
-            for node in nodes
-        }
-        rows = [
-            [(self.key(node), row) for node in nodes for row in range(sizes[self.key(node)])]
-            for _, nodes in texts
-        ]
-        places = [
-            [at for at, node in enumerate(nodes) for _ in range(sizes[self.key(node)])]
-            for _, nodes in texts
-        ]
-        old, new = [*places[0], len(one)], [*places[1], len(other)]
-        for i1, i2, j1, j2 in line_edits(*rows):
+        """`line_edits` of statements that count by their lines.
+
+        So of two statements that change places the shorter one moves.
+        """
+        sizes: dict[str, int] = {}
+        for text, nodes in ((self.before, one), (self.after, other)):
+            for node in nodes:
+                sizes[self.key(node)] = text.text.count("\n", node.start, node.end) + 1
+
+        old_rows, old = self.rows(one, sizes)
+        new_rows, new = self.rows(other, sizes)
+        for i1, i2, j1, j2 in line_edits(old_rows, new_rows):
             yield old[i1], old[i2], new[j1], new[j2]
 
+    def rows(
+        self, nodes: Sequence[Node], sizes: dict[str, int]
+    ) -> tuple[list[tuple[str, int]], list[int]]:
+        """A row for each line of statements, and of each row the index of its statement.
+
+        The second list has one element more: the number of statements.
+        """
+        rows: list[tuple[str, int]] = []
+        places: list[int] = []
+        for index, node in enumerate(nodes):
+            key = self.key(node)
+            for row in range(sizes[key]):
+                rows.append((key, row))
+                places.append(index)
+        places.append(len(nodes))
+        return rows, places
+
     def paired(self, deleted: Sequence[Node], inserted: Sequence[Node]) -> list[tuple[int, int]]:
-        """Which of the statements that differ are one that changed: the pairing in order with the highest likeness."""
+        """Which of the statements that differ are one that changed.
+
+        It is the pairing in order with the highest likeness.
+        """
         if not deleted or not inserted or len(deleted) * len(inserted) > _MOST_PAIRS:
             return []
-        if any(kept_in(node, deleted) for node in inserted) or any(
-            kept_in(node, inserted) for node in deleted
-        ):
-            return []
-        return best_pairs([[self.likeness(old, new) for new in inserted] for old in deleted])
+        for node in inserted:
+            if kept_in(node, deleted):
+                return []
+        for node in deleted:
+            if kept_in(node, inserted):
+                return []
+
+        likeness: list[list[float]] = []
+        for old in deleted:
+            likeness.append([self.likeness(old, new) for new in inserted])
+        return best_pairs(likeness)
 
     def likeness(self, old: Node, new: Node) -> float:
         """How much speaks for one statement being the other one, changed: 0 for nothing."""
         if old.is_compound or new.is_compound:
-            if old.kind != new.kind:
-                return 0.0
-            if old.is_definition:
-                return (
-                    2.0 if same(old.fields["name"], new.fields["name"]) else self.overlap(old, new)
-                )
-            return (
-                1.5
-                if old.header() and not self.headers_differ((old, new))
-                else self.overlap(old, new)
-            )
+            return self.likeness_of_compound(old, new)
         if old.kind == new.kind == "Assign" and same(old.fields["targets"], new.fields["targets"]):
             return 1.5
-        if all(node.field() == "doc" for node in (old, new)):
+        if old.field() == "doc" and new.field() == "doc":
+            return 1.5
+        return self.overlap(old, new)
+
+    def likeness_of_compound(self, old: Node, new: Node) -> float:
+        if old.kind != new.kind:
+            return 0.0
+        if old.is_definition:
+            if same(old.fields["name"], new.fields["name"]):
+                return 2.0
+        elif old.header() and not self.headers_differ((old, new)):
             return 1.5
         return self.overlap(old, new)
 
     def overlap(self, old: Node, new: Node) -> float:
-        """The part of their tokens that two statements share; 0 for less than half."""
-        words = [
-            _TOKEN.findall(text.text[node.start : node.end])
-            for text, node in ((self.before, old), (self.after, new))
-        ]
-        matcher = SequenceMatcher(None, words[0], words[1], autojunk=False)
-        ratio = matcher.ratio() if matcher.quick_ratio() > _ALIKE else 0.0
+        """The part of their tokens that two statements share; 0 for half or less."""
+        old_words = _TOKEN.findall(self.before.text[old.start : old.end])
+        new_words = _TOKEN.findall(self.after.text[new.start : new.end])
+        matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
+        if matcher.quick_ratio() <= _ALIKE:
+            return 0.0
+        ratio = matcher.ratio()
         return ratio if ratio > _ALIKE else 0.0
 
+    # what differs between two statements --------------------------------------------------------
     def statement(self, blocks: Pair, i: int, j: int) -> Iterator[Difference]:
+        before, after = BlockRange(blocks[0], (i, i + 1)), BlockRange(blocks[1], (j, j + 1))
         pair = old, new = blocks[0].statements()[i], blocks[1].statements()[j]
         if old.kind != new.kind or not old.is_compound:
-            yield self.change(blocks, i, j, pair)
+            yield self.change(before, after, pair)
             return
-        kept = kept_bodies([old], [new])
-        if [at for at, _ in kept] != sorted(at for at, _ in kept):  # they change places
-            yield self.run(blocks, (i, i + 1), (j, j + 1))
+
+        kept = [at for at, _ in kept_bodies([old], [new])]
+        if kept != sorted(kept):  # they change places
+            yield self.run(before, after)
             return
+
         if old.is_definition:
-            if any(
-                not same(value, new.fields[key])
-                for key, value in old.fields.items()
-                if key != "body"
-            ):
-                yield self.replaced(
-                    "header",
-                    blocks,
-                    ((i, i + 1), (j, j + 1)),
-                    self.headers(pair),
-                    tuple(_descent(*pair)),
-                )
+            if differing_fields(old, new, hidden=("body",)):
+                spans = self.headers(pair)
+                yield self.replaced("header", before, after, spans=spans, pairs=_descent(pair))
         elif self.headers_differ(pair):
-            yield self.change(blocks, i, j, pair)
+            yield self.change(before, after, pair)
         yield from self.bodies(pair)
-        yield from self.clauses(blocks, i, j, pair)
+        yield from self.clauses(before, after, pair)
 
     def bodies(self, pair: Pair) -> Iterator[Difference]:
         old, new = pair[0].fields.get("body"), pair[1].fields.get("body")
         if isinstance(old, Node) and isinstance(new, Node) and not same(old, new):
             yield from self.blocks(old, new)
 
-    def clauses(self, blocks: Pair, i: int, j: int, pair: Pair) -> Iterator[Difference]:
-        one, other = pair[0].items("clauses"), pair[1].items("clauses")
-        for i1, i2, j1, j2 in line_edits(
-            [self.key(clause) for clause in one], [self.key(clause) for clause in other]
-        ):
-            if i2 - i1 != j2 - j1 or any(
-                a.kind != b.kind for a, b in zip(one[i1:i2], other[j1:j2])
-            ):
-                spans = (
-                    _clause_gap(self.before, pair[0], (i1, i2)),
-                    _clause_gap(self.after, pair[1], (j1, j2)),
-                )
-                yield self.replaced("clause", blocks, ((i, i + 1), (j, j + 1)), spans, (pair,))
+    def clauses(self, before: BlockRange, after: BlockRange, pair: Pair) -> Iterator[Difference]:
+        old_clauses, new_clauses = pair[0].items("clauses"), pair[1].items("clauses")
+        old_keys = [self.key(clause) for clause in old_clauses]
+        new_keys = [self.key(clause) for clause in new_clauses]
+        for i1, i2, j1, j2 in line_edits(old_keys, new_keys):
+            old, new = old_clauses[i1:i2], new_clauses[j1:j2]
+            if [clause.kind for clause in old] != [clause.kind for clause in new]:
+                old_span = _clause_gap(self.before, pair[0], (i1, i2))
+                new_span = _clause_gap(self.after, pair[1], (j1, j2))
+                spans = (old_span, new_span)
+                yield self.replaced("clause", before, after, spans=spans, pairs=(pair,))
                 continue
-            for clause in zip(one[i1:i2], other[j1:j2]):
-                if self.headers_differ(clause):
-                    yield self.change(blocks, i, j, clause)
-                yield from self.bodies(clause)
+            for clauses in zip(old, new):
+                if self.headers_differ(clauses):
+                    yield self.change(before, after, clauses)
+                yield from self.bodies(clauses)
 
-    # what is replaced by what ---------------------------------------------------------------------------------------------
-    def change(self, blocks: Pair, i: int, j: int, pair: Pair) -> Difference:
-        pairs = tuple(_descent(*pair))
+    # what is replaced by what -------------------------------------------------------------------
+    def change(self, before: BlockRange, after: BlockRange, pair: Pair) -> Difference:
+        pairs = _descent(pair)
         if self.is_joined(pairs[-1]):
             pairs = pairs[:-1]
         old, new = pairs[-1]
-        spans = (old.outer_start, old.outer_end), (new.outer_start, new.outer_end)
-        spans = self.headers(pairs[-1]) if old.has_body else spans
-        return self.replaced("change", blocks, ((i, i + 1), (j, j + 1)), spans, pairs)
+        if old.has_body:
+            spans = self.headers(pairs[-1])
+        else:
+            spans = (old.outer_start, old.outer_end), (new.outer_start, new.outer_end)
+        return self.replaced("change", before, after, spans=spans, pairs=pairs)
 
     def is_joined(self, pair: Pair) -> bool:
-        """Whether a piece of text of an f-string goes on in another literal, so that it is no text by itself."""
-        sides = zip((self.before, self.after), pair)
-        return pair[0].kind == "FText" and any(
-            _JOINT.search(text.text, node.start, node.end) for text, node in sides
-        )
+        """Whether a piece of text of an f-string goes on in another literal.
 
-    def run(self, blocks: Pair, old: Range, new: Range) -> Difference:
-        spans = (
-            _gap(self.before, blocks[0].statements(), old),
-            _gap(self.after, blocks[1].statements(), new),
-        )
+        It is no text by itself then.
+        """
+        old, new = pair
+        if old.kind != "FText":
+            return False
+        in_old = _JOINT.search(self.before.text, old.start, old.end)
+        return bool(in_old or _JOINT.search(self.after.text, new.start, new.end))
+
+    def run(self, before: BlockRange, after: BlockRange) -> Difference:
+        old_span = _gap(self.before, before)
+        new_span = _gap(self.after, after)
         # what was above the deleted code is now above the code below
-        if new[0] == new[1] == len(blocks[1].statements()):
-            rests = [
-                text.text[span[1] : text.code_from(span[1])]
-                for text, span in zip((self.before, self.after), spans)
-            ]
-            kept = len(rests[1]) - len(rests[0]) if rests[1].endswith(rests[0]) else 0
-            spans = spans[0], (spans[1][0], spans[1][1] + kept)
-        return self.replaced("run", blocks, (old, new), spans, ())
+        first, last = after.rows
+        if first == last == len(after.block.statements()):
+            start, end = new_span
+            old_rest = self.before.text[old_span[1] : self.before.code_from(old_span[1])]
+            new_rest = self.after.text[end : self.after.code_from(end)]
+            if new_rest.endswith(old_rest):
+                new_span = start, end + len(new_rest) - len(old_rest)
+        return self.replaced("run", before, after, spans=(old_span, new_span), pairs=())
 
     def replaced(
         self,
         kind: str,
-        blocks: Pair,
-        rows: tuple[Range, Range],
+        before: BlockRange,
+        after: BlockRange,
+        *,
         spans: tuple[Range, Range],
         pairs: tuple[Pair, ...],
     ) -> Difference:
+        span, (start, end) = spans
         return Difference(
-            kind, blocks, *rows, spans[0], self.after.text[slice(*spans[1])], spans[1][0], pairs
+            kind=kind,
+            before=before,
+            after=after,
+            span=span,
+            text=self.after.text[start:end],
+            start=start,
+            pairs=pairs,
         )
 
     def headers(self, pair: Pair) -> tuple[Range, Range]:
+        """Where the headers of two statements are."""
         old, new = pair
         return (old.begin, self.before.header_end(old)), (new.begin, self.after.header_end(new))
 
     def headers_differ(self, pair: Pair) -> bool:
-        return [self.key(part) for part in pair[0].header()] != [
-            self.key(part) for part in pair[1].header()
-        ]
+        old, new = pair
+        return list(map(self.key, old.header())) != list(map(self.key, new.header()))
 
 
 def apply_differences(text: str, found: Sequence[Difference]) -> str:
     """A text with these of its differences alone."""
-    for each in sorted(found, key=lambda each: each.span, reverse=True):
-        text = text[: each.span[0]] + each.text + text[each.span[1] :]
+    for difference in sorted(found, key=lambda each: each.span, reverse=True):
+        start, end = difference.span
+        text = text[:start] + difference.text + text[end:]
     return text
 
 
 def unbroken(found: Sequence[Difference]) -> list[tuple[Difference, ...]]:
-    """The differences, with those together that are one run of lines: statements that became more, or fewer.
+    """The differences, with those together that are one run of lines.
+
+    Such a run is of statements that became more, or fewer.
 
     Args:
         found: the differences, in the order of the text.
     """
-    groups: list[list[Difference]] = []
-    for each in found:
-        if groups and _touch(groups[-1][-1], each):
-            groups[-1].append(each)
+    touching: list[list[Difference]] = []
+    for difference in found:
+        if touching and _touch(touching[-1][-1], difference):
+            touching[-1].append(difference)
         else:
-            groups.append([each])
-    runs = [any(each.kind == "run" for each in group) for group in groups]
-    together: list[tuple[Difference, ...]] = []
-    for group, has_run in zip(groups, runs):
-        together += [tuple(group)] if has_run else [(each,) for each in group]
-    return together
+            touching.append([difference])
+
+    groups: list[tuple[Difference, ...]] = []
+    for group in touching:
+        if any(difference.kind == "run" for difference in group):
+            groups.append(tuple(group))
+        else:
+            groups += [(difference,) for difference in group]
+    return groups
 
 
 def _touch(above: Difference, below: Difference) -> bool:
     """Whether no code is between two differences of statements of one block."""
-    if above.blocks[0] is not below.blocks[0] or above.kind not in ("run", "change"):
+    if above.before.block is not below.before.block:
         return False
-    if below.kind not in ("run", "change") or above.old[1] != below.old[0]:
+    if above.kind not in ("run", "change") or below.kind not in ("run", "change"):
         return False
-    is_open = above.kind == "change" and above.deleted[0].is_compound  # its body is in between
-    in_clause = below.kind == "change" and below.pairs[0][0].is_clause
-    return not is_open and not in_clause
+    if above.before.rows[1] != below.before.rows[0]:
+        return False
+    if above.kind == "change" and above.deleted[0].is_compound:  # its body is in between
+        return False
+    return not (below.kind == "change" and below.pairs[0][0].is_clause)
 
 
 def kept_in(node: Node, kept: Sequence[Node]) -> list[Node] | None:
-    """The statements in a block of the compound statement `node` that equal `kept`; None where no block holds them."""
-    keys = [repr(each) for each in kept]
+    """The statements in a block of the compound statement `node` that equal `kept`.
+
+    None where no block holds them.
+    """
+    keys = [repr(statement) for statement in kept]
     if not node.is_compound or not kept:
         return None
     for owner in [node, *node.items("clauses")]:
         body = owner.fields.get("body")
         inner = body.statements() if isinstance(body, Node) else []
         for start in range(len(inner) - len(keys) + 1):
-            if [repr(each) for each in inner[start : start + len(keys)]] == keys:
-                return inner[start : start + len(keys)]
+            run = inner[start : start + len(keys)]
+            if list(map(repr, run)) == keys:
+                return run
     return None
 
 
 def kept_bodies(deleted: Sequence[Node], inserted: Sequence[Node]) -> list[tuple[int, Pair]]:
-    """The bodies of compound statements that others have below other headers, in the order of those, each with its number.
+    """The bodies of compound statements that others have below other headers.
 
-    Only where there are several, and no two of them are equal.
+    They are in the order of those others, each with its number among the deleted ones. Only where
+    there are several, and no two of them are equal.
     """
-    sides = [
-        [node for node in nodes if node.is_compound and not node.is_definition]
-        for nodes in (deleted, inserted)
-    ]
-    old, new = (
-        [part.node("body") for node in nodes for part in (node, *node.items("clauses"))]
-        for nodes in sides
-    )
-    pairs = [
-        (at, (body, other)) for other in new for at, body in enumerate(old) if same(body, other)
-    ]
-    is_clear = (
-        len({at for at, _ in pairs}) == len({other for _, (_, other) in pairs}) == len(pairs) > 1
-    )
+    old = _bodies(deleted)
+    pairs: list[tuple[int, Pair]] = []
+    for new_body in _bodies(inserted):
+        for number, old_body in enumerate(old):
+            if same(old_body, new_body):
+                pairs.append((number, (old_body, new_body)))
+
+    numbers = {number for number, _ in pairs}
+    bodies = {new_body for _, (_, new_body) in pairs}
+    is_clear = len(numbers) == len(bodies) == len(pairs) > 1
     return pairs if is_clear else []
 
 
-def _descent(old: Node, new: Node) -> Iterator[Pair]:
+def _bodies(statements: Sequence[Node]) -> list[Node]:
+    """The bodies of compound statements and their clauses, without those of definitions."""
+    bodies: list[Node] = []
+    for node in statements:
+        if node.is_compound and not node.is_definition:
+            for part in (node, *node.items("clauses")):
+                bodies.append(part.node("body"))
+    return bodies
+
+
+def differing_fields(old: Node, new: Node, hidden: Sequence[str] = ()) -> list[str]:
+    """The fields in which two nodes of one kind differ, but for those that are `hidden`."""
+    differing: list[str] = []
+    for key, value in old.fields.items():
+        if key not in hidden and not same(value, new.fields[key]):
+            differing.append(key)
+    return differing
+
+
+def _descent(pair: Pair) -> tuple[Pair, ...]:
     """The pairs from two nodes down to the smallest that hold all of the difference."""
+    pairs = [pair]
     while True:
-        yield old, new
+        old, new = pairs[-1]
         if old.kind != new.kind or old.kind == "String":
-            return
+            return tuple(pairs)
         hidden = ("body", "clauses") if old.has_body else ()
-        differing = [
-            (value, new.fields[key])
-            for key, value in old.fields.items()
-            if key not in hidden and not same(value, new.fields[key])
-        ]
-        below = _only(*differing[0]) if len(differing) == 1 else None
+        keys = differing_fields(old, new, hidden=hidden)
+        below = _only(old.fields[keys[0]], new.fields[keys[0]]) if len(keys) == 1 else None
         if below is None:
-            return
-        old, new = below
+            return tuple(pairs)
+        pairs.append(below)
 
 
 def _only(old: object, new: object) -> Pair | None:
-    """The one pair of nodes that differs between two values of a field; None where there is none, or several."""
+    """The one pair of nodes that differs between two values of a field.
+
+    None where there is none, or where there are several.
+    """
     if isinstance(old, Node) and isinstance(new, Node):
         return old, new
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
@@ -391,28 +461,31 @@ def _only(old: object, new: object) -> Pair | None:
     return None
 
 
-# which part of the text belongs to statements and clauses --------------------------------------------------------------
-def _gap(text: Tree, nodes: Sequence[Node], at: Range) -> Range:
-    """The range from the code above some statements of a block to the statement below them, or to the end of their line.
+# which part of the text belongs to statements and clauses ---------------------------------------
+def _gap(text: Tree, place: BlockRange) -> Range:
+    """The characters from the code above some statements of a block to the statement below them.
 
-    Args:
-        text: the text of the file.
-        nodes: all statements of the block.
-        at: which of them, as a half-open range; an empty one is a place between two.
+    Up to the end of their line where no statement is below.
     """
-    first, last = at
+    nodes = place.block.statements()
+    first, last = place.rows
     if not nodes:
         return 0, len(text.text)
     start = nodes[first - 1].outer_end if first else text.code_before(nodes[0].begin)
-    return start, nodes[last].begin if last < len(nodes) else _line_end(text, nodes[-1].outer_end)
+    end = nodes[last].begin if last < len(nodes) else _line_end(text, nodes[-1].outer_end)
+    return start, end
 
 
-def _clause_gap(text: Tree, node: Node, at: Range) -> Range:
+def _clause_gap(text: Tree, node: Node, rows: Range) -> Range:
     """`_gap` for the clauses of a statement."""
     clauses = node.items("clauses")
-    start = clauses[at[0] - 1].outer_end if at[0] else node.node("body").statements()[-1].outer_end
-    last = clauses[-1].outer_end if clauses else start
-    return start, clauses[at[1]].start if at[1] < len(clauses) else _line_end(text, last)
+    first, last = rows
+    start = node.node("body").statements()[-1].outer_end
+    if first:
+        start = clauses[first - 1].outer_end
+    if last < len(clauses):
+        return start, clauses[last].start
+    return start, _line_end(text, clauses[-1].outer_end if clauses else start)
 
 
 def _line_end(text: Tree, offset: int) -> int:

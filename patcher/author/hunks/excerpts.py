@@ -1,4 +1,7 @@
-"""Code as lines of a hunk: excerpts of a text, with `...` for what did not change and `$V` for what does not matter."""
+"""Code as lines of a hunk.
+
+They are excerpts of a text, with `...` for what did not change and `$V` for what does not matter.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,17 @@ Hole = Tuple[int, int, str]
 Holes = Sequence[Tuple[Hole, Hole]]
 """Pairs of a hole before an edit and the one after it that corresponds to it."""
 OPEN = "$OLD"
-"""What is written for the old value of an assignment where releases have several: one literal or one name."""
+"""Written for the old value of an assignment where releases have several: one literal or name."""
 BEHIND = ", ..."
-"""What is written behind the last element of a list that changed, for those that another release has there."""
-_LIST = 8  # elements from which a tuple is no record: none of them names another
+"""Written behind the last element of a list that changed, for those that other releases have."""
 LISTS = ("args", "elements", "params", "names", "items", "decorators")
+"""The fields of nodes that hold a list in which `...` may stand for elements."""
+
+_LONG_TUPLE = 8  # elements from which a tuple is no record: none of them names another
+_LONGEST_LINE = 110  # code that would be longer is not joined to one line
+_LONGEST_CONTEXT = 12  # lines of a compound statement that is written whole as context
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_INDENT = re.compile(r"[ \t]*")
 
 
 class Form(NamedTuple):
@@ -33,23 +42,25 @@ class Form(NamedTuple):
 
 
 def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> list[str]:
-    """The lines of `[start, end)`, dedented, with the holes filled; what is inside strings keeps its indentation."""
-    base = text.lines.indent(start)
-    filled = [hole for hole in sorted(holes) if start <= hole[0] and hole[1] <= end]
+    """The lines of `[start, end)`, dedented, with the holes filled.
+
+    What is inside strings keeps its indentation.
+    """
+    inside: list[Hole] = []
+    for hole in sorted(holes):
+        if start <= hole[0] and hole[1] <= end:
+            inside.append(hole)
+
     lines: list[str] = []
     line, at = "", start
-    for begin, stop, new in [*filled, (end, end, "")]:
+    base = text.lines.indent(start)
+    for begin, stop, new in [*inside, (end, end, "")]:
         while True:
-            cut = re.compile(r"\r\n|\r|\n").search(text.text, at, begin)
-            if cut is None:
+            newline = _NEWLINE.search(text.text, at, begin)
+            if newline is None:
                 break
-            lines.append(line + text.text[at : cut.start()])
-            line, at = "", cut.end()
-            if at not in text.in_strings:
-                if text.text.startswith(base, at):
-                    at += len(base)
-                else:
-                    at += len(re.match(r"[ \t]*", text.text[at:]).group())  # type: ignore[union-attr]
+            lines.append(line + text.text[at : newline.start()])
+            line, at = "", _past_indent(text, newline.end(), base)
             if at > begin:
                 at = begin
                 break
@@ -58,7 +69,18 @@ def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> lis
     return [*lines, line]
 
 
-def tagged(tag: str, lines: Sequence[str]) -> list[Line]:
+def _past_indent(text: Tree, start: int, base: str) -> int:
+    """Where the code of a line begins, of which the indentation `base` is taken."""
+    if start in text.in_strings:
+        return start
+    if text.text.startswith(base, start):
+        return start + len(base)
+    indent = _INDENT.match(text.text, start)
+    assert indent is not None  # it may be empty
+    return indent.end()
+
+
+def tagged(tag: str, lines: Iterable[str]) -> list[Line]:
     """The lines with one tag."""
     return [(tag, line) for line in lines]
 
@@ -66,33 +88,42 @@ def tagged(tag: str, lines: Sequence[str]) -> list[Line]:
 def uncommented(lines: Sequence[str]) -> list[str]:
     """Lines of code without their comments."""
     text = "\n".join(lines)
-    kept = "".join(token.text for token in tokens(text) if token.kind != "comment")
-    return [line.rstrip() for line in kept.split("\n")] if kept != text else list(lines)
+    code = ""
+    for token in tokens(text):
+        if token.kind != "comment":
+            code += token.text
+    if code == text:
+        return list(lines)
+    return [line.rstrip() for line in code.split("\n")]
 
 
 def on_one_line(lines: Sequence[str]) -> list[str]:
-    """Lines of code joined to one, unless that would be too long, or they have comments, long strings or backslashes."""
+    """Lines of code joined to one.
+
+    They stay where that would be too long, or they have comments, long strings or backslashes.
+    """
     text = "\n".join(lines)
     if len(lines) == 1 or "#" in text or '"""' in text or "'''" in text or "\\\n" in text:
         return list(lines)
-    one = re.sub(r"\s*\n\s*", " ", text)
-    one = re.sub(r"([(\[{]) ", r"\1", one)
-    one = re.sub(r",? ([)\]}])", r"\1", one)
-    return [one] if len(one) <= 110 else list(lines)
+    joined = re.sub(r"\s*\n\s*", " ", text)
+    joined = re.sub(r"([(\[{]) ", r"\1", joined)
+    joined = re.sub(r",? ([)\]}])", r"\1", joined)
+    return [joined] if len(joined) <= _LONGEST_LINE else list(lines)
 
 
-# leaving out what did not change --------------------------------------------------------------------------------------
+# leaving out what did not change ----------------------------------------------------------------
 def left_open(nodes: Sequence[Node]) -> Hole:
     """The hole by which consecutive elements of a list become `...`."""
     return nodes[0].outer_start, nodes[-1].outer_end, "..."
 
 
 def untyped(node: Node) -> Hole:
-    """The hole that leaves out the annotation of an assignment or a parameter: it may then be any (format rule 10)."""
-    name, default = (
-        node.items("targets")[0] if node.kind == "Assign" else node.node("name"),
-        node.fields.get("default"),
-    )
+    """The hole that leaves out the annotation of an assignment or a parameter.
+
+    It may then be any (format rule 10).
+    """
+    name = node.items("targets")[0] if node.kind == "Assign" else node.node("name")
+    default = node.fields.get("default")
     if isinstance(default, Node):
         return name.end, default.outer_start, "="
     return name.outer_end, node.node("annotation").outer_end, ""
@@ -102,43 +133,49 @@ def elided(pairs: Sequence[Pair]) -> Holes:
     """Holes by which runs of unchanged elements in the lists of `pairs` become `...`."""
     holes: list[tuple[Hole, Hole]] = []
     for old, new in pairs:
-        if old.kind == "Assign" and all(
-            isinstance(node.fields.get("value"), Node) for node in (old, new)
-        ):
-            notes = old.fields.get("annotation"), new.fields.get("annotation")
-            holes += [(untyped(old), untyped(new))] if notes[0] is not None and same(*notes) else []
-        for key in LISTS if _may_elide(old) else ():
-            holes += [
-                (left_open(one), left_open(other))
-                for one, other in _runs(old, old.items(key), new.items(key))
-            ]
+        if old.kind == "Assign" and _has_value(old) and _has_value(new):
+            annotation = old.fields.get("annotation")
+            if annotation is not None and same(annotation, new.fields.get("annotation")):
+                holes.append((untyped(old), untyped(new)))
+        if _may_elide(old):
+            for key in LISTS:
+                for old_run, new_run in _runs(old, old.items(key), new.items(key)):
+                    holes.append((left_open(old_run), left_open(new_run)))
         holes += _not_closed(old, new)
     return holes
 
 
-def _not_closed(old: Node, new: Node) -> Holes:
-    """The holes that leave a list open behind its last element, where that changed: another release has more of them.
+def _has_value(node: Node) -> bool:
+    return isinstance(node.fields.get("value"), Node)
 
-    What is no list stays closed: a short tuple, and a call of one value.
+
+def _not_closed(old: Node, new: Node) -> Holes:
+    """The holes that leave a list open behind its last element, where that changed.
+
+    Another release may have more of them. What is no list stays closed: a short tuple, and a call
+    of one value.
     """
     key = "args" if old.kind == "Call" else "elements"
-    sides = old.items(key), new.items(key)
-    is_literal = old.kind in ("List", "Set", "Dict") or len(sides[0]) >= _LIST
-    is_call = old.kind == "Call" and len(sides[0]) > 1
-    if not (is_literal or is_call) or not _may_elide(old) or len(sides[0]) != len(sides[1]):
+    old_elements, new_elements = old.items(key), new.items(key)
+    if not old_elements or len(old_elements) != len(new_elements) or not _may_elide(old):
         return []
-    last = [side[-1] for side in sides if side]
-    others = (name for name in old.fields if name != key)
-    if (
-        not last
-        or same(*last)
-        or not all(same(old.fields[name], new.fields[name]) for name in others)
-    ):
+    is_literal = old.kind in ("List", "Set", "Dict") or len(old_elements) >= _LONG_TUPLE
+    is_call = old.kind == "Call" and len(old_elements) > 1
+    if not is_literal and not is_call:
         return []
-    if any(node.kind in ("Star", "DoubleStar") for node in last):
+
+    old_last, new_last = old_elements[-1], new_elements[-1]
+    if same(old_last, new_last) or _differ_besides(old, new, key):
         return []
-    one, other = (node.outer_end for node in last)
-    return [((one, one, BEHIND), (other, other, BEHIND))]
+    if "Star" in (old_last.kind, new_last.kind) or "DoubleStar" in (old_last.kind, new_last.kind):
+        return []
+    at, to = old_last.outer_end, new_last.outer_end
+    return [((at, at, BEHIND), (to, to, BEHIND))]
+
+
+def _differ_besides(old: Node, new: Node, key: str) -> bool:
+    """Whether two nodes differ in another field than this one."""
+    return any(not same(old.fields[name], new.fields[name]) for name in old.fields if name != key)
 
 
 def is_one(node: Node) -> bool:
@@ -161,26 +198,30 @@ def _value(element: Node) -> Node:
 
 def kept_calls(old: Node, new: Node) -> Holes:
     """Holes by which the arguments of calls that both statements have become `...`."""
-    calls = [
-        [node for node in side.walk() if node.kind == "Call" and node.items("args")]
-        for side in (old, new)
-    ]
+    old_calls, new_calls = _calls(old), _calls(new)
     holes: list[tuple[Hole, Hole]] = []
-    for call in calls[0]:
-        twins = [other for other in calls[1] if same(call, other)]
-        alone = len(twins) == 1 and sum(same(call, other) for other in calls[0]) == 1
-        if alone and not any(start <= call.start < end for (start, end, _), _ in holes):
-            args = call.items("args")
-            groups = _grouped(zip(args, twins[0].items("args")), _literals(args))
-            holes += [(left_open(one), left_open(other)) for one, other in groups]
+    for call in old_calls:
+        twins = [other for other in new_calls if same(call, other)]
+        alike = [other for other in old_calls if same(call, other)]
+        if len(twins) != 1 or len(alike) != 1:
+            continue
+        if any(start <= call.start < end for (start, end, _), _ in holes):
+            continue
+        args = call.items("args")
+        for old_run, new_run in _grouped(zip(args, twins[0].items("args")), _literals(args)):
+            holes.append((left_open(old_run), left_open(new_run)))
     return holes
+
+
+def _calls(node: Node) -> list[Node]:
+    """The calls in a statement that pass anything."""
+    return [part for part in node.walk() if part.kind == "Call" and part.items("args")]
 
 
 def _may_elide(node: Node) -> bool:
     """Whether a list of this node is one in which `...` is a run (format rule 7)."""
-    return not (
-        node.kind == "Tuple" and node.parent is not None and node.parent.kind == "Subscript"
-    )
+    in_subscript = node.parent is not None and node.parent.kind == "Subscript"
+    return not (node.kind == "Tuple" and in_subscript)
 
 
 def _grouped(
@@ -193,62 +234,100 @@ def _grouped(
             yield list(old), list(new)
 
 
+class _Block(NamedTuple):
+    """Consecutive elements that two lists have in common: where they begin, and how many."""
+
+    old: int
+    new: int
+    size: int
+
+    @property
+    def old_end(self) -> int:
+        return self.old + self.size
+
+    @property
+    def new_end(self) -> int:
+        return self.new + self.size
+
+
 def _runs(
     owner: Node, old: Sequence[Node], new: Sequence[Node]
 ) -> Iterator[tuple[list[Node], list[Node]]]:
-    """Runs of elements that both lists have, without those beside an insertion or a deletion, which tell its place.
+    """Runs of elements that both lists have.
 
-    Nor do they have what is the identity of an element that changed: the literals and names before it, of a list, a set or a
+    Those beside an insertion or a deletion, which tell its place, are in none. Nor is what is the
+    identity of an element that changed: the literals and names before it, of a list, a set or a
     long tuple the one directly before it.
     """
-    matches: list[tuple[int, int, int]] = []
+    common = _common(old, new)
+    for index, block in enumerate(common):
+        above = common[index - 1] if index else _Block(0, 0, 0)
+        below = common[index + 1] if index + 1 < len(common) else None
+        inserted = below is not None and below.old == block.old_end
+        removed = below is not None and below.new == block.new_end
+        # `{...}` may be a set as well
+        is_whole = old[0].kind == "DictElement" and block.size in (len(old), len(new))
+        last = 1 if inserted or removed or is_whole else 0
+
+        deleted_above = block.old > above.old_end and block.new == above.new_end
+        first = 1 if deleted_above and old[block.old].kind != "Keyword" else 0
+
+        old_run = old[block.old + first : block.old_end - last]
+        new_run = new[block.new + first : block.new_end - last]
+        identity = _identity(owner, old, new, block)
+        yield from _grouped(zip(old_run, new_run), identity)
+
+
+def _common(old: Sequence[Node], new: Sequence[Node]) -> list[_Block]:
+    """What two lists have in common, in order."""
+    common: list[_Block] = []
     i = j = 0
     while i < len(old) and j < len(new):
-        if same(old[i], new[j]):
-            size = 1
-            while (
-                i + size < len(old) and j + size < len(new) and same(old[i + size], new[j + size])
-            ):
-                size += 1
-            matches.append((i, j, size))
+        size = 0
+        while i + size < len(old) and j + size < len(new) and same(old[i + size], new[j + size]):
+            size += 1
+        if size:
+            common.append(_Block(i, j, size))
             i, j = i + size, j + size
-        else:
-            ahead = next((k for k in range(j + 1, len(new)) if same(old[i], new[k])), None)
-            i, j = (i, ahead) if ahead is not None else (i + 1, j + (len(new) - j == len(old) - i))
-    for index, (i, j, size) in enumerate(matches):
-        following = matches[index + 1] if index + 1 < len(matches) else None
-        inserted = following is not None and following[0] == i + size
-        removed = following is not None and following[1] == j + size
-        # `{...}` may be a set as well
-        whole = old[0].kind == "DictElement" and size in (
-            len(old),
-            len(new),
-        )
-        kept = 1 if inserted or removed or whole else 0
-        before: Sequence[Node] = ()  # what stands before something that changed
-        is_record = owner.kind == "Call" or (owner.kind == "Tuple" and len(old) == len(new) < _LIST)
-        if is_record and max(len(old) - i, len(new) - j) > size:
-            before = old[i : i + size]
-        elif owner.kind in ("List", "Set", "Tuple") and len(old) - i > size:
-            before = old[i + size - 1 : i + size]
-        above = matches[index - 1] if index else (0, 0, 0)
-        gone = i > above[0] + above[2] and j == above[1] + above[2] and old[i].kind != "Keyword"
-        pairs = zip(old[i + gone : i + size - kept], new[j + gone : j + size - kept])
-        yield from _grouped(pairs, {node for node in before if node.is_identity})
+            continue
+        ahead = next((k for k in range(j + 1, len(new)) if same(old[i], new[k])), None)
+        if ahead is not None:
+            j = ahead
+            continue
+        if len(new) - j == len(old) - i:  # it was replaced, else deleted
+            j += 1
+        i += 1
+    return common
 
 
-# statements -----------------------------------------------------------------------------------------------------------
+def _identity(
+    owner: Node, old: Sequence[Node], new: Sequence[Node], block: _Block
+) -> AbstractSet[Node]:
+    """The literals and names in a block that tell what changed behind it from others."""
+    elements: Sequence[Node] = ()
+    is_short_tuple = owner.kind == "Tuple" and len(old) == len(new) < _LONG_TUPLE
+    rest = max(len(old) - block.old, len(new) - block.new)
+    if (owner.kind == "Call" or is_short_tuple) and rest > block.size:
+        elements = old[block.old : block.old_end]
+    elif owner.kind in ("List", "Set", "Tuple") and len(old) > block.old_end:
+        elements = old[block.old_end - 1 : block.old_end]
+    return {node for node in elements if node.is_identity}
+
+
+# statements -------------------------------------------------------------------------------------
 def header(text: Tree, node: Node, general: bool = True) -> list[str]:
-    """The header of a compound statement or clause; if `general`, only the name of a `def` or `class`."""
-    if general and node.is_definition:
-        name = str(node.node("name").fields["value"])
-        if node.kind == "ClassDef":
-            return [f"class {name}:"]
-        asynchronous = "async " if node.fields.get("asynchronous") else ""
-        return [
-            f"{asynchronous}def {name}({'...' if node.node('params').items('params') else ''}):"
-        ]
-    return on_one_line(excerpt(text, node.start, text.header_end(node)))
+    """The header of a compound statement or clause.
+
+    If `general`, only the name of a `def` or `class`.
+    """
+    if not general or not node.is_definition:
+        return on_one_line(excerpt(text, node.start, text.header_end(node)))
+    name = str(node.node("name").fields["value"])
+    if node.kind == "ClassDef":
+        return [f"class {name}:"]
+    asynchronous = "async " if node.fields.get("asynchronous") else ""
+    params = "..." if node.node("params").items("params") else ""
+    return [f"{asynchronous}def {name}({params}):"]
 
 
 def opened(text: Tree, node: Node) -> list[str]:
@@ -257,18 +336,31 @@ def opened(text: Tree, node: Node) -> list[str]:
 
 
 def heads(text: Tree, node: Node) -> list[list[str]]:
-    """The beginnings of a compound statement: its header with `...` for its body, then with the first statement of that."""
+    """The beginnings of a compound statement.
+
+    That is its header with `...` for its body, then with the first statement of that.
+    """
     first, *more = node.node("body").statements()
-    begin = [
-        text.indent + line
-        for line in [*on_one_line(verbatim(text, first)), *(["..."] if more else [])]
-    ]
-    return [opened(text, node), *([[*header(text, node), *begin]] if not first.is_compound else [])]
+    if first.is_compound:
+        return [opened(text, node)]
+    body = on_one_line(verbatim(text, first))
+    if more:
+        body.append("...")
+    beginning = [*header(text, node), *(text.indent + line for line in body)]
+    return [opened(text, node), beginning]
 
 
 def verbatim(text: Tree, node: Node) -> list[str]:
     """All of a statement."""
     return excerpt(text, node.begin, node.outer_end)
+
+
+def verbatim_all(text: Tree, nodes: Iterable[Node]) -> list[str]:
+    """All of several statements."""
+    lines: list[str] = []
+    for node in nodes:
+        lines += verbatim(text, node)
+    return lines
 
 
 def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -> list[Form]:
@@ -280,62 +372,58 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
         suffix: makes the names of placeholders unique.
         literals: whether literal arguments stay, of a statement that is more than context.
     """
-    found: list[Form] = []
     if node.is_compound:
-        if node.header():
-            found.append(Form(tuple(opened(text, node)), Message("its header alone")))
-        else:
-            found += [
-                Form(tuple(lines), Message("its beginning")) for lines in heads(text, node)[1:]
-            ]
-        if len(verbatim(text, node)) <= 12:
-            found.append(Form(tuple(verbatim(text, node)), Message("all of it")))
-        return found
+        return _compound_forms(text, node)
+
+    found: list[Form] = []
+
+    def add(holes: Sequence[Hole], words: str) -> None:
+        lines = excerpt(text, node.begin, node.outer_end, holes)
+        found.append(Form(tuple(on_one_line(lines)), words))
+
     value = node.fields.get("value")
-    typed = (
-        node.kind == "Assign"
-        and isinstance(value, Node)
-        and node.fields.get("annotation") is not None
-    )
-    bare = [untyped(node)] if typed and not literals else []
-    if (
-        isinstance(value, Node)
-        and node.kind in ("Assign", "AugAssign")
-        and value.kind not in ("Name", "Integer")
-    ):
-        lines = excerpt(
-            text,
-            node.begin,
-            node.outer_end,
-            [*bare, (value.outer_start, value.outer_end, f"$V{suffix}")],
-        )
-        found.append(Form(tuple(on_one_line(lines)), Message("its value left open")))
-    calls = [
-        part
-        for part in (value, node.fields.get("exc"))
-        if isinstance(part, Node) and part.kind == "Call" and part.items("args")
-    ]
-    for call in calls:
+    bare: list[Hole] = []
+    has_annotation = node.kind == "Assign" and node.fields.get("annotation") is not None
+    if has_annotation and isinstance(value, Node) and not literals:
+        bare.append(untyped(node))
+
+    is_assignment = node.kind in ("Assign", "AugAssign")
+    if is_assignment and isinstance(value, Node) and value.kind not in ("Name", "Integer"):
+        hole = (value.outer_start, value.outer_end, f"$V{suffix}")
+        add([*bare, hole], Message("its value left open"))
+
+    for call in (value, node.fields.get("exc")):
+        if not isinstance(call, Node) or call.kind != "Call" or not call.items("args"):
+            continue
         args = call.items("args")
-        groups = _grouped(zip(args, args), _literals(args) if literals else set())
-        lines = excerpt(text, node.begin, node.outer_end, [left_open(group) for group, _ in groups])
-        found.append(Form(tuple(on_one_line(lines)), Message("its arguments left open")))
+        stay = _literals(args) if literals else set()
+        holes = [left_open(run) for run, _ in _grouped(zip(args, args), stay)]
+        add(holes, Message("its arguments left open"))
         if len(args) > 1 and args[0].kind == "String" and not literals:
-            lines = excerpt(text, node.begin, node.outer_end, [left_open(args[1:])])
-            found.append(Form(tuple(on_one_line(lines)), Message("its first argument")))
-    found.append(
-        Form(
-            tuple(on_one_line(excerpt(text, node.begin, node.outer_end, bare))),
-            Message("all of it"),
-        )
-    )
+            add([left_open(args[1:])], Message("its first argument"))
+
+    add(bare, Message("all of it"))
+    return found
+
+
+def _compound_forms(text: Tree, node: Node) -> list[Form]:
+    """The ways to write a compound statement, the most general first."""
+    found: list[Form] = []
+    if node.header():
+        found.append(Form(tuple(opened(text, node)), Message("its header alone")))
+    else:
+        for lines in heads(text, node)[1:]:
+            found.append(Form(tuple(lines), Message("its beginning")))
+    whole = verbatim(text, node)
+    if len(whole) <= _LONGEST_CONTEXT:
+        found.append(Form(tuple(whole), Message("all of it")))
     return found
 
 
 def enclosed(
-    text: Tree, block: Node, lines: Sequence[Line], above: bool, below: bool
+    text: Tree, block: Node, lines: Sequence[Line], *, above: bool, below: bool
 ) -> list[Line] | None:
-    """Lines of a hunk, indented below the header of the block that holds them; None where that header cannot be written.
+    """Lines of a hunk, indented below the header of the block that holds them.
 
     Args:
         text: the text of the file.
@@ -343,25 +431,34 @@ def enclosed(
         lines: the lines.
         above: whether to write `...` above them, for further statements.
         below: the same below them.
+
+    Returns:
+        the lines, None where that header cannot be written.
     """
     owner = block.parent
     if owner is None or block.name == "inline" or not block.statements():
         return None
     if owner.kind in ("Try", "Else", "Finally") and not lines:
         return None
+
     inner = text.lines.indent(block.statements()[0].begin)
     outer = text.lines.indent(owner.start)
     step = inner[len(outer) :] if inner.startswith(outer) else text.indent
-    run: list[Line] = [(" ", step + "...")]
-    body: list[Line] = []
-    offset, whole = 0, "\n".join(line for _, line in lines)
-    inside = set(lines_in_strings(whole))
+    enclosed_lines = tagged(" ", header(text, owner))
+    if above:
+        enclosed_lines.append((" ", step + "..."))
+    enclosed_lines += _indented(lines, step)
+    if below:
+        enclosed_lines.append((" ", step + "..."))
+    return enclosed_lines
+
+
+def _indented(lines: Sequence[Line], step: str) -> Iterator[Line]:
+    """Lines of a hunk, indented; what is inside strings stays as it is, and so do blank lines."""
+    text = "\n".join(line for _, line in lines)
+    in_strings = set(lines_in_strings(text))
+    offset = 0
     for tag, line in lines:
-        body.append((tag, step + line if line.strip() and offset not in inside else line))
+        stays = not line.strip() or offset in in_strings
+        yield tag, line if stays else step + line
         offset += len(line) + 1
-    return [
-        *tagged(" ", header(text, owner)),
-        *(run if above else []),
-        *body,
-        *(run if below else []),
-    ]

@@ -1,4 +1,7 @@
-"""Statements that are inserted, deleted or replaced -> the hunks that may do it, the most general first."""
+"""Statements that are inserted, deleted or replaced -> the hunks that may do it.
+
+The most general ones come first.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 import sys
 from itertools import takewhile
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from patcher.author.hunks.context import (
     Candidate,
@@ -18,7 +21,16 @@ from patcher.author.hunks.context import (
     with_context,
 )
 from patcher.author.hunks.differences import Difference, kept_bodies, kept_in
-from patcher.author.hunks.excerpts import Form, Hole, excerpt, forms, tagged, uncommented, verbatim
+from patcher.author.hunks.excerpts import (
+    Form,
+    Hole,
+    excerpt,
+    forms,
+    tagged,
+    uncommented,
+    verbatim,
+    verbatim_all,
+)
 from patcher.author.hunks.names import (
     distinctive_words,
     mentioned_during_import,
@@ -29,13 +41,35 @@ from patcher.author.hunks.names import (
 from patcher.engine.tree import Node, Tree, inside_of, same
 from patcher.message import Message
 
-_STDLIB = frozenset(sys.builtin_module_names) | frozenset(
-    getattr(sys, "stdlib_module_names", None)
-    or (path.stem for path in Path(ast.__file__).parent.iterdir())
-)
 
+def _stdlib() -> frozenset[str]:
+    """The modules of the standard library; Python 3.9 and older has no list of them."""
+    names = getattr(sys, "stdlib_module_names", None)
+    if not names:
+        names = (path.stem for path in Path(ast.__file__).parent.iterdir())
+    return frozenset(sys.builtin_module_names) | frozenset(names)
+
+
+_STDLIB = _stdlib()
 _LEAVES = ("Raise", "Return", "Assert", "Break", "Continue")
 """The statements by which code leaves its block."""
+
+
+class _Insertion(NamedTuple):
+    """The lines of inserted code.
+
+    Attributes:
+        known: the comments directly above it that the file has already.
+        lines: the code with its other comments, and with the blank lines around it.
+    """
+
+    known: list[str]
+    lines: list[str]
+
+    @property
+    def bare(self) -> list[str]:
+        """The lines without those that are blank."""
+        return [line for line in self.lines if line]
 
 
 class Runs:
@@ -46,332 +80,394 @@ class Runs:
 
     def run(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for statements of a block that are inserted, deleted or replaced."""
-        if difference.deleted and difference.inserted:
+        if not difference.deleted:
+            yield from self._insertion(difference)
+            return
+        if difference.inserted:
             yield from self._wrapped(difference)
             yield from self._below_others(difference)
-        if difference.deleted:
-            deleted = [line for node in difference.deleted for line in verbatim(self.before, node)]
-            inserted = self.inserted(difference, below=True)
+        fragments = self._whole(difference)
+        are_definitions = all(node.is_definition for node in difference.deleted)
+        if difference.inserted or are_definitions:
+            little = len(distinctive_words(difference.deleted)) < 2
+            yield from alone_and_around(self.before, difference.before, fragments, little=little)
+        else:
+            yield from self._deletion(difference, fragments)
+
+    def inserted(self, difference: Difference, *, below: bool) -> list[str]:
+        """The lines of the inserted statements, with their comments and the blank lines around.
+
+        With `below` they are inserted above the statement below and its comments, else below the
+        statement above.
+        """
+        return self._inserted(difference, below=below).lines
+
+    # deleted and replaced -----------------------------------------------------------------------
+    def _whole(self, difference: Difference) -> list[Fragment]:
+        """All of the statements that go, and all of those that come."""
+        deleted = tagged("-", verbatim_all(self.before, difference.deleted))
+        inserted = self.inserted(difference, below=True)
+        if inserted:
+            layouts = [inserted]
             # a comment inside changed code may have no place
             bare = [line for line in uncommented(inserted) if line]
-            new = [inserted] if bare == inserted else [inserted, bare]
-            new = (
-                [[""] * blank for blank in sorted({self._blank(difference), 0}, reverse=True)]
-                if not inserted
-                else new
-            )
-            whole = [
-                Fragment(
-                    (*tagged("-", deleted), *tagged("+", lines)), Message("the code that goes")
-                )
-                for lines in new
-            ]
-            named = all(node.is_definition for node in difference.deleted)
-            if difference.inserted or named:
-                little = len(distinctive_words(difference.deleted)) < 2
-                yield from alone_and_around(self.before, difference.place, whole, little=little)
-            else:
-                yield from self._deletion(difference, whole)
+            if bare != inserted:
+                layouts.append(bare)
         else:
-            yield from self._insertion(difference)
+            blank = self._blank(difference)
+            layouts = [[""] * blank, []] if blank else [[]]
+
+        fragments: list[Fragment] = []
+        for lines in layouts:
+            form = Message("the code that goes")
+            fragments.append(Fragment((*deleted, *tagged("+", lines)), form))
+        return fragments
 
     def _deletion(
         self, difference: Difference, fragments: Sequence[Fragment]
     ) -> Iterator[Candidate]:
-        """Deleted statements beside a neighbour or in their block: elsewhere the same code may be needed.
+        """Deleted statements beside a neighbour or in their block.
 
-        A guard is beside the statement below it, which is what it guards; only without one it is beside the other.
+        Elsewhere the same code may be needed. A guard is beside the statement below it, which is
+        what it guards; only without one it is beside the other.
         """
-        place, near = difference.place, list(beside(self.before, difference.place, fragments))
+        place = difference.before
+        near = list(beside(self.before, place, fragments))
         if is_guard(difference):
-            below = [each for each in near if each.below]
+            below = [fragment for fragment in near if fragment.below]
             near = below or near
             yield from with_context(self.before, place, fragments, near, headers=not near)
             return
-        form, flag = "{form}, in a block of this kind", inside_of(place.block)
-        alone = [
-            Candidate(place.scope, each.lines, Message(form, form=each.form), inside=flag)
-            for each in fragments
-        ]
+
+        alone: list[Candidate] = []
+        for fragment in fragments:
+            candidate = fragment.in_scope(place.scope)
+            flags = candidate.flags._replace(inside=inside_of(place.block))
+            form = Message("{form}, in a block of this kind", form=fragment.form)
+            alone.append(candidate._replace(flags=flags, form=form))
         little = len(distinctive_words(difference.deleted)) < 2
-        yield from () if little else alone
+        if not little:
+            yield from alone
         yield from with_context(self.before, place, fragments, near)
-        yield from alone if little else ()
+        if little:
+            yield from alone
 
     def _blank(self, difference: Difference) -> int:
-        """How many more blank lines are left in the place of deleted statements than the engine leaves (format rule 19)."""
+        """How many blank lines more than the engine leaves are in the place of deleted statements.
+
+        See format rule 19.
+        """
         first, last = difference.deleted[0].begin, difference.deleted[-1].outer_end
         above = _between(self.before, self.before.code_before(first), first)
         below = _between(self.before, last, self.before.code_from(last))
-        left = _between(
-            self.after,
-            self.after.code_before(difference.start),
-            self.after.code_from(difference.start),
-        )
+        start = difference.start
+        left = _between(self.after, self.after.code_before(start), self.after.code_from(start))
         # at the end of a file it leaves none
         if not self.before.text[last:].strip("\r\n") and not below:
             return left.count("")
-        shorter = min(
-            len([*takewhile(lambda line: not line, lines)]) for lines in (above[::-1], below)
-        )
+        shorter = min(_leading_blanks(above[::-1]), _leading_blanks(below))
         return max(0, left.count("") - above.count("") - below.count("") + shorter)
 
-    def inserted(self, difference: Difference, *, below: bool, bare: bool = False) -> list[str]:
-        """The lines of the inserted statements with their comments; with the blank lines around them, unless `bare`.
-
-        With `below` they are inserted above the statement below and its comments, else below the statement above.
-        """
-        return self._with_comments(difference, below, bare)[1]
-
-    def _with_comments(
-        self, difference: Difference, below: bool, bare: bool = False
-    ) -> tuple[list[str], list[str]]:
-        """The comments that the file has directly above the inserted code; and the lines as `inserted` has them."""
+    # inserted -----------------------------------------------------------------------------------
+    def _inserted(self, difference: Difference, *, below: bool) -> _Insertion:
+        """The lines of inserted statements; `below` is that of `inserted`."""
         if not difference.inserted:
-            return [], []
-        text, start, end = (
-            self.after,
-            difference.inserted[0].begin,
-            difference.inserted[-1].outer_end,
-        )
-        above = _between(text, text.code_before(start), start)
-        shown = excerpt(text, start, end)
+            return _Insertion([], [])
+        text = self.after
+        start, end = difference.inserted[0].begin, difference.inserted[-1].outer_end
+        code = excerpt(text, start, end)
         tail = text.text[end : text.lines.end(end)].rstrip()
-        shown[-1] += tail if tail.lstrip().startswith("#") else ""
-        last = difference.new[1] == len(difference.blocks[1].statements())
-        following = [] if last else _between(text, end, text.code_from(end))
-        head: list[str] = []
+        if tail.lstrip().startswith("#"):
+            code[-1] += tail
+
+        # what is around the code after the edit, and what is there before it
+        above = _between(text, text.code_before(start), start)
+        is_last = difference.after.rows[1] == len(difference.after.block.statements())
+        following: list[str] = []
+        foot: list[str] = []
         if difference.deleted:
             first = difference.deleted[0].begin
-            head, foot, following = (
-                _between(self.before, self.before.code_before(first), first),
-                [],
-                [],
-            )
+            head = _between(self.before, self.before.code_before(first), first)
         else:
-            start = difference.span[0]
-            foot = _between(
-                self.before, start, self.before.code_from(start) if last else difference.span[1]
-            )
-            if below:  # below the last blank line, above the comments of the statement
-                blanks = [number for number, line in enumerate(foot, 1) if not line]
-                head, foot = foot[: max(blanks, default=0)], foot[max(blanks, default=0) :]
+            if not is_last:
+                following = _between(text, end, text.code_from(end))
+            head, foot = self._gap(difference, below=below, is_last=is_last)
+
         while head and above and head[0] == above[0]:
             head, above = head[1:], above[1:]
         while foot and following and foot[-1] == following[-1]:
             foot, following = foot[:-1], following[:-1]
-        known = max(
-            at
-            for at in range(len(foot) + 1)
-            if foot[:at] == above[:at] and "" not in foot[at - 1 : at]
-        )
+
         # comments that are there already are not inserted again
-        lines = [*above[known:], *shown, *("" for line in following if not line)]
-        return list(filter(None, above[:known])), [
-            line for line in lines if line
-        ] if bare else lines
+        known = _common_start(foot, above)
+        blank = [line for line in following if not line]
+        comments = [line for line in above[:known] if line]
+        return _Insertion(comments, [*above[known:], *code, *([""] * len(blank))])
+
+    def _gap(
+        self, difference: Difference, *, below: bool, is_last: bool
+    ) -> tuple[list[str], list[str]]:
+        """The comments and blank lines above the place of an insertion, and those below it."""
+        start, end = difference.span
+        if is_last:
+            end = self.before.code_from(start)
+        lines = _between(self.before, start, end)
+        if not below:
+            return [], lines
+        # below the last blank line, above the comments of the statement
+        at = 0
+        for number, line in enumerate(lines, 1):
+            if not line:
+                at = number
+        return lines[:at], lines[at:]
 
     def _insertion(self, difference: Difference) -> Iterator[Candidate]:
         yield from self._elsewhere(difference)
-        owner = difference.blocks[0].parent
-        above, below = difference.place.neighbours
-        inserted = {
-            at: [
-                tuple(tagged("+", self.inserted(difference, below=at, bare=bare)))
-                for bare in (False, True)
-            ]
-            for at in (False, True)
-        }
-        alone = [Fragment(lines, Message("the new code")) for lines in inserted[above is None]]
+        place = difference.before
+        above, below = place.neighbours
+        owner = place.block.parent
+
+        alone: list[Fragment] = []
+        for lines in self._layouts(difference, below=above is None):
+            alone.append(Fragment(tuple(tagged("+", lines)), Message("the new code")))
         if above is None and owner is not None and owner.kind == "FunctionDef":
-            yield from in_headers(self.before, difference.place, alone)
-        ordered = [
-            (form, node is below, int(rank > 0) + 2 * _hides(form, node, difference.inserted))
-            for node in self._anchors(difference)
-            for rank, form in enumerate(forms(self.before, node))
-        ]
-        ordered.sort(key=lambda each: each[2])
+            yield from in_headers(self.before, place, alone)
+        near = self._beside_neighbours(difference)
+        yield from with_context(self.before, place, alone, near)
+        if owner is None and below is None:
+            for fragment in alone:
+                lines_at_end = ((" ", "..."), *fragment.lines)
+                yield Candidate("<module>", lines_at_end, form=Message("end of the module"))
+
+    def _layouts(self, difference: Difference, *, below: bool) -> tuple[list[str], list[str]]:
+        """The lines of inserted code with the blank lines around it, and without."""
+        insertion = self._inserted(difference, below=below)
+        return insertion.lines, insertion.bare
+
+    def _beside_neighbours(self, difference: Difference) -> list[Fragment]:
+        """An insertion beside a neighbour, in each form of that."""
+        lower = difference.before.neighbours[1]
+        ordered: list[tuple[int, Form, Node]] = []
+        for node in self._anchors(difference):
+            for number, form in enumerate(forms(self.before, node)):
+                rank = 1 if number else 0
+                if _hides(form, node, difference.inserted):
+                    rank += 2
+                ordered.append((rank, form, node))
+        ordered.sort(key=lambda each: each[0])
+
         near: list[Fragment] = []
-        comments, beneath = self._with_comments(difference, True)
-        for form, lower, _ in ordered:
-            if lower and comments:  # between a comment and the statement below it
+        below = self._inserted(difference, below=True)
+        for _, form, node in ordered:
+            context = tagged(" ", form.lines)
+            if node is not lower:
+                words = Message("beside the statement above, {words}", words=form.words)
+                for lines in self._layouts(difference, below=False):
+                    code = (*context, *tagged("+", lines))
+                    near.append(Fragment(code, words, above=True))
+                continue
+            if below.known:  # between a comment and the statement below it
                 words = Message("below the comment above it, {words}", words=form.words)
-                lines = (*tagged(" ", comments), *tagged("+", beneath), *tagged(" ", form.lines))
-                near.append(Fragment(lines, words, False, True))
-            for lines in inserted[lower]:
-                context = tagged(" ", form.lines)
-                beside = (
-                    "beside the statement below, {words}"
-                    if lower
-                    else "beside the statement above, {words}"
-                )
-                words = Message(beside, words=form.words)
-                near.append(
-                    Fragment(
-                        (*lines, *context) if lower else (*context, *lines), words, not lower, lower
-                    )
-                )
-        yield from with_context(self.before, difference.place, alone, near)
-        for each in alone if owner is None and below is None else ():
-            yield Candidate("<module>", ((" ", "..."), *each.lines), Message("end of the module"))
+                code = (*tagged(" ", below.known), *tagged("+", below.lines), *context)
+                near.append(Fragment(code, words, below=True))
+            words = Message("beside the statement below, {words}", words=form.words)
+            for lines in (below.lines, below.bare):
+                code = (*tagged("+", lines), *context)
+                near.append(Fragment(code, words, below=True))
+        return near
 
     def _elsewhere(self, difference: Difference) -> Iterator[Candidate]:
-        """Imports of the standard library at the top of the module, functions at its end: where that makes no difference."""
-        kinds, names = {node.kind for node in difference.inserted}, names_bound(difference.inserted)
-        if difference.blocks[0].parent is not None or (names | {"*"}) & mentioned_during_import(
-            self.before.root
-        ):
+        """Imports at the top of the module, functions at its end.
+
+        Where that makes no difference: the imports are of the standard library.
+        """
+        names = names_bound(difference.inserted)
+        if difference.before.block.parent is not None:
             return
-        if kinds <= {"Import", "ImportFrom"} and all(
-            _standard(self.after, node) for node in difference.inserted
-        ):
-            inserted = tagged("+", self.inserted(difference, below=True, bare=True))
-            words = Message("an import of the standard library: top of the module")
-            yield Candidate("<module>", (*inserted, (" ", "...")), words, elsewhere=True)
+        if (names | {"*"}) & mentioned_during_import(self.before.root):
+            return
+        kinds = {node.kind for node in difference.inserted}
+        if kinds <= {"Import", "ImportFrom"}:
+            if all(_is_standard(self.after, node) for node in difference.inserted):
+                imports = tagged("+", self._inserted(difference, below=True).bare)
+                form = Message("an import of the standard library: top of the module")
+                yield Candidate("<module>", (*imports, (" ", "...")), form=form, elsewhere=True)
         elif kinds == {"FunctionDef"} and not read_during_import(self.after.root, names):
-            code = "\n".join(self.inserted(difference, below=False))
-            blank = max(len(code) - len(code.lstrip("\n")), len(code) - len(code.rstrip("\n")))
             # nothing follows at the end of a module
-            lines = [
-                *[""] * blank,
-                *code.strip("\n").split("\n"),
-            ]
-            words = Message("a helper that only functions use: end of the module")
-            yield Candidate("<module>", ((" ", "..."), *tagged("+", lines)), words, elsewhere=True)
+            code = "\n".join(self.inserted(difference, below=False))
+            above = len(code) - len(code.lstrip("\n"))
+            below = len(code) - len(code.rstrip("\n"))
+            functions = tagged("+", [""] * max(above, below) + code.strip("\n").split("\n"))
+            form = Message("a helper that only functions use: end of the module")
+            yield Candidate("<module>", ((" ", "..."), *functions), form=form, elsewhere=True)
 
     def _anchors(self, difference: Difference) -> list[Node]:
-        """The neighbours of an insertion: first the one whose names it shares, else the more distinctive one."""
-        above, below = difference.place.neighbours
+        """The neighbours of an insertion.
+
+        First the one whose names it shares, else the more distinctive one.
+        """
+        above, below = difference.before.neighbours
         inside, bound = names_in(difference.inserted), names_bound(difference.inserted)
 
         def rank(node: Node) -> tuple[bool, bool, int]:
-            related = names_bound([node]) & inside or names_in([node]) & bound
-            return (
-                not related,
-                not distinctive_words([node]),
-                -min(3, len(names_in([node]))) + (node is below),
-            )
+            is_related = bool(names_bound([node]) & inside or names_in([node]) & bound)
+            is_distinctive = bool(distinctive_words([node]))
+            few = -min(3, len(names_in([node])))
+            if node is below:
+                few += 1
+            return not is_related, not is_distinctive, few
 
         return sorted((node for node in (above, below) if node is not None), key=rank)
 
+    # wrapped, and below other headers -----------------------------------------------------------
     def _wrapped(self, difference: Difference) -> Iterator[Candidate]:
-        """Statements that are kept inside a new compound statement, first with their values and arguments left open.
+        """Statements that are kept inside a new compound statement.
 
-        Word for word where another branch has one otherwise: open, they would stand for that one where upstream has it.
+        First with their values and arguments left open; word for word where another branch has one
+        otherwise: open, they would stand for that one where upstream has it.
         """
-        kept = (
-            kept_in(difference.inserted[0], difference.deleted)
-            if len(difference.inserted) == 1
-            else None
-        )
-        if kept is None:
+        if len(difference.inserted) != 1:
             return
         wrapper = difference.inserted[0]
-        spans = [(node.begin, node.outer_end) for node in kept]
-        others = [_subject(node) for node in wrapper.walk() if node not in kept]
-        twice = any(
-            other is not None and same(_subject(node), other) for node in kept for other in others
-        )
-        for rank in (1,) if twice else (0, 1):
-            deleted: list[str] = []
-            holes: list[Hole] = []
-            for number, (node, span) in enumerate(zip(difference.deleted, spans)):
-                ways = forms(self.before, node, str(number + 2) if number else "", literals=True)
-                form = (
-                    ways[0]
-                    if rank == 0 and not node.is_compound
-                    else Form(tuple(verbatim(self.before, node)), "")
-                )
-                deleted += form.lines
-                step = self.after.lines.indent(span[0])
-                holes.append((*span, ("\n" + step).join(form.lines)))
-            inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes)
-            wrapped = Message("the code that is wrapped, word for word")
-            words = wrapped if rank else Message("the code that is wrapped, its parts left open")
-            whole = Fragment((*tagged("-", deleted), *tagged("+", inserted)), words)
+        kept = kept_in(wrapper, difference.deleted)
+        if kept is None:
+            return
+        if not _is_twice(wrapper, kept):
+            whole = self._wrapping(difference, kept, is_open=True)
             # upstream may have wrapped more of it
-            yield from in_headers(self.before, difference.place, [whole])
-            yield Candidate(difference.place.scope, whole.lines, words)
-            if rank:
-                yield from with_context(self.before, difference.place, [whole])
+            yield from in_headers(self.before, difference.before, [whole])
+            yield whole.in_scope(difference.before.scope)
+        whole = self._wrapping(difference, kept, is_open=False)
+        yield from in_headers(self.before, difference.before, [whole])
+        yield whole.in_scope(difference.before.scope)
+        yield from with_context(self.before, difference.before, [whole])
+
+    def _wrapping(self, difference: Difference, kept: Sequence[Node], *, is_open: bool) -> Fragment:
+        """Statements and what wraps them; `is_open`: with their values and arguments left open."""
+        deleted: list[str] = []
+        holes: list[Hole] = []
+        for number, (old, new) in enumerate(zip(difference.deleted, kept)):
+            lines: Sequence[str] = verbatim(self.before, old)
+            if is_open and not old.is_compound:
+                suffix = str(number + 2) if number else ""
+                lines = forms(self.before, old, suffix, literals=True)[0].lines
+            deleted += lines
+            step = "\n" + self.after.lines.indent(new.begin)
+            holes.append((new.begin, new.outer_end, step.join(lines)))
+
+        wrapper = difference.inserted[0]
+        inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes)
+        form = Message("the code that is wrapped, word for word")
+        if is_open:
+            form = Message("the code that is wrapped, its parts left open")
+        return Fragment((*tagged("-", deleted), *tagged("+", inserted)), form)
 
     def _below_others(self, difference: Difference) -> Iterator[Candidate]:
         """Statements whose bodies stand below other headers now: each body is a run with a name."""
-        kept = sorted(
-            kept_bodies(difference.deleted, difference.inserted), key=lambda pair: pair[0]
-        )
+        kept = kept_bodies(difference.deleted, difference.inserted)
         if not kept:
             return
-        holes = [
-            [(body.start, body.end, f"...BODY{number}") for body in side]
-            for number, (_, side) in enumerate(kept, 1)
-        ]
-        sides = [(self.before, difference.deleted), (self.after, difference.inserted)]
-        rows = [
-            uncommented(
-                excerpt(text, nodes[0].begin, nodes[-1].outer_end, [pair[at] for pair in holes])
-            )
-            for at, (text, nodes) in enumerate(sides)
-        ]
+        old_holes: list[Hole] = []
+        new_holes: list[Hole] = []
+        kept.sort(key=lambda pair: pair[0])
+        for number, (_, (old, new)) in enumerate(kept, 1):
+            old_holes.append((old.start, old.end, f"...BODY{number}"))
+            new_holes.append((new.start, new.end, f"...BODY{number}"))
+
         lines = (
-            *tagged("-", list(filter(None, rows[0]))),
-            *tagged("+", list(filter(None, rows[1]))),
+            *tagged("-", _headers(self.before, difference.deleted, old_holes)),
+            *tagged("+", _headers(self.after, difference.inserted, new_holes)),
         )
-        little = len(distinctive_words(difference.deleted, [pair[0][:2] for pair in holes])) < 2
-        words = Message("the headers, the code below them left open")
-        yield from alone_and_around(
-            self.before, difference.place, [Fragment(lines, words)], little=little
-        )
+        hidden = [hole[:2] for hole in old_holes]
+        little = len(distinctive_words(difference.deleted, hidden)) < 2
+        fragment = Fragment(lines, Message("the headers, the code below them left open"))
+        yield from alone_and_around(self.before, difference.before, [fragment], little=little)
 
 
 def is_guard(difference: Difference) -> bool:
-    """Whether what a difference deletes may leave its block, so that code below it was not reached."""
-    owner = difference.blocks[0].parent
-    is_last = difference.place.neighbours[1] is None
+    """Whether what a difference deletes may leave its block, so that code below it may not run."""
+    owner = difference.before.block.parent
+    is_last = difference.before.neighbours[1] is None
     if is_last and owner is not None and owner.is_definition:
         return False
-    statements = (node for node in difference.deleted if not node.is_definition)
-    return any(part.kind in _LEAVES for node in statements for part in node.walk())
+    parts: list[Node] = []
+    for node in difference.deleted:
+        if not node.is_definition:
+            parts += node.walk()
+    return any(part.kind in _LEAVES for part in parts)
+
+
+def _is_twice(wrapper: Node, kept: Sequence[Node]) -> bool:
+    """Whether another statement inside a wrapper assigns to or calls what one that is kept does."""
+    others: list[object] = []
+    for node in wrapper.walk():
+        subject = _subject(node) if node not in kept else None
+        if subject is not None:
+            others.append(subject)
+    for node in kept:
+        subject = _subject(node)
+        if any(same(subject, other) for other in others):
+            return True
+    return False
 
 
 def _subject(node: Node) -> object:
-    """What a statement assigns to or calls: it is left where the rest is open. None for other code."""
-    value = node.fields.get("value") or node.fields.get("exc")
+    """What a statement assigns to or calls: it is left where the rest is open. None for others."""
     if node.kind in ("Assign", "AugAssign"):
         return node.fields.get("targets") or node.fields.get("target")
-    return (
-        value.fields.get("func")
-        if node.has_lines and not node.is_clause and isinstance(value, Node)
-        else None
-    )
+    value = node.fields.get("value") or node.fields.get("exc")
+    if node.has_lines and not node.is_clause and isinstance(value, Node):
+        return value.fields.get("func")
+    return None
+
+
+def _headers(text: Tree, nodes: Sequence[Node], holes: Sequence[Hole]) -> list[str]:
+    """The lines of statements with the holes filled, without comments and blank lines."""
+    lines = uncommented(excerpt(text, nodes[0].begin, nodes[-1].outer_end, holes))
+    return [line for line in lines if line]
 
 
 def _between(text: Tree, start: int, end: int) -> list[str]:
-    """The comments (stripped) and blank lines between two pieces of code, without a comment on a line with code."""
-    lines = [line.strip() for line in text.text[start:end].replace("\r\n", "\n").split("\n")]
-    return lines[1 if start else 0 : -1]
+    """The comments (stripped) and blank lines between two pieces of code.
+
+    A comment on a line with code is not among them.
+    """
+    lines = text.text[start:end].replace("\r\n", "\n").split("\n")
+    first = 1 if start else 0
+    return [line.strip() for line in lines[first:-1]]
+
+
+def _leading_blanks(lines: Sequence[str]) -> int:
+    return len(list(takewhile(lambda line: not line, lines)))
+
+
+def _common_start(foot: Sequence[str], above: Sequence[str]) -> int:
+    """How many lines two texts have in common at their beginning, up to a comment."""
+    known = 0
+    for at in range(1, len(foot) + 1):
+        if foot[:at] == above[:at] and foot[at - 1]:
+            known = at
+    return known
 
 
 def _hides(form: Form, node: Node, inserted: Sequence[Node]) -> bool:
-    """Whether a form of a statement has none of the names that the statement shares with the code inserted beside it."""
+    """Whether a form of a statement has none of the names that it shares with the new code."""
     if node.is_definition:  # its name is enough
         return False
     shared = names_in([node]) & names_in(inserted) - {"self", "cls"}
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 
 
-def _standard(text: Tree, node: Node) -> bool:
+def _is_standard(text: Tree, node: Node) -> bool:
     """Whether an import is of the standard library alone."""
     try:
-        made = ast.parse(text.text[node.start : node.end]).body[0]
+        statement = ast.parse(text.text[node.start : node.end]).body[0]
     except SyntaxError:
         return False
-    if isinstance(made, ast.ImportFrom):
-        return (
-            made.level == 0
-            and made.module != "__future__"
-            and (made.module or "").split(".")[0] in _STDLIB
-        )
-    return isinstance(made, ast.Import) and all(
-        alias.name.split(".")[0] in _STDLIB for alias in made.names
-    )
+    if isinstance(statement, ast.ImportFrom):
+        if statement.level or statement.module == "__future__":
+            return False
+        return (statement.module or "").split(".")[0] in _STDLIB
+    if not isinstance(statement, ast.Import):
+        return False
+    return all(alias.name.split(".")[0] in _STDLIB for alias in statement.names)

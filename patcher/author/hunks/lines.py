@@ -1,10 +1,13 @@
-"""An edit of a file that is no Python -> hunks of lines, with as many lines around as make the place the only one."""
+"""An edit of a file that is no Python -> hunks of lines.
+
+Each has as many lines around as make its place the only one.
+"""
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from patcher.author.draft import DraftFile, DraftHunk, FileEdit, LeftOut
+from patcher.author.spatch_draft import DraftFile, DraftHunk, FileEdit, LeftOut
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
@@ -16,59 +19,72 @@ _NEAR = 3  # lines between two changes, up to which they are one hunk
 _MOST = 30  # lines around a change
 
 
+class _Form(NamedTuple):
+    """One way to write a hunk, as text and as it is read."""
+
+    text: str
+    hunk: HunkText
+
+
 def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
-    """The hunks of an edited file; each holds in the further releases that have the file, if any form does."""
-    old, new = (data.splitlines(keepends=True) for data in (edit.before, edit.after))
+    """The hunks of an edited file.
+
+    Each holds in the further releases that have the file, if any form does.
+    """
+    old, new = edit.before.splitlines(keepends=True), edit.after.splitlines(keepends=True)
     texts = [release[edit.path] for release in others if edit.path in release]
     hunks: list[DraftHunk] = []
     left_out: list[LeftOut] = []
     for group in grouped(line_edits(old, new), _NEAR):
-        first, last = group[0], group[-1]
-        line, changed = first[2] + 1, new[first[2] : last[3]]
-        expected = b"".join([*old[: first[0]], *changed, *old[last[1] :]])
-        forms = [
-            form
-            for form in _forms(edit.path, old, new, group)
-            if rewrite(edit.before, [form[1]], {}).data == expected
-        ]
-        fit = (
-            text
-            for text, hunk in forms
-            if not any(rewrite(other, [hunk], {}).answers[0].state.failed for other in texts)
-        )
+        start, end = group[0][0], group[-1][1]
+        begin, stop = group[0][2], group[-1][3]
+        changed = new[begin:stop]
+        expected = b"".join([*old[:start], *changed, *old[end:]])
+        forms: list[_Form] = []
+        for form in _forms(edit.path, old, new, group):
+            if rewrite(edit.before, [form.hunk], {}).data == expected:
+                forms.append(form)
+
         if forms:
-            hunks.append(DraftHunk(next(fit, forms[0][0]), line, Message("lines of text")))
+            best = next((form for form in forms if _holds(form.hunk, texts)), forms[0])
+            hunks.append(DraftHunk(best.text, begin + 1, form=Message("lines of text")))
         else:
-            text = "".join(f"+{_decoded(row)}\n" for row in changed)
-            left_out.append(
-                LeftOut(
-                    edit.path, line, text, Message("no lines around it make the place the only one")
-                )
-            )
-    return DraftFile((edit.path,), tuple(hunks), tuple(left_out))
+            shown = "".join(f"+{_decoded(row)}\n" for row in changed)
+            why = Message("no lines around it make the place the only one")
+            left_out.append(LeftOut(edit.path, begin + 1, text=shown, why=why))
+    return DraftFile((edit.path,), tuple(hunks), left_out=tuple(left_out))
+
+
+def _holds(hunk: HunkText, texts: Sequence[bytes]) -> bool:
+    """Whether a hunk can be applied to each of these texts."""
+    answers = [rewrite(text, [hunk], {}).answers[0] for text in texts]
+    return not any(answer.state.failed for answer in answers)
 
 
 def _forms(
     path: str, old: Sequence[bytes], new: Sequence[bytes], group: Sequence[LineEdit]
-) -> Iterator[tuple[str, HunkText]]:
+) -> Iterator[_Form]:
     """A group of edits as hunks, with more and more lines around; none that cannot be written."""
     for around in range(_MOST):
         first, last = max(0, group[0][0] - around), min(len(old), group[-1][1] + around)
-        rows, at = [f"@@ {TEXT} @@"], first
+        rows = [f"@@ {TEXT} @@"]
+        at = first
         for start, end, begin, stop in [*group, (last, last, 0, 0)]:
-            rows += [" " + _decoded(row) for row in old[at:start]]
-            rows += ["-" + _decoded(row) for row in old[start:end]]
-            rows += ["+" + _decoded(row) for row in new[begin:stop]]
+            rows += _tagged(" ", old[at:start])
+            rows += _tagged("-", old[start:end])
+            rows += _tagged("+", new[begin:stop])
             at = end
         text = "\n".join([*rows, ""])
         try:
             (patch,) = parse_spatch(f"--- {path}\n{text}", path)[1]
-            yield text, patch.hunks[0]
-        except (
-            PatchError,
-            ValueError,
-        ):  # a run, or what begins a file, or the before side is empty
+            yield _Form(text, patch.hunks[0])
+        # a run, or what begins a file, or the before side is empty
+        except (PatchError, ValueError):
             continue
+
+
+def _tagged(tag: str, rows: Sequence[bytes]) -> list[str]:
+    return [tag + _decoded(row) for row in rows]
 
 
 def _decoded(row: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The names in code: which it has and binds, which of them are distinctive, and which matter while a module is imported."""
+"""The names in code: which it has and binds, which are distinctive, which matter to an import."""
 
 from __future__ import annotations
 
@@ -27,11 +27,16 @@ _COMMON = frozenset(
         "super",
     ]
 )
+_WORD = re.compile(r"[^\W\d]{4}")
+_IMPORTS = ("Import", "ImportFrom")
 
 
 def names_in(nodes: Sequence[Node]) -> set[str]:
     """Every identifier in code."""
-    return _identifiers(part for node in nodes for part in node.walk())
+    names: set[str] = set()
+    for node in nodes:
+        names |= _identifiers(node.walk())
+    return names
 
 
 def _identifiers(parts: Iterable[Node]) -> set[str]:
@@ -40,39 +45,52 @@ def _identifiers(parts: Iterable[Node]) -> set[str]:
 
 def names_bound(nodes: Sequence[Node]) -> set[str]:
     """The names that statements bind."""
-    found: list[Node] = []
+    binding: list[Node] = []
     for node in nodes:
-        found += [*node.items("targets"), *node.items("names")]
-        for key in ("target", "name"):
-            part = node.fields.get(key)
-            binds = node.is_definition or node.kind in ("AugAssign", "For")
-            found += [part] if isinstance(part, Node) and binds else []
+        binding += [*node.items("targets"), *node.items("names")]
+        if node.is_definition or node.kind in ("AugAssign", "For"):
+            for key in ("target", "name"):
+                part = node.fields.get(key)
+                if isinstance(part, Node):
+                    binding.append(part)
         for item in node.items("items"):
             part = item.fields.get("asname")
-            found += [part] if isinstance(part, Node) else []
-    return names_in(found)
+            if isinstance(part, Node):
+                binding.append(part)
+    return names_in(binding)
 
 
 def distinctive_words(nodes: Sequence[Node], hidden: Sequence[tuple[int, int]] = ()) -> set[str]:
-    """The identifiers and strings in code that few other places have; with only one of them there may be another place.
+    """The identifiers and strings in code that few other places have.
 
-    What is in `hidden` (offsets) is not looked at.
+    With only one of them there may be another place.
+
+    Args:
+        nodes: the code.
+        hidden: the offsets of pieces that are not looked at.
     """
-    found: set[str] = set()
-    for part in (part for node in nodes for part in node.walk()):
-        if any(start <= part.start < end for start, end in hidden):
-            continue
-        value = str(part.fields.get("value") or "")
-        named = part.kind == "Name" and not part.role and value not in _COMMON and len(value) > 1
-        if named or (part.kind in ("String", "FText") and re.search(r"[^\W\d]{4}", value)):
-            found.add(value)
-    return found
+    words: set[str] = set()
+    for node in nodes:
+        for part in node.walk():
+            if any(start <= part.start < end for start, end in hidden):
+                continue
+            value = str(part.fields.get("value") or "")
+            if part.kind == "Name":
+                is_distinctive = not part.role and value not in _COMMON and len(value) > 1
+            else:
+                is_text = part.kind in ("String", "FText")
+                is_distinctive = is_text and _WORD.search(value) is not None
+            if is_distinctive:
+                words.add(value)
+    return words
 
 
 def carried_imports(
     before: Tree, after: Tree, found: Sequence[Difference], others: Sequence[Tree]
 ) -> list[str]:
-    """The imports of a module, a line for each name, that new code reads and another release does not bind.
+    """The imports of a module, a line for each name, that another release needs for new code.
+
+    New code reads the name, and that release does not bind it.
 
     Args:
         before: the text before the edit.
@@ -80,42 +98,62 @@ def carried_imports(
         found: the differences.
         others: the module in other releases, of which there is one at least.
     """
-    kinds, hidden = ("Import", "ImportFrom"), after.text
-    for node in (node for node in after.root.statements() if node.kind in kinds):
-        blank = re.sub(r"[^\r\n]", " ", hidden[node.start : node.end])
-        hidden = f"{hidden[: node.start]}pass{blank[len('pass') :]}{hidden[node.end :]}"
     ranges = [(each.start, each.start + len(each.text)) for each in found]
-    wanted = {item.name for item in Tree(after.encoded(hidden)).unbound(Tree(b""), ranges)}
-    wanted = {name for name in wanted if not all(other.binds({name}) for other in others)}
+    needed: set[str] = set()
+    for item in Tree(after.encoded(_without_imports(after))).unbound(Tree(b""), ranges):
+        if not all(other.binds({item.name}) for other in others):
+            needed.add(item.name)
+
     lines: dict[str, str] = {}
-    for node in (node for node in before.root.statements() if node.kind in kinds):
+    for node in before.root.statements():
+        if node.kind not in _IMPORTS:
+            continue
         head = before.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
         for alias in node.items("names"):
             (name,) = imported([alias])
-            if name in wanted:  # of `import a.b` and `import a.c` the last one counts
+            if name in needed:  # of `import a.b` and `import a.c` the last one counts
                 lines[name] = f"{head} {' '.join(before.text[alias.start : alias.end].split())}"
     return list(lines.values())
 
 
-def read_during_import(module: Node, names: AbstractSet[str]) -> bool:
-    """Whether code that runs while a module is imported mentions one of these names, itself or in what it may call.
+def _without_imports(module: Tree) -> str:
+    """The text of a module with `pass` for each import at its margin, its lines as they are."""
+    text = module.text
+    for node in module.root.statements():
+        if node.kind in _IMPORTS:
+            blank = re.sub(r"[^\r\n]", " ", text[node.start : node.end])
+            text = f"{text[: node.start]}pass{blank[len('pass') :]}{text[node.end :]}"
+    return text
 
-    A function that mentions such a name counts as one, by its own name and by those of its classes: which class an object is
-    of is not known.
+
+def read_during_import(module: Node, names: AbstractSet[str]) -> bool:
+    """Whether code that runs while a module is imported mentions one of these names.
+
+    It does so itself or in what it may call. A function that mentions such a name counts as one,
+    by its own name and by those of its classes: which class an object is of is not known.
     """
-    found = set(names)
     code = list(_during_import(module))
-    functions = [node for node in code if node.kind == "FunctionDef"]
-    inside = [(scope_of(node).split("."), names_in([node.node("body")])) for node in functions]
+    functions: list[tuple[list[str], set[str]]] = []  # the names of each, and those in its body
+    for node in code:
+        if node.kind == "FunctionDef":
+            functions.append((scope_of(node).split("."), names_in([node.node("body")])))
+
+    reached = set(names)
     size = 0
-    while len(found) > size:
-        size = len(found)
-        found.update(*(own for own, mentioned in inside if mentioned & found))
-    return bool(found & _identifiers(node for node in code if not _is_definition_name(node)))
+    while len(reached) > size:
+        size = len(reached)
+        for own_names, mentioned in functions:
+            if mentioned & reached:
+                reached.update(own_names)
+    used = _identifiers(node for node in code if not _is_definition_name(node))
+    return bool(reached & used)
 
 
 def mentioned_during_import(module: Node) -> set[str]:
-    """Every identifier in the code that runs while a module is imported, the names of definitions among them."""
+    """Every identifier in the code that runs while a module is imported.
+
+    The names of definitions are among them.
+    """
     return _identifiers(_during_import(module))
 
 
@@ -128,6 +166,5 @@ def _during_import(node: Node) -> Iterator[Node]:
 
 
 def _is_definition_name(node: Node) -> bool:
-    return (
-        node.parent is not None and node.parent.is_definition and node.parent.fields["name"] is node
-    )
+    owner = node.parent
+    return owner is not None and owner.is_definition and owner.fields["name"] is node

@@ -1,4 +1,7 @@
-"""What is made of an edit: hunks as text, each with the reason for its form, and the parts that are in no hunk."""
+"""The draft of a `.spatch`, which is made of an edit.
+
+It has hunks as text, each with the reason for its form, and the parts of the edit in no hunk.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ def package_of(path: str) -> str:
 
 
 class FileEdit(NamedTuple):
-    """One installed file before and after an edit. `path` is relative to the site directory, `/`-separated."""
+    """One installed file before and after an edit.
+
+    `path` is relative to the site directory, `/`-separated.
+    """
 
     path: str
     before: bytes
@@ -47,8 +53,12 @@ class DraftHunk(NamedTuple):
 class LeftOut(NamedTuple):
     """A part of an edit that is in no hunk, and why.
 
-    `line` is its first line in the edited file (1-based; 0 for all of a file), `text` has its lines as a diff. `code` is
-    whether the rest may need it: not a comment, nor a test that no package has.
+    Attributes:
+        path: its file.
+        line: its first line in the edited file (1-based), 0 for all of a file.
+        text: its lines, as a diff has them.
+        why: why it is in no hunk.
+        code: whether the rest may need it: not a comment, nor a test that no package has.
     """
 
     path: str
@@ -64,9 +74,14 @@ class LeftOut(NamedTuple):
 
 
 class DraftFile(NamedTuple):
-    """The hunks for one file; `paths` are alternative places of it, as in `FilePatch`.
+    """The hunks for one file.
 
-    `difference` is "" where the hunks make the edited file byte for byte, else it says how the layout differs.
+    Attributes:
+        paths: alternative places of the file, as in `FilePatch`.
+        hunks: its hunks.
+        left_out: what is in none of them.
+        difference: how the layout differs from that of the edited file, "" where the hunks make it
+            byte for byte.
     """
 
     paths: tuple[str, ...]
@@ -82,20 +97,24 @@ class DraftFile(NamedTuple):
     @property
     def header(self) -> str:
         """The lines above the hunks."""
-        return "".join(f"{'+++' if self.adds else '---'} {path}\n" for path in self.paths)
+        tag = "+++" if self.adds else "---"
+        return "".join(f"{tag} {path}\n" for path in self.paths)
 
 
 def added_file(path: str, text: bytes) -> DraftFile:
     """A file that is added; it is left out where its bytes cannot be written as lines."""
     is_open = text[-1:] not in (b"", b"\n")
-    lines = (text + b"\n" * is_open).decode("utf-8", "replace").split("\n")
-    if lines[-1] or len(lines) == 1 or "\r" in text.decode("latin-1") or "\ufffd" in "".join(lines):
+    if is_open:
+        text += b"\n"
+    *lines, end = text.decode("utf-8", "replace").split("\n")
+    if end or not lines or "\r" in text.decode("latin-1") or "\ufffd" in "".join(lines):
         why = Message("a file is added as lines of UTF-8 that end in LF, one at least")
-        return DraftFile((path,), (), (LeftOut(path, 0, "", why),))
-    hunk = DraftHunk(
-        "".join(f"+{line}\n" for line in lines[:-1]), 1, Message("a file that is added")
-    )
-    return DraftFile((path,), (hunk,), (), Message("its last line ends in LF") if is_open else "")
+        return DraftFile((path,), (), left_out=(LeftOut(path, 0, text="", why=why),))
+
+    hunk_text = "".join(f"+{line}\n" for line in lines)
+    hunk = DraftHunk(hunk_text, 1, form=Message("a file that is added"))
+    difference = Message("its last line ends in LF") if is_open else ""
+    return DraftFile((path,), (hunk,), difference=difference)
 
 
 class Draft(NamedTuple):
@@ -106,7 +125,10 @@ class Draft(NamedTuple):
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """The parts of the edit that are in no hunk."""
-        return tuple(each for file in self.files for each in file.left_out)
+        parts: list[LeftOut] = []
+        for file in self.files:
+            parts += file.left_out
+        return tuple(parts)
 
     @property
     def complete(self) -> bool:

@@ -1,0 +1,194 @@
+"""The hunks for one file together: which of them conflict, and what takes their place."""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple, Sequence
+
+from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.differences import Difference, Pair
+from patcher.author.hunks.leftovers import Leftovers
+from patcher.author.hunks.parts import Part, PartMaker, differences_of
+from patcher.engine.engine import rewrite
+from patcher.errors import PatchError
+from patcher.message import Message
+
+_ROUNDS = 12  # times that conflicting hunks are replaced by their next candidates
+
+
+class _Together(NamedTuple):
+    """What all hunks make of a file; why some parts (by index) cannot be applied among them."""
+
+    result: bytes
+    failed: dict[int, str]
+
+
+class Combination:
+    """Finds parts whose hunks can be applied together.
+
+    Args:
+        before: the bytes of the file before the edit.
+        maker: makes further parts.
+        leftovers: notes what is in no hunk.
+    """
+
+    def __init__(self, before: bytes, maker: PartMaker, leftovers: Leftovers) -> None:
+        self.before = before
+        self.maker = maker
+        self.leftovers = leftovers
+
+    def combined(self, parts: list[Part]) -> tuple[list[Part], bytes]:
+        """The parts whose hunks can be applied together, and what they make of the file.
+
+        Hunks that conflict are replaced by their next candidates, or by one hunk for the statement
+        around them, or left out.
+        """
+        for _ in range(_ROUNDS):
+            parts = self._filled(parts)
+            together = self._together(parts)
+            if not together.failed:
+                return self._compatible(parts, together.result)
+            for index, why in together.failed.items():
+                parts[index] = self.maker.next_best(parts[index], why)
+
+        parts = self._filled(parts)
+        together = self._together(parts)
+        while together.failed:
+            for index, why in together.failed.items():
+                self.leftovers.add(parts[index].differences, why)
+            parts = [part for at, part in enumerate(parts) if at not in together.failed]
+            together = self._together(parts)
+        return self._compatible(parts, together.result)
+
+    def _together(self, parts: Sequence[Part]) -> _Together:
+        """Apply the hunks of all parts."""
+        hunks = self.maker.hunks(parts)
+        try:
+            rewritten = rewrite(self.before, hunks, {})
+        except PatchError as error:  # two hunks insert at one place; its line is that of the second
+            line = error.location.line if error.location else 0
+            index = [hunk.line for hunk in hunks].index(line)
+            return _Together(self.before, {index: error.problem})
+        failed: dict[int, str] = {}
+        for index, answer in enumerate(rewritten.answers):
+            if answer.state.failed:
+                failed[index] = answer.problem
+        return _Together(rewritten.data, failed)
+
+    # further forms ------------------------------------------------------------------------------
+    def _compatible(self, parts: list[Part], result: bytes) -> tuple[list[Part], bytes]:
+        """The parts without further forms that conflict with the other hunks, and their result.
+
+        Such a form of an insertion has the header above it, which is changed too: one hunk for
+        both takes its place.
+        """
+        if not self._has_conflicting_form(parts):
+            return parts, result
+        for part in parts:
+            forms: list[Candidate] = []
+            for number, other in enumerate(part.best.others):
+                in_form = _with(parts, part, part.in_form(number))
+                if not self._together(in_form).failed:
+                    forms.append(other)
+            if len(forms) == len(part.best.others):
+                continue
+            merged = self._with_header(parts, part)
+            if merged and not self._together(merged).failed:
+                parts = merged
+            else:
+                fewer = part.best._replace(others=tuple(forms))
+                parts = _with(parts, part, part.with_best(fewer))
+        return parts, self._together(parts).result
+
+    def _has_conflicting_form(self, parts: Sequence[Part]) -> bool:
+        most = max((len(part.best.others) for part in parts), default=0)
+        for number in range(most):
+            in_form = [part.in_form(number) for part in parts]
+            if self._together(in_form).failed:
+                return True
+        return False
+
+    # several parts as one -----------------------------------------------------------------------
+    def _filled(self, parts: list[Part]) -> list[Part]:
+        """The parts, with those for which no candidate works merged into one.
+
+        That is for the statement around them.
+        """
+        empty = next((part for part in parts if not part.work), None)
+        while empty is not None:
+            parts = self._merged(parts, empty)
+            empty = next((part for part in parts if not part.work), None)
+        return list(parts)
+
+    def _merged(self, parts: list[Part], empty: Part) -> list[Part]:
+        """Replace all parts inside the statement around one by a hunk for that statement.
+
+        An insertion and a decorator for the definition below it, which go to one place, become a
+        hunk for both.
+        """
+        both = self._with_header(parts, empty)
+        if both:
+            return both
+
+        rejected = list(empty.rejected)
+        for old, new in _owners(empty.differences[0]):
+            inside = [part for part in parts if _is_within(part, old.begin, old.outer_end + 1)]
+            whole = self.maker.candidates.changes.whole(old, new)
+            merged = self.maker.part(differences_of(inside), whole)
+            if merged.work and empty in inside:
+                outside = [part for part in parts if part not in inside]
+                return [*outside, merged]
+            rejected += merged.rejected
+
+        why: str = Message("no hunk can be written for it")
+        if rejected:
+            why = rejected[0].problem
+        reason = next((each.reason for each in rejected if each.reason), "")
+        if reason:
+            why = Message("in the file before the edit: {reason}", reason=reason)
+        self.leftovers.add(empty.differences, why)
+        return [part for part in parts if part is not empty]
+
+    def _with_header(self, parts: list[Part], part: Part) -> list[Part]:
+        """The parts with an insertion and the change of the header beside it merged.
+
+        [] where there is none.
+        """
+        for other in parts:
+            for one, two in ((other, part), (part, other)):
+                last, first = one.differences[-1], two.differences[0]
+                group = (*one.differences, *two.differences)
+                both = self.maker.part(group, self.maker.candidates.both(last, first))
+                if both.work:
+                    without = [each for each in parts if each is not part]
+                    return _with(without, other, both)
+        return []
+
+
+def _with(parts: Sequence[Part], part: Part, other: Part) -> list[Part]:
+    """The parts with another one in the place of this one."""
+    return [other if each is part else each for each in parts]
+
+
+def _is_within(part: Part, start: int, end: int) -> bool:
+    """Whether all of a part is in a range of the text before the edit."""
+    for difference in part.differences:
+        first, last = difference.span
+        if first < start or last > end:
+            return False
+    return True
+
+
+def _owners(difference: Difference) -> Iterator[Pair]:
+    """The statements around a difference, the nearest first, up to the function.
+
+    First the one that it is a part of.
+    """
+    if difference.kind != "run":
+        statement = difference.deleted[0]
+        if statement.is_compound and statement.kind != "ClassDef":
+            yield statement, difference.inserted[0]
+    old, new = difference.before.block.parent, difference.after.block.parent
+    while old is not None and new is not None and old.kind == new.kind != "ClassDef":
+        if old.kind != "Block" and old.parent is not None and old.parent.kind == "Block":
+            yield old, new
+        old, new = old.parent, new.parent

@@ -1,0 +1,144 @@
+"""What is in no hunk: differences that are left out, and how the result still differs."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Iterable, Sequence
+
+from patcher.author.hunks.differences import Difference
+from patcher.author.hunks.excerpts import uncommented
+from patcher.author.hunks.names import names_bound, names_in
+from patcher.author.same_code import same_code
+from patcher.author.spatch_draft import FileEdit, LeftOut
+from patcher.engine.tree import Tree
+from patcher.message import Message, joined
+from patcher.text.lines import line_edits
+
+
+class Leftovers:
+    """The parts of the edit of one file that are in no hunk.
+
+    Args:
+        edit: the edit.
+        before: the text before it.
+        after: the text after it.
+    """
+
+    def __init__(self, edit: FileEdit, before: Tree, after: Tree) -> None:
+        self.edit, self.before, self.after = edit, before, after
+        self.parts: list[LeftOut] = []
+
+    def line(self, difference: Difference) -> int:
+        """The line of the edited file (1-based) at which the new code of a difference begins."""
+        return self.after.lines.number(self.after.code_from(difference.start))
+
+    def add(self, found: Iterable[Difference], why: str) -> None:
+        """Note differences that are in no hunk."""
+        for difference in found:
+            start, end = difference.span
+            shown = _shown("-", self.before.text[start:end]) + _shown("+", difference.text)
+            line = self.line(difference)
+            code = not self._only_unbinds(difference)
+            self.parts.append(LeftOut(self.edit.path, line, text=shown, why=why, code=code))
+
+    def _only_unbinds(self, difference: Difference) -> bool:
+        """Whether a difference takes away an import alone, of a name that is still read.
+
+        Where it stays, nothing is lost.
+        """
+        if difference.kind != "run" or difference.inserted:
+            return False
+        if any(node.kind not in ("Import", "ImportFrom") for node in difference.deleted):
+            return False
+        return names_bound(difference.deleted) <= names_in(self.after.root.statements())
+
+    def bound(self, found: Sequence[Difference]) -> list[Difference]:
+        """The differences whose new code reads only names that are bound.
+
+        The others would not be applied (format rule 27), and are noted.
+        """
+        ranges = [(each.start, each.start + len(each.text)) for each in found]
+        missing = self.after.unbound(self.before, ranges)
+        kept: list[Difference] = []
+        for difference, (start, end) in zip(found, ranges):
+            lines = range(self.after.lines.number(start), self.after.lines.number(end) + 1)
+            names: list[Message] = []
+            for item in missing:
+                if item.line in lines:
+                    text = "`{name}` (line {line})"
+                    names.append(Message(text, name=item.name, line=item.line))
+            if names:
+                text = "the new code reads names that nothing binds there: {names}"
+                self.add([difference], Message(text, names=joined(", ", names)))
+            else:
+                kept.append(difference)
+        return kept
+
+    def layout(self, result: bytes, *, has_hunks: bool, elsewhere: bool) -> str:
+        """What differs between the edited file and what the hunks make of it, in words.
+
+        Other code, and an edit without code, are noted as left out.
+
+        Args:
+            result: what the hunks make.
+            has_hunks: whether there are any.
+            elsewhere: whether one of them inserts its code in another place than the edit did.
+        """
+        if result == self.edit.after:
+            return ""
+        if not self.parts and not same_code(result, self.edit.after, anywhere=elsewhere):
+            why = Message("the hunks together would not make the edited code")
+            self.parts.append(LeftOut(self.edit.path, 1, text="", why=why))
+
+        old, new = result.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
+        edits = line_edits(old, new)
+        comments: list[str] = []
+        blank = moved = 0
+        for i1, i2, j1, j2 in edits:
+            old_lines, new_lines = _stripped(old[i1:i2]), _stripped(new[j1:j2])
+            if not any(chain(old_lines, new_lines)):
+                blank += 1
+            elif _code(old_lines) == _code(new_lines) and old_lines != new_lines:
+                comments.append(str(j1 + 1))
+            else:
+                moved += 1
+
+        words: list[Message] = []
+        if comments:
+            text = "comments differ in line {lines}: they are not matched, so no hunk changes them"
+            words.append(Message(text, lines=", ".join(comments)))
+        if moved:
+            text = "{places} in the layout or the position of code"
+            words.append(Message(text, places=_places(moved)))
+        if blank:
+            words.append(Message("{places} in blank lines", places=_places(blank)))
+
+        if not has_hunks and not self.parts:
+            line = edits[0][2] + 1
+            why = Message("nothing but comments and layout: {words}", words=joined("; ", words))
+            self.parts.append(LeftOut(self.edit.path, line, text="", why=why, code=False))
+        return joined("; ", words)
+
+
+def _shown(tag: str, text: str) -> str:
+    """The lines of one side of a difference, without blank ones."""
+    shown = ""
+    for line in text.strip("\n").splitlines():
+        if line.strip():
+            shown += f"{tag}{line}\n"
+    return shown
+
+
+def _stripped(lines: Sequence[bytes]) -> list[str]:
+    return [line.decode("latin-1").strip() for line in lines]
+
+
+def _code(lines: Sequence[str]) -> list[str]:
+    """The lines that are left without comments and blank lines."""
+    return [line for line in uncommented(lines) if line]
+
+
+def _places(number: int) -> str:
+    if number == 1:
+        return Message("1 place differs")
+    return Message("{number} places differ", number=number)

@@ -1,0 +1,309 @@
+"""The differences that one hunk is for -> its candidates that work, in their order.
+
+The best one may have further forms, for releases in which the first is not found.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Iterable, Iterator, NamedTuple, Sequence
+
+from patcher.author.hunks.candidates import Candidates
+from patcher.author.hunks.checker import CheckedCandidate, Checker
+from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.differences import Difference
+from patcher.author.hunks.insertions import is_guard
+from patcher.author.hunks.names import distinctive_words
+from patcher.author.hunks.renamed import renamed, under_other_name
+from patcher.engine.tree import Tree
+from patcher.message import Message
+from patcher.model import HunkText, Splice
+
+_AHEAD = 6  # candidates checked after the first that works, as one of them may prove more
+_MOST = 60  # candidates that are checked for one difference
+_LARGE = 400  # lines of a candidate that takes a second, so that the first that works is taken
+_LONG = 40  # lines of an insertion, above which it is written once
+
+
+class Part(NamedTuple):
+    """A part of an edit, for which there is one hunk.
+
+    Attributes:
+        differences: what the hunk is for.
+        work: the candidates that make these differences, the best first.
+        rejected: those that do not.
+    """
+
+    differences: tuple[Difference, ...]
+    work: tuple[CheckedCandidate, ...]
+    rejected: tuple[CheckedCandidate, ...]
+
+    @property
+    def best(self) -> Candidate:
+        """The hunk."""
+        return self.work[0].candidate
+
+    def with_best(self, candidate: Candidate) -> Part:
+        """The same with another candidate in the place of the best."""
+        return self._replace(work=(self.work[0]._replace(candidate=candidate), *self.work[1:]))
+
+    def in_form(self, number: int) -> Part:
+        """The same in a further form alone.
+
+        As it is where it has none of that number that is found before the edit.
+        """
+        if number >= len(self.best.others) or self.best.others[number].renamed:
+            return self
+        return self.with_best(self.best.others[number])
+
+    def without_best(self, why: str) -> Part:
+        """Without the best candidate, in whatever forms.
+
+        The first of them is what is found before the edit.
+        """
+        first = self.best._replace(others=())
+        work = tuple(each for each in self.work[1:] if each.candidate != first)
+        rejected = (*self.rejected, self.work[0]._replace(problem=why))
+        return self._replace(work=work, rejected=rejected)
+
+
+def differences_of(parts: Iterable[Part]) -> tuple[Difference, ...]:
+    """All differences of several parts."""
+    found: list[Difference] = []
+    for part in parts:
+        found += part.differences
+    return tuple(found)
+
+
+class PartMaker:
+    """Makes the parts of an edit: checks the candidates, and puts them in order."""
+
+    def __init__(self, before: Tree, candidates: Candidates, checker: Checker) -> None:
+        self.before = before
+        self.candidates = candidates
+        self.checker = checker
+
+    def part(self, group: tuple[Difference, ...], candidates: Iterable[Candidate]) -> Part:
+        """Check candidates, the most general first, and sort those that work by `_rank`."""
+        works, rejected = self._checked(group, candidates)
+        best = max((each.holds for each in works), default=0)
+        if best < len(self.checker.others):
+            found = [each.candidate for each in works]
+            loose = self.candidates.loose(found, group)
+            for candidate in chain(loose, self._with_open_names(works[:_AHEAD])):
+                checked = self.checker.check(candidate, group)
+                if checked.holds > best:  # 0 for one that does not make the edit
+                    works.append(checked)
+        works.sort(key=_rank)
+        return Part(group, (*self._in_forms(works, group), *works), rejected=tuple(rejected))
+
+    def hunks(self, parts: Iterable[Part]) -> list[HunkText]:
+        """The hunk of each part."""
+        return [self.checker.parsed(part.best.text) for part in parts]
+
+    def everywhere(self, candidate: Candidate, group: Sequence[Difference]) -> Part | None:
+        """A candidate for all places of a scope; None where those are not these differences."""
+        flags = candidate.flags._replace(everywhere=True)
+        form = Message("{form}, everywhere in the scope", form=candidate.form)
+        checked = self.checker.check(candidate._replace(flags=flags, form=form), group)
+        return None if checked.problem else Part(tuple(group), (checked,), rejected=())
+
+    def next_best(self, part: Part, why: str) -> Part:
+        """A part whose best candidate conflicts with other hunks, with the next one, in forms."""
+        part = part.without_best(why)
+        return part._replace(work=(*self._in_forms(part.work, part.differences), *part.work))
+
+    def _checked(
+        self, group: tuple[Difference, ...], candidates: Iterable[Candidate]
+    ) -> tuple[list[CheckedCandidate], list[CheckedCandidate]]:
+        """The candidates that work, and those that do not: as many as are worth a check."""
+        works: list[CheckedCandidate] = []
+        rejected: list[CheckedCandidate] = []
+        since_first = 0  # how many were checked from the first that works on
+        for number, candidate in enumerate(candidates):
+            checked = self.checker.check(candidate, group)
+            if checked.problem:
+                rejected.append(checked)
+            else:
+                works.append(checked)
+            if works:
+                since_first += 1
+
+            every = len(self.checker.others)
+            hold = not every or any(each.holds == every for each in works)
+            ahead = _AHEAD if len(candidate.lines) < _LARGE else 0
+            if number >= _MOST or (since_first > ahead and hold):
+                break
+        return works, rejected
+
+    def _with_open_names(self, works: Sequence[CheckedCandidate]) -> Iterator[Candidate]:
+        """Candidates with placeholders for what another release has under other names.
+
+        They are at the same place there.
+        """
+        for checked in works:
+            ways: list[list[tuple[Candidate, Candidate]]] = []
+            for source, held in zip(self.checker.others, checked.held):
+                ways.append([] if held else list(renamed(checked.candidate, self.before, source)))
+            wide: dict[str, Candidate] = {}
+            for candidate, _ in chain.from_iterable(ways):
+                wide[candidate.text] = candidate
+            for candidate in wide.values():
+                if self._is_same_place(candidate, checked, ways):
+                    yield candidate
+
+    def _is_same_place(
+        self,
+        candidate: Candidate,
+        checked: CheckedCandidate,
+        ways: Sequence[Sequence[tuple[Candidate, Candidate]]],
+    ) -> bool:
+        """Whether a candidate with placeholders changes in each release what is meant there.
+
+        Args:
+            candidate: with placeholders.
+            checked: the candidate without them.
+            ways: for each release in which that does not hold what `renamed` makes of it.
+        """
+        for source, held, way in zip(self.checker.others, checked.held, ways):
+            splices = self.checker.splices(candidate, source)
+            if held:
+                if splices != self.checker.splices(checked.candidate, source):
+                    return False
+                continue
+            meant: list[tuple[Splice, ...]] = [()]
+            for wide, name in way:
+                if wide.text == candidate.text:
+                    meant.append(self.checker.splices(name, source))
+            if splices not in meant:
+                return False
+        return True
+
+    # further forms ------------------------------------------------------------------------------
+    def _in_forms(
+        self, works: Sequence[CheckedCandidate], group: tuple[Difference, ...]
+    ) -> list[CheckedCandidate]:
+        """The best candidate with further forms for releases in which it does not hold.
+
+        None where that is no better.
+        """
+        if not works:
+            return []
+        best = self._at_either_neighbour(works, group)
+        for other in works[1:]:
+            adds = any(now and not before for before, now in zip(best.held, other.held))
+            if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
+                best = self._better(best, other.candidate, group)
+
+        for number, source in enumerate(self.checker.others):
+            if best.held[number] or best.candidate.elsewhere:
+                continue
+            for checked in works[:_AHEAD]:
+                there = under_other_name(checked.candidate, self.before, source)
+                if there is not None:
+                    best = self._better(best, there, group)
+        return [best] if best.candidate.others else []
+
+    def _better(
+        self, best: CheckedCandidate, other: Candidate, group: tuple[Difference, ...]
+    ) -> CheckedCandidate:
+        """A candidate with one more form, where it holds in more releases with it."""
+        checked = self.checker.check(best.candidate.with_further_form(other), group)
+        return checked if checked.holds > best.holds else best
+
+    def _at_either_neighbour(
+        self, works: Sequence[CheckedCandidate], group: tuple[Difference, ...]
+    ) -> CheckedCandidate:
+        """The best candidate, with a further form that needs less of what is around its place.
+
+        For an insertion that is the one beside the other neighbour; for an import beside one, and
+        else anywhere. For a deletion, which is beside both, the one in a block of the same kind,
+        or of a guard above what it guards.
+        """
+        best, difference = works[0], group[0]
+        # other releases say which forms are needed
+        if self.checker.others or len(best.candidate.lines) > _LONG:
+            return best
+        if len(group) > 1 or difference.kind == "change":
+            return self._with_freer(best, group)
+        if difference.kind != "run":
+            return best
+        if difference.deleted and difference.inserted:
+            return best
+        if difference.deleted:
+            return self._with_less(best, works, group)
+
+        near = [each for each in works if any(each.candidate.sides)]
+        if best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
+            first = next((each for each in near if each.exact), near[0])
+            checked = self._with_form(first, [best], group)
+            return best if checked is first else checked
+
+        above, below = best.candidate.sides
+        if not above and not below:
+            return best
+        beside: list[CheckedCandidate] = []
+        for each in near:
+            other_above, other_below = each.candidate.sides
+            if not (above and other_above) and not (below and other_below):
+                beside.append(each)
+        return self._with_form(best, beside, group)
+
+    def _with_less(
+        self,
+        best: CheckedCandidate,
+        works: Sequence[CheckedCandidate],
+        group: tuple[Difference, ...],
+    ) -> CheckedCandidate:
+        """The best candidate for a deletion, with the one that needs less of what is around it."""
+        (above, below), difference = best.candidate.sides, group[0]
+        if not above and not below:
+            return best
+        if is_guard(difference):
+            if not above or not below:
+                return best
+            sides = (0, below)
+        elif len(distinctive_words(difference.deleted)) > 1:
+            sides = (0, 0)
+        else:
+            return best
+        less = [each for each in works if each.candidate.sides == sides]
+        return self._with_form(best, less, group)
+
+    def _with_freer(
+        self, best: CheckedCandidate, group: tuple[Difference, ...]
+    ) -> CheckedCandidate:
+        """The best candidate for a change, with forms that need less of what stays.
+
+        They have no context, and other arguments.
+        """
+        for candidate in self.candidates.freer(best.candidate, group):
+            last = (best.candidate, *best.candidate.others)[-1]
+            if candidate.lines == last.lines or self.checker.check(candidate, group).problem:
+                continue
+            best = self.checker.check(best.candidate.with_further_form(candidate), group)
+        return best
+
+    def _with_form(
+        self,
+        best: CheckedCandidate,
+        others: Sequence[CheckedCandidate],
+        group: tuple[Difference, ...],
+    ) -> CheckedCandidate:
+        """A candidate with one of the others as a further form: an exact one, and the shortest."""
+        if not others:
+            return best
+        other = min(others, key=lambda each: (not each.exact, len(each.candidate.lines)))
+        candidate = best.candidate._replace(others=(other.candidate,))
+        checked = self.checker.check(candidate, group)
+        return best if checked.problem or checked.holds < best.holds else checked
+
+
+def _rank(checked: CheckedCandidate) -> tuple[int, bool, bool, bool]:
+    """The order of candidates.
+
+    First those that hold in more releases, then those that prove the change, then exact ones.
+    """
+    is_neat = checked.exact or checked.candidate.elsewhere
+    is_proof = checked.proves and is_neat
+    return -checked.holds, not is_proof, not checked.proves, not is_neat

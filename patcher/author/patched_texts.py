@@ -1,0 +1,121 @@
+"""What hunks make of texts: of those that were edited, and of those of further releases."""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from patcher.author.same_code import same_code
+from patcher.author.spatch_draft import Draft, FileEdit
+from patcher.engine.engine import rewrite
+from patcher.errors import Location, SitepatchError
+from patcher.message import Message, joined, one_line
+from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite
+from patcher.patchset.layers import rewrite_layers
+from patcher.planner.plan import answer_of, reconciled
+from patcher.text.listed import listed
+
+
+class Release(NamedTuple):
+    """A further release of a package.
+
+    Attributes:
+        located: where its files are.
+        texts: those that the patchset changes, by path; if one is missing, all Python files of the
+            package.
+    """
+
+    located: Located
+    texts: Mapping[str, bytes]
+
+
+def by_package(files: Iterable[tuple[Located, str]]) -> dict[Located, set[str]]:
+    """The packages of files, and which files of each.
+
+    Raises:
+        SitepatchError: the files of a package belong to several distributions, each with versions
+            of its own.
+    """
+    packages: dict[Located, set[str]] = {}
+    distributions: dict[str, set[str]] = {}
+    for located, path in files:
+        packages.setdefault(located, set()).add(path)
+        distributions.setdefault(located.package, set()).add(located.distribution)
+    for package, names in distributions.items():
+        if len(names) > 1:
+            problem = Message(
+                "what was changed in {package} belongs to several distributions: {names}",
+                package=package,
+                names=listed(sorted(names)),
+            )
+            raise SitepatchError(problem, "make a patchset for each of them")
+    return packages
+
+
+class PatchedTexts(NamedTuple):
+    """What patches make of texts.
+
+    Attributes:
+        texts: the texts by path.
+        problems: each file in which hunks cannot be applied, with the reasons.
+    """
+
+    texts: dict[str, bytes]
+    problems: list[tuple[str, str]]
+
+
+def with_patches(
+    texts: Mapping[str, bytes],
+    patches: Sequence[FilePatch],
+    options: Mapping[str, OptionValue] = {},
+    names: Sequence[str] = (),
+) -> PatchedTexts:
+    """Texts by path with the hunks of patches, each as those before it make them.
+
+    Args:
+        texts: the files, which the patches may name.
+        patches: the patches.
+        options: the values of the patchset's options.
+        names: those that are injected at run time.
+    """
+
+    def rewrite_layer(data: bytes, layer: tuple[HunkText, ...]) -> Rewrite:
+        return rewrite(data, layer, options, names)
+
+    results: dict[str, bytes] = {}
+    answers: list[Answer] = []
+    for path, text in texts.items():
+        hunks: list[HunkText] = []
+        for patch in patches:
+            if path in patch.paths:
+                hunks += patch.hunks
+        rewritten = rewrite_layers(text, hunks, rewrite_layer)
+        results[path] = rewritten.data
+        answers += [answer_of("", path, answer) for answer in rewritten.answers]
+
+    reasons: dict[str, list[str]] = {}
+    for answer in reconciled(answers):  # of all files together: format rules 24 and 25
+        if answer.state.failed:
+            reasons.setdefault(answer.path, []).append(one_line(answer.problem))
+    problems: list[tuple[str, str]] = []
+    for path, why in reasons.items():
+        problems.append((path, joined("; ", why)))
+    return PatchedTexts(results, problems)
+
+
+def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> None:
+    """Check that patches make the edited file, or the same code, without what the draft leaves out.
+
+    Raises:
+        SitepatchError: they make something else.
+    """
+    patched = with_patches({edit.path: edit.before}, patches)
+    result = patched.texts[edit.path]
+    reason = joined("; ", (reason for _, reason in patched.problems))
+    if not reason:
+        (file,) = (file for file in draft.files if file.paths[0] == edit.path)
+        if file.left_out or same_code(result, edit.after, anywhere=True):
+            return
+        reason = Message("other code comes of them")
+    problem = Message("the hunks do not make the edited file: {reason}", reason=reason)
+    hint = Message("write the patchset by hand: see docs/howto/change.md")
+    raise SitepatchError.at(Location(edit.path), problem, hint)

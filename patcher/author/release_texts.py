@@ -1,0 +1,79 @@
+"""The files of a further release, while patch after patch is imported."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Sequence
+
+from patcher.author.diffs.apply import apply_hunks
+from patcher.author.diffs.locate import FileMatch
+from patcher.author.patched_texts import Release, with_patches
+from patcher.message import Message
+from patcher.model import FilePatch, OptionValue
+
+
+class Attempt(NamedTuple):
+    """The files of a release as patches make them.
+
+    `problem` is why some cannot be applied, "" for none.
+    """
+
+    texts: dict[str, bytes]
+    problem: str
+
+
+class ReleaseTexts:
+    """A further release: its files after the patches so far.
+
+    Attributes:
+        release: the release.
+        held: whether the series is for it, and all patches so far fit.
+        texts: its files as the patches make them, by path.
+        expected: its files as the diffs make them, as far as they can; b"" where one cannot.
+    """
+
+    def __init__(
+        self, release: Release, options: Mapping[str, OptionValue], *, held: bool = False
+    ) -> None:
+        self.release, self.options, self.held = release, options, held
+        self.texts = dict(release.texts)
+        self.expected: dict[str, bytes] = {}
+
+    def attempt(self, patches: Sequence[FilePatch]) -> Attempt:
+        """The files as further patches make them."""
+        texts: dict[str, bytes] = {}
+        for patch in patches:
+            if patch.adds:
+                texts.update(dict.fromkeys(patch.paths, b""))
+        texts.update(self.texts)
+
+        patched = with_patches(texts, patches, self.options)
+        problems: list[tuple[str, str]] = []
+        for patch in patches:
+            if not texts.keys() & set(patch.paths):
+                problems.append((patch.paths[0], Message("there is no such file")))
+        problems += patched.problems
+        if not problems:
+            return Attempt(patched.texts, "")
+        path, problem = problems[0]
+        text = Message(
+            "{name} {version}: {path}: {problem}",
+            name=self.release.located.distribution,
+            version=self.release.located.version,
+            path=path,
+            problem=problem,
+        )
+        return Attempt(patched.texts, text)
+
+    def advance(self, attempt: Attempt, matches: Sequence[FileMatch]) -> None:
+        """Go on with the files as an attempt has made them.
+
+        Args:
+            attempt: what the patches make.
+            matches: the sections of the diffs that they were made of.
+        """
+        self.texts = attempt.texts
+        self.held = self.held and not attempt.problem
+        for match in matches:
+            before = self.expected.get(match.path, self.release.texts.get(match.path, b""))
+            result = apply_hunks(before, match.section.hunks)
+            self.expected[match.path] = b"" if result.problems else result.after
