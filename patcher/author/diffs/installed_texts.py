@@ -17,7 +17,7 @@ from patcher.store.status import read_installed
 from patcher.store.store import Store
 
 
-class Candidate(NamedTuple):
+class FileCandidate(NamedTuple):
     """An installed file that a section of a diff may be for.
 
     Attributes:
@@ -48,7 +48,7 @@ class InstalledTexts:
         self._receipts: dict[str, dict[str, Receipt]] = {}
         self._packages: dict[str, Located | SitepatchError | None] = {}
 
-    def text(self, file: Candidate) -> bytes:
+    def text(self, file: FileCandidate) -> bytes:
         """The text that hunks are for: after earlier sections, else pristine, else as installed."""
         if file.path in self.patched:
             return self.patched[file.path][1]
@@ -70,9 +70,9 @@ class InstalledTexts:
             return True
         return path in self.patched and self.patched[path][0].site == site
 
-    def candidates(self, parts: Sequence[str]) -> list[Candidate]:
+    def candidates(self, parts: Sequence[str]) -> list[FileCandidate]:
         """The installed files that may be the one with this path in a repository."""
-        found: dict[str, Candidate] = {}
+        found: dict[str, FileCandidate] = {}
         ends = ["/".join(parts[at:]) for at in range(len(parts))]
         for site in self.env.sites:
             direct = [path for path in ends if self.is_there(site, path)]
@@ -86,17 +86,17 @@ class InstalledTexts:
                 installed = path.split("/")
                 common = _common_end(installed, parts)
                 whole = common in (len(installed), len(parts))
-                found[path] = Candidate(path, located, common=common, whole=whole)
+                found[path] = FileCandidate(path, located, common=common, whole=whole)
         return list(found.values())
 
-    def of_package(self, located: Located) -> list[Candidate]:
+    def of_package(self, located: Located) -> list[FileCandidate]:
         """The Python files of a package that are there."""
-        files: list[Candidate] = []
+        files: list[FileCandidate] = []
         for paths in self._recorded(located.site).values():
             for path in paths:
                 inside = path.startswith(f"{located.package}/")
                 if inside and self.is_there(located.site, path):
-                    files.append(Candidate(path, located))
+                    files.append(FileCandidate(path, located))
         return files
 
     def _recorded(self, site: str) -> Mapping[str, list[str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from patcher.author.diffs.apply import DiffResult, apply_hunks
-from patcher.author.diffs.installed_texts import Candidate, InstalledTexts, is_refused
+from patcher.author.diffs.installed_texts import FileCandidate, InstalledTexts, is_refused
 from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import SitepatchError
 from patcher.installed.environment import blocker
@@ -145,7 +145,7 @@ class InstalledSources:
         located = self.texts.package(path)
         if not isinstance(located, Located) or not (Path(located.site) / path).is_file():
             return None
-        return located, self.texts.text(Candidate(path, located))
+        return located, self.texts.text(FileCandidate(path, located))
 
     # the file that is meant ---------------------------------------------------------------------
     def _find(self, section: Section) -> FileMatch:
@@ -154,7 +154,7 @@ class InstalledSources:
         if added:
             return added
 
-        found: list[Candidate] = []
+        found: list[FileCandidate] = []
         if section.hunks and not section.path.endswith(_PROSE):
             found = self.texts.candidates(parts)
         whole = [file for file in found if file.whole]
@@ -174,10 +174,10 @@ class InstalledSources:
                 return self._apply(fits[0], section)
         return self._missing(section, parts, whole)
 
-    def _fitting(self, files: Sequence[Candidate], section: Section) -> list[Candidate]:
+    def _fitting(self, files: Sequence[FileCandidate], section: Section) -> list[FileCandidate]:
         """Those of some files to which a section applies, the best of them where they differ."""
         is_distinctive = _is_distinctive(section.hunks)
-        fits: list[Candidate] = []
+        fits: list[FileCandidate] = []
         for file in files:
             is_sure = file.whole and (file.common > 1 or "/" not in file.path)
             if (is_sure or is_distinctive) and not self._result(file, section.hunks).problems:
@@ -188,7 +188,7 @@ class InstalledSources:
         fits = whole or fits
         if len(fits) < 2:
             return fits
-        exact: list[Candidate] = []  # the others need fuzz
+        exact: list[FileCandidate] = []  # the others need fuzz
         for file in fits:
             if not apply_hunks(self.texts.text(file), section.hunks).problems:
                 exact.append(file)
@@ -270,7 +270,7 @@ class InstalledSources:
         return False
 
     def _missing(
-        self, section: Section, parts: Sequence[str], found: Sequence[Candidate]
+        self, section: Section, parts: Sequence[str], found: Sequence[FileCandidate]
     ) -> FileMatch:
         """The answer where a section applies to none of the files that it may be for."""
         if not found or _is_beside(parts):
@@ -328,10 +328,10 @@ class InstalledSources:
         return found[0] if len(found) == 1 else ""
 
     # applying it --------------------------------------------------------------------------------
-    def _result(self, file: Candidate, hunks: Sequence[UnifiedHunk]) -> DiffResult:
+    def _result(self, file: FileCandidate, hunks: Sequence[UnifiedHunk]) -> DiffResult:
         return apply_hunks(self.texts.text(file), hunks, self.fuzz)
 
-    def _apply(self, file: Candidate, section: Section) -> FileMatch:
+    def _apply(self, file: FileCandidate, section: Section) -> FileMatch:
         """Apply a section to its file.
 
         Unless that was edited by hand, or another file is imported in its place.

@@ -16,7 +16,7 @@ from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import scope_of
 from patcher.author.hunks.excerpts import Line
 from patcher.author.hunks.names import names_bound, names_in
-from patcher.engine.lex import LAYOUT, Token, tokens
+from patcher.engine.lex import LAYOUT, tokens
 from patcher.engine.tree import Node, Tree
 from patcher.message import Message
 
@@ -42,11 +42,13 @@ def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[tuple[Can
         return
     words: set[str] = set()
     kept: set[str] = set()  # those that say which place is meant
-    for tag, token in _code(candidate):
-        if token.kind in ("name", "hole", "string"):
+    for tag, line in candidate.lines:
+        for token in tokens(line):
+            if token.kind not in ("name", "hole", "string"):
+                continue
             words.add(token.text)
-        if tag != "+" and token.kind in ("name", "string") and not iskeyword(token.text):
-            kept.add(token.text)
+            if tag != "+" and token.kind != "hole" and not iskeyword(token.text):
+                kept.add(token.text)
 
     ways = _other_names(here, there, words)
     ways.update(_other_versions(_strings(home, here), _strings(other, there), words))
@@ -64,14 +66,6 @@ def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[tuple[Can
     wide = _with_others(candidate, placeholders)._replace(form=form)
     for others in islice(product(*ways.values()), _MOST_WAYS):
         yield wide, _with_others(candidate, dict(zip(ways, others)))
-
-
-def _code(candidate: Candidate) -> Iterator[tuple[str, Token]]:
-    """The tokens of a candidate that are code, each with the tag of its line."""
-    for tag, line in candidate.lines:
-        for token in tokens(line):
-            if token.kind not in LAYOUT:
-                yield tag, token
 
 
 def _other_names(here: Node, there: Node, words: set[str]) -> dict[str, list[str]]:
