@@ -212,7 +212,7 @@ def _problem(case: Case, answers: Sequence[Answer]) -> str:
             return ""
         return Message("expected to be refused, and it is {states}", states=named)
     if failed:
-        return joined(": ", (failed.scope, Message(failed.state.value), failed.problem))
+        return joined(": ", (failed.hunk.scope, Message(failed.state.value), failed.problem))
     if _is_expected(case.expected, set(states)):
         return ""
     expected = case.expected.replace("-", " ")

@@ -244,12 +244,12 @@ def _added(site: str, receipts: Mapping[str, Receipt]) -> _Site:
     """The files of a site directory that patchsets have added."""
     files: _Site = {}
     for receipt in receipts.values():
-        if receipt.origin == ADDED_FILE:
+        if receipt.pristine.origin == ADDED_FILE:
             located = Located(
-                package=receipt.package,
+                package=receipt.release.package,
                 site=site,
-                distribution=receipt.distribution,
-                version=receipt.version,
+                distribution=receipt.release.distribution,
+                version=receipt.release.version,
                 dist_info="",
             )
             files[receipt.path] = InstalledFile(located, receipt.path)
@@ -404,7 +404,7 @@ def _look(file: InstalledFile, receipt: Receipt | None) -> _Look:
 
     status = classify(file.site, receipt, file.data)
     if status.condition is Condition.APPLIED:
-        if receipt.origin != "edited":
+        if receipt.pristine.origin != "edited":
             return _Look(path)
         note = Message(
             "was edited before it was patched with --force:"

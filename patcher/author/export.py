@@ -116,7 +116,7 @@ def _header(requested: Requested, releases: Sequence[str]) -> str:
     """The DEP-3 header of a patch."""
     patchset = requested.patchset
     lines = [f"Description: {_folded(patchset)}"]
-    for key, text in patchset.provenance.items():
+    for key, text in patchset.about.provenance.items():
         if text.strip():
             lines.append(f"{_field(key)}: {' '.join(text.split())}")
     options = f" {options_text(requested.options)}" if requested.options else ""
@@ -136,7 +136,7 @@ def _folded(patchset: Patchset) -> str:
     Each begins with a blank, an empty one has a dot. An imported patch has its subject as summary
     and in its prose: that is written once.
     """
-    summary, prose = " ".join(patchset.summary.split()), patchset.prose.strip("\n")
+    summary, prose = " ".join(patchset.about.summary.split()), patchset.about.prose.strip("\n")
     first, _, below = prose.partition("\n")
     if first.strip() == summary:
         prose = below.strip("\n")

@@ -167,7 +167,7 @@ class SeriesFolder(NamedTuple):
     @property
     def lists(self) -> dict[int, list[str]]:
         """The `.spatch` files of each variant that is meant, as the manifest names them."""
-        lists = patch_files(self.patchset.files[MANIFEST])
+        lists = patch_files(self.patchset.folder.files[MANIFEST])
         return {number: lists[number] for number in self.numbers}
 
     @property
@@ -288,7 +288,7 @@ def more_series_files(
         paths: the files that they change.
         targets: the range of each of these variants by its index, and that of each further one.
     """
-    manifest, lists = series.patchset.files[MANIFEST], series.lists
+    manifest, lists = series.patchset.folder.files[MANIFEST], series.lists
     every: set[str] = set()
     for names in lists.values():
         every.update(names)

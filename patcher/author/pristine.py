@@ -233,12 +233,14 @@ def _stored(file: InstalledFile) -> _Answer:
     store = Store(file.site)
     if file.status:
         receipt = file.status.receipt
-        pristine = data = store.pristine(receipt.pristine)
+        pristine = data = store.pristine(receipt.pristine.sha256)
         for step in receipt.steps:
             data = apply_splices(data, step.splices)
         names = listed([step.patchset for step in receipt.steps])
         where = Message("what {names} made of it", names=names)
-        return Original(data, where, pristine=pristine, proven=receipt.origin == "recorded")
+        return Original(
+            data, where, pristine=pristine, proven=receipt.pristine.origin == "recorded"
+        )
     for row in file.recorded:
         with suppress(StoreError):
             data = store.pristine(row.digest)

@@ -104,7 +104,7 @@ class WrittenPatchset(NamedTuple):
     @property
     def files(self) -> Mapping[str, str]:
         """Its texts by file name."""
-        return self.requested.patchset.files
+        return self.requested.patchset.folder.files
 
     def with_patched(self, files: Sequence[EditedFile], copies: str) -> tuple[EditedFile, ...]:
         """The edited files, and the others that the patchset is for.
@@ -232,7 +232,7 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
     for item in statuses(env):
         for _, step in item.patchsets:
             if step.patchset == name:
-                receipts[item.site, item.receipt.path] = item.receipt.pristine
+                receipts[item.site, item.receipt.path] = item.receipt.pristine.sha256
                 options = step.options if options is None else options
     if folder is None:
         if receipts:

@@ -210,7 +210,7 @@ class Importer:
     def _other_variant(self, series: SeriesFolder, number: int, known: list[str]) -> list[str]:
         """The `.spatch` files of one such variant, of which it has those that are known."""
         new = [name for name in self.patches if name in known or name not in series.patches]
-        texts = {**series.patchset.files, **self.patches}
+        texts = {**series.patchset.folder.files, **self.patches}
         releases = self.others.get(number, [])
         names = known
         for name in in_order(known, new):
@@ -236,7 +236,11 @@ class Importer:
 
         What is `fix` in another variant may be `fix-1.2` in this one.
         """
-        if not self.series or name in known or name + _SUFFIX not in self.series.patchset.files:
+        if (
+            not self.series
+            or name in known
+            or name + _SUFFIX not in self.series.patchset.folder.files
+        ):
             return name
         names = [entry.name for entry in entries]
         for other in known:
@@ -250,7 +254,7 @@ class Importer:
 
         Another variant's of that name may have another text.
         """
-        files = self.series.patchset.files if self.series else {}
+        files = self.series.patchset.folder.files if self.series else {}
         release = f"{name}-{version.split('+')[0]}"
         numbered = (f"{release}-{number}" for number in count(2))
         names = chain((name, release), numbered)
@@ -261,7 +265,7 @@ class Importer:
         """A patch that the folder has already: it stays as it is."""
         assert self.series
         file = name + _SUFFIX
-        text, patches = self.series.patchset.files[file], self.series.patches[file]
+        text, patches = self.series.patchset.folder.files[file], self.series.patches[file]
         problem = self.texts.apply(patches)
         if problem:
             raise SitepatchError(

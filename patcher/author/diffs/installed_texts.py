@@ -55,7 +55,7 @@ class InstalledTexts:
         site = file.located.site
         receipt = self.receipt(site, file.path)
         if receipt:
-            return Store(site).pristine(receipt.pristine)
+            return Store(site).pristine(receipt.pristine.sha256)
         return read_installed(site, file.path) or b""
 
     def receipt(self, site: str, path: str) -> Receipt | None:
