@@ -88,7 +88,10 @@ def find_cases(folder: Path) -> list[Path]:
         PatchError: a file in the folder of cases belongs to no case.
     """
     names = {path.name for path in (folder / FOLDER).glob("*.py")}
-    cases = sorted(name for name in names if name.endswith(tuple(SUFFIXES)))
+    cases: list[str] = []
+    for name in sorted(names):
+        if name.endswith(tuple(SUFFIXES)):
+            cases.append(name)
     stray = names - {*cases, *map(_after_name, cases)}
     if stray:
         where = Location(str(folder / FOLDER / min(stray)))
@@ -148,11 +151,17 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
     Known results are not used.
     """
     path, *words = case.head
-    releases = [word for word in words if "=" not in word]
-    settings = [word.split("=", 1) for word in words if "=" in word]
+    releases: list[str] = []
+    settings: dict[str, str] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if sign:
+            settings[name] = value
+        else:
+            releases.append(word)
     try:
-        variant = _variant(patchset, path, releases)
-        options = resolve_options(patchset, dict(settings))
+        variant = _variant(patchset, path, releases=releases)
+        options = resolve_options(patchset, settings)
     except SitepatchError as error:
         return CaseResult(case, path, problem=f"{case.origin}:1: {error.message}")
 
@@ -204,9 +213,13 @@ def _variant(patchset: Patchset, path: str, releases: Sequence[str]) -> Variant:
 
 def _problem(case: Case, answers: Sequence[Answer]) -> str:
     """How the answers differ from what is expected, "" where they do not."""
-    failed = next((answer for answer in answers if answer.state.failed), None)
-    states = {answer.state: None for answer in answers}
-    named = joined(", ", (Message(state.value) for state in states))
+    failed: Answer | None = None
+    states: dict[State, str] = {}
+    for answer in answers:
+        states[answer.state] = Message(answer.state.value)
+        if answer.state.failed and failed is None:
+            failed = answer
+    named = joined(", ", states.values())
     if case.expected == REFUSED:
         if failed:
             return ""

@@ -276,9 +276,12 @@ def _chosen(
         try:
             is_file = word.endswith(".py") or "/" in word
             site, paths = named_file(word, every) if is_file else _package(env, word, every)
-            known = {path: every[site][path] for path in paths if path in every[site]}
+            known: _Site = {}
+            for path in paths:
+                if path in every[site]:
+                    known[path] = every[site][path]
             if unproven:
-                chosen[site].update(_unproven(env, site, paths))
+                chosen[site].update(_unproven(env, site, paths=paths))
             elif not known:
                 template = "no RECORD in {site} lists it, so nothing tells what was installed"
                 hint = Message("give the original with --pristine: a file, a wheel or a directory")
@@ -422,7 +425,11 @@ def _new_files(
     edited: Iterable[InstalledFile], every: dict[str, _Site], receipts: _Receipts
 ) -> Iterator[list[str]]:
     """The Python files of each edited package that were not installed, where there are any."""
-    packages = {(file.site, file.path.split("/")[0]) for file in edited if "/" in file.path}
+    packages: set[tuple[str, str]] = set()
+    for file in edited:
+        package, sign, _ = file.path.partition("/")
+        if sign:
+            packages.add((file.site, package))
     for site, package in sorted(packages):
         known = {*every[site], *receipts[site]}
         new = [path for path in python_files(site, package) if path not in known]

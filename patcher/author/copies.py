@@ -84,10 +84,12 @@ def _meant(located: Located, every: Sequence[str], file: str) -> list[str]:
 
 
 def _no_such_file(located: Located, every: Sequence[str], file: str) -> UsageError:
-    names = [path.rpartition("/")[2] for path in every]
+    paths: dict[str, list[str]] = {}  # by name
+    for path in every:
+        paths.setdefault(Path(path).name, []).append(path)
     near: list[str] = []
-    for name in nearest(file.rpartition("/")[2], sorted(set(names)), _NEAREST):
-        near += [path for path, other in zip(every, names) if name == other]
+    for name in nearest(file.rpartition("/")[2], sorted(paths), _NEAREST):
+        near += paths[name]
     package = located.package
     hint = Message("name it as `{package}/runner.py`, from the package on", package=package)
     if near:
@@ -210,7 +212,10 @@ def _hashes(folder: Path) -> dict[str, str]:
 def check_clean(env: Environment, paths: Sequence[str]) -> None:
     """Refuse files that were edited by hand where they are installed."""
     edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
-    names = [file.path for file in edited if file.recorded or file.status]
+    names: list[str] = []
+    for file in edited:
+        if file.recorded or file.status:
+            names.append(file.path)
     if names:
         text = "capture that first: sitepatch capture {names} --name NAME --adopt{env}"
         hint = Message(text, names=" ".join(names))

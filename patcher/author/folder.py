@@ -22,7 +22,7 @@ from patcher.author.manifest import (
     with_variant,
     with_versions,
 )
-from patcher.author.spatch_draft import Draft
+from patcher.author.spatch_draft import Draft, DraftFile
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
@@ -240,10 +240,14 @@ def patchset_files(head: Head, draft: Draft, targets: Sequence[PackageRange]) ->
 
     It has one `.spatch`, of which each variant takes what is of its package.
     """
-    files = tuple(file for file in draft.files if file.hunks)
-    patches = {f"{head.name}.spatch": Draft(files).spatch(_prose(head.prose))}
-    paths = [file.paths[0] for file in files]
-    return series_files(head, patches, paths, targets)
+    files: list[DraftFile] = []
+    paths: list[str] = []
+    for file in draft.files:
+        if file.hunks:
+            files.append(file)
+            paths.append(file.paths[0])
+    text = Draft(tuple(files)).spatch(_prose(head.prose))
+    return series_files(head, {f"{head.name}.spatch": text}, paths=paths, targets=targets)
 
 
 def spatch_text(head: Patch, draft: Draft) -> str:

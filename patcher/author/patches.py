@@ -53,14 +53,15 @@ def named_patches(words: Sequence[str], data: bytes | None = None) -> list[Named
         UsageError: none of them can be read, or a directory has none.
     """
     patches: list[NamedPatch] = []
+    errors: list[UsageError] = []
     names: set[str] = set()
     for word in words:
         for patch in _of_word(word) if data is None else _of_text(word, word, data):
             name = _free_name(patch.name, names)
             names.add(name)
             patches.append(patch._replace(name=name))
-
-    errors = [patch.error for patch in patches if patch.error]
+            if patch.error:
+                errors.append(patch.error)
     if len(errors) == len(patches):
         raise UsageError.joined(errors, next((error.hint for error in errors if error.hint), ""))
     return patches

@@ -17,7 +17,7 @@ from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.installed.distribution import origin
 from patcher.installed.releases import cached_release, fetch_release, fetching
 from patcher.message import Message, joined
-from patcher.model import apply_splices
+from patcher.model import Located, apply_splices
 from patcher.store.store import Store
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import read_file
@@ -148,8 +148,8 @@ def search_pristine(
         key = lost.file.located.dist_info if fetch else lost.file.path
         releases.setdefault((lost.file.site, key), []).append(lost)
     for several in releases.values():
-        lost_files = [lost.file for lost in several]
-        folder = _fetched(lost_files, report) if fetch else _cached(lost_files)
+        located, paths = several[0].file.located, [lost.file.path for lost in several]
+        folder = _fetched(located, paths, report) if fetch else _cached(located, paths)
         search.look_in_release(several, folder)
     return search.found, search.missing
 
@@ -292,21 +292,19 @@ def _of_release(folder: Path, file: InstalledFile) -> _Answer:
     return Message("{release} in the index: {problem}", release=file.release, problem=problem)
 
 
-def _cached(files: Sequence[InstalledFile]) -> Path | str:
-    """The folder with these files of their release in the cache; else why there is none."""
-    located, paths = files[0].located, [file.path for file in files]
+def _cached(located: Located, paths: Sequence[str]) -> Path | str:
+    """The folder with these files of a release in the cache; else why there is none."""
     folder = cached_release(located.distribution, located.version, paths)
     return folder or Message(
         "the releases that were fetched: this one was not, or without this file"
     )
 
 
-def _fetched(files: Sequence[InstalledFile], report: Callable[[str], None]) -> Path | str:
-    """The folder with these files of their release, from the cache or fetched by pip.
+def _fetched(located: Located, paths: Sequence[str], report: Callable[[str], None]) -> Path | str:
+    """The folder with these files of a release, from the cache or fetched by pip.
 
     Else why there is none.
     """
-    located, paths = files[0].located, [file.path for file in files]
     name, version = located.distribution, located.version
     try:
         with fetching() as pip:
@@ -317,4 +315,5 @@ def _fetched(files: Sequence[InstalledFile], report: Callable[[str], None]) -> P
                 folder = fetch_release(pip, name, version, paths, pip.listing(name))
             return folder
     except (SitepatchError, OSError) as error:
-        return Message("{release} in the index: {error}", release=files[0].release, error=error)
+        release = f"{name} {version}".strip()
+        return Message("{release} in the index: {error}", release=release, error=error)

@@ -75,10 +75,14 @@ def fitting_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
     Returns:
         `==X`, `>=LOWEST,<=HIGHEST`, or "" (any version) where no release says which one it is.
     """
-    known = [version for version in versions if not says_nothing(version)]
-    unfit = [version for version in failed if not says_nothing(version)]
+    known = _known(versions)
     first = f"=={known[0].split('+')[0]}" if known else ""
-    return widened(first, known, unfit)
+    return widened(first, known, failed=_known(failed))
+
+
+def _known(versions: Iterable[str]) -> list[str]:
+    """Those of some versions that say which release it is."""
+    return [version for version in versions if not says_nothing(version)]
 
 
 def ended(versions: str, version: str, known: str = "") -> str:

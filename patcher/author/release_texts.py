@@ -64,6 +64,15 @@ class ReleaseTexts:
         )
         return Attempt(patched.texts, text)
 
+    @property
+    def known(self) -> dict[str, bytes]:
+        """Its files as the diffs make them, without those to which a diff does not apply."""
+        known: dict[str, bytes] = {}
+        for path, text in self.expected.items():
+            if text:
+                known[path] = text
+        return known
+
     def advance(self, attempt: Attempt, matches: Sequence[FileMatch]) -> None:
         """Go on with the files as an attempt has made them.
 

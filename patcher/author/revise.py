@@ -15,7 +15,7 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.manifest import with_version
 from patcher.author.pristine import EditedFile, Original
 from patcher.author.same_code import same_code
-from patcher.author.spatch_draft import Draft, DraftFile, FileEdit, added_file
+from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk, FileEdit, added_file
 from patcher.engine.engine import explain, rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import Tree
@@ -149,11 +149,15 @@ class WrittenPatchset(NamedTuple):
                 of its `.spatch` files.
         """
         results: list[tuple[EditedFile, RevisedFile]] = []
+        drafts: list[DraftFile] = []
+        gone = 0
         for edited in files:
-            results.append((edited, revise(edited.edit, self.assignments.get(edited.key), others)))
-        draft = Draft(tuple(result.draft for _, result in results))
-        gone = sum(len(result.gone) for _, result in results)
-        if not gone and not any(file.hunks for file in draft.files):
+            result = revise(edited.edit, self.assignments.get(edited.key), others=others)
+            results.append((edited, result))
+            gone += len(result.gone)
+            drafts.append(result.draft)
+        draft = Draft(tuple(drafts))
+        if not gone and not draft.has_hunks:
             return Revision(draft, gone, texts={})
 
         texts: dict[str, str] = {}
@@ -167,7 +171,10 @@ class WrittenPatchset(NamedTuple):
         if empty:
             raise self._nothing_left(empty)
 
-        fresh = [edited.file.path for edited in files if edited.key not in self.assignments]
+        fresh: list[str] = []
+        for edited in files:
+            if edited.key not in self.assignments:
+                fresh.append(edited.file.path)
         patchset = self.requested.patchset
         manifest = with_modules(self.files[MANIFEST], patchset, fresh)
         texts[MANIFEST] = with_version(manifest, raised(patchset.version))
@@ -184,7 +191,7 @@ class WrittenPatchset(NamedTuple):
                 change.gone.add(hunk.line)
         for edited, result in results:
             path, home = edited.file.path, self._home(edited.file)
-            hunks = "\n".join(hunk.text for hunk in result.draft.hunks)
+            hunks = result.draft.text
             if hunks:
                 change = changes.setdefault(home, SpatchChange(set(), {}))
                 change.added[path] = f"+++ {path}\n{hunks}" if result.draft.adds else hunks
@@ -192,9 +199,9 @@ class WrittenPatchset(NamedTuple):
 
     def _nothing_left(self, empty: Sequence[Path]) -> SitepatchError:
         """The error where no hunk is left in these `.spatch` files."""
-        spatches = [name for name in self.files if name.endswith(".spatch")]
+        number = sum(name.endswith(".spatch") for name in self.files)
         problem = "{name}: nothing is left of it"
-        if len(empty) == len(spatches):
+        if len(empty) == number:
             name, hint = self.requested.patchset.name, "remove {folder}"
             return SitepatchError(problem, hint, name=name, folder=self.folder)
         hint = Message("remove it, and what names it in {manifest}", manifest=MANIFEST)
@@ -289,13 +296,16 @@ def revise(
     after = text.with_hunks(fresh)
     kept = [hunk for hunk in hunks if text.is_part(hunk, after)]
     reached = text.with_hunks(kept)
-    are_new = [not text.is_part(hunk, reached) for hunk in fresh]
-    together = [*kept, *(hunk for hunk, is_new in zip(fresh, are_new) if is_new)]
+    added: list[DraftHunk] = []
+    together = list(kept)
+    for hunk, drafted in zip(fresh, draft.hunks):
+        if not text.is_part(hunk, reached):
+            added.append(drafted)
+            together.append(hunk)
     if not kept or not same_code(text.with_hunks(together), after, anywhere=True):
         return RevisedFile(tuple(hunks), draft)
-    added = tuple(hunk for hunk, is_new in zip(draft.hunks, are_new) if is_new)
     gone = tuple(hunk for hunk in hunks if hunk not in kept)
-    return RevisedFile(gone, draft._replace(hunks=added))
+    return RevisedFile(gone, draft._replace(hunks=tuple(added)))
 
 
 def _revised_addition(edit: FileEdit, assignment: Assignment) -> RevisedFile:
@@ -390,17 +400,18 @@ def _revised_section(
         gone: the lines (1-based) on which the hunks begin that go.
         more: the hunks that come.
     """
-    starts = [hunk.line - 1 for hunk in patch.hunks]
-    if not more and not any(start + 1 in gone for start in starts):
+    starts = [hunk.line for hunk in patch.hunks]
+    if not more and gone.isdisjoint(starts):
         return "\n".join(lines[patch.line - 1 :]).strip("\n")
     blocks: list[str] = []
-    for start, end in zip(starts, [*starts[1:], len(lines)]):
-        if start + 1 not in gone:
-            blocks.append("\n".join(lines[start:end]).strip("\n"))
-    blocks += [hunks.strip("\n") for hunks in more]
+    for start, end in zip(starts, [*starts[1:], len(lines) + 1]):
+        if start not in gone:
+            blocks.append("\n".join(lines[start - 1 : end - 1]).strip("\n"))
+    for hunks in more:
+        blocks.append(hunks.strip("\n"))
     if not blocks:
         return ""
-    header = "\n".join(lines[patch.line - 1 : starts[0]])
+    header = "\n".join(lines[patch.line - 1 : starts[0] - 1])
     return "\n".join(filter(None, (header, "\n\n".join(blocks))))
 
 
@@ -434,8 +445,8 @@ def with_marks(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, Opt
     for line, hunk in sorted(marks, key=lambda mark: -mark[0]):
         below = lines[line - 1]
         indent = below[: len(below) - len(below.lstrip())]
-        comments = [indent + _MARK + b" " + row.encode("utf-8") for row in _written(hunk)]
-        lines[line - 1 : line - 1] = comments
+        for row in reversed(_written(hunk)):
+            lines.insert(line - 1, indent + _MARK + b" " + row.encode("utf-8"))
     return b"\n".join(lines)
 
 

@@ -16,12 +16,12 @@ from patcher.author.imported_texts import ImportedTexts
 from patcher.author.patched_texts import Release, by_package
 from patcher.author.patches import NamedPatch
 from patcher.author.release_texts import Attempt, ReleaseTexts
-from patcher.author.spatch_draft import Draft, FileEdit, LeftOut, added_file
+from patcher.author.spatch_draft import Draft, DraftFile, FileEdit, LeftOut, added_file
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import Location, SitepatchError
 from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
-from patcher.model import Located, Progress
+from patcher.model import Located, Progress, Variant
 from patcher.patchset.layers import in_order, patch_name
 from patcher.patchset.variants import choose_variant, resolve_options
 from patcher.store.retry import settled
@@ -144,8 +144,10 @@ class Importer:
     def _variant_of(self, release: Release) -> int | None:
         """The index of the variant of the series that is for a release, None for none."""
         variants = self.series.patchset.variants if self.series else ()
-        package = release.located.package
-        of_package = [variant for variant in variants if variant.package == package]
+        of_package: list[Variant] = []
+        for variant_there in variants:
+            if variant_there.package == release.located.package:
+                of_package.append(variant_there)
         variant = choose_variant(of_package, release.located.version)
         return None if variant is None else variants.index(variant)
 
@@ -184,11 +186,7 @@ class Importer:
     @property
     def expected(self) -> list[tuple[Release, dict[str, bytes]]]:
         """Each further release, and what the patches must make of it, as far as that is known."""
-        pairs: list[tuple[Release, dict[str, bytes]]] = []
-        for release in self.releases:
-            known = {path: text for path, text in release.expected.items() if text}
-            pairs.append((release.release, known))
-        return pairs
+        return [(release.release, release.known) for release in self.releases]
 
     # variants that are not for what is installed ------------------------------------------------
     def other_variants(self, series: SeriesFolder) -> dict[int, list[str]]:
@@ -340,10 +338,11 @@ class Importer:
         parts = PatchParts(draft, left_out=left_out, missing=missing)
         result = PatchResult(entry.name, entry.patch.subject, state=NOT_IMPORTED, parts=parts)
         if missing and not self.single:  # of one patch what the rest would change is shown
-            text = "{name}: {why}"
-            reasons = [Message(text, name=part.name, why=part.why) for part in missing]
+            reasons: list[str] = []
+            for part in missing:
+                reasons.append(Message("{name}: {why}", name=part.name, why=part.why))
             return result._replace(problem=joined("\n", reasons))
-        if not any(file.hunks for file in draft.files):
+        if not draft.has_hunks:
             problem = Message("it changes no code that is installed")
             return result._replace(state=LEFT_OUT, problem=problem)
         return self._checked(entry, result, fitting)
@@ -396,10 +395,15 @@ class Importer:
 
     def _draft(self, matches: Sequence[FileMatch]) -> Draft:
         """The hunks for files that were found."""
-        added = [added_file(match.path, match.after) for match in matches if match.adds]
-        edits = _edits_of(match for match in matches if not match.adds)
+        added: list[DraftFile] = []
+        changed: list[FileMatch] = []
+        for match in matches:
+            if match.adds:
+                added.append(added_file(match.path, match.after))
+            else:
+                changed.append(match)
         others = [release.texts for release in self.releases]
-        return Draft((*generalise(edits, others).files, *added))
+        return Draft((*generalise(_edits_of(changed), others).files, *added))
 
     def _note(self, name: str, notes: Iterable[str]) -> None:
         """Note remarks about a patch."""

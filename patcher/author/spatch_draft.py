@@ -95,6 +95,11 @@ class DraftFile(NamedTuple):
         return bool(self.hunks) and self.hunks[0].text.startswith("+")
 
     @property
+    def text(self) -> str:
+        """The hunks as they are written."""
+        return "\n".join(hunk.text for hunk in self.hunks)
+
+    @property
     def header(self) -> str:
         """The lines above the hunks."""
         tag = "+++" if self.adds else "---"
@@ -136,6 +141,11 @@ class Draft(NamedTuple):
         return not self.left_out
 
     @property
+    def has_hunks(self) -> bool:
+        """Whether it changes anything."""
+        return any(file.hunks for file in self.files)
+
+    @property
     def unlike(self) -> list[DraftFile]:
         """The files that the hunks do not make byte for byte."""
         return [file for file in self.files if file.difference]
@@ -145,5 +155,5 @@ class Draft(NamedTuple):
         parts = [prose.strip() + "\n"] if prose.strip() else []
         for file in self.files:
             if file.hunks:
-                parts.append(file.header + "\n".join(hunk.text for hunk in file.hunks))
+                parts.append(file.header + file.text)
         return "\n".join(parts)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from patcher.author.revise import raised, revised_spatch
+from patcher.author.revise import SpatchChange, raised, revised_spatch
 from tests.author.test_edit import editor
 from tests.author.world import EDIT, FILES, OTHER, M, World
 from tests.command import done
@@ -277,7 +277,7 @@ def test_edit_of_a_patchset_with_an_added_file_and_of_one_that_is_not_ones_own(w
     ],
 )
 def test_the_text_around_the_hunks_stays(text, gone, added, expected):
-    assert revised_spatch(text, "p.spatch", gone, added) == expected
+    assert revised_spatch(text, "p.spatch", SpatchChange(gone, added)) == expected
 
 
 def test_the_last_number_of_a_version_is_raised():

@@ -164,8 +164,11 @@ class InstalledSources:
             why = section.refused or Message("no Python file")
             return FileMatch(section, left_out=why, shipped=shipped)
 
-        for common in sorted({file.common for file in found}, reverse=True):
-            fits = self._fitting([file for file in found if file.common == common], section)
+        by_common: dict[int, list[FileCandidate]] = {}
+        for file in found:
+            by_common.setdefault(file.common, []).append(file)
+        for common in sorted(by_common, reverse=True):
+            fits = self._fitting(by_common[common], section)
             if len(fits) > 1:
                 names = listed(sorted(file.path for file in fits))
                 problem = Message("it applies to several installed files: {names}", names=names)

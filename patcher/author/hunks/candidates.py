@@ -14,7 +14,7 @@ from patcher.author.hunks.differences import BlockRange, Difference
 from patcher.author.hunks.excerpts import Line, enclosed, tagged, verbatim_all
 from patcher.author.hunks.insertions import Runs
 from patcher.author.hunks.names import distinctive_words
-from patcher.engine.tree import Tree
+from patcher.engine.tree import Node, Tree
 from patcher.message import Message
 
 _MOST = 8  # candidates that are loosened
@@ -76,7 +76,9 @@ class Candidates:
         scope = group[0].before.scope
         alone = [line for line in best.lines if line[0] != " "]
         is_whole = not any("..." in line or "$" in line for _, line in alone)
-        deleted = [node for difference in group for node in difference.deleted]
+        deleted: list[Node] = []
+        for difference in group:
+            deleted += difference.deleted
         if len(alone) < len(best.lines) and is_whole and distinctive_words(deleted):
             yield Candidate(scope, _dedented(alone), form=Message("without its neighbours"))
         keywords = self.changes.keywords(group[0]) if len(group) == 1 else ()

@@ -113,10 +113,10 @@ class Combination:
 
         That is for the statement around them.
         """
-        empty = next((part for part in parts if not part.work), None)
+        empty = _first_empty(parts)
         while empty is not None:
             parts = self._merged(parts, empty)
-            empty = next((part for part in parts if not part.work), None)
+            empty = _first_empty(parts)
         return list(parts)
 
     def _merged(self, parts: list[Part], empty: Part) -> list[Part]:
@@ -131,11 +131,14 @@ class Combination:
 
         rejected = list(empty.rejected)
         for old, new in _owners(empty.differences[0]):
-            inside = [part for part in parts if _is_within(part, old.begin, old.outer_end + 1)]
+            inside: list[Part] = []
+            outside: list[Part] = []
+            for part in parts:
+                is_inside = _is_within(part, old.begin, end=old.outer_end + 1)
+                (inside if is_inside else outside).append(part)
             whole = self.maker.candidates.changes.whole(old, new)
             merged = self.maker.part(differences_of(inside), whole)
             if merged.work and empty in inside:
-                outside = [part for part in parts if part not in inside]
                 return [*outside, merged]
             rejected += merged.rejected
 
@@ -162,6 +165,11 @@ class Combination:
                     without = [each for each in parts if each is not part]
                     return _with(without, other, both)
         return []
+
+
+def _first_empty(parts: Sequence[Part]) -> Part | None:
+    """The first part for which no candidate works, None where there is none."""
+    return next((part for part in parts if not part.work), None)
 
 
 def _with(parts: Sequence[Part], part: Part, other: Part) -> list[Part]:

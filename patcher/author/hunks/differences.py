@@ -251,8 +251,7 @@ class _Comparison:
 
     def clauses(self, before: BlockRange, after: BlockRange, pair: Pair) -> Iterator[Difference]:
         old_clauses, new_clauses = pair[0].items("clauses"), pair[1].items("clauses")
-        old_keys = [self.key(clause) for clause in old_clauses]
-        new_keys = [self.key(clause) for clause in new_clauses]
+        old_keys, new_keys = list(map(self.key, old_clauses)), list(map(self.key, new_clauses))
         for i1, i2, j1, j2 in line_edits(old_keys, new_keys):
             old, new = old_clauses[i1:i2], new_clauses[j1:j2]
             if [clause.kind for clause in old] != [clause.kind for clause in new]:
@@ -382,7 +381,7 @@ def kept_in(node: Node, kept: Sequence[Node]) -> list[Node] | None:
 
     None where no block holds them.
     """
-    keys = [repr(statement) for statement in kept]
+    keys = list(map(repr, kept))
     if not node.is_compound or not kept:
         return None
     for owner in [node, *node.items("clauses")]:

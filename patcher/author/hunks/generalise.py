@@ -73,11 +73,9 @@ class _PythonFile:
         if self.others:
             hunks = self.maker.hunks(parts)
             paths += moved_paths(self.edit.path, hunks, self.others)
-        carried = self.carried(parts, result)
-        drafted = [self.hunk(part) for part in parts]
         return DraftFile(
             paths=tuple(paths),
-            hunks=(*carried, *drafted),
+            hunks=(*self.carried(parts, result), *map(self.hunk, parts)),
             left_out=tuple(self.leftovers.parts),
             difference=layout,
         )

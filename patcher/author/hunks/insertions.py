@@ -69,7 +69,7 @@ class _Insertion(NamedTuple):
     @property
     def bare(self) -> list[str]:
         """The lines without those that are blank."""
-        return [line for line in self.lines if line]
+        return list(filter(None, self.lines))
 
 
 class Runs:
@@ -110,7 +110,7 @@ class Runs:
         if inserted:
             layouts = [inserted]
             # a comment inside changed code may have no place
-            bare = [line for line in uncommented(inserted) if line]
+            bare = list(filter(None, uncommented(inserted)))
             if bare != inserted:
                 layouts.append(bare)
         else:
@@ -200,9 +200,9 @@ class Runs:
 
         # comments that are there already are not inserted again
         known = _common_start(foot, above)
-        blank = [line for line in following if not line]
-        comments = [line for line in above[:known] if line]
-        return _Insertion(comments, [*above[known:], *code, *([""] * len(blank))])
+        comments = list(filter(None, above[:known]))
+        blank = [""] * following.count("")
+        return _Insertion(comments, [*above[known:], *code, *blank])
 
     def _gap(
         self, difference: Difference, *, below: bool, is_last: bool
@@ -424,7 +424,7 @@ def _subject(node: Node) -> object:
 def _headers(text: Tree, nodes: Sequence[Node], holes: Sequence[Hole]) -> list[str]:
     """The lines of statements with the holes filled, without comments and blank lines."""
     lines = uncommented(excerpt(text, nodes[0].begin, nodes[-1].outer_end, holes))
-    return [line for line in lines if line]
+    return list(filter(None, lines))
 
 
 def _between(text: Tree, start: int, end: int) -> list[str]:

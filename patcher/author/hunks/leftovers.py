@@ -48,8 +48,9 @@ class Leftovers:
         """
         if difference.kind != "run" or difference.inserted:
             return False
-        if any(node.kind not in ("Import", "ImportFrom") for node in difference.deleted):
-            return False
+        for node in difference.deleted:
+            if node.kind not in ("Import", "ImportFrom"):
+                return False
         return names_bound(difference.deleted) <= names_in(self.after.root.statements())
 
     def bound(self, found: Sequence[Difference]) -> list[Difference]:
@@ -135,7 +136,7 @@ def _stripped(lines: Sequence[bytes]) -> list[str]:
 
 def _code(lines: Sequence[str]) -> list[str]:
     """The lines that are left without comments and blank lines."""
-    return [line for line in uncommented(lines) if line]
+    return list(filter(None, uncommented(lines)))
 
 
 def _places(number: int) -> str:

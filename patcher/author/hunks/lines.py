@@ -57,8 +57,11 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
 
 def _holds(hunk: HunkText, texts: Sequence[bytes]) -> bool:
     """Whether a hunk can be applied to each of these texts."""
-    answers = [rewrite(text, [hunk], {}).answers[0] for text in texts]
-    return not any(answer.state.failed for answer in answers)
+    for text in texts:
+        (answer,) = rewrite(text, [hunk], {}).answers
+        if answer.state.failed:
+            return False
+    return True
 
 
 def _forms(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import filterfalse
 from typing import AbstractSet, Iterable, Iterator, Sequence
 
 from patcher.author.hunks.differences import Difference, scope_of
@@ -145,7 +146,7 @@ def read_during_import(module: Node, names: AbstractSet[str]) -> bool:
         for own_names, mentioned in functions:
             if mentioned & reached:
                 reached.update(own_names)
-    used = _identifiers(node for node in code if not _is_definition_name(node))
+    used = _identifiers(filterfalse(_is_definition_name, code))
     return bool(reached & used)
 
 
