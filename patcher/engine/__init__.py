@@ -1,1 +1,1 @@
-"""The semantic patch engine: text in, splices out. Knows no file, no package and no command line."""
+"""The semantic patch engine: text in, splices out. It knows no file, package or command line."""

@@ -1,7 +1,8 @@
-"""What the other packages ask of the engine. It needs a syntax tree, and with it libcst, only when a hunk has to be matched.
+"""What the other packages ask of the engine.
 
-`patcher.engine.spatch` reads the text of a patch; `patcher.engine.tree` is for who writes patches, and knows the syntax of a
-file. Everything else in this package is its own.
+Only what matches a hunk needs a syntax tree, and with it libcst: it is imported inside the
+functions. `patcher.engine.spatch` reads the text of a patch; `patcher.engine.tree` serves those who
+write patches, and knows the syntax of a file. Everything else in this package is private to it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def rewrite(
         injected: names that exist at run time without being bound in the file.
 
     Returns:
-        the new bytes and their splices, or the old bytes and none where an answer has a failed state.
+        the new bytes and their splices; where an answer has a failed state, the old bytes and none.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -42,7 +43,10 @@ def rewrite(
 
 
 def splices_problem(data: bytes, splices: Sequence[Splice], injected: Sequence[str] = ()) -> str:
-    """What is wrong with what splices make of a Python file, "" for nothing: syntax, names (rules 17 and 27)."""
+    """What is wrong with the Python file that splices make: syntax or names (rules 17 and 27).
+
+    Empty if nothing is.
+    """
     from patcher.engine.check import change_problem
 
     return change_problem(data, splices, injected)
@@ -58,14 +62,15 @@ def explain(
     """
     from patcher.engine.explain import explain_hunks
 
-    return explain_hunks(data, hunks, options, rewrite(data, hunks, options, injected).answers)
+    answers = rewrite(data, hunks, options, injected).answers
+    return explain_hunks(data, hunks, options, answers=answers)
 
 
 def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
     """Check hunks by themselves, without a text.
 
     Raises:
-        PatchError: with the problems of all of them, one a line.
+        PatchError: with the problems of all of them, one per line.
     """
     from patcher.engine.spatch.pattern import compile_hunks
 
@@ -73,7 +78,7 @@ def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
 
 
 def overlaps(hunks: Sequence[HunkText], options: Options) -> tuple[tuple[int, int], ...]:
-    """The hunks for one file that change what another one changes too: the 1-based lines of both `@@`.
+    """The hunks for one file that change what another one changes: the 1-based lines of both `@@`.
 
     Raises:
         PatchError: a hunk is wrong in itself.
@@ -84,7 +89,10 @@ def overlaps(hunks: Sequence[HunkText], options: Options) -> tuple[tuple[int, in
 
 
 def definitions(data: bytes, scope: str) -> tuple[int, ...]:
-    """The 1-based first lines of the definitions of a file that a scope names (`*` is a glob); none of what is no Python."""
+    """The first lines (1-based) of the definitions of a file that a scope names (`*` is a glob).
+
+    A file that is not Python has none.
+    """
     from patcher.engine.node import SyntaxProblem
     from patcher.engine.source import Source, in_scope
 
@@ -92,8 +100,8 @@ def definitions(data: bytes, scope: str) -> tuple[int, ...]:
         source = Source(data)
     except SyntaxProblem:
         return ()
-    return tuple(
-        source.lines.number(place.start)
-        for place in source.definitions()
-        if in_scope(place.name, scope)
-    )
+    lines = []
+    for definition in source.definitions():
+        if in_scope(definition.name, scope):
+            lines.append(source.lines.number(definition.start))
+    return tuple(lines)

@@ -1,4 +1,7 @@
-"""Why each hunk does or does not match a text, in terms of code. Pure: bytes in, an `Explanation` for each hunk out."""
+"""Why each hunk does or does not match a text, in terms of code.
+
+Pure: bytes in, an `Explanation` for each hunk out.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from patcher.engine.answers import answer_alone
 from patcher.engine.closest import Closest, closest
 from patcher.engine.find import find_form, find_in_scope, side_places, surroundings
 from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
-from patcher.engine.node import SyntaxProblem
+from patcher.engine.node import SyntaxProblem, only_runs, walk_each
 from patcher.engine.not_found import near_scopes
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.pattern import compile_hunks
@@ -19,10 +22,11 @@ from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
 _MOST = 5  # places elsewhere in the file that are reported
 _CLOSE = 0.5  # least likeness of the code closest to a `when-present` hunk: below it is other code
 _LONGEST = 40  # characters of code that tells two places apart
+_UNMATCHED = (State.NOT_FOUND, State.NOT_NEEDED)
 
 
 class Scope(NamedTuple):
-    """A definition of the text: its qualified name, and the 1-based numbers of its first and last line."""
+    """A definition in the text: its qualified name, its first and its last line (1-based)."""
 
     name: str
     first: int
@@ -30,9 +34,11 @@ class Scope(NamedTuple):
 
 
 class MatchedPlace(NamedTuple):
-    """A place that a side matches: 1-based first line, that line's code, the innermost definition around it ("" for none).
+    """A place that a side matches.
 
-    `names` are the metavariables with the code that each is bound to, on one line.
+    `line` is its first line (1-based) and `text` the code on it, `scope` the innermost definition
+    around it, "" if there is none. `names` are the metavariables, each with the code it is bound
+    to, on one line.
     """
 
     line: int
@@ -42,24 +48,54 @@ class MatchedPlace(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """All that is known of one hunk and one text; of its forms, that of the one that counts, with one of each in `forms`.
+    """All that is known of one hunk and one text.
 
-    `scopes` are the definitions that its scope names, `near` names of others that may be meant, `matches` the places that
-    match (the after side where the state is upstream), `elsewhere` those outside of the scope, `closest` the most similar
-    code where none matches, `splices` what this hunk alone would change.
+    For a hunk of several forms it is about the form that counts; `forms` has an explanation of
+    each. `answer` has the splices that this hunk alone would make. `scopes` are the definitions
+    that its scope names, `near` the names of others that may be meant. `matches` are the places
+    that match (of the after side if the state is upstream), `elsewhere` those outside of the scope;
+    `closest` is the most similar code if nothing matches.
     """
 
-    hunk: HunkText
-    state: State
-    problem: str
-    hint: str
+    answer: HunkAnswer
     scopes: tuple[Scope, ...] = ()
     near: tuple[str, ...] = ()
     matches: tuple[MatchedPlace, ...] = ()
     elsewhere: tuple[MatchedPlace, ...] = ()
     closest: Closest | None = None
-    splices: tuple[Splice, ...] = ()
     forms: tuple[Explanation, ...] = ()
+
+    @property
+    def hunk(self) -> HunkText:
+        """The hunk, of several forms the one that counts."""
+        return self.answer.hunk
+
+    @property
+    def state(self) -> State:
+        """The state of the hunk."""
+        return self.answer.state
+
+    @property
+    def problem(self) -> str:
+        """Why it is in that state."""
+        return self.answer.problem
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return self.answer.hint
+
+    @property
+    def splices(self) -> tuple[Splice, ...]:
+        """What this hunk alone would change."""
+        return self.answer.splices
+
+
+class _Nearby(NamedTuple):
+    """The code that a hunk without a place may mean: outside of its scope, or closest inside it."""
+
+    elsewhere: tuple[MatchedPlace, ...] = ()
+    closest: Closest | None = None
 
 
 def explain_hunks(
@@ -69,209 +105,249 @@ def explain_hunks(
     answers: Sequence[HunkAnswer],
 ) -> tuple[Explanation, ...]:
     """`patcher.engine.engine.explain`, for the answers of `rewrite`."""
-    bare = tuple(map(_bare, answers))
+    unexplained = tuple(Explanation(answer) for answer in answers)
     if any(hunk.plain for hunk in hunks):
-        return bare
+        return unexplained
     try:
         source = Source(data)
     except SyntaxProblem:
-        return bare
-    return tuple(
-        _each_form(source, hunk, report)
-        for hunk, report in zip(compile_hunks(hunks, options), bare)
-    )
+        return unexplained
+    explanations = []
+    for hunk, answer in zip(compile_hunks(hunks, options), answers):
+        explanations.append(_explain(source, hunk, answer))
+    return tuple(explanations)
 
 
-def _each_form(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
+def _explain(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
     if not hunk.others:
-        return _explained(source, hunk, report)
+        return _explain_form(source, hunk, answer)
     try:
-        counts = find_form(source, hunk)[0]
+        counts, _ = find_form(source, hunk)
     except (SyntaxProblem, TooManySteps):
         counts = hunk
-    alone = [_bare(answer_alone(source, form, hunk.options)) for form in hunk.text.forms]
-    forms = tuple(_explained(source, form, of_form) for form, of_form in zip(hunk.forms, alone))
-    return _explained(source, counts, report)._replace(forms=forms)
+    forms = []
+    for form, text in zip(hunk.forms, hunk.text.forms):
+        alone = answer_alone(source, text, hunk.options)
+        forms.append(_explain_form(source, form, alone))
+    return _explain_form(source, counts, answer)._replace(forms=tuple(forms))
 
 
-def _bare(answer: HunkAnswer) -> Explanation:
-    return Explanation(
-        answer.hunk, answer.state, answer.problem, answer.hint, splices=answer.splices
-    )
-
-
-def _explained(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
-    text, state, lines = hunk.text, report.state, source.lines
-    scopes = tuple(
-        Scope(
-            definition.name,
-            lines.number(definition.start),
-            lines.number(max(definition.start, definition.end - 1)),
-        )
-        for definition in source.definitions()
-        if in_scope(definition.name, text.scope) or in_scope(definition.name, hunk.after_scope)
-    )
-    report = report._replace(
-        hunk=text, scopes=scopes, near=() if scopes else near_scopes(source, text.scope)
-    )
+def _explain_form(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
+    answer = answer._replace(hunk=hunk.text)
+    scopes = _scopes(source, hunk)
+    near = () if scopes else near_scopes(source, hunk.text.scope)
+    matches: tuple[MatchedPlace, ...] = ()
+    nearby = _Nearby()
     try:
-        _, (todo, done, _, _) = find_form(source, hunk._replace(others=()))
-        places = {State.UPSTREAM: done, State.APPLICABLE: todo, State.CONFLICT: todo}.get(
-            state, [*todo, *done]
-        )
-        places = sorted(places, key=lambda place: place.start)
-        report = report._replace(
-            matches=tuple(_matched_place(source, hunk, place) for place in places)
-        )
-        if state is State.AMBIGUOUS and len(places) > 1:
-            report = report._replace(hint=_telling_apart(source, places))
-        if state is State.APPLICABLE and not report.splices:
-            report = report._replace(splices=answer_alone(source, text, hunk.options).splices)
-        if state in (State.NOT_FOUND, State.NOT_NEEDED):
-            report = _unmatched(source, hunk, report)
+        places = _places(source, hunk, answer.state)
+        matches = tuple(_matched_place(source, hunk, place) for place in places)
+        if answer.state is State.AMBIGUOUS and len(places) > 1:
+            answer = answer._replace(hint=_telling_apart(source, places))
+        if answer.state is State.APPLICABLE and not answer.splices:
+            alone = answer_alone(source, hunk.text, hunk.options)
+            answer = answer._replace(splices=alone.splices)
+        if answer.state in _UNMATCHED and not _says_where(source, hunk, answer):
+            elsewhere = () if matches else _elsewhere(source, hunk, scopes)
+            best = _closest(source, hunk, scopes, near)
+            if answer.state is State.NOT_NEEDED and best is not None and best.likeness < _CLOSE:
+                best = None
+            nearby = _Nearby(elsewhere, closest=best)
+            answer = _with_advice(answer, nearby, near)
     except (SyntaxProblem, TooManySteps):
         pass  # the answer says why; there is no place to report
-    if state is State.NOT_NEEDED:
-        is_defined = scopes or text.scope == "<module>"
-        fact = Message(
-            "the code that it changes is not in `{scope}`"
-            if is_defined
-            else "there is no `{scope}` in this file",
-            scope=text.scope,
+
+    return Explanation(
+        answer=_with_reason(answer, is_defined=bool(scopes), is_matched=bool(matches)),
+        scopes=scopes,
+        near=near,
+        matches=matches,
+        elsewhere=nearby.elsewhere,
+        closest=nearby.closest,
+    )
+
+
+def _scopes(source: Source, hunk: Hunk) -> tuple[Scope, ...]:
+    """The definitions that the scope of a hunk names, before or after its change."""
+    number = source.lines.number
+    scopes = []
+    for name, start, end in source.definitions():
+        if in_scope(name, hunk.text.scope) or in_scope(name, hunk.after_scope):
+            scopes.append(Scope(name, number(start), last=number(max(start, end - 1))))
+    return tuple(scopes)
+
+
+def _with_reason(answer: HunkAnswer, *, is_defined: bool, is_matched: bool) -> HunkAnswer:
+    """The answer, with the reason if there is nothing to be done."""
+    scope = answer.hunk.scope
+    if answer.state is State.NOT_NEEDED:
+        fact = Message("there is no `{scope}` in this file", scope=scope)
+        if is_defined or scope == "<module>":
+            fact = Message("the code that it changes is not in `{scope}`", scope=scope)
+        reason = Message("{what}, and `when-present` says that it need not be", what=fact)
+        return answer._replace(problem=reason)
+    if answer.state is State.UPSTREAM and not answer.problem:
+        fact = Message("the code is already as the hunk would make it")
+        if is_matched:
+            fact = Message("the code of the `+` lines is there already")
+        reason = Message(
+            "{what}, and no receipt says that it was put there by sitepatch", what=fact
         )
-        report = report._replace(
-            problem=Message("{what}, and `when-present` says that it need not be", what=fact)
-        )
-    if state is State.UPSTREAM and not report.problem:
-        fact = Message(
-            "the code of the `+` lines is there already"
-            if report.matches
-            else "the code is already as the hunk would make it"
-        )
-        report = report._replace(
-            problem=Message(
-                "{what}, and no receipt says that it was put there by sitepatch", what=fact
-            )
-        )
-    return report
+        return answer._replace(problem=reason)
+    return answer
+
+
+# places -------------------------------------------------------------------------------------------
+def _places(source: Source, hunk: Hunk, state: State) -> list[MatchRange]:
+    """The places that show why a hunk is in its state; its further forms are left out."""
+    _, found = find_form(source, hunk._replace(others=()))
+    if state is State.UPSTREAM:
+        places = found.done
+    elif state in (State.APPLICABLE, State.CONFLICT):
+        places = found.todo
+    else:
+        places = [*found.todo, *found.done]
+    return sorted(places, key=lambda place: place.start)
 
 
 def _matched_place(source: Source, hunk: Hunk, place: MatchRange) -> MatchedPlace:
-    bindings = place.matches[0].names
-    order = [
-        node.name for side in (hunk.before, hunk.after) for top in side.nodes for node in top.walk()
-    ]
-    bound = [name for name in dict.fromkeys(order) if name in bindings and name[0] != "_"]
-    names = tuple((f"${name}", source.one_line(bindings[name])) for name in bound)
     return MatchedPlace(
-        source.lines.number(place.start),
-        source.line(place.start),
-        _around(source, place.start),
-        names,
+        line=source.lines.number(place.start),
+        text=source.line(place.start),
+        scope=_innermost(source, place.start),
+        names=_bound_names(source, hunk, place),
     )
 
 
-def _around(source: Source, offset: int) -> str:
-    """The innermost definition that holds an offset."""
-    holding = [
-        definition
-        for definition in source.definitions()
-        if definition.start <= offset < definition.end
-    ]
-    return (
-        min(holding, key=lambda definition: definition.end - definition.start).name
-        if holding
-        else ""
-    )
+def _innermost(source: Source, offset: int) -> str:
+    """The name of the innermost definition around an offset; "" if there is none."""
+    innermost, size = "", len(source.text) + 1
+    for name, start, end in source.definitions():
+        if start <= offset < end and end - start < size:
+            innermost, size = name, end - start
+    return innermost
 
 
-def _unmatched(source: Source, hunk: Hunk, report: Explanation) -> Explanation:
-    """Add the code outside of the scope that a hunk without a place matches, and what is closest in it."""
+def _bound_names(source: Source, hunk: Hunk, place: MatchRange) -> tuple[tuple[str, str], ...]:
+    """The metavariables in the order of the hunk, each with the code it is bound to."""
+    bindings = place.matches[0].names
+    names: dict[str, str] = {}
+    for node in walk_each([*hunk.before.nodes, *hunk.after.nodes]):
+        if node.name in bindings and not node.name.startswith("_"):
+            names[f"${node.name}"] = source.one_line(bindings[node.name])
+    return tuple(names.items())
+
+
+# no place -----------------------------------------------------------------------------------------
+def _says_where(source: Source, hunk: Hunk, answer: HunkAnswer) -> bool:
+    """Whether the answer says inside which statements the code is, other than `inside` names."""
+    return answer.state is State.NOT_FOUND and _is_inside_others(source, hunk)
+
+
+def _is_inside_others(source: Source, hunk: Hunk) -> bool:
+    return hunk.text.flags.inside is not None and any(surroundings(source, hunk))
+
+
+def _closest(
+    source: Source, hunk: Hunk, scopes: Sequence[Scope], near: Sequence[str]
+) -> Closest | None:
+    """The closest code in the scope of a hunk, or if that is gone in the nearest one."""
     scope = hunk.text.scope
-    framed = hunk.text.flags.inside is not None and any(surroundings(source, hunk))
-    if framed and report.state is State.NOT_FOUND:
-        return report  # its answer says where the code stands
-    # its other lines are in `closest`
-    if report.state is State.NOT_FOUND:
-        report = report._replace(problem=one_line(report.problem))
-    outside = [] if report.matches else _elsewhere(source, hunk, report.scopes)
-    report = report._replace(
-        elsewhere=tuple(_matched_place(source, hunk, place) for place in outside[:_MOST])
-    )
-    if report.state is State.NOT_FOUND and report.elsewhere:
-        place = report.elsewhere[0]
-        where = Message("`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line)
-        report = report._replace(
-            hint=Message("the code stands in {where}: write that scope if it is meant", where=where)
-        )
-    elif report.state is State.NOT_FOUND and report.near:
-        hint = Message(
-            "a renamed scope is never guessed: write `@@ {names} @@` if that is the one",
-            names=report.near[0],
-        )
-        report = report._replace(hint=hint)
-    look = scope if report.scopes or scope == "<module>" else (report.near or ("",))[0]
-    if not look or framed:
-        return report
-    places = find_in_scope(source, hunk, look)
-    best = closest(source, hunk, look, [place.start for place in (*places.todo, *places.done)])
-    least = _CLOSE if report.state is State.NOT_NEEDED else 0.0
-    return report._replace(closest=best if best is not None and best.likeness >= least else None)
+    if not scopes and scope != "<module>":
+        scope = near[0] if near else ""
+    if not scope or _is_inside_others(source, hunk):
+        return None
+    places = find_in_scope(source, hunk, scope)
+    starts = [place.start for place in [*places.todo, *places.done]]
+    return closest(source, hunk, scope, starts)
 
 
-def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> list[MatchRange]:
-    """The places outside of the hunk's scope at which its before side matches."""
+def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> tuple[MatchedPlace, ...]:
+    """The first places outside of the hunk's scope at which its before side matches."""
+    if only_runs(hunk.before.nodes):
+        return ()
     flags = hunk.text.flags._replace(inside=None)
     anywhere = hunk._replace(text=hunk.text._replace(scope="*", flags=flags))
-    if all(node.role == "run" for node in hunk.before.nodes):
-        return []
-    places = side_places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_MATCHES))
-    number = source.lines.number
-    return [
-        place
-        for place in places
-        if not any(scope.first <= number(place.start) <= scope.last for scope in scopes)
-    ]
+    outside = []
+    for place in side_places(anywhere, hunk.before, source.whole(), Matcher(most=MAX_MATCHES)):
+        line = source.lines.number(place.start)
+        if not any(scope.first <= line <= scope.last for scope in scopes):
+            outside.append(place)
+    return tuple(_matched_place(source, hunk, place) for place in outside[:_MOST])
 
 
-# more than one --------------------------------------------------------------------------------------------------------
+def _with_advice(answer: HunkAnswer, nearby: _Nearby, near: Sequence[str]) -> HunkAnswer:
+    """The answer of a hunk that is not found, with what to write instead.
+
+    Its lines about the closest code are dropped: `Explanation.closest` has that.
+    """
+    if answer.state is not State.NOT_FOUND:
+        return answer
+    hint = answer.hint
+    if nearby.elsewhere:
+        place = nearby.elsewhere[0]
+        where = Message("`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line)
+        hint = Message("the code stands in {where}: write that scope if it is meant", where=where)
+    elif near:
+        hint = Message(
+            "a renamed scope is never guessed: write `@@ {names} @@` if that is the one",
+            names=near[0],
+        )
+    return answer._replace(problem=one_line(answer.problem), hint=hint)
+
+
+# more than one place ------------------------------------------------------------------------------
 def _telling_apart(source: Source, places: Sequence[MatchRange]) -> str:
     """The hint for an ambiguous hunk: what to write so that it matches one of its places only."""
     all_of_them = Message("or `count={number}` (`count=all`) if all are meant", number=len(places))
     for advice, codes in _distinctions(source, places):
-        if len(set(codes)) == len(places) and all(len(code) <= _LONGEST for code in codes):
-            lines = (source.lines.number(place.start) for place in places)
-            choices = (
-                Message("`{code}` (line {line})", code=code, line=line)
-                for code, line in zip(codes, lines)
-                if code
-            )
-            template = "{advice}: {choices}; {all_of_them}"
-            return Message(
-                template, advice=advice, choices=joined(", ", choices), all_of_them=all_of_them
-            )
+        if len(set(codes)) < len(places) or max(map(len, codes)) > _LONGEST:
+            continue
+        choices = []
+        for place, code in zip(places, codes):
+            if code:
+                line = source.lines.number(place.start)
+                choices.append(Message("`{code}` (line {line})", code=code, line=line))
+        return Message(
+            "{advice}: {choices}; {all_of_them}",
+            advice=advice,
+            choices=joined(", ", choices),
+            all_of_them=all_of_them,
+        )
     return Message(
         "write more of the code around the place, {all_of_them}", all_of_them=all_of_them
     )
 
 
 def _distinctions(source: Source, places: Sequence[MatchRange]) -> Iterator[tuple[str, list[str]]]:
-    """What may tell places apart, and what it is at each of them: a metavariable, the header around, the statement above."""
-    # a place where the after side stands may bind fewer
+    """What may tell places apart, and its code at each of them.
+
+    That is a metavariable, the header around a place, or the statement above it.
+    """
     bindings = [place.matches[0].names for place in places]
     for name in bindings[0]:
-        if name[0] != "_" and all(name in names for names in bindings):
+        # a place where the after side stands may bind fewer
+        if not name.startswith("_") and all(name in names for names in bindings):
             advice = Message("write in place of `${name}` what it is", name=name)
             yield advice, [source.one_line(names[name]) for names in bindings]
-    headers, above = [], []
-    for place in places:
-        first = place.siblings[0]
-        header = next((node for node in first.ancestors() if node.has_body), None)
-        headers.append("" if header is None else source.line(header.start)[:_LONGEST])
-        index = next(
-            (index for index, node in enumerate(place.siblings) if node.begin >= place.start), 0
-        )
-        before = place.siblings[index - 1] if index and not first.is_clause else None
-        above.append("" if before is None else source.line(before.start)[:_LONGEST])
-    yield Message("write the header around it"), headers
-    yield Message("write what stands above it"), above
+    yield Message("write the header around it"), [_header(source, place) for place in places]
+    yield Message("write what stands above it"), [_above(source, place) for place in places]
+
+
+def _header(source: Source, place: MatchRange) -> str:
+    """The line of the header around a place, cut to `_LONGEST`; "" if there is none."""
+    for node in place.siblings[0].ancestors():
+        if node.has_body:
+            return source.line(node.start)[:_LONGEST]
+    return ""
+
+
+def _above(source: Source, place: MatchRange) -> str:
+    """The line of the statement above a place, cut to `_LONGEST`; "" if there is none."""
+    if place.siblings[0].is_clause:
+        return ""
+    above = None
+    for node in place.siblings:
+        if node.begin >= place.start:
+            return "" if above is None else source.line(above.start)[:_LONGEST]
+        above = node
+    return ""

@@ -1,54 +1,63 @@
-"""Hunks that only insert imports into a module (format rule 24): what they bind, and whether a file has that already."""
+"""Hunks that only insert imports into a module (format rule 24).
+
+What they import, and whether the module imports it already, by whatever statement and wherever it
+is.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import AbstractSet, Iterator, NamedTuple, Sequence
 
-from patcher.engine.names import bound_in, is_star, statements
 from patcher.engine.node import Node
+from patcher.engine.scoping import bound_in, is_star, statements
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
 
 
-class Import(NamedTuple):
-    """One name that an import binds: `module` is "" for `import name`, with a dot for each level of a relative import."""
+class _Import(NamedTuple):
+    """One name that an import binds.
+
+    `module` is "" for `import name`, and has a dot for each level of a relative import.
+    """
 
     module: str
     name: str
     bound: str
 
 
-def inserted_imports(hunk: Hunk) -> frozenset[Import]:
-    """What a hunk for a module imports; nothing for one that does more, or that is for another scope."""
-    own = hunk.after.own_statements()
-    if own is None or hunk.text.scope != "<module>" or not hunk.text.only_imports:
-        return frozenset()
-    nodes = [node for run in own for node in run]
-    if any(part.role for node in nodes for part in node.walk()):
-        return frozenset()
-    code = "\n".join(hunk.after.text[node.start : node.end] for node in nodes)
-    return frozenset(part for node in ast.parse(code).body for part in _imports_of(node))
+def standing_imports(source: Source, hunk: Hunk) -> int | None:
+    """The offset of the first import that a hunk inserts, if the module has all of them already.
 
-
-def has_imports(source: Source, wanted: AbstractSet[Import]) -> int | None:
-    """The offset of the first of some imports, where a module has them all, each in whatever statement; else None.
-
-    What stands below an `if` may not run, and does not count.
+    An import below an `if` may not run, and does not count. None if one is missing, or if the hunk
+    does more than insert imports.
     """
-    lines: dict[Import, int] = {}
-    for node in _always(source.tree.body if source.tree is not None else []):
+    inserted = _inserted(hunk)
+    if not inserted:
+        return None
+    lines: dict[_Import, int] = {}
+    for node in _always_run(source.tree.body if source.tree is not None else []):
         for each in _imports_of(node):
             lines.setdefault(each, node.lineno)
-    if not wanted or not wanted <= set(lines):
+    if not inserted <= set(lines):
         return None
-    return source.lines.starts[min(lines[each] for each in wanted) - 1]
+    first = min(lines[each] for each in inserted)
+    return source.lines.starts[first - 1]
+
+
+def binds_imports(source: Source, hunk: Hunk) -> bool:
+    """Whether a hunk only inserts imports, and the module binds their names in some way."""
+    names = {each.bound for each in _inserted(hunk)}
+    return bool(names) and binds(source, names)
 
 
 def binds(source: Source, names: AbstractSet[str]) -> bool:
-    """Whether a module binds all of these names, by whatever statement; one with `from x import *` may do so."""
+    """Whether a module binds all of these names, by any statement.
+
+    A module with `from x import *` is taken to bind them.
+    """
     body = source.tree.body if source.tree is not None else []
-    return names <= bound_in(body) or any(map(is_star, statements(body)))
+    return names <= bound_in(body) or any(is_star(node) for node in statements(body))
 
 
 def imported(aliases: Sequence[Node]) -> set[str]:
@@ -62,19 +71,41 @@ def imported(aliases: Sequence[Node]) -> set[str]:
     return names
 
 
-def _imports_of(node: ast.stmt) -> Iterator[Import]:
+def _inserted(hunk: Hunk) -> frozenset[_Import]:
+    """What a hunk imports into a module.
+
+    Nothing for a hunk that does more, or that is for another scope.
+    """
+    own_statements = hunk.after.own_statements()
+    is_for_imports = hunk.text.scope == "<module>" and hunk.text.only_imports
+    if own_statements is None or not is_for_imports:
+        return frozenset()
+
+    code = ""
+    for node in (node for run in own_statements for node in run):
+        if any(part.role for part in node.walk()):
+            return frozenset()
+        code += hunk.after.text[node.start : node.end] + "\n"
+    imports: list[_Import] = []
+    for statement in ast.parse(code).body:
+        imports += _imports_of(statement)
+    return frozenset(imports)
+
+
+def _imports_of(node: ast.stmt) -> Iterator[_Import]:
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield Import("", alias.name, alias.asname or alias.name.partition(".")[0])
+            bound = alias.asname or alias.name.partition(".")[0]
+            yield _Import("", alias.name, bound=bound)
     elif isinstance(node, ast.ImportFrom):
         module = "." * node.level + (node.module or "")
         for alias in node.names:
-            yield Import(module, alias.name, alias.asname or alias.name)
+            yield _Import(module, alias.name, bound=alias.asname or alias.name)
 
 
-def _always(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module that run when it is imported: also those of a `try` or a `with`."""
+def _always_run(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module that always run on import: also those of a `try` or a `with`."""
     for node in body:
         yield node
         if isinstance(node, (ast.Try, ast.With)):
-            yield from _always(node.body)
+            yield from _always_run(node.body)

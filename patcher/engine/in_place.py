@@ -1,7 +1,8 @@
-"""Whether the change of a hunk is in place at a match of its before side (format rule 22): a claim that needs proof.
+"""Whether the change of a hunk is already in place where its before side matches (format rule 22).
 
-A match of the after side that covers one of the before side proves it only by what was compared: not by what a `...` or a
-metavariable stands for, nor by parts that the hunk does not write. Code that the hunk would change there is to be changed.
+That claim needs proof. A match of the after side that covers a match of the before side proves it
+only by what was compared: not by what a `...` or a metavariable stands for, nor by parts that the
+hunk does not write. Code that the hunk would change there still has to be changed.
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Sequence
 
 from patcher.engine.match import Bound, Match, MatchRange
-from patcher.engine.node import Node, Value, same
+from patcher.engine.node import Node, Value, same, walk_each
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments, has_part
 from patcher.engine.spatch.side import Hunk, Side
 
 _OPTIONAL = ("decorators", "clauses", "doc", "returns", "annotation", "type_parameters")
 
 
+# what a hunk changes ------------------------------------------------------------------------------
 class ChangedParts(NamedTuple):
     """What a hunk changes, by the nodes of its two sides.
 
-    `replaced` are the nodes of the before side that do not stay as they are, `anchors` those that stay beside an insertion,
-    each with its node of the after side, `deleted` the statements and clauses in the place of which nothing comes.
+    `replaced` are the nodes of the before side that do not stay as they are, `anchors` those that
+    stay beside an insertion, each with its node of the after side, `deleted` the statements and
+    clauses in the place of which nothing comes.
     """
 
     replaced: list[Node]
@@ -30,124 +33,142 @@ class ChangedParts(NamedTuple):
 
 def change_of(hunk: Hunk) -> ChangedParts:
     """What a hunk changes."""
-    change = ChangedParts([], [], [])
-    _compare_lists(hunk, hunk.before.nodes, hunk.after.nodes, change)
-    moved = {(node.role, node.name) for top in hunk.after.nodes for node in top.walk() if node.role}
-    replaced = [node for node in change.replaced if (node.role, node.name) not in moved]
-    return change._replace(replaced=replaced)
+    comparison = _Comparison(hunk)
+    comparison.compare_lists(hunk.before.nodes, hunk.after.nodes)
+    placeholders = {(node.role, node.name) for node in walk_each(hunk.after.nodes) if node.role}
+    replaced = []
+    for node in comparison.replaced:
+        if (node.role, node.name) not in placeholders:  # else it is moved
+            replaced.append(node)
+    return ChangedParts(replaced, comparison.anchors, deleted=comparison.deleted)
 
 
-def _compare(hunk: Hunk, old: Node, new: Node, change: ChangedParts) -> None:
-    if same(old, new):
-        return
-    if old.kind != new.kind or old.role or new.role or has_part(old, new) or has_part(new, old):
-        change.replaced.append(old)
-        return
-    for key, value in old.fields.items():
-        _compare_field(hunk, old, (value, new.fields[key]), change, arguments=key == "args")
+class _Comparison:
+    """Compares the two sides of a hunk, and collects what `ChangedParts` has."""
+
+    def __init__(self, hunk: Hunk) -> None:
+        self._hunk = hunk
+        self.replaced: list[Node] = []
+        self.anchors: list[NodePair] = []
+        self.deleted: list[list[Node]] = []
+
+    def compare_lists(
+        self, before: Sequence[Node], after: Sequence[Node], *, arguments: bool = False
+    ) -> None:
+        aligned = align_arguments if arguments else align
+        pairs, gaps = aligned(self._hunk, before, after)
+        for gap in gaps:
+            self._add_gap(gap)
+        for old, new in pairs:
+            self._compare(old, new)
+
+    def _compare(self, old: Node, new: Node) -> None:
+        if same(old, new):
+            return
+        if old.kind != new.kind or old.role or new.role or has_part(old, new) or has_part(new, old):
+            self.replaced.append(old)
+            return
+        for key, value in old.fields.items():
+            self._compare_values(old, value, new.fields[key], arguments=key == "args")
+
+    def _compare_values(self, old: Node, before: Value, after: Value, *, arguments: bool) -> None:
+        """Compare a field of `old` with that of its node of the after side."""
+        if same(before, after):
+            return
+        if isinstance(before, list) and isinstance(after, list):
+            self.compare_lists(before, after, arguments=arguments)
+        elif not (isinstance(before, Node) and isinstance(after, Node)):
+            self.replaced.append(old)
+        elif before.kind == after.kind == "Block":
+            self.compare_lists(before.statements(), after.statements())
+        else:
+            self._compare(before, after)
+
+    def _add_gap(self, gap: Gap) -> None:
+        self.replaced += gap.deleted
+        code = [node for node in gap.deleted if not node.role]
+        have_lines = all(node.has_lines for node in code)
+        if code and have_lines and not gap.inserted:
+            self.deleted.append(gap.deleted)
+        if gap.inserted and not gap.deleted:
+            for pair in (gap.above, gap.below):
+                if pair is not None and pair[0].role != "run":
+                    self.anchors.append(pair)
 
 
-def _compare_field(
-    hunk: Hunk, old: Node, values: tuple[Value, Value], change: ChangedParts, *, arguments: bool
-) -> None:
-    before, after = values
-    if same(before, after):
-        return
-    if isinstance(before, list) and isinstance(after, list):
-        _compare_lists(hunk, before, after, change, arguments=arguments)
-    elif not (isinstance(before, Node) and isinstance(after, Node)):
-        change.replaced.append(old)
-    elif before.kind == after.kind == "Block":
-        _compare_lists(hunk, before.statements(), after.statements(), change)
-    else:
-        _compare(hunk, before, after, change)
+# what proves it -----------------------------------------------------------------------------------
+class _Proof(NamedTuple):
+    """A match of the after side, and the ranges of code in it that were not compared."""
 
+    match: Match
+    holes: list[tuple[int, int]]
 
-def _compare_lists(
-    hunk: Hunk,
-    before: Sequence[Node],
-    after: Sequence[Node],
-    change: ChangedParts,
-    *,
-    arguments: bool = False,
-) -> None:
-    pairs, gaps = (align_arguments if arguments else align)(hunk, before, after)
-    for gap in gaps:
-        _add_gap(gap, change)
-    for old, new in pairs:
-        _compare(hunk, old, new, change)
+    def covers(self, code: Node) -> bool:
+        """Whether a piece of code was compared."""
+        return self.covers_range(code.begin, code.end)
 
-
-def _add_gap(gap: Gap, change: ChangedParts) -> None:
-    change.replaced.extend(gap.deleted)
-    whole = [node for node in gap.deleted if not node.role]
-    if whole and not gap.inserted and all(node.has_lines for node in whole):
-        change.deleted.append(gap.deleted)
-    if gap.inserted and not gap.deleted:
-        neighbours = [pair for pair in (gap.above, gap.below) if pair is not None]
-        change.anchors.extend(pair for pair in neighbours if pair[0].role != "run")
+    def covers_range(self, start: int, end: int) -> bool:
+        return not any(low <= start and end <= high for low, high in self.holes)
 
 
 def is_in_place(
     hunk: Hunk, change: ChangedParts, place: MatchRange, after_places: Sequence[MatchRange]
 ) -> bool:
-    """Whether each way in which the before side matches a place is accounted for by a match of the after side."""
-    proofs = [
-        match
-        for after in after_places
-        if after.start <= place.start and place.end <= after.end
-        for match in after.matches
-    ]
-    holes = [list(_not_compared(hunk.after, match)) for match in proofs]
-    return bool(proofs) and all(
-        any(_proves(change, match, *proof) for proof in zip(proofs, holes))
-        for match in place.matches
-    )
+    """Whether each way in which the before side matches a place has a proof.
+
+    A proof is a match of the after side at one of `after_places` that covers the place.
+    """
+    proofs = []
+    for after in after_places:
+        if after.start <= place.start and place.end <= after.end:
+            for match in after.matches:
+                proofs.append(_Proof(match, holes=list(_not_compared(hunk.after, match))))
+    return bool(proofs) and all(_has_proof(change, match, proofs) for match in place.matches)
 
 
-def _proves(
-    change: ChangedParts, before: Match, after: Match, holes: Sequence[tuple[int, int]]
-) -> bool:
-    """Whether one match of the after side proves that the change is made at one match of the before side."""
+def _has_proof(change: ChangedParts, before: Match, proofs: Sequence[_Proof]) -> bool:
+    return any(_proves(change, before, proof) for proof in proofs)
 
-    def is_compared(start: int, end: int) -> bool:
-        return not any(low <= start and end <= high for low, high in holes)
 
-    if not is_compared(before.start, before.end):
+def _proves(change: ChangedParts, before: Match, proof: _Proof) -> bool:
+    """Whether a proof shows that the change is made at one match of the before side."""
+    if not proof.covers_range(before.start, before.end):
         return False
     for node in change.replaced:
-        for code in _codes(before.nodes.get(id(node))):
-            if not is_compared(code.begin, code.end):
-                return False
+        replaced = _codes(before.nodes.get(id(node)))
+        if not all(proof.covers(code) for code in replaced):
+            return False
     for old, new in change.anchors:
         anchor = before.nodes.get(id(old))
-        if anchor is after.nodes.get(id(new)):
+        if anchor is proof.match.nodes.get(id(new)):
             continue
-        if not all(is_compared(code.begin, code.end) for code in _codes(anchor)):
+        if not all(proof.covers(code) for code in _codes(anchor)):
             return False
     return True
 
 
 def _not_compared(side: Side, match: Match) -> Iterator[tuple[int, int]]:
-    """The ranges of code inside a match of a side that were not compared with what the side says."""
+    """The ranges of code in a match of a side that were not compared with the side."""
     for bound in match.nodes.values():
         if isinstance(bound, list):  # a run, be it written or not
-            yield from ((code.begin, code.end) for code in bound)
-    for pattern in (node for top in side.nodes for node in top.walk()):
-        code = match.nodes.get(id(pattern))
-        if not isinstance(code, Node):
+            for code in bound:
+                yield code.begin, code.end
+    for pattern in walk_each(side.nodes):
+        node = match.nodes.get(id(pattern))
+        if not isinstance(node, Node):
             continue
         if pattern.role == "meta":
-            yield code.begin, code.end
+            yield node.begin, node.end
             continue
         for key in _OPTIONAL:
             if not pattern.fields.get(key):
-                yield from ((part.begin, part.end) for part in _codes(code.fields.get(key)))
+                for part in _codes(node.fields.get(key)):
+                    yield part.begin, part.end
 
 
 def written(hunk: Hunk, match: Match) -> Iterator[Node]:
-    """The code that the after side of a hunk writes, of one of its matches."""
-    for pattern in (node for top in hunk.after.nodes for node in top.walk()):
+    """The code that a match of the after side of a hunk is compared with: what the hunk writes."""
+    for pattern in walk_each(hunk.after.nodes):
         code = match.nodes.get(id(pattern))
         if isinstance(code, Node) and not pattern.role:
             yield code

@@ -1,6 +1,7 @@
 """A small lexer of Python text: just enough to tell strings, comments and brackets apart.
 
-It also reads hunks, which are not Python: libcst has no lexer for those, and the stdlib's `tokenize` stops at a `$`.
+It also reads hunks, which are not Python: libcst has no lexer for those, and the stdlib's
+`tokenize` stops at a `$`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ LAYOUT = ("space", "newline", "comment")
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _MAX_NESTED = 150  # f-strings in f-strings; CPython reads no deeper nesting either
 _F_STRING = re.compile(r"([fFtT][rR]?|[rR][fFtT])('''|\"\"\"|'|\")")
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
+# tokens -------------------------------------------------------------------------------------------
 class Token(NamedTuple):
     """A token: its kind (a group name of `_TOKEN`), its text and its character offsets."""
 
@@ -42,19 +45,12 @@ class Token(NamedTuple):
     end: int
 
 
-class LogicalLine(NamedTuple):
-    """One logical line: offsets of its first and past its last significant token, and whether it opens a block."""
-
-    start: int
-    end: int
-    indent: str
-    first: str
-    opens: bool
-
-
 @lru_cache(maxsize=64)
 def tokens(code: str) -> tuple[Token, ...]:
-    """Every token of `code`; the tokens cover it without gaps. Cached, since a side of a hunk is read several times."""
+    """Every token of `code`; the tokens cover it without gaps.
+
+    Cached, since a side of a hunk is read several times.
+    """
     return tuple(scan(code, 0))
 
 
@@ -76,75 +72,28 @@ def _token(code: str, start: int) -> Token:
     return Token(str(match.lastgroup), match.group(), start, match.end())
 
 
+def depth_of(token: Token) -> int:
+    """By how much a token changes the depth of brackets: 1, -1 or 0."""
+    if token.text in BRACKETS:
+        return 1
+    return -1 if token.kind == "op" and token.text in BRACKETS.values() else 0
+
+
 def without_layout(code: str) -> tuple[str, int]:
-    """A text with one blank for what is no code between its parts, none around them, and the offset past the last part."""
-    parts = [*scan(f"{code}\n", 0)]
-    words = "".join(" " if token.kind in LAYOUT else token.text for token in parts).split()
-    return " ".join(words), max(token.end for token in parts if token.kind not in LAYOUT)
+    """A text with one blank wherever there is layout between its parts.
 
-
-def expressions(token: Token) -> list[Token]:
-    """The tokens of the expressions in the braces of an f-string, also of f-strings nested in them; [] for other tokens."""
-    return [part for part in _inside(token) if part.kind != "field"]
-
-
-def fields(token: Token) -> list[tuple[int, int]]:
-    """The character range of each outermost `{…}` of an f-string; [] for other tokens."""
-    return [(part.start, part.end) for part in _inside(token) if part.kind == "field"]
-
-
-def _inside(token: Token) -> list[Token]:
-    parts: list[Token] = []
-    opened = _F_STRING.match(token.text) if token.kind == "string" else None
-    if opened and _f_string(token.text, opened, parts, 0):
-        return [
-            part._replace(start=part.start + token.start, end=part.end + token.start)
-            for part in parts
-        ]
-    return []
-
-
-def _f_string(code: str, opened: Match[str], parts: list[Token], depth: int) -> int:
-    """The offset past an f-string, 0 where it is not closed. The tokens of its expressions are added to `parts`."""
-    quote, at = opened.group(2), opened.end()
-    while 0 < at < len(code) and depth < _MAX_NESTED:
-        if code.startswith(quote, at):
-            return at + len(quote)
-        if code[at] == "\\" and code[at + 1 : at + 2] not in ("{", "}"):
-            at += 2
-        elif code[at] in "\r\n" and len(quote) == 1:
-            return 0
-        elif code[at] == "{" and code[at + 1 : at + 2] != "{":
-            begin, at = at, _field(code, at + 1, parts, depth)
-            if not depth:
-                parts.append(Token("field", code[begin:at], begin, at))
+    Returns:
+        that text, and the offset past the last part.
+    """
+    written = ""
+    end = 0
+    for token in scan(f"{code}\n", 0):
+        if token.kind in LAYOUT:
+            written += " "
         else:
-            at += 2 if code[at] == "{" else 1
-    return 0
-
-
-def _field(code: str, at: int, parts: list[Token], depth: int) -> int:
-    """The offset past the `}` of a replacement field (with the fields in its format spec), 0 where it is not closed."""
-    brackets = 0
-    while at < len(code):
-        opened = _F_STRING.match(code, at)
-        if opened:
-            end = _f_string(code, opened, parts, depth + 1)
-            if not end:
-                return 0
-            token = Token("string", code[at:end], at, end)
-        else:
-            token = _token(code, at)
-        at = token.end
-        if brackets == 0 and token.text == "}":
-            return at
-        if brackets == 0 and token.text in (":", ":=", "!") and code[token.start : at + 1] != "!=":
-            while 0 < at < len(code) and code[at] != "}":
-                at = _field(code, at + 1, parts, depth) if code[at] == "{" else at + 1
-            return at + 1 if 0 < at < len(code) else 0
-        brackets += depth_of(token)
-        parts.append(token)
-    return 0
+            written += token.text
+            end = token.end
+    return " ".join(written.split()), end
 
 
 def find_outside(code: str, start: int, operator: str) -> int:
@@ -169,20 +118,108 @@ def breaks_line(code: str) -> bool:
     return False
 
 
+# f-strings ----------------------------------------------------------------------------------------
+def expressions(token: Token) -> list[Token]:
+    """The tokens of the expressions in the braces of an f-string, and of f-strings nested in them.
+
+    Other tokens have none.
+    """
+    return [part for part in _inside(token) if part.kind != "field"]
+
+
+def fields(token: Token) -> list[tuple[int, int]]:
+    """The character range of each outermost `{…}` of an f-string; other tokens have none."""
+    return [(part.start, part.end) for part in _inside(token) if part.kind == "field"]
+
+
+def _inside(token: Token) -> list[Token]:
+    """The tokens of the expressions of an f-string, and its outermost fields as tokens."""
+    opened = _F_STRING.match(token.text) if token.kind == "string" else None
+    parts: list[Token] = []
+    if not opened or not _f_string(token.text, opened, parts, 0):
+        return []
+    shift = token.start
+    return [Token(kind, text, start + shift, end + shift) for kind, text, start, end in parts]
+
+
+def _f_string(code: str, opened: Match[str], parts: list[Token], depth: int) -> int:
+    """The offset past an f-string, 0 where it is not closed.
+
+    The tokens of its expressions are added to `parts`.
+    """
+    quote, at = opened.group(2), opened.end()
+    while 0 < at < len(code) and depth < _MAX_NESTED:
+        if code.startswith(quote, at):
+            return at + len(quote)
+        following = code[at + 1 : at + 2]
+        if code[at] == "\\" and following not in ("{", "}"):
+            at += 2
+        elif code[at] in "\r\n" and len(quote) == 1:
+            return 0
+        elif code[at] != "{":
+            at += 1
+        elif following == "{":
+            at += 2
+        else:
+            begin = at
+            at = _field(code, begin + 1, parts, depth)
+            if not depth:
+                parts.append(Token("field", code[begin:at], begin, at))
+    return 0
+
+
+def _field(code: str, at: int, parts: list[Token], depth: int) -> int:
+    """The offset past the `}` of a replacement field, 0 where it is not closed."""
+    brackets = 0
+    while at < len(code):
+        token = _token_of_field(code, at, parts, depth)
+        if token is None:
+            return 0
+        at = token.end
+        if brackets == 0 and token.text == "}":
+            return at
+        is_not_equal = code[token.start : at + 1] == "!="
+        if brackets == 0 and token.text in (":", ":=", "!") and not is_not_equal:
+            return _format_spec(code, at, parts, depth)
+        brackets += depth_of(token)
+        parts.append(token)
+    return 0
+
+
+def _token_of_field(code: str, at: int, parts: list[Token], depth: int) -> Token | None:
+    """The token of an expression at an offset; None if it is an f-string that is not closed."""
+    opened = _F_STRING.match(code, at)
+    if not opened:
+        return _token(code, at)
+    end = _f_string(code, opened, parts, depth + 1)
+    return Token("string", code[at:end], at, end) if end else None
+
+
+def _format_spec(code: str, at: int, parts: list[Token], depth: int) -> int:
+    """The offset past the `}` behind a conversion and a format spec, with the fields in that."""
+    while 0 < at < len(code) and code[at] != "}":
+        at = _field(code, at + 1, parts, depth) if code[at] == "{" else at + 1
+    return at + 1 if 0 < at < len(code) else 0
+
+
+# lines --------------------------------------------------------------------------------------------
 class Lines:
-    """The lines of a text, by character offset. They end with LF, CRLF or a lone CR, as Python's do.
+    """The lines of a text, by character offset. They end with LF, CRLF or a lone CR, as in Python.
 
     `newline` is the line break of the first one.
     """
 
     def __init__(self, code: str) -> None:
         self.text = code
-        breaks = [match.span() for match in re.finditer(r"\r\n|\r|\n", code)]
-        self.starts = [0, *(end for _, end in breaks)]
-        self.newline = code[slice(*breaks[0])] if breaks else "\n"
+        breaks = list(_LINE_BREAK.finditer(code))
+        self.starts = [0, *(line_break.end() for line_break in breaks)]
+        self.newline = breaks[0].group() if breaks else "\n"
 
     def broken_as(self, offset: int) -> Lines:
-        """These lines, with the line break of the line of `offset` as `newline`, or of the first where that line has none."""
+        """These lines, with the line break of the line at `offset` as `newline`.
+
+        If that line has none, the line break of the first line stays.
+        """
         line = self.text[self.start(offset) : self.end(offset)]
         newline = line[len(line.rstrip("\r\n")) :] or self.newline
         if newline == self.newline:
@@ -216,7 +253,7 @@ class Lines:
 
 
 def meets(ranges: Sequence[tuple[int, int]], low: int, high: int) -> bool:
-    """Whether one of some ranges (of numbers, both ends included) has a number from `low` to `high`.
+    """Whether some range of numbers (both ends included) has one from `low` to `high`.
 
     The ranges have to be sorted and must not overlap: they are searched by bisection.
     """
@@ -226,34 +263,51 @@ def meets(ranges: Sequence[tuple[int, int]], low: int, high: int) -> bool:
 
 def lines_in_strings(code: str) -> list[int]:
     """The offsets of line starts that lie inside a multi-line string of `code`."""
-    inside: list[int] = []
+    offsets: list[int] = []
     for token in tokens(code):
         if token.kind == "string":
-            inside += [
-                token.start + line_break.end()
-                for line_break in re.finditer(r"\r\n|\r|\n", token.text)
-            ]
-    return inside
+            for line_break in _LINE_BREAK.finditer(token.text):
+                offsets.append(token.start + line_break.end())
+    return offsets
+
+
+class LogicalLine(NamedTuple):
+    """One logical line: the offsets of its first and past its last significant token.
+
+    `first` is the text of its first token, `opens` whether it opens a block.
+    """
+
+    start: int
+    end: int
+    indent: str
+    first: str
+    opens: bool
 
 
 def logical_lines(code: str) -> list[LogicalLine]:
     """The logical lines of `code`, without blank and comment-only ones."""
     lines: list[LogicalLine] = []
-    depth, head, tail, line_start = 0, None, None, 0
-    for token in [*tokens(code), Token("newline", "", len(code), len(code))]:
+    line: list[Token] = []  # the tokens of code in the line
+    depth = line_start = 0
+    end_of_text = Token("newline", "", len(code), len(code))
+    for token in [*tokens(code), end_of_text]:
         if token.kind == "newline" and (depth == 0 or token.start == len(code)):
-            if head is not None and tail is not None:
-                indent = code[line_start : head.start]
-                lines.append(LogicalLine(head.start, tail.end, indent, head.text, tail.text == ":"))
-            head = tail = None
+            if line:
+                lines.append(_logical_line(code, line_start, line))
+            line = []
             line_start = token.end
         elif token.kind not in LAYOUT:
-            head = head or token
-            tail = token
+            line.append(token)
             depth += depth_of(token)
     return lines
 
 
-def depth_of(token: Token) -> int:
-    """By how much a token changes the depth of brackets: 1, -1 or 0."""
-    return (token.text in BRACKETS) - (token.kind == "op" and token.text in BRACKETS.values())
+def _logical_line(code: str, start: int, line: Sequence[Token]) -> LogicalLine:
+    first, last = line[0], line[-1]
+    return LogicalLine(
+        start=first.start,
+        end=last.end,
+        indent=code[start : first.start],
+        first=first.text,
+        opens=last.text == ":",
+    )

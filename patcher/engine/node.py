@@ -1,8 +1,8 @@
-"""The syntax tree that the engine works on: no nodes for layout, and each node has the range of its text."""
+"""The engine's syntax tree: it has no nodes for layout, and each node has the range of its text."""
 
 from __future__ import annotations
 
-from typing import Iterator, List, Tuple, Union
+from typing import Iterable, Iterator, List, Sequence, Tuple, Union
 
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
@@ -17,22 +17,14 @@ STATEMENTS = COMPOUND | frozenset(_SIMPLE.split())
 CLAUSES = frozenset(["Elif", "Else", "Except", "ExceptStar", "Finally", "Case"])
 _WITH_LINES = STATEMENTS | CLAUSES
 _WITH_BODY = COMPOUND | CLAUSES
-CASE_PATTERNS = frozenset(
-    [
-        "MatchValue",
-        "MatchSingleton",
-        "MatchList",
-        "MatchTuple",
-        "MatchMapping",
-        "MatchClass",
-        "MatchAs",
-        "MatchOr",
-    ]
+_CASE_PATTERNS = (
+    "MatchValue MatchSingleton MatchList MatchTuple MatchMapping MatchClass MatchAs MatchOr"
 )
+CASE_PATTERNS = frozenset(_CASE_PATTERNS.split())
 _PARTS = """
-    Block Star DoubleStar Keyword Parameters Param Slash BareStar Alias WithItem Decorator CompFor CompIf FText FExpr
-    Operator ComparisonTarget DictElement Slice TypeParameters TypeParam TypeVar TypeVarTuple ParamSpec From MatchStar
-    MatchMappingElement MatchKeywordElement
+    Block Star DoubleStar Keyword Parameters Param Slash BareStar Alias WithItem Decorator CompFor
+    CompIf FText FExpr Operator ComparisonTarget DictElement Slice TypeParameters TypeParam TypeVar
+    TypeVarTuple ParamSpec From MatchStar MatchMappingElement MatchKeywordElement
 """
 _NOT_EXPRESSIONS = frozenset().union(STATEMENTS, CLAUSES, CASE_PATTERNS, _PARTS.split())
 
@@ -53,10 +45,10 @@ class SyntaxProblem(Exception):
 class Node:
     """One piece of syntax.
 
-    `start` and `end` are character offsets without, `outer_start` and `outer_end` with the parentheses around it.
-    `role` is "" for code, `meta` for `$NAME`, `option` for `$name`, `run` for `...` (patterns only); `name` names those.
-    A one-line suite is a `Block` named "inline". `absent` are the fields of a pattern in which the code may have no more
-    than the pattern writes.
+    `start` and `end` are character offsets without, `outer_start` and `outer_end` with the
+    parentheses around it. `role` is "" for code, `meta` for `$NAME`, `option` for `$name`, `run`
+    for `...` (patterns only); `name` names those. A one-line suite is a `Block` named "inline".
+    `absent` are the fields of a pattern in which the code may have no more than the pattern writes.
     """
 
     __slots__ = (
@@ -82,10 +74,13 @@ class Node:
         self.parent: Node | None = None
 
     def __repr__(self) -> str:
-        inner = ", ".join(
-            f"{key}={value!r}" for key, value in self.fields.items() if value not in (None, [], "")
-        )
-        return f"{self.role or self.kind}({(self.role and self.name) or inner})"
+        if self.role and self.name:
+            return f"{self.role}({self.name})"
+        fields = []
+        for key, value in self.fields.items():
+            if value not in (None, [], ""):
+                fields.append(f"{key}={value!r}")
+        return f"{self.role or self.kind}({', '.join(fields)})"
 
     @property
     def begin(self) -> int:
@@ -98,7 +93,7 @@ class Node:
         """Whether an expression has parentheses around it."""
         return self.outer_start < self.start
 
-    # what sort of node it is ------------------------------------------------------------------------------------------
+    # what sort of node it is ----------------------------------------------------------------------
     @property
     def is_definition(self) -> bool:
         """Whether it is a `def` or a `class`."""
@@ -131,28 +126,39 @@ class Node:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is a literal that `$option` matches; so is another `$option`, where a pattern is matched."""
+        """Whether it is a literal that `$option` matches.
+
+        In a pattern another `$option` counts as one.
+        """
         if self.role == "option":
             return True
         if self.kind == "UnaryOperation":
-            return (
-                self.node("operator").fields["value"] == "-" and self.node("expression").is_literal
-            )
+            is_negative = self.node("operator").fields["value"] == "-"
+            return is_negative and self.node("expression").is_literal
         if self.kind == "Name":
             return self.fields["value"] in ("True", "False", "None")
         return self.kind in ("Integer", "Float", "String")
 
     @property
     def is_identity(self) -> bool:
-        """Whether an element of a list is a literal or a name, perhaps a keyword's: it tells what follows it from others.
+        """Whether an element of a list is a literal or a name (or a keyword) that identifies it.
 
-        In `cfg.get("debug", False)` it is "debug": with `...` in its place this would be any call of `cfg.get`.
+        In `cfg.get("debug", False)` that is "debug": with `...` in its place this would be any call
+        of `cfg.get`.
         """
         node = self.node("value") if self.kind == "Keyword" else self
-        dotted = node.kind == "Attribute" and all(child.is_identity for child in node.children())
-        return node.is_literal or node.kind == "Name" or dotted
+        if node.is_literal or node.kind == "Name":
+            return True
+        return node.kind == "Attribute" and all(child.is_identity for child in node.children())
 
-    # its parts --------------------------------------------------------------------------------------------------------
+    def is_text(self) -> bool:
+        """Whether this statement is a string alone: a docstring if it is the first of its block."""
+        if self.name == "text":
+            return True
+        value = self.fields.get("value")
+        return self.kind == "Expr" and isinstance(value, Node) and value.kind == "String"
+
+    # its parts ------------------------------------------------------------------------------------
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in the order of the fields."""
         for value in self.fields.values():
@@ -172,9 +178,9 @@ class Node:
     def reachable(self, module: bool) -> Iterator[Node]:
         """`walk`; with `module` the headers but not the bodies of definitions (format rule 2)."""
         yield self
-        definition = module and self.kind in DEFINITIONS
+        hidden = self.fields["body"] if module and self.is_definition else None
         for child in self.children():
-            if not (definition and child is self.fields["body"]):
+            if child is not hidden:
                 yield from child.reachable(module)
 
     def node(self, field: str) -> Node:
@@ -191,8 +197,22 @@ class Node:
     def statements(self) -> list[Node]:
         """The statements of a block, its docstring among them."""
         doc = self.fields.get("doc")
-        return [*([doc] if isinstance(doc, Node) else []), *self.items("body")]
+        statements = [doc] if isinstance(doc, Node) else []
+        return statements + self.items("body")
 
+    def header(self) -> list[Node]:
+        """The parts of a compound statement or clause before its `:`, without decorators."""
+        parts: list[Node] = []
+        for key, value in self.fields.items():
+            if key in ("decorators", "body", "clauses"):
+                continue
+            if isinstance(value, Node):
+                parts.append(value)
+            elif isinstance(value, list):
+                parts += value
+        return parts
+
+    # what is around it ----------------------------------------------------------------------------
     def ancestors(self) -> Iterator[Node]:
         """The parent of this node, its parent, and so on."""
         node = self.parent
@@ -201,50 +221,39 @@ class Node:
             node = node.parent
 
     def field(self) -> str:
-        """The field of the parent that holds this node, itself or in a list; "" where there is none."""
-        items = self.parent.fields.items() if self.parent is not None else ()
-        return next(
-            (
-                key
-                for key, value in items
-                if value is self or (isinstance(value, list) and self in value)
-            ),
-            "",
-        )
+        """The field of the parent that holds this node, itself or in a list; "" for none."""
+        if self.parent is None:
+            return ""
+        for key, value in self.parent.fields.items():
+            if value is self or (isinstance(value, list) and self in value):
+                return key
+        return ""
 
     def siblings(self) -> list[Node]:
-        """The list of the parent that holds this node; a list of this node alone where none does."""
-        values = self.parent.fields.values() if self.parent is not None else ()
-        return next(
-            (value for value in values if isinstance(value, list) and self in value), [self]
-        )
+        """The list of the parent that holds this node; else a list of this node alone."""
+        if self.parent is not None:
+            for value in self.parent.fields.values():
+                if isinstance(value, list) and self in value:
+                    return value
+        return [self]
 
-    def header(self) -> list[Node]:
-        """The parts of a compound statement or clause before its `:`, without decorators."""
-        return [
-            child
-            for key, value in self.fields.items()
-            if key not in ("decorators", "body", "clauses")
-            for child in (
-                [value] if isinstance(value, Node) else value if isinstance(value, list) else []
-            )
-        ]
 
-    def is_text(self) -> bool:
-        """Whether this statement is a string alone: a docstring, if it is the first of its block."""
-        value = self.fields.get("value")
-        return self.name == "text" or (
-            self.kind == "Expr" and isinstance(value, Node) and value.kind == "String"
-        )
+def walk_each(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Some nodes, each with all its descendants."""
+    for node in nodes:
+        yield from node.walk()
+
+
+def only_runs(patterns: Sequence[Node]) -> bool:
+    """Whether a list of patterns has nothing but `...`."""
+    return all(pattern.role == "run" for pattern in patterns)
 
 
 def keyword(node: Node) -> str:
     """The name of a keyword argument, "" for anything else."""
-    return (
-        str(node.node("arg").fields["value"])
-        if node.kind == "Keyword" and not node.node("arg").role
-        else ""
-    )
+    if node.kind != "Keyword" or node.node("arg").role:
+        return ""
+    return str(node.node("arg").fields["value"])
 
 
 def same(a: object, b: object) -> bool:
@@ -254,19 +263,23 @@ def same(a: object, b: object) -> bool:
             return False
         if a.kind == "Opaque":
             return a is b
-        return a.fields.keys() == b.fields.keys() and all(
-            same(value, b.fields[key]) for key, value in a.fields.items()
-        )
+        if a.fields.keys() != b.fields.keys():
+            return False
+        return all(same(value, b.fields[key]) for key, value in a.fields.items())
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(
-            same(left, right) for left, right in zip(_ordered(a), _ordered(b))
-        )
+        return len(a) == len(b) and all(map(same, _ordered(a), _ordered(b)))
     return (a or None) == (b or None)
 
 
 def _ordered(nodes: list[Node]) -> list[Node]:
-    """Arguments with the keyword arguments sorted by name, since their order does not matter; any other list unchanged."""
-    return sorted(
-        nodes,
-        key=lambda arg: str(arg.node("arg").fields.get("value")) if arg.kind == "Keyword" else "",
-    )
+    """Arguments with the keyword arguments sorted by name, since their order does not matter.
+
+    Any other list is unchanged.
+    """
+    return sorted(nodes, key=_keyword_name)
+
+
+def _keyword_name(argument: Node) -> str:
+    if argument.kind != "Keyword":
+        return ""
+    return str(argument.node("arg").fields.get("value"))

@@ -1,11 +1,11 @@
-"""Two hunks of one file that are for the same code."""
+"""Pairs of hunks that are for the same code of a file."""
 
 from __future__ import annotations
 
 from typing import Iterator, Mapping, Sequence
 
 from patcher.engine.match import Matcher
-from patcher.engine.node import same
+from patcher.engine.node import Node, only_runs, same, walk_each
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkText, OptionValue
@@ -20,24 +20,34 @@ def meeting(
         for other in compiled:
             if hunk is other or hunk.text.scope != other.text.scope:
                 continue
-            if _meet(hunk, other):
+            if _has_same_before_side(hunk, other) or _is_in_what_goes(hunk, other):
                 yield hunk.text.line, other.text.line
 
 
-def _meet(hunk: Hunk, other: Hunk) -> bool:
-    """Whether a hunk is for the same code as another one of its scope, or for an expression in what that removes."""
-    if [repr(node) for node in hunk.before.nodes] == [repr(node) for node in other.before.nodes]:
-        return hunk.form == other.form and not all(node.role == "run" for node in hunk.before.nodes)
+def _has_same_before_side(hunk: Hunk, other: Hunk) -> bool:
+    if hunk.form != other.form or only_runs(hunk.before.nodes):
+        return False
+    return repr(hunk.before.nodes) == repr(other.before.nodes)
+
+
+def _is_in_what_goes(hunk: Hunk, other: Hunk) -> bool:
+    """Whether a hunk is for an expression inside the code that another hunk removes."""
     if hunk.form != "expression" or hunk.text.flags.when_present or other.text.flags.when_present:
         return False
     pattern = hunk.before.nodes[0]
-    stays = [part for top in other.after.nodes for part in top.walk()]
-    return any(
-        any(True for _ in Matcher().node(pattern, part))
-        and not any(same(part, node) for node in stays)
-        for top in other.before.nodes
-        for part in top.walk()
-        if part.is_expression
-        and not part.role
-        and other.before.number(part) not in other.before.context
-    )
+    for part in walk_each(other.before.nodes):
+        is_code = part.is_expression and not part.role
+        if is_code and _goes(other, part) and _matches(pattern, part):
+            return True
+    return False
+
+
+def _matches(pattern: Node, node: Node) -> bool:
+    return any(True for _ in Matcher().node(pattern, node))
+
+
+def _goes(hunk: Hunk, part: Node) -> bool:
+    """Whether a part of the before side goes: it is not on context lines, nor in the after side."""
+    if hunk.before.number(part) in hunk.before.context:
+        return False
+    return not any(same(part, node) for node in walk_each(hunk.after.nodes))

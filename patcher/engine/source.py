@@ -1,7 +1,8 @@
-"""The bytes of a target file -> text, scopes and spans; splices -> bytes.
+"""The bytes of a target file -> text, scopes and ranges; splices -> bytes.
 
-The stdlib `ast` finds a scope in a whole file, libcst parses that scope only: seven times faster on a 100 KB file, with the
-same result. Where the running interpreter is older than the file's syntax, `ast` fails and libcst parses the whole file.
+The stdlib `ast` finds a scope in the whole file, and libcst parses that scope only: seven times
+faster on a file of 100 KB, with the same result. If the running interpreter is older than the
+syntax of the file, `ast` fails and libcst parses the whole file.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from patcher.message import Message
 from patcher.model import Splice
 
 BOM = b"\xef\xbb\xbf"
-_BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+_BLOCKS = ("body", "orelse", "finalbody")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Removed(NamedTuple):
-    """Deleted code: its character range, and its block (start offset, number of statements), None where that may be empty."""
+    """Deleted code: its character range, and the block that it is deleted from.
+
+    `block` is the start offset and the number of statements; None if the block may be empty.
+    """
 
     start: int
     end: int
@@ -32,7 +37,10 @@ class Removed(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Replace the characters `[start, end)` of a text by `text`; `removed` is the code whose lines this deletes, if any."""
+    """Replace the characters `[start, end)` of a text by `text`.
+
+    `removed` is the code whose lines this deletes, if any.
+    """
 
     start: int
     end: int
@@ -53,12 +61,13 @@ class Definition(NamedTuple):
 
 
 class Source:
-    """A Python file read for matching. All offsets are character offsets into `text` unless they are called bytes.
+    """A Python file, read for matching.
 
-    `has_ast` is whether the running interpreter can parse the file.
+    All offsets are character offsets into `text` unless they are called bytes. `has_ast` is whether
+    the running interpreter can parse the file.
 
     Args:
-        data: the file's bytes; the encoding is found as Python finds it (BOM, PEP 263 cookie, UTF-8).
+        data: the file's bytes; the encoding is detected as Python does (BOM, PEP 263, UTF-8).
 
     Raises:
         SyntaxProblem: not text in its encoding, a null byte, or not Python.
@@ -67,50 +76,45 @@ class Source:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.skipped = len(BOM) if data.startswith(BOM) else 0
-        if b"\0" in data:
-            raise SyntaxProblem(Message("the file has a null byte: it is not Python source"))
+        self.encoding = _encoding(data)
         try:
-            self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0].replace(
-                "utf-8-sig", "utf-8"
-            )
             self.text = data[self.skipped :].decode(self.encoding)
-        except (SyntaxError, ValueError, LookupError) as error:
-            raise SyntaxProblem(
-                Message("the file is not text in its encoding: {error}", error=error)
-            ) from None
+        except (ValueError, LookupError) as error:
+            raise _undecodable(error) from None
         # one byte a character: byte offsets need no encoding
-        self._single = len(self.text) == len(data) - self.skipped
+        self._is_single = len(self.text) == len(data) - self.skipped
         self.lines = Lines(self.text)
         self.indent = "    "
+
         self._slices: dict[tuple[int, int], Node] = {}
         self._statements: dict[tuple[int, bool], list[Node]] = {}
         self._blocks: dict[int, tuple[int, int] | None] = {}
         self._whole: Node | None = None
+        self._named: list[tuple[str, ast.stmt]] = []
         self._wrong_line = 0
         self._tree = self._ast()
-        self._named: list[tuple[str, ast.stmt]] = []
         self.has_ast = self._tree is not None
-        if self._tree is None:
-            try:
-                self.whole()
-            except SyntaxProblem as problem:
-                problem.line = problem.line or self._wrong_line  # libcst has none for a token
-                raise
-        else:
-            self.indent = self._unit(self._tree)
+        if self._tree is not None:
+            self.indent = self._indentation(self._tree)
+            return
+        try:
+            self.whole()
+        except SyntaxProblem as problem:
+            problem.line = problem.line or self._wrong_line  # libcst has none for a token
+            raise
 
     @property
     def tree(self) -> ast.Module | None:
-        """The file as `ast` parses it, None where the running interpreter cannot (`has_ast` is false)."""
+        """The file as parsed by `ast`; None if that is not possible (`has_ast` is false)."""
         if self.has_ast and self._tree is None:
             self._tree = self._ast()
         return self._tree
 
     def release(self) -> None:
-        """Free the tree, which is 200 times as large as the text: `tree` makes it again."""
+        """Free the tree, which is 200 times as large as the text; `tree` makes it again."""
         self._tree, self._named = None, []
 
-    def _unit(self, tree: ast.Module) -> str:
+    def _indentation(self, tree: ast.Module) -> str:
         """The indentation of the first indented block."""
         for node in tree.body:
             for child in getattr(node, "body", []):
@@ -126,28 +130,25 @@ class Source:
             try:
                 check_for_ast(self.text)
                 return ast.parse(self.text)
-            except (
-                RecursionError,
-                MemoryError,
-            ):  # libcst would overflow the stack and crash the process
+            except (RecursionError, MemoryError):
+                # libcst would overflow the stack and crash the process
                 raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
             except (SyntaxError, ValueError) as error:
                 self._wrong_line = getattr(error, "lineno", None) or 0
                 return None
 
+    # offsets --------------------------------------------------------------------------------------
     def byte(self, offset: int) -> int:
         """The byte offset in the file of a character offset in the text."""
-        ahead = offset if self._single else len(self.text[:offset].encode(self.encoding))
+        ahead = offset if self._is_single else len(self.text[:offset].encode(self.encoding))
         return self.skipped + ahead
 
     def character(self, byte: int) -> int:
         """The character offset in the text of a byte offset in the file."""
         byte = max(byte, self.skipped)
-        return (
-            byte - self.skipped
-            if self._single
-            else len(self.data[self.skipped : byte].decode(self.encoding, "ignore"))
-        )
+        if self._is_single:
+            return byte - self.skipped
+        return len(self.data[self.skipped : byte].decode(self.encoding, "ignore"))
 
     def splice(self, start: int, end: int, new: str) -> Splice:
         """A splice of the file's bytes, from character offsets and text.
@@ -156,14 +157,12 @@ class Source:
             SyntaxProblem: `new` cannot be written in the file's encoding.
         """
         try:
-            return Splice(self.byte(start), self.byte(end), new.encode(self.encoding))
+            return Splice(self.byte(start), self.byte(end), new=new.encode(self.encoding))
         except UnicodeError as error:
-            raise SyntaxProblem(
-                Message(
-                    "the inserted code cannot be written in the file's encoding: {error}",
-                    error=error,
-                )
-            ) from None
+            problem = Message(
+                "the inserted code cannot be written in the file's encoding: {error}", error=error
+            )
+            raise SyntaxProblem(problem) from None
 
     def one_line(self, node: Node) -> str:
         """The text of a node on one line."""
@@ -173,50 +172,78 @@ class Source:
         """The line of an offset, without the blanks around it."""
         return self.text[self.lines.start(offset) : self.lines.end(offset)].strip()
 
+    def _offset(self, line: int, column: int) -> int:
+        """The offset of a position of `ast`: a line (1-based) and a column in bytes of UTF-8."""
+        start = self.lines.starts[line - 1]
+        content = self.text[start : self.lines.end(start)]
+        return start + len(content.encode("utf-8")[:column].decode("utf-8", "ignore"))
+
+    def _start(self, node: ast.stmt) -> int:
+        """Where the first line of a statement begins, its decorators included."""
+        start = self.lines.starts[lines_of(node)[0] - 1]
+        # libcst does not give back a form feed that begins a definition's line
+        while self.text[start : start + 1] == "\f":
+            start += 1
+        return start
+
+    def _end(self, node: ast.stmt) -> int:
+        """Where the line below a statement begins."""
+        number = lines_of(node)[1]
+        return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
+
+    def _body(self, node: ast.stmt) -> int:
+        """Where the body of a definition begins, behind the indentation of its first statement."""
+        child: ast.stmt = node.body[0]  # type: ignore[attr-defined]
+        if getattr(child, "decorator_list", []):
+            return self.text.index("@", self._start(child))
+        return self._offset(child.lineno, child.col_offset)
+
+    # scopes ---------------------------------------------------------------------------------------
     def whole(self) -> Node:
         """The whole file as one block."""
         if self._whole is None:
             self._whole = parse_source(self.text, newline=self.lines.newline, indent=self.indent)
         return self._whole
 
-    # scopes -----------------------------------------------------------------------------------------------------------
     def definitions(self) -> list[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
-        if not self.has_ast:
+        if self.has_ast:
             return [
-                Definition(name, node.begin, node.end) for name, node in _nodes(self.whole(), "")
+                Definition(name, self._start(node), end=self._end(node))
+                for name, node in self._named_definitions()
             ]
-        return [Definition(name, self._start(node), self._end(node)) for name, node in self._all()]
+        return [
+            Definition(name, node.begin, end=node.end) for name, node in _nodes(self.whole(), "")
+        ]
 
-    def _all(self) -> list[tuple[str, ast.stmt]]:
+    def _named_definitions(self) -> list[tuple[str, ast.stmt]]:
         self._named = self._named or list(_ast_definitions(self.tree))
         return self._named
 
     def block(self, start: int) -> tuple[int, int] | None:
-        """The start and the number of statements of the block that holds the definition at `start`; None for the module.
+        """The start and the number of statements of the block that holds a definition.
 
-        It is asked where that block was not parsed. Without `ast` the whole file is, so that only the module's has none.
+        For definitions whose block was not parsed. Without `ast` the whole file is parsed, and only
+        the module is asked for.
+
+        Args:
+            start: where the definition begins.
+
+        Returns:
+            None for the module.
         """
-        for node in (
-            ast.walk(cast(ast.Module, self.tree)) if self.has_ast and not self._blocks else ()
-        ):
-            for field in ("body", "orelse", "finalbody"):
-                body = getattr(node, field, None)
-                body = body if isinstance(body, list) else []
-                for child in body:
-                    extent = None if node is self.tree else (self._start(body[0]), len(body))
-                    self._blocks.setdefault(self._start(child), extent)
+        if self.has_ast and not self._blocks:
+            for node in ast.walk(cast(ast.Module, self.tree)):
+                for field in _BLOCKS:
+                    body = getattr(node, field, None)
+                    if isinstance(body, list) and body:
+                        self._add_block(body, is_module=node is self.tree)
         return self._blocks.get(start)
 
-    def _body(self, node: ast.stmt) -> int:
-        """Where the body of a definition begins, behind the indentation of its first statement."""
-        child: ast.stmt = node.body[0]  # type: ignore[attr-defined]
-        decorated = getattr(child, "decorator_list", [])
-        return (
-            self.text.index("@", self._start(child))
-            if decorated
-            else self._offset(child.lineno, child.col_offset)
-        )
+    def _add_block(self, body: list[ast.stmt], *, is_module: bool) -> None:
+        extent = None if is_module else (self._start(body[0]), len(body))
+        for child in body:
+            self._blocks.setdefault(self._start(child), extent)
 
     def scopes(
         self, scope: str, identifiers: Sequence[frozenset[str]], *, bodies: bool
@@ -225,49 +252,37 @@ class Source:
 
         Args:
             scope: a qualified name with globs, or `<module>`.
-            identifiers: for each statement of the pattern the identifiers it has; a top-level statement that has not all of
-                one of these sets is left unparsed (kind `Opaque`).
+            identifiers: for each statement of the pattern, the identifiers that it has; a top-level
+                statement that lacks some of each of these sets is not parsed (kind `Opaque`).
             bodies: whether the bodies of top-level definitions are needed.
 
         Returns:
-            one `Block` for each definition (with that statement alone), or one for the whole module.
+            one `Block` for each definition (that statement alone), or one for the whole module.
         """
         if scope == "<module>":
             return [self._module(identifiers, bodies)]
-        if not self.has_ast:
-            return [
-                _alone(node) for name, node in _nodes(self.whole(), "") if in_scope(name, scope)
-            ]
-        return [
-            self._slice(self._start(node), self._end(node))
-            for name, node in self._all()
-            if in_scope(name, scope)
-        ]
-
-    def _start(self, node: ast.stmt) -> int:
-        start = self.lines.starts[lines_of(node)[0] - 1]
-        # libcst does not give back a form feed that begins a definition's line
-        while self.text[start : start + 1] == "\f":
-            start += 1
-        return start
-
-    def _end(self, node: ast.stmt) -> int:
-        number = lines_of(node)[1]
-        return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
+        scopes = []
+        if self.has_ast:
+            for name, definition in self._named_definitions():
+                if in_scope(name, scope):
+                    scopes.append(self._slice(self._start(definition), self._end(definition)))
+        else:
+            for name, node in _nodes(self.whole(), ""):
+                if in_scope(name, scope):
+                    scopes.append(_alone(node))
+        return scopes
 
     def _slice(self, start: int, end: int) -> Node:
         if (start, end) not in self._slices:
-            code = self.text[start:end]
-            self._slices[start, end] = parse_source(
-                code, offset=start, newline=self.lines.newline, indent=self.indent
-            )
+            self._slices[start, end] = self._parse(start, end)
         return self._slices[start, end]
 
-    def _offset(self, line: int, column: int) -> int:
-        start = self.lines.starts[line - 1]
-        content = self.text[start : self.lines.end(start)]
-        return start + len(content.encode("utf-8")[:column].decode("utf-8", "ignore"))
+    def _parse(self, start: int, end: int) -> Node:
+        """The statements of `[start, end)` as a block."""
+        code = self.text[start:end]
+        return parse_source(code, offset=start, newline=self.lines.newline, indent=self.indent)
 
+    # the module's own scope -----------------------------------------------------------------------
     def _module(self, identifiers: Sequence[frozenset[str]], bodies: bool) -> Node:
         if self.tree is None:
             return self.whole()
@@ -275,12 +290,14 @@ class Source:
         for group in _groups(self.tree.body):
             start, end = self._start(group[0]), self._end(group[-1])
             code = self.text[start:end]
-            if any(all(name in code for name in names) for names in identifiers):
-                if (start, bodies) not in self._statements:
-                    self._statements[start, bodies] = self._top_level(group, start, end, bodies)
-                statements += self._statements[start, bodies]
-            else:
+            if not any(all(name in code for name in names) for names in identifiers):
                 statements += [self._opaque(node) for node in group]
+                continue
+            if (start, bodies) not in self._statements:
+                is_header = not bodies and isinstance(group[0], _DEFINITIONS)
+                parsed = self._header(group[0]) if is_header else self._parse(start, end)
+                self._statements[start, bodies] = parsed.items("body")
+            statements += self._statements[start, bodies]
         block = Node("Block", (0, 0, len(self.text), len(self.text)), doc=None, body=statements)
         for statement in statements:
             statement.parent = block
@@ -296,24 +313,38 @@ class Source:
             opaque.name = "text"
         return opaque
 
-    def _top_level(self, group: list[ast.stmt], start: int, end: int, bodies: bool) -> list[Node]:
-        node = group[0]
-        defines = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        if defines and not bodies:
-            cut = self._body(node)
-            statements = parse_source(
-                self.text[start:cut] + "pass", offset=start, newline=self.lines.newline
-            ).items("body")
-            opaque = self._opaque(node)
-            hidden = Node("Opaque", (cut, cut, opaque.end, opaque.end))
-            block = statements[0].node("body")
-            block.fields["body"], block.fields["doc"] = [hidden], None
-            for part in (block, statements[0]):
-                part.end = part.outer_end = opaque.end
-            return statements
-        return parse_source(
-            self.text[start:end], offset=start, newline=self.lines.newline, indent=self.indent
-        ).items("body")
+    def _header(self, node: ast.stmt) -> Node:
+        """A block with one definition: its header is parsed, its body is not."""
+        start, body_start = self._start(node), self._body(node)
+        code = self.text[start:body_start] + "pass"
+        block = parse_source(code, offset=start, newline=self.lines.newline)
+        definition = block.items("body")[0]
+        end = self._opaque(node).end
+        body = definition.node("body")
+        body.fields["body"] = [Node("Opaque", (body_start, body_start, end, end))]
+        body.fields["doc"] = None
+        for part in (body, definition):
+            part.end = part.outer_end = end
+        return block
+
+
+def _encoding(data: bytes) -> str:
+    """The encoding of a file, without the BOM.
+
+    Raises:
+        SyntaxProblem: an unknown encoding, or a null byte.
+    """
+    if b"\0" in data:
+        raise SyntaxProblem(Message("the file has a null byte: it is not Python source"))
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except (SyntaxError, ValueError, LookupError) as error:
+        raise _undecodable(error) from None
+    return encoding.replace("utf-8-sig", "utf-8")
+
+
+def _undecodable(error: Exception) -> SyntaxProblem:
+    return SyntaxProblem(Message("the file is not text in its encoding: {error}", error=error))
 
 
 def lines_of(node: ast.stmt) -> tuple[int, int]:
@@ -323,13 +354,13 @@ def lines_of(node: ast.stmt) -> tuple[int, int]:
 
 
 def in_scope(name: str, scope: str) -> bool:
-    """Whether `scope` (with `*` as a glob inside one part) names the definition with this qualified name."""
+    """Whether `scope` names the definition with this qualified name; `*` is a glob in one part."""
     have, want = name.split("."), scope.split(".")
-    return len(have) == len(want) and all(fnmatch.fnmatchcase(a, b) for a, b in zip(have, want))
+    return len(have) == len(want) and all(map(fnmatch.fnmatchcase, have, want))
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """The top-level statements, those that share a line (`a; b`) in one group."""
+    """The top-level statements, in groups of those that share a line (`a; b`)."""
     group: list[ast.stmt] = []
     for node in body:
         if group and node.lineno > cast(int, group[-1].end_lineno):
@@ -341,18 +372,24 @@ def _groups(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _ast_definitions(tree: ast.Module | None) -> Iterator[tuple[str, ast.stmt]]:
-    """Every definition with its qualified name, in the order of the text; without recursion, as an `elif` chain nests deep."""
+    """Every definition with its qualified name, in the order of the text.
+
+    Not recursive: a chain of `elif` nests deep.
+    """
     waiting: list[tuple[ast.AST | None, str]] = [(tree, "")]
     while waiting:
         node, prefix = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, _DEFINITIONS):
             yield prefix + node.name, node
             prefix = f"{prefix}{node.name}."
-        children = [child for field in _BODIES for child in getattr(node, field, ())]
+        children: list[ast.AST] = []
+        for field in (*_BLOCKS, "handlers", "cases"):
+            children += getattr(node, field, ())
         waiting += [(child, prefix) for child in reversed(children)]
 
 
 def _nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
+    """Every definition below a node with its qualified name, in the order of the text."""
     for child in node.children():
         name = prefix
         if child.is_definition:
@@ -362,5 +399,6 @@ def _nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
 
 
 def _alone(node: Node) -> Node:
+    """A block of one statement."""
     span = (node.outer_start, node.start, node.end, node.outer_end)
     return Node("Block", span, doc=None, body=[node])

@@ -22,7 +22,8 @@ try:
 except ImportError as error:
     raise SitepatchError(
         "libcst, which reads Python code, cannot be imported: {error}",
-        "install it again, for this interpreter: {executable} -m pip install --force-reinstall libcst",
+        "install it again, for this interpreter: "
+        "{executable} -m pip install --force-reinstall libcst",
         error=error,
         executable=sys.executable,
     ) from error
@@ -33,22 +34,23 @@ _ERROR = (
 )
 _MAX_BRACKETS = 200  # CPython reads no deeper nesting either (its tokenizer's MAXLEVEL)
 _MAX_CHAIN = 500  # from about 400 on the parser runs into Python's recursion limit
-_DANGEROUS = (
-    40_000  # characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
-)
+# characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
+_DANGEROUS = 40_000
 _MAX_IN_CASE = 7  # brackets in a pattern of `case`: for each level libcst takes ten times as long
-_STRING = r"""[A-Za-z]{0,3}(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
+_STRING = r"""[A-Za-z]{0,3}(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"
+    |'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
 _PART = re.compile(
     rf"""{_STRING}|\#[^\r\n]*|\\\r?\n|[\r\n][ \t]*|[^\w\s]
     |\b(?:and|or|not|if|else|elif|for|lambda|await|in|is|case(?!\s*[.=,:]))\b""",
     re.VERBOSE | re.DOTALL,
 )
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 class _Recorder(CodegenState):
-    """Runs libcst's code generation and records the offsets at which each node's text begins and ends.
+    """Runs libcst's code generation and records where the text of each node begins and ends.
 
-    `libcst.metadata` is several times slower, and leaves parts out of its positions (a parameter's default).
+    `libcst.metadata` is several times slower, and its positions lack parts (a parameter's default).
     """
 
     def __init__(self, newline: str, indent: str) -> None:
@@ -56,7 +58,7 @@ class _Recorder(CodegenState):
         self.offset = 0
         self.outer: dict[int, tuple[int, int]] = {}
         self.inner: dict[int, tuple[int, int]] = {}
-        self.begun: dict[int, int] = {}
+        self.starts: dict[int, int] = {}
 
     def add_token(self, value: str) -> None:
         self.tokens.append(value)
@@ -71,10 +73,10 @@ class _Recorder(CodegenState):
             self.offset -= len(self.tokens.pop())
 
     def before_codegen(self, node: Any) -> None:
-        self.begun[id(node)] = self.offset
+        self.starts[id(node)] = self.offset
 
     def after_codegen(self, node: Any) -> None:
-        self.outer[id(node)] = (self.begun[id(node)], self.offset)
+        self.outer[id(node)] = (self.starts[id(node)], self.offset)
 
     def record_syntactic_position(
         self, node: Any, *, start_node: Any = None, end_node: Any = None
@@ -83,6 +85,8 @@ class _Recorder(CodegenState):
 
 
 class _Position:
+    """Records where the text of a node begins and ends without layout and parentheses."""
+
     start: int
 
     def __init__(self, state: _Recorder, node: Any) -> None:
@@ -95,6 +99,7 @@ class _Position:
         self.state.inner[id(self.node)] = (self.start, self.state.offset)
 
 
+# parsing ------------------------------------------------------------------------------------------
 def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ") -> Node:
     """Parse module text (or an indented part of one) into a `Block`.
 
@@ -109,50 +114,23 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
     """
     # libcst takes a lone CR for a line break, but not at the end
     code = code[:-1] if code.endswith("\r") else code
-    # An indented part gets a header: dedenting it would change its multi-line strings.
+    # an indented part gets a header: dedenting it would change its multi-line strings
     scaffold = f"if 1:{newline}" if code[:1] in (" ", "\t") else ""
     config = cst.PartialParserConfig(default_newline=newline, default_indent=indent)
-    enabled = gc.isenabled()
+    collects = gc.isenabled()
     gc.disable()  # a third of the time would go to collections that find nothing
     try:
         check_depth(code)
         module = cst.parse_module(scaffold + code, config)
-        state = _Recorder(module.default_newline, module.default_indent)
-        module._codegen(state)
-        if "".join(state.tokens) != scaffold + code:
-            raise SyntaxProblem(
-                Message(
-                    "the parser does not give this text back byte for byte (a form feed or an odd line break?)"
-                )
-            )
-        body: Any = module.body
-        if scaffold:
-            if len(body) != 1 or body[0].orelse is not None:
-                raise SyntaxProblem(
-                    Message("a part of the code is indented less than its first line")
-                )
-            body = body[0].body.body
-        converter = Converter(scaffold + code, offset - len(scaffold), state.outer, state.inner)
-        block = converter.statements(body)
+        block = _converted(module, scaffold, code, offset)
     except RecursionError:
         raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
     except cst.ParserSyntaxError as error:
-        match = re.match(_ERROR, error.message)
-        assert match is not None  # any text is an error
-        words = (
-            Message("unexpected code")
-            if match["words"].startswith("expected one of ")
-            else match["words"]
-        )
-        raise SyntaxProblem(
-            words, max(0, int(match["line"] or 0) - bool(scaffold)), int(match["column"] or 0)
-        ) from None
-    except (
-        cst.CSTValidationError
-    ) as error:  # accepted by libcst's parser, and refused by its nodes: `"a" b"b"`
+        raise _syntax_problem(error.message, bool(scaffold)) from None
+    except cst.CSTValidationError as error:  # which the parser does not see: `"a" b"b"`
         raise SyntaxProblem(str(error)) from None
     finally:
-        if enabled:
+        if collects:
             gc.enable()
     for node in block.walk():
         for child in node.children():
@@ -160,27 +138,59 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
     return block
 
 
-# limits: libcst would overflow the stack on text that nests deeper, or take hours ---------------------------------------
+def _converted(module: Any, scaffold: str, code: str, offset: int) -> Node:
+    """A parsed module as a block, without its scaffold."""
+    state = _Recorder(module.default_newline, module.default_indent)
+    module._codegen(state)
+    if "".join(state.tokens) != scaffold + code:
+        problem = Message(
+            "the parser does not give this text back byte for byte "
+            "(a form feed or an odd line break?)"
+        )
+        raise SyntaxProblem(problem)
+    body: Any = module.body
+    if scaffold:
+        if len(body) != 1 or body[0].orelse is not None:
+            problem = Message("a part of the code is indented less than its first line")
+            raise SyntaxProblem(problem)
+        body = body[0].body.body
+    shift = offset - len(scaffold)
+    return Converter(scaffold + code, shift, outer=state.outer, inner=state.inner).statements(body)
+
+
+def _syntax_problem(message: str, has_scaffold: bool) -> SyntaxProblem:
+    """The problem for a message of libcst's parser."""
+    match = re.match(_ERROR, message)
+    assert match is not None  # any text is an error
+    words = match["words"]
+    if words.startswith("expected one of "):
+        words = Message("unexpected code")
+    line = max(0, int(match["line"] or 0) - has_scaffold)
+    return SyntaxProblem(words, line, column=int(match["column"] or 0))
+
+
+# limits: libcst would overflow the stack on text that nests deeper, or take hours -----------------
 def check_depth(code: str) -> None:
-    """Refuse a text that is nested too deeply, or has too long a chain of operators, attributes, calls or `elif`.
+    """Refuse a text that nests too deeply, or has too long a chain.
+
+    A chain is one of operators, attributes, calls or `elif`.
 
     Raises:
-        SyntaxProblem: it is, with its line.
+        SyntaxProblem: it does, with the line.
     """
     if len(code) <= _MAX_BRACKETS and "case" not in code:
         return
     around: list[int] = []  # how deep the code around each open bracket is
     base = chain = 0  # how deep the innermost bracket is, and what is chained in it
-    elifs: dict[str, int] = {}
-    indent, starts, in_case = "", True, False
+    elifs: dict[str, int] = {}  # by indentation
+    indent, begins_line, in_case = "", True, False
     for match in _PART.finditer(code):
         part = match.group()
         letter = part[0]
         if letter in "=#\\":
             pass
         elif letter in "([{":
-            around.append(base)
-            around.append(chain + 1)
+            around += [base, chain + 1]
             base, chain = base + chain + 1, 0
         elif letter in ")]}":
             chain, base = (around.pop(), around.pop()) if around else (0, 0)
@@ -196,17 +206,26 @@ def check_depth(code: str) -> None:
         else:
             chain += 1
             in_case = in_case and part != "if"
-            if starts and part in ("if", "elif"):
-                elifs[indent] = elifs.get(indent, 0) + 1 if part == "elif" else 0
-        starts = letter in "\r\n"
-        deep = max(base + chain + (_inside(part) if "{" in part[1:] else 0), elifs.get(indent, 0))
-        if deep > _MAX_CHAIN or len(around) > 2 * (_MAX_IN_CASE if in_case else _MAX_BRACKETS):
-            line = len(re.findall(r"\r\n|\r|\n", code[: match.start()])) + 1
+            if begins_line and part == "if":
+                elifs[indent] = 0
+            elif begins_line and part == "elif":
+                elifs[indent] = elifs.get(indent, 0) + 1
+        begins_line = letter in "\r\n"
+
+        depth = base + chain
+        if "{" in part[1:]:
+            depth += _chain_inside(part)
+        most_brackets = _MAX_IN_CASE if in_case else _MAX_BRACKETS
+        is_chained = max(depth, elifs.get(indent, 0)) > _MAX_CHAIN
+        if is_chained or len(around) > 2 * most_brackets:
+            line = len(_LINE_BREAK.findall(code[: match.start()])) + 1
             raise SyntaxProblem(Message("the code is nested too deeply to be read"), line)
 
 
 def check_for_ast(code: str) -> None:
-    """`check_depth` for a whole file that `ast.parse` is to read; only where that does not check the depth itself.
+    """`check_depth` for a whole file, before `ast.parse` reads it.
+
+    Only where `ast.parse` does not check the depth itself.
 
     Raises:
         SyntaxProblem: see `check_depth`.
@@ -215,9 +234,9 @@ def check_for_ast(code: str) -> None:
         check_depth(code)
 
 
-def _inside(string: str) -> int:
-    """The length of the longest chain in the braces of an f-string, at most."""
+def _chain_inside(string: str) -> int:
+    """An upper bound for the longest chain in the braces of an f-string."""
     parts = expressions(Token("string", string, 0, len(string)))
-    return sum(part.kind in ("op", "run", "string") for part in parts) + (
-        string.count("{") if parts else 0
-    )
+    if not parts:
+        return 0
+    return sum(part.kind in ("op", "run", "string") for part in parts) + string.count("{")

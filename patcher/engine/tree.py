@@ -1,4 +1,7 @@
-"""A file as the engine reads it, for who writes patches: its syntax tree, what belongs to a node, and how a hunk fits."""
+"""A file as the engine reads it, for those who write patches.
+
+Its syntax tree, what belongs to a node, and how a hunk fits.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ __all__ = ["Node", "SyntaxProblem", "Tree", "imported", "inside_of", "proves_ups
 
 
 class Tree:
-    """A text of a file, decoded; all offsets are in characters. What costs much is made when it is asked for.
+    """The decoded text of a file; all offsets are in characters.
 
-    `indent` is how much the file indents a block.
+    Expensive parts are computed when they are asked for. `indent` is how much the file indents a
+    block.
 
     Raises:
         SyntaxProblem: it is not Python.
@@ -32,14 +36,12 @@ class Tree:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self._source = Source(data)
-        self.text, self.lines, self.indent = (
-            self._source.text,
-            self._source.lines,
-            self._source.indent,
-        )
+        self.text = self._source.text
+        self.lines = self._source.lines
+        self.indent = self._source.indent
 
     def whole(self) -> Tree:
-        """This tree, with all of the file read: nothing that is asked of it raises any more.
+        """This tree, with the whole file parsed: nothing that is asked of it raises after that.
 
         Raises:
             SyntaxProblem: some of it cannot be read.
@@ -58,32 +60,37 @@ class Tree:
         return frozenset(lex.lines_in_strings(self.text))
 
     @cached_property
-    def _code(self) -> tuple[list[int], list[int]]:
-        code = [token for token in lex.tokens(self.text) if token.kind not in lex.LAYOUT]
-        return [token.start for token in code], [token.end for token in code]
+    def _code(self) -> list[lex.Token]:
+        return [token for token in lex.tokens(self.text) if token.kind not in lex.LAYOUT]
+
+    @cached_property
+    def _code_starts(self) -> list[int]:
+        return [token.start for token in self._code]
+
+    @cached_property
+    def _code_ends(self) -> list[int]:
+        return [token.end for token in self._code]
 
     def code_before(self, offset: int) -> int:
-        """The end of the last token of code that ends at or before an offset, 0 where there is none."""
-        ends = self._code[1]
-        index = bisect_left(ends, offset + 1)
-        return ends[index - 1] if index else 0
+        """The end of the last token of code that ends at or before an offset; 0 if none does."""
+        index = bisect_left(self._code_ends, offset + 1)
+        return self._code_ends[index - 1] if index else 0
 
     def code_from(self, offset: int) -> int:
-        """The start of the first token of code at or after an offset, the end of the text where there is none."""
-        starts = self._code[0]
-        index = bisect_left(starts, offset)
-        return starts[index] if index < len(starts) else len(self.text)
+        """The start of the first token of code at or after an offset, or the end of the text."""
+        index = bisect_left(self._code_starts, offset)
+        return self._code_starts[index] if index < len(self._code_starts) else len(self.text)
 
     def header_end(self, node: Node) -> int:
         """The offset past the `:` that ends the header of a compound statement or clause."""
         return layout.header_end(node, self.text)
 
     def encoded(self, text: str) -> bytes:
-        """Another text of the file as bytes."""
+        """Another text for the file, as bytes."""
         return self.data[: self._source.skipped] + text.encode(self._source.encoding)
 
     def answer(self, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
-        """What one hunk makes of the file by itself, without the checks on the finished text.
+        """The answer for one hunk by itself, without the checks on the finished text.
 
         Raises:
             PatchError: the hunk is wrong in itself.
@@ -91,16 +98,24 @@ class Tree:
         return answer_alone(self._source, hunk, options)
 
     def unbound(self, before: Tree, inserted: Sequence[tuple[int, int]]) -> list[Unbound]:
-        """The names that inserted code (character ranges) reads and nothing binds, unless its scope reads them `before`."""
-        return unbound(before._source, self._source, inserted, [])
+        """The names that inserted code (character ranges) reads and nothing binds.
+
+        Names that the same scope already reads in `before` are left out.
+        """
+        return unbound(before._source, self._source, inserted, injected=[])
 
     def binds(self, names: AbstractSet[str]) -> bool:
-        """Whether the module binds all of these names, by whatever statement; one with `from x import *` may do so."""
+        """Whether the module binds all of these names, by any statement.
+
+        A module with `from x import *` is taken to bind them.
+        """
         return binds(self._source, names)
 
 
 def proves_upstream(hunk: HunkText) -> bool:
-    """Whether the after side of a hunk without options can prove that a text has the change already (format rule 21).
+    """Whether the after side of a hunk can prove that a text has the change (format rule 21).
+
+    The hunk has no options.
 
     Raises:
         PatchError: the hunk is wrong in itself.

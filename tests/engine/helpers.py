@@ -12,6 +12,7 @@ import pytest
 
 from patcher.display.console import exit_code
 from patcher.engine.engine import rewrite
+from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import OptionValue, Rewrite, State
@@ -96,6 +97,15 @@ def hold(case: Case) -> None:
         assert caught.value.message.startswith(f"case.spatch:{case.line}: "), caught.value.message
         assert case.words in caught.value.message
         assert exit_code(caught.value) == 2
+
+
+def use_older_python(monkeypatch: pytest.MonkeyPatch, without: str = "") -> None:
+    """As where the running interpreter is older than the syntax of the files, or of those with this text.
+
+    It cannot be made otherwise: the syntax of a test is one that each Python knows on which the tests are run.
+    """
+    parse = Source._ast
+    monkeypatch.setattr(Source, "_ast", lambda source: None if without in source.text else parse(source))
 
 
 def run(source: str, hunk: str, scope: str = "f", flags: str = "", options: Optional[Mapping[str, OptionValue]] = None) -> Rewrite:

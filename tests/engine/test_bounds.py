@@ -11,7 +11,13 @@ from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Source
 from patcher.engine.syntax import check_depth
 from patcher.model import State
-from tests.engine.helpers import check_refused, check_state, check_transformed, run
+from tests.engine.helpers import (
+    check_refused,
+    check_state,
+    check_transformed,
+    run,
+    use_older_python,
+)
 
 DEEP = {
     "attributes": lambda n: "x = a" + ".b" * n,
@@ -77,7 +83,7 @@ def test_what_is_too_deep_is_said(name: str, size: int, monkeypatch: pytest.Monk
     code = DEEP[name](size)
     lines = "".join(f"-{line}\n" for line in code.split("\n"))
     check_refused(f"{lines}+x = 1\n", "", scope="f")
-    monkeypatch.setattr(Source, "_ast", lambda self: None)  # as where the running interpreter does not know the syntax
+    use_older_python(monkeypatch)
     words = "too many indentation levels" if name == "blocks" else "nested too deeply"
     check_state(f"def f(a, b, c):\n{body(code)}", "-x = old(1)\n+x = 1\n", State.CONFLICT, words)
 
@@ -111,6 +117,7 @@ def test_what_is_only_wide_is_read(name: str) -> None:
 
 @pytest.mark.parametrize(("scope", "hunk"), [("f", "-old(1)\n+max(1)\n"), ("<module>", " import os\n+import sys\n")])
 def test_one_tree_of_the_standard_parser_is_held_at_a_time(scope: str, hunk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees are counted where they are made: what a process holds at its peak differs from one machine to another."""
     read: List[Source] = []
     parse = Source._ast
 

@@ -4,7 +4,16 @@ import pytest
 
 from patcher.engine.source import Source
 from patcher.model import State
-from tests.engine.helpers import Changed, Refused, Stays, check_state, inside, run, stays
+from tests.engine.helpers import (
+    Changed,
+    Refused,
+    Stays,
+    check_state,
+    inside,
+    run,
+    stays,
+    use_older_python,
+)
 
 FUTURE = "#!/usr/bin/python\n# Licence.\nfrom __future__ import annotations\nimport os\n"
 CLASS = "def f(a):\n    return a\nclass B:\n    def g(self):\n        x = self\n"
@@ -390,7 +399,7 @@ RULE_17 = {
 
 
 def test_a_result_of_a_syntax_that_python_does_not_know_is_checked_by_libcst(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Source, "_ast", lambda self: None)
+    use_older_python(monkeypatch)
     check_state("def f(a):\n    del a.old\n", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse: unexpected code")
 
 

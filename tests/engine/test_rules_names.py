@@ -5,10 +5,9 @@ import sys
 import pytest
 
 from patcher.engine.engine import rewrite
-from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
-from tests.engine.helpers import run
+from tests.engine.helpers import run, use_older_python
 
 RULE_27 = {
     # name: (code with `old()`, what takes its place, whether every name of it is bound)
@@ -182,14 +181,13 @@ ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the
 @pytest.mark.parametrize("name", sorted({*RULE_27} - {"read for type checkers only"}))
 def test_without_the_standard_parser_names_that_stand_nowhere_else_are_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, code, bound = RULE_27[name]
-    monkeypatch.setattr(Source, "_ast", lambda self: None)
+    use_older_python(monkeypatch)
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]
     expected = bound or name in ELSEWHERE
     assert answer.state is (State.APPLICABLE if expected else State.CONFLICT), answer.problem
 
 
 def test_names_where_a_hunk_removes_the_syntax_that_python_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    parse = Source._ast
-    monkeypatch.setattr(Source, "_ast", lambda self: None if "strange" in self.text else parse(self))
+    use_older_python(monkeypatch, without="strange")
     for code, state in (("max(a)", State.APPLICABLE), ("max(y)", State.CONFLICT)):
         assert run("def f(a):\n    strange()\n", f"-strange()\n+{code}\n").answers[0].state is state

@@ -8,7 +8,7 @@ import pytest
 
 from patcher.engine.source import Source
 from patcher.model import State
-from tests.engine.helpers import Changed, Stays, hold
+from tests.engine.helpers import Changed, Stays, hold, use_older_python
 
 CODE = """\
 class A:
@@ -135,7 +135,7 @@ CASES = {
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Definitions are found by the standard parser, and where that does not know the syntax by libcst: alike."""
     if request.param == "libcst":
-        monkeypatch.setattr(Source, "_ast", lambda self: None)
+        use_older_python(monkeypatch)
 
 
 @pytest.mark.usefixtures("parser")

@@ -151,7 +151,7 @@ def test_what_is_bound_and_read_again_is_bounded() -> None:
 
 
 def test_a_long_scope_is_not_taken_for_an_explosion(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match, "MAX_STEPS", 200)
+    monkeypatch.setattr(match, "MAX_STEPS", 200)  # a scope that takes more than the real limit takes a minute
     for name in ANCHORS:
         assert steps(function(400), ANCHORS[name]) > 400
 

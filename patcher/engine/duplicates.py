@@ -1,0 +1,136 @@
+"""What a change would duplicate because upstream already has it in another form."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from typing import Iterator, Sequence
+
+from patcher.engine.changes import FinishedText, MatchedHunk
+from patcher.engine.node import Node, same, walk_each
+from patcher.engine.source import Source
+from patcher.message import Message
+
+
+def redefinitions(source: Source) -> Counter[str]:
+    """How often each qualified name is redefined in the body that already defines it."""
+    counts: Counter[str] = Counter()
+    for name, _ in _redefinitions(source):
+        counts[name] += 1
+    return counts
+
+
+def twice_defined(result: Source, before: Counter[str]) -> str:
+    """The problem if a change defines a name a second time, else empty.
+
+    Args:
+        result: the finished file.
+        before: the `redefinitions` of the file before the change.
+    """
+    left = Counter(before)
+    for name, line in _redefinitions(result):
+        left[name] -= 1
+        if left[name] < 0:
+            return Message(
+                "`{name}` would be defined twice (line {line} of the result): "
+                "upstream has one of that name",
+                name=name,
+                line=line,
+            )
+    return ""
+
+
+def _redefinitions(source: Source) -> Iterator[tuple[str, int]]:
+    """The qualified name and line of each `def` or `class` that replaces an earlier one.
+
+    Definitions with decorators do not count, nor does one whose name is read between the two, by a
+    statement or as a base class: the earlier definition is still used then.
+    """
+    waiting: list[tuple[str, list[ast.stmt]]] = []
+    if source.tree is not None:
+        waiting.append(("", source.tree.body))
+    while waiting:
+        prefix, body = waiting.pop()
+        readers: list[ast.AST] = []
+        readers_above: dict[str, int] = {}  # the number of them above the last definition
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                waiting.append((f"{prefix}{node.name}.", node.body))
+                readers += node.bases
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                readers.append(node)
+                continue
+            if node.decorator_list:
+                if not isinstance(node, ast.ClassDef):
+                    readers.append(node)
+                continue
+            if node.name in readers_above:
+                between = readers[readers_above[node.name] :]
+                if not any(_reads(each, node.name) for each in between):
+                    yield prefix + node.name, node.lineno
+            readers_above[node.name] = len(readers)
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+
+def equal_branches(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
+    """The problem if all branches of an `if` become equal that the hunks write differently."""
+    tree, lines = finished.result.tree, finished.result.lines
+    if tree is None or not _writes_branches(matched):
+        return ""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.If):
+            continue
+        bodies = _bodies(node)
+        texts = {ast.dump(ast.Module(body, [])) for body in bodies}
+        if len(texts) != 1:
+            continue
+        starts = []
+        for part in [node, *(body[0] for body in bodies)]:
+            # only blanks are before each
+            starts.append(lines.starts[part.lineno - 1] + part.col_offset)
+        is_elif = not finished.result.text.startswith("if", starts[0])
+        if not is_elif and any(_is_inserted(finished, start) for start in starts):
+            return Message(
+                "all branches of the `if` in line {line} of the result would be equal: "
+                "upstream has one of them",
+                line=node.lineno,
+            )
+    return ""
+
+
+def _is_inserted(finished: FinishedText, offset: int) -> bool:
+    return any(start <= offset < end for start, end in finished.inserted)
+
+
+def _writes_branches(matched: Sequence[MatchedHunk]) -> bool:
+    """Whether the hunks write an `if` with an `else`, and none of which all branches are equal."""
+    has_branches = False
+    for each in matched:
+        if not each.changes:
+            continue
+        for node in walk_each(each.form.after.nodes):
+            branches = _branches(node)
+            if branches and all(same(branches[0], branch) for branch in branches):
+                return False
+            has_branches = has_branches or bool(branches)
+    return has_branches
+
+
+def _branches(node: Node) -> list[Node]:
+    """The bodies of an `if` that has an `else`; none for any other node."""
+    clauses = node.items("clauses")
+    if node.kind != "If" or not clauses or clauses[-1].kind != "Else":
+        return []
+    return [clause.node("body") for clause in (node, *clauses)]
+
+
+def _bodies(node: ast.If) -> list[list[ast.stmt]]:
+    """`_branches` for the tree of the interpreter."""
+    bodies, orelse = [node.body], node.orelse
+    while len(orelse) == 1 and isinstance(orelse[0], ast.If):
+        bodies.append(orelse[0].body)
+        orelse = orelse[0].orelse
+    return [*bodies, orelse] if orelse else []

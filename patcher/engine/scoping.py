@@ -1,0 +1,255 @@
+"""Which names code binds, and which names it reads in which scopes.
+
+Works on the tree of the interpreter.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, Set, Tuple
+
+from patcher.engine.lex import meets
+from patcher.engine.source import lines_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_PATTERNS = ("ExceptHandler", "MatchAs", "MatchStar", "MatchMapping")
+
+LineRanges = Sequence[Tuple[int, int]]
+"""The first and the last of each run of lines; sorted."""
+
+
+class _ClassNames(Set[str]):
+    """The names that the body of a class binds; code in its functions does not see them."""
+
+
+class Read(NamedTuple):
+    """A name that is read.
+
+    `scopes` are the names of each scope around it, except for the module's; `function` is the
+    qualified name of the innermost definition, with a dot before it.
+    """
+
+    node: ast.Name
+    scopes: list[set[str]]
+    function: str
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self.node.id
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a scope around it binds it, the module's left out."""
+        return any(self.node.id in scope for scope in self.scopes)
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether it is read where it stands, not when a function around it is called."""
+        return not self.scopes and not self.function
+
+
+# statements ---------------------------------------------------------------------------------------
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of one scope: also in `if`, `try`, `with` and loops, not in definitions."""
+    for node in body:
+        yield node
+        if not isinstance(node, _DEFINITIONS):
+            for block in blocks_of(node):
+                yield from statements(block)
+
+
+def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a statement; some may be empty."""
+    for field in ("body", "orelse", "finalbody"):
+        yield getattr(node, field, [])
+    for part in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+        yield part.body
+
+
+def is_star(node: ast.stmt) -> bool:
+    """Whether a statement is `from x import *`."""
+    return isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+
+
+def is_near(node: ast.stmt, lines: LineRanges) -> bool:
+    """Whether a statement has one of some lines, or is next to one."""
+    start, end = lines_of(node)
+    return meets(lines, start - 1, end + 1)
+
+
+def _is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
+    """Whether a statement is `if TYPE_CHECKING`, whose body never runs."""
+    if not isinstance(node, ast.If):
+        return False
+    names = [getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(node.test)]
+    return "TYPE_CHECKING" in names
+
+
+# what is bound ------------------------------------------------------------------------------------
+def bound_in(body: Sequence[ast.stmt], without: tuple[type[ast.stmt], ...] = ()) -> set[str]:
+    """The names that the statements of one scope bind at run time, except for some kinds."""
+    names: set[str] = set()
+    hidden: set[int] = set()
+    for node in statements(body):
+        if _is_for_type_checkers(node):
+            hidden.update(id(child) for child in statements(node.body))
+        if id(node) in hidden or isinstance(node, without):
+            continue
+        if isinstance(node, _DEFINITIONS):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                names.add((alias.asname or alias.name).split(".")[0])
+        else:
+            names |= _bound_by(node)
+    return names
+
+
+def _bound_by(tree: ast.AST) -> set[str]:
+    """The names that an expression binds, or a statement without the statements inside it."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            names.add(node.id)
+        elif type(node).__name__ in _PATTERNS:
+            names.update(filter(None, [getattr(node, "name", None), getattr(node, "rest", None)]))
+        # the target of a comprehension is bound inside it only
+        target = node.target if isinstance(node, ast.comprehension) else None
+        for child in ast.iter_child_nodes(node):
+            if child is not target and not isinstance(child, (ast.stmt, *_FUNCTIONS)):
+                waiting.append(child)
+    return names
+
+
+def parameters_of(arguments: ast.arguments) -> set[str]:
+    """The names of the parameters of a function."""
+    parts = [*getattr(arguments, "posonlyargs", []), *arguments.args, *arguments.kwonlyargs]
+    return {part.arg for part in [*parts, arguments.vararg, arguments.kwarg] if part is not None}
+
+
+# what is read -------------------------------------------------------------------------------------
+def reads(
+    body: Iterable[ast.AST],
+    lines: LineRanges | None = None,
+    near: LineRanges | None = None,
+) -> Iterator[Read]:
+    """Every name that some code reads.
+
+    Args:
+        body: statements of a module, or any node by itself.
+        lines: look only at statements that have one of these lines.
+        near: of the functions of the module and of its classes, look only into the bodies of those
+            that have one of these lines, or are next to one.
+    """
+    reader = _Reader(lines, near)
+    for node in body:
+        yield from reader.reads(node, [], "")
+
+
+class _Reader:
+    """Walks through code and yields the names that it reads; see `reads`."""
+
+    def __init__(self, lines: LineRanges | None, near: LineRanges | None) -> None:
+        self._lines = lines
+        self._near = near
+        self._in_functions = self if near is None else _Reader(lines, None)
+
+    def reads(self, node: ast.AST, scopes: list[set[str]], function: str) -> Iterator[Read]:
+        if not self._is_looked_at(node):
+            return
+        type_parameters = getattr(node, "type_params", None)
+        if type_parameters:
+            scopes = [*scopes, {parameter.name for parameter in type_parameters}]
+
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                yield Read(node, scopes, function)
+        elif isinstance(node, _FUNCTIONS):
+            yield from self._of_function(node, scopes, function)
+        elif isinstance(node, ast.ClassDef):
+            yield from self._of_class(node, scopes, function)
+        elif isinstance(node, _COMPREHENSIONS):
+            yield from self._of_comprehension(node, scopes, function)
+        else:
+            yield from self._of_parts(node, scopes, function)
+
+    def _is_looked_at(self, node: ast.AST) -> bool:
+        if self._lines is None or not isinstance(node, ast.stmt):
+            return True
+        return meets(self._lines, *lines_of(node))
+
+    def _of_function(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        scopes: list[set[str]],
+        function: str,
+    ) -> Iterator[Read]:
+        outside: list[ast.AST] = [*getattr(node, "decorator_list", []), *node.args.defaults]
+        outside += [default for default in node.args.kw_defaults if default is not None]
+        for child in outside:
+            yield from self.reads(child, scopes, function)
+        if self._near is not None and isinstance(node, ast.stmt) and not is_near(node, self._near):
+            return
+
+        own_names = parameters_of(node.args)
+        body: list[ast.AST] = []
+        if isinstance(node, ast.Lambda):
+            own_names |= _bound_by(node.body)
+            body.append(node.body)
+        else:
+            own_names |= bound_in(node.body)
+            body += node.body
+            function = f"{function}.{node.name}"
+        inner_scopes = [*_seen_in_functions(scopes), own_names]
+        for child in body:
+            yield from self._in_functions.reads(child, inner_scopes, function)
+
+    def _of_class(
+        self, node: ast.ClassDef, scopes: list[set[str]], function: str
+    ) -> Iterator[Read]:
+        for child in [*node.decorator_list, *node.bases, *node.keywords]:
+            yield from self.reads(child, scopes, function)
+        inner_scopes = [*scopes, _ClassNames(bound_in(node.body))]
+        for child in node.body:
+            yield from self.reads(child, inner_scopes, f"{function}.{node.name}")
+
+    def _of_comprehension(
+        self,
+        node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp,
+        scopes: list[set[str]],
+        function: str,
+    ) -> Iterator[Read]:
+        outermost = node.generators[0].iter  # evaluated outside
+        yield from self.reads(outermost, scopes, function)
+        own_names: set[str] = set()
+        for generator in node.generators:
+            own_names |= _bound_by(generator.target)
+        inner_scopes = [*_seen_in_functions(scopes), own_names]
+        for child in ast.iter_child_nodes(node):
+            is_generator = isinstance(child, ast.comprehension)
+            for part in ast.iter_child_nodes(child) if is_generator else [child]:
+                if part is not outermost:
+                    yield from self.reads(part, inner_scopes, function)
+
+    def _of_parts(self, node: ast.AST, scopes: list[set[str]], function: str) -> Iterator[Read]:
+        parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
+        if _is_for_type_checkers(node):
+            parts = node.orelse
+        # an annotation may be a string or never be evaluated
+        annotation = node.annotation if isinstance(node, (ast.AnnAssign, ast.arg)) else None
+        for part in parts:
+            if part is not annotation:
+                yield from self.reads(part, scopes, function)
+
+
+def _seen_in_functions(scopes: Sequence[set[str]]) -> list[set[str]]:
+    """The scopes that code in a function sees: all but those of classes."""
+    return [scope for scope in scopes if not isinstance(scope, _ClassNames)]
