@@ -193,7 +193,9 @@ def broken(
     functions = list(_functions_near(body, lines))
 
     breaks = set(_unbound_now(before, after, lines, injected))
-    for path, block in [("", body), *((path, function.body) for path, function in functions)]:
+    scopes = [("", body)]
+    scopes += [(path, function.body) for path, function in functions]
+    for path, block in scopes:
         for name in _read_below_del(block):
             if (path, name.id) not in before.deleted:
                 breaks.add(Broken(name.lineno, name.id, function=""))

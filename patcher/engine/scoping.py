@@ -150,8 +150,33 @@ def reads(
             that have one of these lines, or are next to one.
     """
     reader = _Reader(lines, near)
+    module = _Context(scopes=[], function="")
     for node in body:
-        yield from reader.reads(node, [], "")
+        yield from reader.reads(node, module)
+
+
+class _Context(NamedTuple):
+    """Where code stands: `scopes` and `function` are those of `Read`."""
+
+    scopes: list[set[str]]
+    function: str
+
+    def in_function(self, names: set[str], name: str = "") -> _Context:
+        """The context inside a function or a comprehension, which does not see names of classes."""
+        scopes = [scope for scope in self.scopes if not isinstance(scope, _ClassNames)]
+        return _Context([*scopes, names], f"{self.function}.{name}" if name else self.function)
+
+    def in_class(self, names: set[str], name: str) -> _Context:
+        """The context inside a class."""
+        return _Context([*self.scopes, _ClassNames(names)], f"{self.function}.{name}")
+
+    def with_type_parameters(self, node: ast.AST) -> _Context:
+        """The context with the type parameters of a definition."""
+        parameters = getattr(node, "type_params", None)
+        if not parameters:
+            return self
+        names = {parameter.name for parameter in parameters}
+        return _Context([*self.scopes, names], self.function)
 
 
 class _Reader:
@@ -162,24 +187,21 @@ class _Reader:
         self._near = near
         self._in_functions = self if near is None else _Reader(lines, None)
 
-    def reads(self, node: ast.AST, scopes: list[set[str]], function: str) -> Iterator[Read]:
+    def reads(self, node: ast.AST, context: _Context) -> Iterator[Read]:
         if not self._is_looked_at(node):
             return
-        type_parameters = getattr(node, "type_params", None)
-        if type_parameters:
-            scopes = [*scopes, {parameter.name for parameter in type_parameters}]
-
+        context = context.with_type_parameters(node)
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
-                yield Read(node, scopes, function)
+                yield Read(node, context.scopes, function=context.function)
         elif isinstance(node, _FUNCTIONS):
-            yield from self._of_function(node, scopes, function)
+            yield from self._of_function(node, context)
         elif isinstance(node, ast.ClassDef):
-            yield from self._of_class(node, scopes, function)
+            yield from self._of_class(node, context)
         elif isinstance(node, _COMPREHENSIONS):
-            yield from self._of_comprehension(node, scopes, function)
+            yield from self._of_comprehension(node, context)
         else:
-            yield from self._of_parts(node, scopes, function)
+            yield from self._of_parts(node, context)
 
     def _is_looked_at(self, node: ast.AST) -> bool:
         if self._lines is None or not isinstance(node, ast.stmt):
@@ -187,59 +209,50 @@ class _Reader:
         return meets(self._lines, *lines_of(node))
 
     def _of_function(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
-        scopes: list[set[str]],
-        function: str,
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, context: _Context
     ) -> Iterator[Read]:
         outside: list[ast.AST] = [*getattr(node, "decorator_list", []), *node.args.defaults]
         outside += [default for default in node.args.kw_defaults if default is not None]
         for child in outside:
-            yield from self.reads(child, scopes, function)
+            yield from self.reads(child, context)
         if self._near is not None and isinstance(node, ast.stmt) and not is_near(node, self._near):
             return
 
-        own_names = parameters_of(node.args)
-        body: list[ast.AST] = []
+        names = parameters_of(node.args)
         if isinstance(node, ast.Lambda):
-            own_names |= _bound_by(node.body)
-            body.append(node.body)
-        else:
-            own_names |= bound_in(node.body)
-            body += node.body
-            function = f"{function}.{node.name}"
-        inner_scopes = [*_seen_in_functions(scopes), own_names]
-        for child in body:
-            yield from self._in_functions.reads(child, inner_scopes, function)
-
-    def _of_class(
-        self, node: ast.ClassDef, scopes: list[set[str]], function: str
-    ) -> Iterator[Read]:
-        for child in [*node.decorator_list, *node.bases, *node.keywords]:
-            yield from self.reads(child, scopes, function)
-        inner_scopes = [*scopes, _ClassNames(bound_in(node.body))]
+            inner = context.in_function(names | _bound_by(node.body))
+            yield from self.reads(node.body, inner)
+            return
+        inner = context.in_function(names | bound_in(node.body), node.name)
         for child in node.body:
-            yield from self.reads(child, inner_scopes, f"{function}.{node.name}")
+            yield from self._in_functions.reads(child, inner)
+
+    def _of_class(self, node: ast.ClassDef, context: _Context) -> Iterator[Read]:
+        for outside in [*node.decorator_list, *node.bases, *node.keywords]:
+            yield from self.reads(outside, context)
+        inner = context.in_class(bound_in(node.body), node.name)
+        for child in node.body:
+            yield from self.reads(child, inner)
 
     def _of_comprehension(
         self,
         node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp,
-        scopes: list[set[str]],
-        function: str,
+        context: _Context,
     ) -> Iterator[Read]:
         outermost = node.generators[0].iter  # evaluated outside
-        yield from self.reads(outermost, scopes, function)
-        own_names: set[str] = set()
+        yield from self.reads(outermost, context)
+
+        names: set[str] = set()
         for generator in node.generators:
-            own_names |= _bound_by(generator.target)
-        inner_scopes = [*_seen_in_functions(scopes), own_names]
+            names |= _bound_by(generator.target)
+        inner = context.in_function(names)
         for child in ast.iter_child_nodes(node):
             is_generator = isinstance(child, ast.comprehension)
             for part in ast.iter_child_nodes(child) if is_generator else [child]:
                 if part is not outermost:
-                    yield from self.reads(part, inner_scopes, function)
+                    yield from self.reads(part, inner)
 
-    def _of_parts(self, node: ast.AST, scopes: list[set[str]], function: str) -> Iterator[Read]:
+    def _of_parts(self, node: ast.AST, context: _Context) -> Iterator[Read]:
         parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
         if _is_for_type_checkers(node):
             parts = node.orelse
@@ -247,9 +260,4 @@ class _Reader:
         annotation = node.annotation if isinstance(node, (ast.AnnAssign, ast.arg)) else None
         for part in parts:
             if part is not annotation:
-                yield from self.reads(part, scopes, function)
-
-
-def _seen_in_functions(scopes: Sequence[set[str]]) -> list[set[str]]:
-    """The scopes that code in a function sees: all but those of classes."""
-    return [scope for scope in scopes if not isinstance(scope, _ClassNames)]
+                yield from self.reads(part, context)
