@@ -1,11 +1,14 @@
-"""Run by the target interpreter, once for each rank: import torch, join a process group, reduce, wait at a barrier.
+"""Run by the target interpreter, once for each rank: joins a process group of torch and uses it.
 
-    RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python -I -B child.py REQUEST REPORT
+    RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python -I -B child.py REQUEST
+    REPORT
 
-Standard library and torch alone, Python 3.6 or later, nothing of ours. REQUEST is JSON: what the interpreter is to search,
-before its own path where that is `ahead`; packages of `vendors`, which add a device to torch, imported where torch sees none;
-the `backend`, "" for the one that fits; the `limit` in seconds and `until`, when they are over. To the file REPORT a line of
-JSON with all facts so far (`patcher.diagnosis.ranks.EndedRank`) is written whenever one is new. Where nobody holds the other
+Standard library and torch alone, Python 3.6 or later, nothing of ours. REQUEST is JSON: what the
+interpreter is to search, before its own path where that is `ahead`; packages of `vendors`, which
+add a device to torch, imported where torch sees none; the `backend`, "" for the one that fits; the
+`limit` in seconds and `until`, when they are over. To the file REPORT a line of JSON with all facts
+so far (`patcher.diagnosis.ranks.EndedRank`) is written whenever one is new. Where nobody holds the
+other
 end of standard input any more, the process ends: no rank outlives the command.
 """
 
@@ -30,13 +33,16 @@ _GENERAL = ("undefined", "gloo", "mpi", "ucc", "fake")  # backends that belong t
 
 def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterator[str]":
     """Do what a rank does; the name of each step before it is done."""
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    rank = int(os.environ["RANK"])
+    size = int(os.environ["WORLD_SIZE"])
+
     yield "import torch"
     torch = importlib.import_module("torch")
     report(torch=str(torch.__version__))
     dist = importlib.import_module("torch.distributed")
     if not dist.is_available():
         raise RuntimeError("this PyTorch was built without torch.distributed")
+
     yield "device"
     kind, backend = _choice(torch, size, request, report)
     # torch.cpu has a device_count, too
@@ -46,29 +52,42 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
         module.set_device(rank % count)
     device = torch.device(kind, rank % count) if count else torch.device(kind)
     report(device=str(device), backend=backend)
+
     yield "start"
     dist.init_process_group(backend, timeout=timedelta(seconds=request["limit"]))
+
     yield "all-reduce"
     numbers = torch.full((_ELEMENTS,), float(rank + 1), device=device)
     dist.all_reduce(numbers)
-    found, expected = sorted({float(numbers.min()), float(numbers.max())}), size * (size + 1) / 2
-    if found != [expected]:
-        raise RuntimeError(
-            f"the all-reduce gave {' to '.join(map(str, found))} on rank {rank}, expected {expected}"
-        )
+    _check_sum(numbers, rank, size)
+
     yield "barrier"
     dist.barrier()
     if hasattr(module, "synchronize"):
         module.synchronize()
+
     yield "end"
     dist.destroy_process_group()
+
+
+def _check_sum(numbers: "Any", rank: int, size: int) -> None:
+    """Check that the all-reduce has summed 1, 2, ... of all ranks."""
+    expected = size * (size + 1) / 2
+    sums = sorted({float(numbers.min()), float(numbers.max())})
+    if sums != [expected]:
+        text = " to ".join(map(str, sums))
+        raise RuntimeError(f"the all-reduce gave {text} on rank {rank}, expected {expected}")
 
 
 def _choice(
     torch: "Any", size: int, request: "Dict[str, Any]", report: "Callable[..., None]"
 ) -> "Tuple[str, str]":
-    """The kind of device and the backend: what is asked for, else what all ranks have one of, else the CPU and gloo."""
-    backend, backends = request["backend"], torch.distributed.Backend
+    """The kind of device and the backend.
+
+    What is asked for, else what all ranks have one of, else the CPU and gloo.
+    """
+    backend = request["backend"]
+    backends = torch.distributed.Backend
     # "cpu:gloo,gcu:eccl"
     kinds = [part.partition(":")[0] for part in backend.split(",") if ":" in part]
     named = next((kind for kind in kinds if kind != "cpu"), "cpu" if kinds else "")
@@ -81,20 +100,19 @@ def _choice(
     served = getattr(backends, "backend_capability", {})
     if backend:
         able = served.get(backend, ["cuda"] if backend == "nccl" else ["cpu"])
-        return named or ("cpu" if "cpu" in able else str(next(iter(able), "cpu"))), backend
+        if not named and "cpu" not in able:
+            named = str(next(iter(able), "cpu"))
+        return named or "cpu", backend
+
     kind = _accelerator(torch)
     if kind is None:
         return "cpu", "gloo"
-    own = [name for name, able in served.items() if kind in able and name not in _GENERAL]
-    names = [
-        getattr(backends, "default_device_backend_map", {}).get(kind),
-        *own,
-        "nccl" if kind == "cuda" else "",
-    ]
-    name, count = (
-        next((str(name) for name in names if name), ""),
-        getattr(torch, kind).device_count(),
-    )
+    names = [getattr(backends, "default_device_backend_map", {}).get(kind)]
+    names += [name for name, able in served.items() if kind in able and name not in _GENERAL]
+    if kind == "cuda":
+        names.append("nccl")
+    name = next((str(name) for name in names if name), "")
+    count = getattr(torch, kind).device_count()
     if name and count >= size:
         return kind, name
     report(notes=[["few", kind, count, size] if name else ["unserved", kind]])
@@ -113,7 +131,7 @@ def _accelerator(torch: "Any") -> "Optional[str]":
 
 
 def _printed(error: BaseException) -> str:
-    """Write a traceback without our own frames, as Python does; returns the first line of its message."""
+    """Write a traceback without our own frames, as Python does; returns the line of its error."""
     import traceback
 
     trace = error.__traceback__
@@ -130,7 +148,7 @@ def _end_with_the_command() -> None:
 
 
 def main(request: "Dict[str, Any]", path: str) -> None:
-    """Do all steps, and end the process: what threads of a backend do at exit is no concern here."""
+    """Do all steps, and end the process, whatever threads of a backend would do at exit."""
     threading.Thread(target=_end_with_the_command, daemon=True).start()
     faulthandler.enable()
     # shows where it hangs
@@ -145,15 +163,17 @@ def main(request: "Dict[str, Any]", path: str) -> None:
         facts.update(new, time=time.monotonic(), **more)
         os.write(file, (json.dumps(facts) + "\n").encode("ascii"))
 
-    inside, begun = "", 0.0
+    inside = ""
+    start = 0.0
     try:
         for name in _steps(request, report):
-            report(inside=name, steps=[[inside, time.monotonic() - begun]] if inside else [])
-            inside, begun = name, time.monotonic()
+            report(inside=name, steps=[[inside, time.monotonic() - start]] if inside else [])
+            inside = name
+            start = time.monotonic()
     except BaseException as error:  # SystemExit of a vendor's package, too
         report(problem=_printed(error)[:2000])
         os._exit(1)
-    report(inside="", steps=[[inside, time.monotonic() - begun]])
+    report(inside="", steps=[[inside, time.monotonic() - start]])
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Which files are meant by the words of a command line; files read to their end, also through gzip."""
+"""Which logs the words of a command line mean; logs read to their end, also through gzip."""
 
 from __future__ import annotations
 
@@ -17,57 +17,62 @@ from patcher.text.terminal import printable
 STDIN = "-"
 PIECE = 1 << 20
 _GZIP = b"\x1f\x8b"
-_FORMAT = re.compile(  # what a file begins with that is no plain text
-    rb"(?P<gzip>\x1f\x8b)|(?P<bzip2>BZh)|(?P<xz>\xfd7zXZ\0)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<zip>PK\x03\x04)|"
-    rb"(?P<tar>.{257}ustar)|(?P<UTF_16>(?:\xff\xfe|\xfe\xff)[^\0]*\0)",
+_FORMAT = re.compile(
+    rb"(?P<gzip>\x1f\x8b)"
+    rb"|(?P<bzip2>BZh)"
+    rb"|(?P<xz>\xfd7zXZ\0)"
+    rb"|(?P<zstd>\x28\xb5\x2f\xfd)"
+    rb"|(?P<zip>PK\x03\x04)"
+    rb"|(?P<tar>.{257}ustar)"
+    rb"|(?P<UTF_16>(?:\xff\xfe|\xfe\xff)[^\0]*\0)",
     re.DOTALL,
 )
-# what reading a log raises that is damaged, or on a disk that fails
-_DAMAGE = (
-    OSError,
-    EOFError,
-    zlib.error,
-)
+"""What a file begins with that is no plain text."""
+_DAMAGE = (OSError, EOFError, zlib.error)
+"""What reading a log raises that is damaged, or on a disk that fails."""
 
 
 def log_files(words: Sequence[str]) -> list[str]:
-    """The files that are meant, `-` for standard input; of a directory all files below it (no pipes: they may never end).
+    """The files that are meant, `-` for standard input; of a directory all files below it.
+
+    Pipes below a directory are left out: they may never end.
 
     Raises:
         UsageError: with every file and directory that is not there or may not be read.
     """
     files: list[str] = []
-    wrong: list[str] = []
+    problems: list[str] = []
 
-    def refused(error: OSError) -> None:
-        wrong.append(Message("{path}: it may not be read", path=error.filename))
+    def refuse(path: str) -> None:
+        problems.append(Message("{path}: it may not be read", path=path))
 
     for word in words:
         if Path(word).is_dir():
-            below = [
-                Path(top) / name
-                for top, _, names in os.walk(word, onerror=refused)
-                for name in names
-            ]
-            files += sorted(str(path) for path in below if path.is_file())
+            files += _files_below(word, refuse)
         else:
             files.append(word)
     for path in files:
-        if path != STDIN and not Path(path).exists():
-            wrong.append(Message("{path}: there is no such file", path=path))
-        elif path != STDIN and not os.access(path, os.R_OK):
-            refused(OSError(0, "", path))
-    if wrong:
-        raise UsageError(
-            joined("\n", wrong), "name logs, directories of logs, or - to pipe or paste a text"
-        )
+        if path == STDIN:
+            continue
+        if not Path(path).exists():
+            problems.append(Message("{path}: there is no such file", path=path))
+        elif not os.access(path, os.R_OK):
+            refuse(path)
+    if problems:
+        hint = "name logs, directories of logs, or - to pipe or paste a text"
+        raise UsageError(joined("\n", problems), hint)
     return list(dict.fromkeys(files))
 
 
-def _format(begin: bytes) -> str:
-    """The format of a file that begins like this: `gzip`, `zip`, `UTF-16`, ...; "" where it is plain text."""
-    found = _FORMAT.match(begin)
-    return (found.lastgroup or "").replace("_", "-") if found else ""
+def _files_below(folder: str, refuse: Callable[[str], None]) -> list[str]:
+    """The files below a directory, sorted; `refuse` takes directories that may not be read."""
+    paths: list[str] = []
+    for top, _, names in os.walk(folder, onerror=lambda error: refuse(error.filename)):
+        for name in names:
+            path = Path(top) / name
+            if path.is_file():
+                paths.append(str(path))
+    return sorted(paths)
 
 
 def read_log(
@@ -92,11 +97,12 @@ def read_log(
     read = getattr(stream, "read1", stream.read)
     try:
         piece = read(PIECE)
-        if how := _format(piece):
-            reader.problem = Message(
-                "its format is {how}, which is not read: unpack it into a pipe, as plain text",
-                how=how,
+        format_name = _format(piece)
+        if format_name:
+            template = (
+                "its format is {how}, which is not read: unpack it into a pipe, as plain text"
             )
+            reader.problem = Message(template, how=format_name)
         while piece:
             reader.feed(piece)
             progress(len(piece))
@@ -105,3 +111,10 @@ def read_log(
         reader.problem = Message("reading ended early: {error}", error=printable(str(error)))
     reader.feed(b"", last=True)
     return reader.log()
+
+
+def _format(begin: bytes) -> str:
+    """The format of a file that begins so: `gzip`, `UTF-16`, ...; "" where it is plain text."""
+    match = _FORMAT.match(begin)
+    name = match.lastgroup if match else ""
+    return (name or "").replace("_", "-")

@@ -1,8 +1,8 @@
-"""Logs as streams of bytes -> what is in them: reports of mmengine-ddp-debug, errors, and lines that match patterns.
+"""Logs as streams of bytes -> what is in them: reports, errors, lines that match patterns.
 
-A log may be anything: lines of many ranks, prefixes before ours (`[rank0]:`, timestamps), colours, CRLF, two of our
-lines run together, one line of gigabytes, bytes of no encoding, the JSON strings in which docker keeps a log. It is read in
-pieces, and only what is looked for is kept.
+A log may be anything: lines of many ranks, prefixes before ours (`[rank0]:`, timestamps), colours,
+CRLF, two of our lines run together, one line of gigabytes, bytes of no encoding, the JSON strings
+in which docker keeps a log. It is read in pieces, and only what is looked for is kept.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from patcher.diagnosis.failures import (
     TRACEBACK,
     Failure,
     FailureReader,
+    Traceback,
     Tracebacks,
     places_of_chain,
     shown,
 )
 from patcher.diagnosis.lines import LONGEST_PARAGRAPH, Blocks, Line, begins, paragraphs
+from patcher.diagnosis.rank_names import rank_of_file, rank_of_line
 from patcher.diagnosis.report import OURS, REFUSAL, Report, decode_line, read_report
 from patcher.diagnosis.signs import (
     EXAMPLE,
@@ -37,41 +39,38 @@ from patcher.diagnosis.signs import (
     last_words,
     numberless,
 )
-from patcher.diagnosis.words import rank_of_file, rank_of_line
 from patcher.text.patterns import shape
 from patcher.text.terminal import clip, printable_bytes, width
 
 _TAIL = 64  # lines before a block with an error in which that may have begun
-_FEW, _SHAPES, _LONGEST = 64, 4096, 600  # shapes that are kept of a block, and in all; their bytes
+_FEW = 64  # shapes of a block that are kept: of one with more hardly any comes again
+_SHAPES = 4096  # shapes that are kept in all
+_LONGEST = 600  # bytes of a shape that is kept
 _MARKS = (OURS, *MARKS)
 _EXAMPLE_LINES = 6  # after what stands before it
 _AGAIN = 3  # lines after an error in which it may be told that it was tried again
-_KEPT = 1000  # how many cut lines, refusals, errors and ranks of a sighting are kept; all but these are counted
+_KEPT = 1000
+"""How many cut lines, refusals, errors and ranks are kept; all others are counted."""
 _END = 2048  # bytes of the end of a log in which the last line is looked for
 _SHOWN = 300  # columns of a line that is shown
-_OWN = (  # the words with which a finding begins that `diagnose` has written
+_OWN = (
     *("applicable", "applied", "upstream", "not needed", "absent", "does not fit", "unknown"),
     *("advice", "follows", "not known", "failed", "waited", "late"),
-    *(
-        "可应用",
-        "已应用",
-        "上游已有",
-        "不需要",
-        "未安装",
-        "不适用",
-        "未知",
-        "建议",
-        "连带",
-        "失败",
-        "等待",
-        "未到",
-    ),
+    *("可应用", "已应用", "上游已有", "不需要", "未安装", "不适用", "未知"),
+    *("建议", "连带", "失败", "等待", "未到"),
 )
+"""The words with which a finding begins that `diagnose` has written."""
 _OWN_BEGINS = tuple(f"{word}  ".encode() for word in _OWN)
 
 
 class Refusal(NamedTuple):
-    """A line in which DDP refuses device_ids: its line number, its rank if known, and how many reports precede it."""
+    """A line in which DDP refuses device_ids.
+
+    Attributes:
+        line: its number.
+        rank: that which was refused, None if it is not known.
+        preceding: how many reports precede it.
+    """
 
     line: int
     rank: int | None
@@ -79,10 +78,11 @@ class Refusal(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A pattern or an error in `number` lines of a log, as `Sign` has it; `log`, `line` and `text` of the first.
+    """A pattern or an error in `number` lines of a log, as `Sign` has it.
 
-    `ranks` are those that the lines name, each once; `text` may be shown on a terminal. Of an error, `at` and `raised_at` are
-    those of its traceback, if there is one, and `patterns` those that the text around it has.
+    `log`, `line` and `text` are those of the first. `ranks` are those that the lines name, each
+    once; `text` may be shown on a terminal. Of an error, `at` and `raised_at` are those of its
+    traceback, if there is one, and `patterns` those that the text around it has.
     """
 
     kind: int
@@ -98,12 +98,15 @@ class Sighting(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What one log has. `cut` are the line numbers of reports that end too early (of the first thousand), `lines` all lines.
+    """What one log has.
 
-    `sightings` are those of patterns, `errors` those of errors, known or not. `mentions` are lines in which one is spoken of
+    `cut` are the line numbers of reports that end too early (of the first thousand), `lines` is how
+    many lines there are. `sightings` are those of patterns, `errors` those of errors, known or not.
+    `mentions` are lines in which one is spoken of
     that has not happened, or was no end: a retry, a title, an explanation.
-    `summaries` and `tracebacks`: see `FailureReader`. `devices` are the kinds of accelerators that the text around errors
-    speaks of. `problem` says why reading ended before the end of the log, else it is "".
+    `summaries` and `tracebacks`: see `FailureReader`. `devices` are the kinds of accelerators that
+    the text around errors speaks of. `problem` says why reading ended before the end of the log,
+    else it is "".
     """
 
     name: str
@@ -127,7 +130,87 @@ class Log(NamedTuple):
 
 
 _Kept = TypeVar("_Kept")
-_Key = Tuple[int, str]  # the kind and the key of a sign
+_Key = Tuple[int, str]
+"""The kind and the key of a sign."""
+
+
+class _Sightings:
+    """What was seen in a log, and in how many lines of each rank; in bounded memory.
+
+    Attributes:
+        newest: the last line in which anything was seen first.
+        mentions: what is merely spoken of.
+    """
+
+    def __init__(self) -> None:
+        self.newest = -_AGAIN
+        self.mentions: dict[_Key, Sighting] = {}
+        self._seen: dict[_Key, Sighting] = {}
+        self._ranks: dict[_Key, Counter[int | None]] = {}
+        self._last: dict[int | None, _Key] = {}  # the error that each rank raised last
+        # ranks whose next error is raised after the last one
+        self._chained: set[int | None] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._seen)
+
+    def has_all(self, keys: Sequence[_Key]) -> bool:
+        """Whether all of these were seen."""
+        return all(key in self._seen for key in keys)
+
+    def chain(self, rank: int | None) -> None:
+        """The next error of a rank is raised after the last one."""
+        self._chained.add(rank)
+
+    def note(self, sighting: Sighting, rank: int | None) -> None:
+        """Count what is seen first, or once more."""
+        key = (sighting.kind, sighting.key)
+        if sighting.kind != KNOWN:
+            first = self._last.get(rank) if rank in self._chained else None
+            self._chained.discard(rank)
+            if first is not None and first in self._seen:
+                self._extend(first, sighting)
+                return
+            self._last[rank] = key
+        if key not in self._seen and (sighting.kind == KNOWN or len(self._seen) < _KEPT):
+            self._seen[key] = sighting
+            self._ranks[key] = Counter()
+            self.newest = sighting.line
+        if key in self._seen:
+            self.count(key, rank)
+
+    def _extend(self, first: _Key, later: Sighting) -> None:
+        """A chain is about its first error; what is known of a later one explains it."""
+        seen = self._seen[first]
+        at, raised_at = places_of_chain(seen.at, seen.raised_at, later.at)
+        patterns = (*seen.patterns, *later.patterns)
+        self._seen[first] = seen._replace(at=at, raised_at=raised_at, patterns=patterns)
+
+    def count(self, key: _Key, rank: int | None) -> None:
+        """Count what was seen once more."""
+        ranks = self._ranks[key]
+        is_kept = rank in ranks or len(ranks) < _KEPT
+        ranks[rank if is_kept else None] += 1
+
+    def mention(self, sighting: Sighting) -> None:
+        """Keep what is merely spoken of."""
+        if len(self.mentions) < _KEPT:
+            self.mentions.setdefault((sighting.kind, sighting.key), sighting)
+
+    def withdraw(self, line: int) -> None:
+        """What was seen from a line on is merely mentioned: it was tried again."""
+        for key, sighting in list(self._seen.items()):
+            if sighting.line < line:
+                continue
+            if sighting.kind != KNOWN or sum(self._ranks[key].values()) == 1:
+                self.mentions.setdefault(key, self._seen.pop(key))
+
+    def all(self) -> Iterator[Sighting]:
+        """Everything that was seen, with the number of its lines and its ranks."""
+        for key, sighting in self._seen.items():
+            counts = self._ranks[key]
+            ranks = tuple(rank for rank in counts if rank is not None)
+            yield sighting._replace(number=sum(counts.values()), ranks=ranks)
 
 
 class LogReader:
@@ -136,32 +219,33 @@ class LogReader:
     Args:
         name: what to call the log; a path may name the rank.
         patterns: what to look for.
+
+    Attributes:
+        problem: why reading ends before the end of the log, "" where it does not.
     """
 
     def __init__(self, name: str, patterns: Sequence[str] = ()) -> None:
-        self.name, self.problem = name, ""
-        self._signs, self._blocks = SignReader(patterns), Blocks()
-        self._settled: dict[
-            bytes, tuple[_Key, ...]
-        ] = {}  # what is to be counted of lines that are paragraphs, by their shape
-        self._known: dict[bytes, Sequence[Sign]] = {}  # what paragraphs show, by their shape
-        self._held: Sequence[Line] = ()  # the last paragraph, which may go on
+        self.name = name
+        self.problem = ""
         self._rank = rank_of_file(name)
+        self._blocks = Blocks()
+        self._signs = SignReader(patterns)
         self._failures = FailureReader(name, self._rank)
+        self._sightings = _Sightings()
+        self._devices: set[str] = set()
+
+        # by their shape, what is to be counted of lines that are paragraphs, and what paragraphs
+        # show
+        self._settled: dict[bytes, tuple[_Key, ...]] = {}
+        self._known: dict[bytes, Sequence[Sign]] = {}
+
+        self._held: Sequence[Line] = ()  # the last paragraph, which may go on
         self._is_own = False  # whether the line is of what diagnose has written
+        self._example_until = 0  # the last line of what may be an example
+        self._end = b""  # of the log
+
         self._reports: list[Report] = []
         self._refusals: list[Refusal] = []
-        self._seen: dict[_Key, Sighting] = {}
-        self._ranks: dict[_Key, Counter[int | None]] = {}  # in how many lines of each rank
-        self._newest = -_AGAIN  # the last line in which anything was seen first
-        self._told = 0  # the last line of what may be an example
-        self._last: dict[int | None, _Key] = {}  # the error that each rank raised last
-        self._chained: set[int | None] = (
-            set()
-        )  # ranks whose next error is raised after the last one
-        self._end = b""  # of the log
-        self._mentions: dict[_Key, Sighting] = {}
-        self._devices: set[str] = set()
         self._cut: list[int] = []
         self._cut_count = 0
 
@@ -172,32 +256,65 @@ class LogReader:
             self._read_block(number, block)
         if last:
             self._end_paragraph()
-            self._note_end()
-            # what is pasted may end within a traceback
-            for rank, at in self._failures.places.items() if not self._seen else ():
-                self._note(
-                    Sighting(
-                        EXCEPTION, at, f"{shown(TRACEBACK)}:", at, self.name, self._blocks.total
-                    ),
-                    rank,
-                )
+            self._note_last_words()
+            if not self._sightings:
+                self._note_open_tracebacks()
 
-    def _note_end(self) -> None:
+    def log(self) -> Log:
+        """What was found, once the last piece is read."""
+        self._end_paragraph()
+        seen = list(self._sightings.all())
+        return Log(
+            name=self.name,
+            reports=tuple(self._reports),
+            refusals=tuple(self._refusals),
+            sightings=tuple(sighting for sighting in seen if sighting.kind == KNOWN),
+            summaries=tuple(map(tuple, self._failures.summaries)),
+            tracebacks=dict(self._failures.tracebacks),
+            errors=tuple(sighting for sighting in seen if sighting.kind != KNOWN),
+            mentions=tuple(self._sightings.mentions.values()),
+            devices=tuple(sorted(self._devices)),
+            lines=self._blocks.total,
+            cut=tuple(self._cut),
+            cut_count=self._cut_count,
+            problem=self.problem,
+        )
+
+    # the end --------------------------------------------------------------------------------------
+    def _note_last_words(self) -> None:
         """Note what is an error only where the log ends in it."""
-        *_, line = [b"", *filter(None, self._end.split(b"\n"))]
-        if pattern := last_words(line):
+        lines = list(filter(None, self._end.split(b"\n")))
+        line = lines[-1] if lines else b""
+        pattern = last_words(line)
+        if pattern:
             sighting = Sighting(
-                KNOWN, pattern, shown(line.strip()), "", self.name, self._blocks.total
+                kind=KNOWN,
+                key=pattern,
+                text=shown(line.strip()),
+                at="",
+                log=self.name,
+                line=self._blocks.total,
             )
-            self._note(sighting, self._rank_of(line))
+            self._sightings.note(sighting, self._rank_of(line))
 
-    def _reads_on(self, number: int) -> bool:
-        """Whether a line is to be read whatever is in it: something has begun that has not ended, or may be withdrawn."""
-        return self._failures.reads_on or self._is_own or number <= self._newest + _AGAIN
+    def _note_open_tracebacks(self) -> None:
+        """Note tracebacks that have not ended: what is pasted may end within one."""
+        for rank, at in self._failures.places.items():
+            sighting = Sighting(
+                kind=EXCEPTION,
+                key=at,
+                text=f"{shown(TRACEBACK)}:",
+                at=at,
+                log=self.name,
+                line=self._blocks.total,
+            )
+            self._sightings.note(sighting, rank)
 
+    # blocks ---------------------------------------------------------------------------------------
     def _read_block(self, number: int, block: bytes) -> None:
-        """Read the lines of a block, but for those in which nothing is, and those of the last paragraph."""
-        texts, shapes = block.split(b"\n"), shape(block).split(b"\n")
+        """Read the lines of a block that matter, but for those of the last paragraph."""
+        texts = block.split(b"\n")
+        shapes = shape(block).split(b"\n")
         if not texts[-1]:
             del texts[-1], shapes[-1]
         settled = list(map(self._settled.get, shapes))
@@ -205,36 +322,58 @@ class LogReader:
             self._end_paragraph()
             if not self._reads_on(number):
                 self._recount(texts[:-1], settled)
-                self._held = [Line(number + len(texts) - 1, texts[-1], False)]
+                last_number = number + len(texts) - 1
+                self._held = [Line(last_number, texts[-1], is_written_over=False)]
                 return
+
         unknown = b"\n".join([text for text, keys in zip(texts, settled) if keys != ()])
-        words, reads_on = (
-            self._signs.words_in(_text(self._held) + b"\n" + unknown),
-            self._reads_on(number),
-        )
+        words = self._signs.words_in(_text(self._held) + b"\n" + unknown)
+        reads_on = self._reads_on(number)
         if words:
             self._devices |= devices_in(unknown)
         elif not reads_on:
-            # else hardly any comes again
-            for alike in set(shapes) if len(set(shapes)) <= _FEW else ():
-                if begins(alike) and b"\r" not in alike:
-                    _keep(self._settled, alike, ())
-            texts, number = texts[-_TAIL:], number + max(0, len(texts) - _TAIL)
-        lines = [*self._held, *filter(self._is_of_the_log, _lines(number, texts))]
-        *ended, self._held = paragraphs(lines)
-        if len(_text(self._held)) > LONGEST_PARAGRAPH:
-            ended, self._held = [*ended, self._held], ()
-        for paragraph in ended if words or reads_on else ():
-            self._read(paragraph, words)
+            self._settle(set(shapes))
+            number += max(0, len(texts) - _TAIL)
+            texts = texts[-_TAIL:]
+        lines = [line for line in _lines(number, texts) if self._is_of_the_log(line)]
+        self._read_lines([*self._held, *lines], words, is_read=bool(words) or reads_on)
+
+    def _settle(self, shapes: set[bytes]) -> None:
+        """Keep that there is nothing in lines of these shapes."""
+        if len(shapes) > _FEW:
+            return
+        for alike in shapes:
+            if begins(alike) and b"\r" not in alike:
+                _keep(self._settled, alike, ())
+
+    def _read_lines(self, lines: Sequence[Line], words: Sequence[bytes], *, is_read: bool) -> None:
+        """Read the paragraphs of some lines, but for the last one, which may go on."""
+        *ended, held = paragraphs(lines)
+        if len(_text(held)) > LONGEST_PARAGRAPH:
+            ended.append(held)
+            held = ()
+        self._held = held
+        if is_read:
+            for paragraph in ended:
+                self._read(paragraph, words)
 
     def _end_paragraph(self) -> None:
         if self._held:
             self._read(self._held, self._signs.words_in(_text(self._held)))
         self._held = ()
 
+    def _reads_on(self, number: int) -> bool:
+        """Whether a line is to be read whatever is in it.
+
+        Something has begun that has not ended, or may be withdrawn.
+        """
+        is_near = number <= self._sightings.newest + _AGAIN
+        return self._failures.reads_on or self._is_own or is_near
+
     def _is_of_the_log(self, line: Line) -> bool:
         """Whether a line is none of those that diagnose has written."""
-        self._is_own = line.text.startswith(_OWN_BEGINS) or (self._is_own and line.text[:1] == b" ")
+        goes_on = self._is_own and line.text.startswith(b" ")
+        self._is_own = goes_on or line.text.startswith(_OWN_BEGINS)
         return not self._is_own
 
     def _recount(self, texts: Sequence[bytes], settled: Sequence[tuple[_Key, ...] | None]) -> None:
@@ -243,12 +382,14 @@ class LogReader:
             if keys:
                 rank = self._rank_of(text)
                 for key in keys:
-                    self._count(key, rank)
+                    self._sightings.count(key, rank)
 
+    # paragraphs -----------------------------------------------------------------------------------
     def _read(self, lines: Sequence[Line], words: Sequence[bytes]) -> None:
         """Read a paragraph, in which these words can be."""
         text = _text(lines)
-        alike, number = shape(text), lines[0].number
+        alike = shape(text)
+        number = lines[0].number
         if alike in self._settled and not self._reads_on(number):
             self._recount([text], [self._settled[alike]])
             return
@@ -258,136 +399,123 @@ class LogReader:
             if len(alike) <= _LONGEST and not self._signs.depends_on_digits(alike):
                 _keep(self._known, alike, signs)
         if EXAMPLE.search(text):
-            self._told = lines[-1].number + _EXAMPLE_LINES
+            self._example_until = lines[-1].number + _EXAMPLE_LINES
         if signs or words or self._reads_on(number):
-            self._read_lines(lines, signs)
-        keys = tuple(sign[:2] for sign in signs if not sign.is_spoken)
-        more = alike not in self._known or not begins(alike) or any(map(alike.__contains__, _MARKS))
-        if not more and self._seen.keys() >= set(keys) and not RETRIED.search(alike):
+            self._see_lines(lines, signs)
+
+        keys = tuple((sign.kind, sign.key) for sign in signs if not sign.is_spoken)
+        is_alone = alike in self._known and begins(alike)
+        has_marks = any(mark in alike for mark in _MARKS)
+        is_settled = is_alone and not has_marks and self._sightings.has_all(keys)
+        if is_settled and not RETRIED.search(alike):
             _keep(self._settled, alike, keys)
 
-    def _read_lines(self, lines: Sequence[Line], signs: Sequence[Sign]) -> None:
+    def _see_lines(self, lines: Sequence[Line], signs: Sequence[Sign]) -> None:
+        """Note what is in the lines of a paragraph: reports, tracebacks, signs, withdrawals."""
         patterns = tuple(sign.key for sign in signs if sign.kind == KNOWN and sign.key != REFUSAL)
         for row, (number, text, is_written_over) in enumerate(lines):
             if OURS in text:
                 self._read_reports(number, text)
             ended = None if is_written_over else self._failures.read(number, text)
             if any(mark in text for mark in CHAINED):
-                self._chained.add(self._rank_of(text))
-            if number <= self._newest + _AGAIN and RETRIED.search(text):
+                self._sightings.chain(self._rank_of(text))
+            if number <= self._sightings.newest + _AGAIN and RETRIED.search(text):
                 self._withdraw(number - _AGAIN)
-            if ended and number > self._told and not ended.error.startswith(OF_LAUNCHER):
-                key = EXCEPTION, numberless(ended.error) + ended.at
-                sighting = Sighting(*key, ended.error, ended.at, self.name, number)
-                self._note(
-                    sighting._replace(patterns=patterns, raised_at=ended.raised_at),
-                    self._rank_of(text),
-                )
+            if ended:
+                self._see_traceback(ended, number, text, patterns=patterns)
             for sign in signs:
                 if sign.row == row and (sign.kind == KNOWN or not ended):
                     self._see(sign, lines, patterns)
+
+    def _see_traceback(
+        self, ended: Traceback, number: int, text: bytes, *, patterns: tuple[str, ...]
+    ) -> None:
+        """Note the error in which a traceback ends."""
+        if number <= self._example_until or ended.error.startswith(OF_LAUNCHER):
+            return
+        sighting = Sighting(
+            kind=EXCEPTION,
+            key=numberless(ended.error) + ended.at,
+            text=ended.error,
+            at=ended.at,
+            log=self.name,
+            line=number,
+            patterns=patterns,
+            raised_at=ended.raised_at,
+        )
+        self._sightings.note(sighting, self._rank_of(text))
 
     def _see(self, sign: Sign, lines: Sequence[Line], patterns: tuple[str, ...]) -> None:
         """Note a pattern, or an error that no traceback ends in."""
         if sign.key in LAST_WORDS:
             return
+        if sign.key == REFUSAL:
+            self._see_refusal(lines)
+            return
         number, line, _ = lines[sign.row]
         sighting = Sighting(
-            sign.kind, sign.key, shown(line[sign.begin : sign.end]), "", self.name, number
+            kind=sign.kind,
+            key=sign.key,
+            text=shown(line[sign.begin : sign.end]),
+            at="",
+            log=self.name,
+            line=number,
         )
-        if sign.key == REFUSAL:
-            ranks = [
-                rank for rank in (self._rank_of(line.text) for line in lines) if rank is not None
-            ]
-            refusal = Refusal(lines[0].number, ranks[0] if ranks else None, len(self._reports))
-            self._refusals += [refusal] if len(self._refusals) < _KEPT else []
-        elif sign.is_spoken or number <= self._told:
-            if len(self._mentions) < _KEPT:
-                self._mentions.setdefault(sign[:2], sighting._replace(text=shown(line.strip())))
+        if sign.is_spoken or number <= self._example_until:
+            self._sightings.mention(sighting._replace(text=shown(line.strip())))
         elif sign.kind == KNOWN:
-            self._note(sighting._replace(text=_shown_from(sign, lines)), self._rank_of(line))
-        elif not (sign.kind >= LOGGED and self._failures.reads_on) and not sign.key.startswith(
-            OF_LAUNCHER
-        ):
-            self._note(sighting._replace(patterns=patterns), self._rank_of(line))
+            text = _shown_from(sign, lines)
+            self._sightings.note(sighting._replace(text=text), self._rank_of(line))
+        elif not self._is_of_traceback(sign) and not sign.key.startswith(OF_LAUNCHER):
+            self._sightings.note(sighting._replace(patterns=patterns), self._rank_of(line))
 
-    def _note(self, sighting: Sighting, rank: int | None) -> None:
-        """Count what is seen first, or once more."""
-        key = sighting[:2]
-        if sighting.kind != KNOWN:
-            first = self._last.get(rank) if rank in self._chained else None
-            self._chained.discard(rank)
-            if (
-                first in self._seen
-            ):  # a chain is about its first error; what is known of another explains it
-                seen = self._seen[first]
-                at, raised_at = places_of_chain(seen.at, seen.raised_at, sighting.at)
-                patterns = (*seen.patterns, *sighting.patterns)
-                self._seen[first] = seen._replace(at=at, raised_at=raised_at, patterns=patterns)
-                return
-            self._last[rank] = key
-        if key not in self._seen and (sighting.kind == KNOWN or len(self._seen) < _KEPT):
-            self._seen[key], self._ranks[key], self._newest = sighting, Counter(), sighting.line
-        if key in self._seen:
-            self._count(key, rank)
+    def _is_of_traceback(self, sign: Sign) -> bool:
+        """Whether an error is but a line of a traceback or a summary that has begun."""
+        return sign.kind >= LOGGED and self._failures.reads_on
 
-    def _count(self, key: _Key, rank: int | None) -> None:
-        ranks = self._ranks[key]
-        ranks[rank if rank in ranks or len(ranks) < _KEPT else None] += 1
+    def _see_refusal(self, lines: Sequence[Line]) -> None:
+        """Keep a refusal, with the first rank that its paragraph names."""
+        if len(self._refusals) >= _KEPT:
+            return
+        rank = None
+        for line in lines:
+            rank = self._rank_of(line.text)
+            if rank is not None:
+                break
+        self._refusals.append(Refusal(lines[0].number, rank, preceding=len(self._reports)))
 
     def _withdraw(self, line: int) -> None:
         """What was seen from a line on is merely mentioned: it was tried again."""
-        for key, sighting in list(self._seen.items()):
-            if sighting.line >= line and (
-                sighting.kind != KNOWN or sum(self._ranks[key].values()) == 1
-            ):
-                self._mentions.setdefault(key, self._seen.pop(key))
+        self._sightings.withdraw(line)
         self._settled.clear()
-        tracebacks = self._failures.tracebacks
-        self._failures.tracebacks = {
-            rank: ended for rank, ended in tracebacks.items() if ended.line < line
-        }
+        kept = {}
+        for rank, ended in self._failures.tracebacks.items():
+            if ended.line < line:
+                kept[rank] = ended
+        self._failures.tracebacks = kept
 
     def _rank_of(self, line: bytes) -> int | None:
         rank = rank_of_line(line)
         return self._rank if rank is None else rank
 
     def _read_reports(self, number: int, line: bytes) -> None:
-        places = [found.start() for found in re.finditer(OURS, line)]
-        for begin, end in zip(places, [*places[1:], len(line)]):
-            facts = decode_line(line[begin:end])
-            report = None if facts is None else read_report(number, facts, self.name)
+        """Read the reports in a line, of which several may run together."""
+        starts = [match.start() for match in re.finditer(OURS, line)]
+        for start, end in zip(starts, [*starts[1:], len(line)]):
+            facts = decode_line(line[start:end])
+            if facts is None:
+                continue
+            report = read_report(number, facts, self.name)
             if report:
                 self._reports.append(report)
-            elif facts is not None:
-                self._cut_count += 1
-                self._cut += [number] if len(self._cut) < _KEPT else []
-
-    def log(self) -> Log:
-        """What was found, once the last piece is read."""
-        self._end_paragraph()
-        seen = []
-        for key, sighting in self._seen.items():
-            ranks = tuple(rank for rank in self._ranks[key] if rank is not None)
-            seen.append(sighting._replace(number=sum(self._ranks[key].values()), ranks=ranks))
-        return Log(
-            name=self.name,
-            reports=tuple(self._reports),
-            refusals=tuple(self._refusals),
-            sightings=tuple(sighting for sighting in seen if sighting.kind == KNOWN),
-            summaries=tuple(map(tuple, self._failures.summaries)),
-            tracebacks=dict(self._failures.tracebacks),
-            errors=tuple(sighting for sighting in seen if sighting.kind != KNOWN),
-            mentions=tuple(self._mentions.values()),
-            devices=tuple(sorted(self._devices)),
-            lines=self._blocks.total,
-            cut=tuple(self._cut),
-            cut_count=self._cut_count,
-            problem=self.problem,
-        )
+                continue
+            self._cut_count += 1
+            if len(self._cut) < _KEPT:
+                self._cut.append(number)
 
 
 def _keep(table: dict[bytes, _Kept], alike: bytes, value: _Kept) -> None:
+    """Keep what is known of a shape, unless that is too long; a table that is full begins anew."""
     if len(table) >= _SHAPES:
         table.clear()
     if len(alike) <= _LONGEST:
@@ -395,12 +523,16 @@ def _keep(table: dict[bytes, _Kept], alike: bytes, value: _Kept) -> None:
 
 
 def _lines(number: int, texts: Sequence[bytes]) -> Iterator[Line]:
-    """The lines of a block from a number on; what ends with a carriage return is one, too, as progress bars write them."""
+    """The lines of a block from a number on.
+
+    What ends with a carriage return is a line, too, as progress bars write them.
+    """
     for row, text in enumerate(texts, number):
         if b"\r" in text:
             *written_over, text = text.rstrip(b"\r").split(b"\r")
-            yield from (Line(row, part, True) for part in written_over)
-        yield Line(row, text, False)
+            for part in written_over:
+                yield Line(row, part, is_written_over=True)
+        yield Line(row, text, is_written_over=False)
 
 
 def _text(lines: Sequence[Line]) -> bytes:
@@ -408,7 +540,10 @@ def _text(lines: Sequence[Line]) -> bytes:
 
 
 def _shown_from(sign: Sign, lines: Sequence[Line]) -> str:
-    """The text in which a pattern is, of which what stands before it is shortened, else it could be cut out."""
+    """The text in which a pattern is.
+
+    What stands before it is shortened, else the pattern could be cut out.
+    """
     first, *rest = [line.text for line in lines[sign.row :]]
     before = clip(printable_bytes(first[: sign.begin]).lstrip(), _SHOWN // 3)
     after = printable_bytes(b" ".join([first[sign.begin :], *rest])).rstrip()

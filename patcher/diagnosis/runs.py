@@ -1,7 +1,7 @@
-"""Which reports belong together: the runs in a set of logs, and the wrappings in each of them. Pure.
+"""Which reports belong together: the runs in logs, and the wrappings in each of them. Pure.
 
-A line names its process, so a run ends where a rank comes back as another process. Several logs may hold the same line (one
-rank's own log, and that of all ranks): it counts once.
+A line names its process, so a run ends where a rank comes back as another process. Several logs may
+hold the same line (one rank's own log, and that of all ranks): it counts once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from patcher.diagnosis.report import Report
 
 
 class Wrap(NamedTuple):
-    """The reports that the ranks made before the same wrapping, by rank; those without a rank come last.
+    """The reports that the ranks made before the same wrapping, by rank.
 
-    `conclusions` are what is wrong about it, `verdicts` has a word for each row.
+    Those without a rank come last. `conclusions` are what is wrong about it, `verdicts` has a word
+    for each row.
     """
 
     number: int
@@ -37,91 +38,119 @@ class Run(NamedTuple):
     @property
     def when(self) -> str:
         """When it began, in UTC; "" where that is not known."""
-        return "" if self.time is None else strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(self.time))
+        if self.time is None:
+            return ""
+        return strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(self.time))
 
 
 def find_runs(logs: Sequence[Log]) -> tuple[Run, ...]:
     """The runs of some logs, the oldest first, numbered from 1."""
+    groups: list[list[Report]] = []
+    for reports in groups_by(_without_short(logs), _meeting).values():
+        groups += _by_process(reports)
+    groups.sort(key=lambda group: min(_time(report) for report in group))
+
+    runs = []
+    refused = _refused(logs, groups)
+    for number, (group, ranks) in enumerate(zip(groups, refused), 1):
+        runs.append(_run(number, group, ranks))
+    return tuple(runs)
+
+
+def _without_short(logs: Sequence[Log]) -> list[Report]:
+    """The reports, without the short ones of a process that has whole ones."""
     reports = [report for log in logs for report in log.reports]
-    whole = {(report.rank, report.pid) for report in reports if report.sequence is not None}
-    once = [
-        report
-        for report in reports
-        if report.sequence is not None or (report.rank, report.pid) not in whole
-    ]
-    groups = [group for some in groups_by(once, _meeting).values() for group in _by_process(some)]
-    groups.sort(key=lambda group: min(report.time or 0 for report in group))
-    return tuple(
-        _run(number, *pair) for number, pair in enumerate(zip(groups, _refused(logs, groups)), 1)
-    )
+    whole = {
+        (report.rank, report.process.pid) for report in reports if report.place.sequence is not None
+    }
+    kept = []
+    for report in reports:
+        if report.place.sequence is not None or (report.rank, report.process.pid) not in whole:
+            kept.append(report)
+    return kept
 
 
 def _meeting(report: Report) -> object:
-    """What the ranks of a run have in common: the port where they meet. A process that is alone is a run of its own."""
-    is_alone = not report.run and (report.world_size or 1) < 2
-    return (report.host, report.pid, report.rank) if is_alone else report.run
+    """What the ranks of a run have in common: the port where they meet.
+
+    A process that is alone is a run of its own.
+    """
+    is_alone = not report.process.run and (report.process.world_size or 1) < 2
+    if is_alone:
+        return report.process.host, report.process.pid, report.rank
+    return report.process.run
+
+
+def _time(report: Report) -> float:
+    return report.place.time or 0
 
 
 def _run(number: int, group: Sequence[Report], refused: Refused) -> Run:
-    rows = groups_by(group, lambda report: report.sequence or 0)
-    wraps = tuple(
-        _wrap(count, rows[sequence], refused) for count, sequence in enumerate(sorted(rows), 1)
-    )
-    times = [report.time for report in group if report.time is not None]
+    reports_by_sequence = groups_by(group, lambda report: report.place.sequence or 0)
+    wraps = []
+    for wrap_number, sequence in enumerate(sorted(reports_by_sequence), 1):
+        wraps.append(_wrap(wrap_number, reports_by_sequence[sequence], refused))
+    times = [report.place.time for report in group if report.place.time is not None]
     return Run(
-        number,
-        tuple(dict.fromkeys(report.log for report in group)),
-        min(times, default=None),
-        wraps,
+        number=number,
+        logs=tuple(dict.fromkeys(report.place.log for report in group)),
+        time=min(times, default=None),
+        wraps=tuple(wraps),
     )
 
 
 def _wrap(number: int, reports: Iterable[Report], refused: Refused) -> Wrap:
     rows = tuple(sorted(reports, key=lambda row: (row.rank is None, row.rank or 0)))
     conclusions = conclude(rows, refused)
-    return Wrap(number, rows, conclusions, tuple(verdict(row, conclusions) for row in rows))
+    verdicts = tuple(verdict(row, conclusions) for row in rows)
+    return Wrap(number, rows, conclusions=conclusions, verdicts=verdicts)
 
 
 def _by_process(reports: Iterable[Report]) -> list[list[Report]]:
     """The runs among reports that share a port and a run id: no rank is two processes in one run.
 
-    Where a rank comes back as another process, the new run begins after the longest silence since its first one: a rank
-    whose earlier report was lost then goes to the run that it was made in.
+    Where a rank comes back as another process, the new run begins after the longest silence since
+    its first one: a rank whose earlier report was lost then goes to the run that it was made in.
     """
-    ready = sorted(_processes(reports), key=lambda process: process[0].time or 0)
-    times = [process[0].time or 0 for process in ready]
-    begins = [0]
-    seen: dict[
-        int | None, int
-    ] = {}  # where in `ready` the process of a rank is, in the run that begins last
-    for at, process in enumerate(ready):
+    processes = sorted(_processes(reports), key=lambda process: _time(process[0]))
+    starts = [0]
+    index_of: dict[int | None, int] = {}  # of the process of each rank, in the run that begins last
+    for index, process in enumerate(processes):
         rank = process[0].rank
-        if rank is not None and rank in seen:
-            begin = max(
-                range(at, seen[rank], -1), key=lambda index: times[index] - times[index - 1]
-            )
-            begins.append(begin)
-            seen = {
-                process[0].rank: index for index, process in enumerate(ready) if begin <= index < at
-            }
-        seen[rank] = at
-    ends = [*begins[1:], len(ready)]
-    return [
-        [report for process in ready[begin:end] for report in process]
-        for begin, end in zip(begins, ends)
-    ]
+        if rank is not None and rank in index_of:
+            start = _after_silence(processes, index_of[rank], index)
+            starts.append(start)
+            index_of = {processes[i][0].rank: i for i in range(start, index)}
+        index_of[rank] = index
+
+    runs = []
+    for start, end in zip(starts, [*starts[1:], len(processes)]):
+        runs.append([report for process in processes[start:end] for report in process])
+    return runs
+
+
+def _after_silence(processes: Sequence[Sequence[Report]], first: int, last: int) -> int:
+    """The process after `first`, up to `last`, before which the longest silence is."""
+
+    def silence(index: int) -> float:
+        return _time(processes[index][0]) - _time(processes[index - 1][0])
+
+    return max(range(last, first, -1), key=silence)
 
 
 def _processes(reports: Iterable[Report]) -> list[list[Report]]:
-    """The reports of each process in order; a process number that was given anew begins again with sequence 0."""
+    """The reports of each process in order.
+
+    A process number that was given anew begins again with sequence 0.
+    """
     processes: list[list[Report]] = []
     current: dict[object, list[Report]] = {}
-    for report in sorted(reports, key=lambda report: (report.time or 0, report.sequence or 0)):
-        key = (report.rank, report.host, report.pid)
+    for report in sorted(reports, key=lambda report: (_time(report), report.place.sequence or 0)):
+        key = (report.rank, report.process.host, report.process.pid)
         process = current.get(key)
-        if process and process[-1]._replace(log="", line=0) == report._replace(log="", line=0):
+        if process and process[-1].facts == report.facts:
             continue
-        if process is None or (report.sequence or 0) <= (process[-1].sequence or 0):
+        if process is None or (report.place.sequence or 0) <= (process[-1].place.sequence or 0):
             process = current[key] = []
             processes.append(process)
         process.append(report)
@@ -129,14 +158,23 @@ def _processes(reports: Iterable[Report]) -> list[list[Report]]:
 
 
 def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Report]]) -> list[list[int | None]]:
-    """The ranks that were refused, for each run: that of the report before the refusal in its log, else the newest."""
-    run_of = {(report.log, report.line): at for at, group in enumerate(groups) for report in group}
+    """The ranks that were refused, for each run.
+
+    The run is that of the report before the refusal in its log, else the newest.
+    """
     refused: list[list[int | None]] = [[] for _ in groups]
+    if not groups:
+        return refused
+    run_of: dict[tuple[str, int], int] = {}
+    for index, group in enumerate(groups):
+        for report in group:
+            run_of[report.place.log, report.place.line] = index
     for log in logs:
-        for refusal in log.refusals if groups else ():
-            before = (
-                (log.name, report.line) for report in reversed(log.reports[: refusal.preceding])
-            )
-            run = next((run_of[place] for place in before if place in run_of), len(groups) - 1)
+        for refusal in log.refusals:
+            run = len(groups) - 1
+            for report in reversed(log.reports[: refusal.preceding]):
+                if (log.name, report.place.line) in run_of:
+                    run = run_of[log.name, report.place.line]
+                    break
             refused[run].append(refusal.rank)
     return refused

@@ -12,7 +12,6 @@ from patcher.text.listed import count, listed, ranks
 from patcher.text.terminal import clip, padded, width
 
 WIDTH = 100
-# the wrapper takes it
 DOUBTS = (
     "accelerator-unused",
     "buffers-elsewhere",
@@ -20,58 +19,115 @@ DOUBTS = (
     "ranks-differ",
     "missing",
     OTHER,
-)  # the wrapper takes it
+)
+"""The verdicts on what the wrapper takes all the same."""
 COLUMNS = ("rank", "host", "device", "device_ids", "parameters", "buffers", "verdict")
 _LEAST = 6  # columns that a cell keeps where a table is too wide
 
 
+# sentences ----------------------------------------------------------------------------------------
 def heading(wrap: Wrap) -> str:
     """What is wrapped, where, by what, on how many ranks."""
     rows = wrap.rows
-    size = max((row.world_size or 0 for row in rows), default=0)
-    reported = (
-        Message("{number} of {size} ranks", number=len(rows), size=size)
-        if size
-        else count(len(rows), "rank")
-    )
+    size = max((row.process.world_size or 0 for row in rows), default=0)
+    reported: str = count(len(rows), "rank")
+    if size:
+        reported = Message("{number} of {size} ranks", number=len(rows), size=size)
+    wrappers = dict.fromkeys(_wrapped(row) for row in rows)
+    sites = dict.fromkeys(row.wrapping.site for row in rows)
     return Message(
         "wrapping {number}: {wrappers}, {sites}; {reported}",
         number=wrap.number,
-        wrappers=listed(list(dict.fromkeys(map(_wrapped, rows))), "or"),
-        sites=listed(list(dict.fromkeys(row.site for row in rows)), "or"),
+        wrappers=listed(list(wrappers), "or"),
+        sites=listed(list(sites), "or"),
         reported=reported,
     )
 
 
 def _wrapped(row: Report) -> str:
-    model = row.model or Message("the model")
+    model = row.wrapping.model or Message("the model")
     if family(row) == NONE:
         return Message("{model} as it is", model=model)
-    if row.trains:
+    if row.wrapping.trains:
         return model
-    return Message("{model} in {wrapper}", model=model, wrapper=row.wrapper or "DDP")
+    return Message("{model} in {wrapper}", model=model, wrapper=row.wrapping.wrapper or "DDP")
 
 
 def well(wrap: Wrap) -> str:
     """The sentence where nothing is wrong."""
     rows = wrap.rows
-    numbers = [row.rank for row in rows if row.rank is not None]
-    where = place([device for row in rows for device in row.parameters])
+    where = place([device for row in rows for device in row.tensors.parameters])
     if any(family(row) == NONE for row in rows):
-        return Message(
-            "not distributed: nothing is wrapped, and the model is on {where}", where=where
-        )
-    text = "{ranks}: all is well, the model is on {where} and nothing keeps DDP from taking it"
-    if any(row.trains for row in rows):
-        text = "{ranks}: all is well, the model is on {where}"
+        template = "not distributed: nothing is wrapped, and the model is on {where}"
+        return Message(template, where=where)
+    numbers = [row.rank for row in rows if row.rank is not None]
     who = ranks(numbers) if numbers else Message("the rank")
-    return Message(text, ranks=who, where=where)
+    template = "{ranks}: all is well, the model is on {where} and nothing keeps DDP from taking it"
+    if any(row.wrapping.trains for row in rows):
+        template = "{ranks}: all is well, the model is on {where}"
+    return Message(template, ranks=who, where=where)
+
+
+# the table ----------------------------------------------------------------------------------------
+def table(wrap: Wrap) -> list[tuple[str, str]]:
+    """The lines of the table, no wider than WIDTH.
+
+    Of each the cells up to the verdict as one aligned text, and the verdict.
+
+    The column of hosts is there only where a host is known.
+    """
+    lines = [COLUMNS[:-1], *(_cells(row) for row in wrap.rows)]
+    verdicts = (COLUMNS[-1], *wrap.verdicts)
+    columns: list[tuple[str, ...]] = []
+    for column in zip(*lines):
+        title, *cells = column
+        if title != "host" or any(cells):
+            columns.append(column)
+    widths = _fitting([max(map(width, column)) for column in columns], max(map(width, verdicts)))
+
+    rows = []
+    for line, verdict in zip(zip(*columns), verdicts):
+        texts = [padded(clip(cell, room), room) for cell, room in zip(line, widths)]
+        rows.append(("  ".join(texts), verdict))
+    return rows
+
+
+def _fitting(widths: list[int], last: int) -> list[int]:
+    """The widths of columns, the widest narrowed until they fit beside the `last` one."""
+    while sum(widths) + 2 * len(widths) + last > WIDTH and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _cells(row: Report) -> tuple[str, ...]:
+    """The cells of a row: rank, host, device, device_ids, parameters, buffers."""
+    return (
+        "?" if row.rank is None else str(row.rank),
+        row.process.host,
+        _device(row),
+        _ids(row),
+        _spread(row.tensors.parameters),
+        _spread(row.tensors.buffers),
+    )
 
 
 def _device(row: Report) -> str:
-    """The device that a rank works on: the accelerator that is initialised, else what get_device returns."""
-    current = [f"{kind}:{index}" for kind, index in row.current if index is not None]
-    return current[0] if current else row.get_device or "-"
+    """The device of a rank: the accelerator that is initialised, else what get_device returns."""
+    for kind, index in row.setup.current:
+        if index is not None:
+            return f"{kind}:{index}"
+    return row.setup.get_device or "-"
+
+
+def _ids(row: Report) -> str:
+    """device_ids as Python writes it, `-` where the report does not have them."""
+    if row.wrapping.trains:
+        return "-"
+    if not row.device_ids.are_known:
+        return "?"
+    if row.device_ids.names is None:
+        return "None"
+    return f"[{', '.join(row.device_ids.names)}]"
 
 
 def _spread(devices: Devices) -> str:
@@ -79,42 +135,7 @@ def _spread(devices: Devices) -> str:
     return ", ".join(f"{name}: {count}" for name, count in devices) or "-"
 
 
-def _given(row: Report) -> str:
-    """device_ids as Python writes it, `-` where the report does not have them."""
-    if row.trains:
-        return "-"
-    if not row.knows_ids:
-        return "?"
-    return "None" if row.device_ids is None else "[" + ", ".join(row.device_ids) + "]"
-
-
-def _cells(row: Report) -> tuple[str, ...]:
-    """The cells of a row: rank, host, device, device_ids, parameters, buffers."""
-    rank = "?" if row.rank is None else str(row.rank)
-    return rank, row.host, _device(row), _given(row), _spread(row.parameters), _spread(row.buffers)
-
-
-def table(wrap: Wrap) -> list[tuple[str, str]]:
-    """The lines of the table, no wider than WIDTH: the cells up to the verdict as one aligned text, and the verdict.
-
-    The column of hosts is there only where a host is known.
-    """
-    lines = [COLUMNS[:-1], *(_cells(row) for row in wrap.rows)]
-    columns = [column for column in zip(*lines) if column[0] != "host" or any(column[1:])]
-    widths = [max(map(width, column)) for column in columns]
-    verdicts = COLUMNS[-1], *wrap.verdicts
-    while (
-        sum(widths) + 2 * len(widths) + max(map(width, verdicts)) > WIDTH and max(widths) > _LEAST
-    ):
-        widths[widths.index(max(widths))] -= 1
-    texts = [
-        "  ".join(padded(clip(cell, room), room) for cell, room in zip(line, widths))
-        for line in zip(*columns)
-    ]
-    return list(zip(texts, verdicts))
-
-
-# JSON -----------------------------------------------------------------------------------------------------------------
+# JSON ---------------------------------------------------------------------------------------------
 def run_json(run: Run) -> dict[str, Any]:
     """A run, for JSON."""
     return {
@@ -126,7 +147,7 @@ def run_json(run: Run) -> dict[str, Any]:
 
 
 def _wrap_json(wrap: Wrap) -> dict[str, Any]:
-    ranks = [_row_json(*pair) for pair in zip(wrap.rows, wrap.verdicts)]
+    ranks = [_row_json(row, verdict) for row, verdict in zip(wrap.rows, wrap.verdicts)]
     return {
         "wrap": wrap.number,
         "ranks": ranks,
@@ -135,28 +156,21 @@ def _wrap_json(wrap: Wrap) -> dict[str, Any]:
 
 
 def _row_json(row: Report, verdict: str) -> dict[str, Any]:
-    same = row._asdict()
-    names = (
-        "rank",
-        "local_rank",
-        "world_size",
-        "host",
-        "pid",
-        "site",
-        "wrapper",
-        "model",
-        "trainable",
-        "get_device",
-    )
-    told = {
-        "mmengine": row.mmengine,
-        "parameters": dict(row.parameters),
-        "buffers": dict(row.buffers),
-        "device": _device(row),
-    }
     return {
-        **{name: same[name] for name in names},
-        **told,
-        "device_ids": row.device_ids,
+        "rank": row.rank,
+        "local_rank": row.process.local_rank,
+        "world_size": row.process.world_size,
+        "host": row.process.host,
+        "pid": row.process.pid,
+        "site": row.wrapping.site,
+        "wrapper": row.wrapping.wrapper,
+        "model": row.wrapping.model,
+        "trainable": row.tensors.trainable,
+        "get_device": row.setup.get_device,
+        "mmengine": row.setup.mmengine,
+        "parameters": dict(row.tensors.parameters),
+        "buffers": dict(row.tensors.buffers),
+        "device": _device(row),
+        "device_ids": row.device_ids.names,
         "verdict": verdict,
     }

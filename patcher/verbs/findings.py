@@ -9,9 +9,9 @@ from typing import NamedTuple, Sequence
 from patcher.diagnosis.conclusions import is_wrong
 from patcher.diagnosis.failures import Failure, Meaning, first_failures
 from patcher.diagnosis.log import Log, Sighting
+from patcher.diagnosis.rank_names import earlier_attempts
 from patcher.diagnosis.runs import Run, find_runs
 from patcher.diagnosis.signs import EXCEPTION, KNOWN, spoken_of
-from patcher.diagnosis.words import earlier_attempts
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import FileStatus
 from patcher.installed.accelerators import installed_accelerators

@@ -426,7 +426,7 @@ def test_pieces_of_any_size_give_the_same(size):
     first, second = lines(2)
     data = ("x\n" * 50 + first + "\n\n" + second.rstrip() + "\n[rank1]: " + REFUSAL + first[:40] + "\n").encode()
     log = read_log("0.log", Dribble(data))
-    assert [(one.rank, one.line) for one in log.reports] == [(0, 51), (1, 54)]
+    assert [(one.rank, one.place.line) for one in log.reports] == [(0, 51), (1, 54)]
     assert [(one.rank, one.line, one.preceding) for one in log.refusals] == [(1, 55, 2)]
     assert (log.cut, log.cut_count) == ((56,), 1)
     assert log == read(data)[0]
@@ -487,7 +487,7 @@ def test_gzip_and_a_gzip_that_ends_early():
 def test_a_time_that_is_none_is_left_out():
     for time in ("NaN", "Infinity", "-1", "1e300", '"now"'):
         (log,) = read(lines(1)[0].replace("1700000000.0", time))
-        assert [one.time for one in log.reports] == [None]
+        assert [one.place.time for one in log.reports] == [None]
         assert [run.when for run in find_runs([log])] == [""]
 
 
@@ -714,7 +714,7 @@ def test_json_has_what_the_module_says(tmp_path):
 def test_numbers_that_no_rank_can_have_are_of_no_report():
     huge = report(0, model("cpu"), [0], parameters={"cpu": 10**4000})
     (log,) = read(ours(huge) + ours(report(0, model("cpu"), [0])))
-    assert ([each.line for each in log.reports], log.cut) == ([2], (1,))
+    assert ([each.place.line for each in log.reports], log.cut) == ([2], (1,))
 
 
 def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):

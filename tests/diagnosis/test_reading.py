@@ -10,7 +10,7 @@ from patcher.diagnosis.failures import Failure, FailureReader, _was_killed_late
 from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.lines import Blocks, Line, begins, paragraphs
 from patcher.diagnosis.log import LogReader
-from patcher.diagnosis.words import earlier_attempts, rank_of_file, rank_of_line
+from patcher.diagnosis.rank_names import earlier_attempts, rank_of_file, rank_of_line
 from patcher.errors import UsageError
 from patcher.text.patterns import matches_pattern
 from tests.diagnosis.test_diagnose import PACKED, REFUSED, entry, raised, summary

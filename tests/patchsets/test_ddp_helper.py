@@ -323,8 +323,8 @@ def test_which_process_of_which_run_it_is(report, monkeypatch):
     _, found = report(Model(Tensor()))
     assert (found["mmengine"], found["get_device"]) == ("0.10.7", "cpu")
     row = read_report(1, found)
-    assert (row.rank, row.local_rank, row.world_size, row.run) == (1, 1, 8, "29500")
-    assert row.visible == (("MUSA_VISIBLE_DEVICES", "1"),)
+    assert (row.rank, row.process.local_rank, row.process.world_size, row.process.run) == (1, 1, 8, "29500")
+    assert row.setup.visible == (("MUSA_VISIBLE_DEVICES", "1"),)
 
 
 def test_the_reports_of_one_process_are_numbered(capsys):
@@ -377,7 +377,7 @@ def test_the_helper_is_python_3_7():
 @pytest.mark.parametrize(("given", "ids"), [(1, ("1",)), (None, None), ([0], ("0",))])
 def test_the_one_device_id_of_fsdp_is_a_list_of_one_to_diagnose(capsys, given, ids):
     helper()("Here", Model(Tensor()), None, {"type": "MMFullyShardedDataParallel", "device_id": given})
-    assert read_report(1, told(capsys)[1]).device_ids == ids
+    assert read_report(1, told(capsys)[1]).device_ids.names == ids
 
 
 def test_where_nothing_is_wrapped_no_registry_is_asked(capsys, monkeypatch):

@@ -133,7 +133,7 @@ def test_a_rank_that_trains_beside_its_card_says_so(version, code, tmp_path):
         assert expected.items() <= line.items()
         assert {"RANK": "3", "LOCAL_RANK": "1", "GCU_VISIBLE_DEVICES": "1"}.items() <= line["env"].items()
         row = read_report(1, line)
-        assert (row.rank, row.local_rank, row.parameters, row.before) == (3, 1, (("cpu" if idle else device, 2),), ((device, 2),))
+        assert (row.rank, row.process.local_rank, row.tensors.parameters, row.tensors.before) == (3, 1, (("cpu" if idle else device, 2),), ((device, 2),))
         cure = "this rank trains on the CPU, and {0} stands idle; to train there: sitepatch apply mmengine-device --set device={0}"
         assert warned == str([f"{DEVICE}: {cure.format(*idle)}"] if idle else [])
     assert device_ids(tmp_path, LEAVES.format(code=code, more=OF_ANOTHER), "cpu", "cpu", after="") == " | []", "it says it itself"
