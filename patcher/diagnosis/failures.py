@@ -72,8 +72,8 @@ class Traceback(NamedTuple):
 
     log: str
     line: int
-    error: str
-    at: str
+    error: str = ""
+    at: str = ""
     raised_at: str = ""
 
     @property
@@ -86,31 +86,43 @@ Tracebacks = Mapping[Optional[int], Traceback]
 """The last one of each rank; that of None was written by a rank which the log does not name."""
 
 
+class RankEnd(NamedTuple):
+    """How a rank ended, as torchrun says it; what it does not say is "" or None.
+
+    Attributes:
+        host: where it ran.
+        time: when it ended, by the clock of that host, as torchrun writes it.
+        exitcode: its exit code.
+        signal: the name of the signal that ended it.
+        error_file: the file that has its exception, where the program is made for that (`@record`).
+    """
+
+    host: str = ""
+    time: str = ""
+    exitcode: int | None = None
+    signal: str = ""
+    error_file: str = ""
+
+
 class Failure(NamedTuple):
-    """What torchrun says of a rank that failed; what it does not say is "" or None.
+    """A rank that failed.
 
-    `time` is that of its host, as torchrun writes it. `signal` is the name of that which ended the
-    rank. `error_file` holds its exception where the program is made for that (`@record`). `error`,
-    `at` and `raised_at` are those of its traceback, and `line` that of the error in `log`, else
-    that of the summary. `named` is whether the log says that this traceback is of that rank; else
-    it is the only one that there is.
+    The last three are known once the failures of all logs are compared (`first_failures`).
 
-    The rest is known once the failures of all logs are compared (`first_failures`). `waited`: its
-    error says that it waited for other ranks; `late`: for these, which stood still as far as is
-    known. `victim`: the rank that torchrun names in its place, which waited for this one.
+    Attributes:
+        rank: its number.
+        ending: what torchrun says of it.
+        traceback: what its traceback ends in; where there is none, the place of the summary alone.
+        named: whether the log says that this traceback is of that rank; else it is the only one
+            that there is.
+        waited: whether its error says that it waited for other ranks.
+        late: those ranks, which stood still as far as is known.
+        victim: the rank that torchrun names in its place, which waited for this one.
     """
 
     rank: int
-    host: str
-    time: str
-    exitcode: int | None
-    signal: str
-    error_file: str
-    log: str
-    line: int
-    error: str = ""
-    at: str = ""
-    raised_at: str = ""
+    ending: RankEnd
+    traceback: Traceback
     named: bool = True
     waited: bool = False
     late: tuple[int, ...] = ()
@@ -279,7 +291,7 @@ class FailureReader:
         self._chained.discard(rank)
         if traceback.entry:
             summary, index = traceback.entry
-            summary[index] = summary[index]._replace(named=True, **ended._asdict())
+            summary[index] = summary[index]._replace(named=True, traceback=ended)
         elif is_first:
             self._keep(rank, ended)
         elif known:
@@ -345,16 +357,15 @@ class FailureReader:
         """What the fields of an entry say."""
         code = fields.get("exitcode", "")
         error_file = fields.get("error_file", _NONE)
-        return Failure(
-            rank=int(fields["rank"]),
+        ending = RankEnd(
             host=fields.get("host", ""),
             time=fields.get("time", ""),
             exitcode=int(code) if re.fullmatch(r"-?\d{1,9}", code) else None,
             signal=fields.get("signal", ""),
             error_file="" if error_file == _NONE else error_file,
-            log=self._name,
-            line=int(fields["line"]),
         )
+        place = Traceback(self._name, int(fields["line"]))
+        return Failure(int(fields["rank"]), ending, traceback=place)
 
     def _end_summary(self, summary: list[Failure]) -> None:
         """End a summary that has its first failure: a later run has its own tracebacks."""
@@ -382,7 +393,7 @@ def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]
     *others, first = summary
     ended = [_with_traceback(failure, [failure.rank], tracebacks) for failure in others]
     ranks: list[int | None] = [first.rank]
-    if (first.exitcode or 0) >= 0:
+    if (first.ending.exitcode or 0) >= 0:
         ranks.append(None)
     return [*ended, _with_traceback(first, ranks, tracebacks)]
 
@@ -394,7 +405,7 @@ def _with_traceback(
 
     Without it where logs contradict each other about it.
     """
-    if failure.error or min(failure.exitcode or 0, 0) not in _AFTER_RAISING:
+    if failure.traceback.error or min(failure.ending.exitcode or 0, 0) not in _AFTER_RAISING:
         return failure
     for rank in ranks:
         of_rank = [of_ranks[rank] for of_ranks in tracebacks if rank in of_ranks]
@@ -402,7 +413,7 @@ def _with_traceback(
             is_one = len({traceback.content for traceback in of_rank}) == 1
             if not is_one or not of_rank[0].error:
                 return failure
-            return failure._replace(named=rank is not None, **of_rank[0]._asdict())
+            return failure._replace(named=rank is not None, traceback=of_rank[0])
     return failure
 
 
@@ -439,12 +450,18 @@ def first_failures(
         *others, first = with_tracebacks(summary, tracebacks)
         causes += _causes(first, [*others, *elsewhere], meaning)
     # two logs may hold one summary
-    once = {failure._replace(log="", line=0): failure for failure in reversed(causes)}
+    once: dict[Failure, Failure] = {}
+    for failure in reversed(causes):
+        anywhere = failure.traceback._replace(log="", line=0)
+        once[failure._replace(traceback=anywhere)] = failure
+    return tuple(sorted(once.values(), key=_order))
 
-    def order(failure: Failure) -> tuple[bool, str, str, int]:
-        return failure.waited and not failure.late, failure.time, failure.log, failure.line
 
-    return tuple(sorted(once.values(), key=order))
+def _order(failure: Failure) -> tuple[bool, str, str, int]:
+    """The earliest first, then those that waited for one that is not known."""
+    is_victim = failure.waited and not failure.late
+    traceback = failure.traceback
+    return is_victim, failure.ending.time, traceback.log, traceback.line
 
 
 def _without_summary(
@@ -457,16 +474,7 @@ def _without_summary(
         silent.update(rank for rank in of_ranks if rank is not None and rank not in told)
     failures = []
     for rank in sorted(silent):
-        unseen = Failure(
-            rank=rank,
-            host="",
-            time="",
-            exitcode=None,
-            signal="",
-            error_file="",
-            log="",
-            line=0,
-        )
+        unseen = Failure(rank, RankEnd(), traceback=Traceback("", 0))
         failures.append(_with_traceback(unseen, [rank], tracebacks))
     return failures
 
@@ -478,46 +486,49 @@ def _causes(
 
     Where several have raised the same, one of them stands for all.
     """
-    if not first.error or meaning(first.error) not in (Meaning.TIMED_OUT, Meaning.PEER_GONE):
+    error = first.traceback.error
+    if not error or meaning(error) not in (Meaning.TIMED_OUT, Meaning.PEER_GONE):
         return [first]
     causes: dict[tuple[object, object], Failure] = {}
     # backwards: of those that stand for the same the first is kept, where the last is
     for failure in reversed(others):
         if _failed_by_itself(failure, first, meaning):
-            key: tuple[object, object] = (failure.signal, failure.exitcode)
-            if failure.error:
-                key = (failure.error, failure.at)
+            key: tuple[object, object] = (failure.ending.signal, failure.ending.exitcode)
+            if failure.traceback.error:
+                key = (failure.traceback.error, failure.traceback.at)
             causes[key] = failure._replace(victim=first.rank)
     if causes:
         return list(reversed(causes.values()))
 
     late: list[int] = []
-    if any(meaning(failure.error) == Meaning.TIMED_OUT for failure in (first, *others)):
+    meanings = [meaning(failure.traceback.error) for failure in (first, *others)]
+    if Meaning.TIMED_OUT in meanings:
         for failure in others:
-            was_ended = failure.signal == "SIGTERM" or _was_killed_late(failure, first)
-            if was_ended and not failure.error:
+            was_ended = failure.ending.signal == "SIGTERM" or _was_killed_late(failure, first)
+            if was_ended and not failure.traceback.error:
                 late.append(failure.rank)
     return [first._replace(waited=True, late=tuple(sorted(late)))]
 
 
 def _failed_by_itself(failure: Failure, first: Failure, meaning: Callable[[str], Meaning]) -> bool:
-    if failure.error:
-        return meaning(failure.error) == Meaning.OWN and not _WHILE_ENDING.search(failure.error)
-    if failure.signal:
-        if failure.signal in ("SIGTERM", "SIGABRT", "SIGINT"):
-            return False
-        return not _was_killed_late(failure, first)
+    error = failure.traceback.error
+    if error:
+        return meaning(error) == Meaning.OWN and not _WHILE_ENDING.search(error)
+    signal = failure.ending.signal
+    if signal:
+        is_ended = signal in ("SIGTERM", "SIGABRT", "SIGINT")
+        return not is_ended and not _was_killed_late(failure, first)
     # Python ends with 1 after any exception, also of a rank that waited
-    return failure.exitcode not in (None, 0, 1)
+    return failure.ending.exitcode not in (None, 0, 1)
 
 
 def _was_killed_late(failure: Failure, first: Failure) -> bool:
     """Whether torchrun has killed it, half a minute after it had told it to end."""
-    if failure.signal != "SIGKILL":
+    if failure.ending.signal != "SIGKILL":
         return False
     try:
-        ended = datetime.fromisoformat(failure.time.replace("_", " "))
-        seen = datetime.fromisoformat(first.time.replace("_", " "))
+        ended = datetime.fromisoformat(failure.ending.time.replace("_", " "))
+        seen = datetime.fromisoformat(first.ending.time.replace("_", " "))
     except ValueError:
         return False
     return (ended - seen).total_seconds() > _GRACE / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from io import BufferedReader
 from pathlib import Path
@@ -55,7 +56,7 @@ def diagnose(
         nonlocal done
         done += size
         is_known = done <= total  # not of standard input, nor of what is packed
-        total_mb = -(-total // _MB) if is_known else 0
+        total_mb = math.ceil(total / _MB) if is_known else 0
         events.progress(done // _MB, total_mb, Message("MB of logs read"))
 
     read = [_read(path, symptoms.patterns, progress) for path in files]

@@ -76,7 +76,8 @@ def _rows(outcome: DiagnoseOutcome) -> list[Row]:
         if not finding.symptom.follows:
             rows[(finding.symptom.name,)] = _finding_row(finding)
     for failure in outcome.failures:
-        rows[failure.host, failure.time, failure.rank] = _failure_row(failure)
+        ending = failure.ending
+        rows[ending.host, ending.time, failure.rank] = _failure_row(failure)
     for error in outcome.unexplained:
         rows[error.text, error.at] = _unexplained_row(error)
     for finding in outcome.findings:
@@ -103,25 +104,27 @@ def _quoted(error: str, at: str, raised_at: str) -> Iterator[str]:
 
 
 def _failure_row(failure: Failure) -> Row:
-    where = f"{failure.log}:{failure.line}"
+    ending, traceback = failure.ending, failure.traceback
+    where = f"{traceback.log}:{traceback.line}"
     details: list[str] = []
-    if failure.error:
-        details += _quoted(failure.error, failure.at, failure.raised_at)
+    if traceback.error:
+        details += _quoted(traceback.error, traceback.at, traceback.raised_at)
     if failure.late:
         template = (
-            "torchrun saw rank {failure.rank} fail first, on {failure.host}, {failure.time}: "
+            "torchrun saw rank {rank} fail first, on {ending.host}, {ending.time}: "
             "it waited in vain"
         )
-        details = [Message(template, failure=failure), *details, *hint_lines(_LATE)]
+        saw = Message(template, rank=failure.rank, ending=ending)
+        details = [saw, *details, *hint_lines(_LATE)]
         return Row("late", (ranks(failure.late), where), tuple(details))
 
     if not failure.named:
         template = "the logs do not say which rank has written this traceback: it is the only one"
         details.append(Message(template))
     details += _ending(failure)
-    if failure.error_file:
-        details.append(Message("its error file: {error_file}", error_file=failure.error_file))
-    elif not (failure.error or failure.signal):
+    if ending.error_file:
+        details.append(Message("its error file: {error_file}", error_file=ending.error_file))
+    elif not (traceback.error or ending.signal):
         details += hint_lines(_NO_TRACEBACK)
     if failure.waited:
         details += hint_lines(_WAITED)
@@ -130,23 +133,24 @@ def _failure_row(failure: Failure) -> Row:
 
 
 def _ending(failure: Failure) -> Iterator[str]:
-    """How a rank ended, as torchrun saw it, or was named in the place of one that waited for it."""
+    """How a rank ended, as torchrun saw it, or was named in place of one that waited for it."""
+    ending = failure.ending
     if failure.victim is not None:
-        if failure.signal and not failure.error:
-            yield Message("it was ended by {signal}", signal=failure.signal)
+        if ending.signal and not failure.traceback.error:
+            yield Message("it was ended by {signal}", signal=ending.signal)
         template = "torchrun saw rank {rank} fail first, which waited for this one"
         yield Message(template, rank=failure.victim)
-        return
-    template = (
-        "torchrun saw it fail first: exit code {failure.exitcode}, "
-        "on {failure.host}, {failure.time}"
-    )
-    if failure.signal:
+    elif ending.signal:
         template = (
-            "torchrun saw it fail first: ended by {failure.signal}, "
-            "on {failure.host}, {failure.time}"
+            "torchrun saw it fail first: ended by {ending.signal}, on {ending.host}, {ending.time}"
         )
-    yield Message(template, failure=failure)
+        yield Message(template, ending=ending)
+    else:
+        template = (
+            "torchrun saw it fail first: exit code {ending.exitcode}, "
+            "on {ending.host}, {ending.time}"
+        )
+        yield Message(template, ending=ending)
 
 
 def _finding_row(finding: FoundSymptom) -> Row:
@@ -259,7 +263,7 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
 def diagnosis_json(console: Console, outcome: DiagnoseOutcome) -> dict[str, Any]:
     """The whole answer."""
     return {
-        "failures": outcome.failures,
+        "failures": [_failure_json(failure) for failure in outcome.failures],
         "unexplained": [
             {"error": error.text, **_fields(error, "at", "raised_at", "ranks", "log", "line")}
             for error in outcome.unexplained
@@ -272,6 +276,18 @@ def diagnosis_json(console: Console, outcome: DiagnoseOutcome) -> dict[str, Any]
         "logs": list(map(_log_json, outcome.logs)),
         "trial": None,
         "broken": [{"problem": error.message, **error.place} for error in outcome.broken],
+    }
+
+
+def _failure_json(failure: Failure) -> dict[str, Any]:
+    return {
+        "rank": failure.rank,
+        **failure.ending._asdict(),
+        **failure.traceback._asdict(),
+        "named": failure.named,
+        "waited": failure.waited,
+        "late": failure.late,
+        "victim": failure.victim,
     }
 
 

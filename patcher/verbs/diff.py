@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Sequence
@@ -346,7 +347,8 @@ def _show(console: Console, outcome: DiffOutcome, *, with_edits: bool) -> None:
     """Show the diffs; the edits by hand below the changes by patchsets."""
     has_edits = any(edit.diff for edit in outcome.edits)
     heading = Message("changed by patchsets") if has_edits else ""
-    parts: list[tuple[str, Sequence[FileDiff]]] = [(heading, [*outcome.applied, *outcome.planned])]
+    by_patchsets = [*outcome.applied, *outcome.planned]
+    parts: list[tuple[str, Sequence[FileDiff]]] = [(heading, by_patchsets)]
     if with_edits:
         for edit in outcome.edits:
             if edit.diff:
@@ -403,7 +405,8 @@ def stat_table(diffs: Sequence[FileDiff]) -> list[str]:
 
 def _scaled(lines: int, scale: float) -> int:
     """The columns of a bar, rounded up; what a float has beyond a thousandth does not count."""
-    return -(-int(lines * scale * 1000) // 1000)
+    thousandths = int(lines * scale * 1000)
+    return math.ceil(thousandths / 1000)
 
 
 def _json(outcome: DiffOutcome) -> dict[str, Any]:

@@ -510,7 +510,7 @@ def test_a_rank_that_comes_back_as_another_process_begins_a_new_run():
     for texts in (["".join(first + second)], first + second, ["".join(second), "".join(first)],
                   [first[0] + second[0], second[1] + first[1]]):  # fmt: skip
         runs = find_runs(read(*texts))
-        assert [[row.pid for row in run.wraps[0].rows] for run in runs] == [[1000, 1001], [1, 2]]
+        assert [[row.process.pid for row in run.wraps[0].rows] for run in runs] == [[1000, 1001], [1, 2]]
 
 
 def test_a_process_number_that_was_given_again():

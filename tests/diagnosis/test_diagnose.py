@@ -17,7 +17,7 @@ import zipfile
 import pytest
 
 from patcher.diagnosis import signs
-from patcher.diagnosis.failures import Failure, FailureReader, Traceback, with_tracebacks
+from patcher.diagnosis.failures import Failure, FailureReader, RankEnd, Traceback, with_tracebacks
 from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.log import _OWN, LogReader
 from patcher.errors import UsageError
@@ -343,8 +343,8 @@ def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
 def failures(known, *texts):
     """What is known of the first failure in each launcher's summary, as the headings of torchrun.log have it."""
     logs = [read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns) for at, text in enumerate(texts)]
-    found = [(each, each.signal or f"exit code {each.exitcode}") for each in known.outcome(logs).failures]
-    return [f"rank {each.rank}, {ended}" + (f": {each.error} at {each.at}" if each.error else "") for each, ended in found]
+    found = [(each, each.ending.signal or f"exit code {each.ending.exitcode}", each.traceback) for each in known.outcome(logs).failures]
+    return [f"rank {each.rank}, {ended}" + (f": {raised.error} at {raised.at}" if raised.error else "") for each, ended, raised in found]
 
 
 def prefixed(prefix, text):
@@ -400,10 +400,10 @@ def test_the_traceback_may_be_in_the_log_of_the_rank(known):
 
 
 def test_logs_that_contradict_each_other_about_a_rank_say_nothing_of_it():
-    failure = Failure(1, "", "", 1, "", "", "log", 9)
+    failure = Failure(1, RankEnd(exitcode=1), Traceback("log", 9))
     one, other = ({rank: Traceback("log", 1, error, "a.py:1")} for rank, error in ((1, "KeyError"), (1, "OSError")))
     assert with_tracebacks([failure], [one, other, {None: one[1]}]) == [failure]
-    assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [failure._replace(line=1, error="KeyError", at="a.py:1")]
+    assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [failure._replace(traceback=Traceback("log", 1, "KeyError", "a.py:1"))]
 
 
 def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
@@ -505,7 +505,7 @@ def causes(known, *texts, names=()):
     for each in known.outcome(logs).failures:
         late = f"late {ranks(each.late)}: " if each.late else ""
         victim = "" if each.victim is None else f", rank {each.victim} waited"
-        error = each.error or each.signal or each.exitcode
+        error = each.traceback.error or each.ending.signal or each.ending.exitcode
         found.append(f"{late}rank {each.rank} waited" if each.waited else f"rank {each.rank}: {error}{victim}")
     return "; ".join(found)
 

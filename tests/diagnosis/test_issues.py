@@ -142,7 +142,8 @@ def answer(outcome):
     for finding in outcome.findings:
         yield f"{finding.symptom.name} {finding.line} x{finding.number} {finding.ranks} {finding.devices} {finding.text}"
     for failure in outcome.failures:
-        said = (failure.rank, failure.exitcode, failure.signal, failure.line, failure.error, failure.at, failure.named)
+        ended, raised = failure.ending, failure.traceback
+        said = (failure.rank, ended.exitcode, ended.signal, raised.line, raised.error, raised.at, failure.named)
         yield f"failed {said} waited {failure.waited} late {failure.late} victim {failure.victim}"
     for error in outcome.unexplained:
         yield f"unknown {error.line} x{error.number} {error.ranks} at {error.at!r}, raised at {error.raised_at!r}: {error.text}"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from patcher.diagnosis.failures import Failure, FailureReader, _was_killed_late
+from patcher.diagnosis.failures import Failure, FailureReader, RankEnd, Traceback, _was_killed_late
 from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.lines import Blocks, Line, begins, paragraphs
 from patcher.diagnosis.log import LogReader
@@ -156,7 +156,7 @@ def test_what_an_error_file_holds_is_read_in_a_summary_alone():
 @pytest.mark.parametrize(("lines", "is_read"), [(0, True), (5, True), (6, False), (20, False)])
 def test_an_entry_has_twelve_lines(lines, is_read):
     text = summary(entry(1, 1)).replace("  exitcode", "x\n" * lines + "  exitcode")
-    assert [[(each.rank, each.exitcode) for each in found] for found in read_failures(text).summaries] == ([[(1, 1)]] if is_read else [])
+    assert [[(each.rank, each.ending.exitcode) for each in found] for found in read_failures(text).summaries] == ([[(1, 1)]] if is_read else [])
 
 
 @pytest.mark.parametrize(("begin", "lines", "is_read"), [("Traceback (most recent call last):\n", 4998, True), ("Traceback (most recent call last):\n", 5000, False), ("", 49, True), ("", 50, False)])
@@ -237,9 +237,12 @@ def test_a_log_that_may_not_be_read_is_reported_with_those_that_are_not_there(tm
 
 @pytest.mark.parametrize(("signal", "seconds", "late"), [("SIGKILL", 15, False), ("SIGKILL", 16, True), ("SIGKILL", 30, True), ("SIGKILL", 0, False), ("SIGTERM", 30, False)])
 def test_who_is_killed_long_after_the_first_failure_stood_still(signal, seconds, late):
-    first = Failure(0, "", "2026-11-23_07:51:44", 1, "", "", "log", 1)
-    assert _was_killed_late(first._replace(signal=signal, time=f"2026-11-23_07:{51 + (44 + seconds) // 60}:{(44 + seconds) % 60:02}"), first) == late
-    assert not _was_killed_late(first._replace(signal=signal, time="soon"), first)
+    def ended(signal, time):
+        return Failure(0, RankEnd(time=time, exitcode=1, signal=signal), Traceback("log", 1))
+
+    first = ended("", "2026-11-23_07:51:44")
+    assert _was_killed_late(ended(signal, f"2026-11-23_07:{51 + (44 + seconds) // 60}:{(44 + seconds) % 60:02}"), first) == late
+    assert not _was_killed_late(ended(signal, "soon"), first)
 
 
 def test_the_devices_are_those_of_the_text_around_errors():
