@@ -59,7 +59,6 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "{ file = {} },",
     '{"format": {}, "texts": [',
     '], "results": {',
-    ", as the only line on stderr before the command runs",
     "{}def {}({}):",
     "; script-src '{}'",
     "applied upstream:",

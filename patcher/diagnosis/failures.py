@@ -158,7 +158,9 @@ class _OpenTraceback:
 
     def add_frame(self, frame: Match[bytes]) -> None:
         file, line, name = _shown_groups(frame.groups())
-        self._last = f"{file}:{line} in {name}" if name else f"{file}:{line}"
+        self._last = f"{file}:{line}"
+        if name:
+            self._last += f" in {name}"
         if not _INSTALLED.search(file):
             self._own = self._last
             self._raised = ""

@@ -59,7 +59,7 @@ def log_files(words: Sequence[str]) -> list[str]:
         elif not os.access(path, os.R_OK):
             refuse(path)
     if problems:
-        hint = "name logs, directories of logs, or - to pipe or paste a text"
+        hint = Message("name logs, directories of logs, or - to pipe or paste a text")
         raise UsageError(joined("\n", problems), hint)
     return list(dict.fromkeys(files))
 

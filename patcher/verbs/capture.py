@@ -500,7 +500,7 @@ def command(
     before that is kept as FILE~ unless git has it.
     """
     if copy and (words or pristine or adopting):
-        problem = "--from: found packages, files, --pristine or --adopt too"
+        problem = Message("--from: found packages, files, --pristine or --adopt too")
         raise UsageError(problem, "it takes the copies alone")
     outcome = capture(
         words, place=console.place, pristine=pristine, copy=copy, events=console, **options
@@ -510,8 +510,7 @@ def command(
 
     show_captured(console, outcome)
     if outcome.ok and not adopting and console.asks:
-        question = "replace your edit with the patchset?"
-        adopting = console.confirm(Message(question))
+        adopting = console.confirm(Message("replace your edit with the patchset?"))
     if outcome.ok and adopting:
         applied = adopt(outcome, place=console.place, verify=verify, events=console)
         return report_outcome(console, applied, show_applied, **captured_json(outcome))

@@ -135,13 +135,13 @@ def command(
     """
     if size is not None:
         if logs or which:
-            problem = "--ranks: found a log or --run, which is for logs"
+            problem = Message("--ranks: found a log or --run, which is for logs")
             raise UsageError(problem, "leave one of both out")
         return _report_trial(console, size, backend=backend or "", timeout=timeout or 60.0)
     if backend is not None or timeout is not None:
         raise UsageError("--backend and --timeout: found no --ranks, which they are for")
     if not logs and (sys.stdin is None or sys.stdin.isatty()):
-        hint = "name files or directories, or pipe a log into the command"
+        hint = Message("name files or directories, or pipe a log into the command")
         raise UsageError("no log was given", hint)
 
     outcome = diagnose(logs or STDIN, run=which, place=console.place, events=console)

@@ -119,8 +119,10 @@ def _failure_row(failure: Failure) -> Row:
         return Row("late", (ranks(failure.late), where), tuple(details))
 
     if not failure.named:
-        template = "the logs do not say which rank has written this traceback: it is the only one"
-        details.append(Message(template))
+        unnamed = Message(
+            "the logs do not say which rank has written this traceback: it is the only one"
+        )
+        details.append(unnamed)
     details += _ending(failure)
     if ending.error_file:
         details.append(Message("its error file: {error_file}", error_file=ending.error_file))

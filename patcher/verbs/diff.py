@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 import click
 
@@ -19,7 +19,7 @@ from patcher.errors import SitepatchError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Patchset, State
+from patcher.model import Answer, Patchset, Requested, State
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
@@ -64,21 +64,50 @@ def diff(
     words = one_or_more(names)
     events.started(env)
     patchsets = () if edited else words
-    outcome = settled(env, lambda: _applied(env, patchsets))
-    live = live_names(outcome.items)
+    applied = settled(env, lambda: _applied(env, patchsets))
+    live = live_names(applied.items)
     not_applied = [name for name in dict.fromkeys(patchsets) if name not in live]
+    planned = _PlannedDiffs()
     if not_applied:
-        outcome = _planned(outcome, place, not_applied)
-    if edited:
-        outcome = outcome._replace(applied=(), notes=())
+        planned = _planned(env, place, not_applied)
+    hand = _HandEdits()
     if edited or not words:
-        packages = words or _packages(env, outcome.items, place)
+        packages = words or _packages(env, applied.items, place)
         if packages:
-            outcome = _edited(outcome, packages, events, named=bool(words), fetch=fetch)
-    return outcome._replace(notes=(*describe_unfinished(env), *outcome.notes))
+            hand = _edited(env, packages, events, named=bool(words), fetch=fetch)
+
+    notes = [] if edited else [*applied.notes, *planned.notes]
+    return DiffOutcome(
+        env=env,
+        applied=() if edited else tuple(applied.diffs),
+        planned=tuple(planned.diffs),
+        edits=tuple(hand.edits),
+        items=tuple(applied.items),
+        requested=tuple(planned.requested),
+        answers=tuple(planned.answers),
+        notes=(*describe_unfinished(env), *notes, *hand.notes),
+    )
 
 
-def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
+# what patchsets change ----------------------------------------------------------------------------
+class _AppliedDiffs(NamedTuple):
+    """What applied patchsets change, the files that are patched by them, and remarks."""
+
+    diffs: Sequence[FileDiff]
+    items: Sequence[FileStatus]
+    notes: Sequence[str]
+
+
+class _PlannedDiffs(NamedTuple):
+    """What patchsets would change, these, the answers about their hunks, and remarks."""
+
+    diffs: Sequence[FileDiff] = ()
+    requested: Sequence[Requested] = ()
+    answers: Sequence[Answer] = ()
+    notes: Sequence[str] = ()
+
+
+def _applied(env: Environment, names: Sequence[str]) -> _AppliedDiffs:
     """What is changed by these patchsets, by all without names."""
     diffs: list[FileDiff] = []
     notes: list[str] = []
@@ -96,15 +125,15 @@ def _applied(env: Environment, names: Sequence[str]) -> DiffOutcome:
             continue
 
         items.append(item)
+        path = item.receipt.path
         for condition in sorted(conditions - {Condition.APPLIED}):
             template = "{path}: {state}; see sitepatch status"
-            state = Message(condition.value)
-            notes.append(Message(template, path=item.receipt.path, state=state))
+            notes.append(Message(template, path=path, state=Message(condition.value)))
         if applied:
             diff = _diff_of(item, applied)
             diffs.append(diff)
-            notes += diff_remarks(item.receipt.path, diff.text)
-    return DiffOutcome(env, tuple(diffs), items=tuple(items), notes=tuple(notes))
+            notes += diff_remarks(path, diff.text)
+    return _AppliedDiffs(diffs, items, notes)
 
 
 def _diff_of(item: FileStatus, patchsets: Sequence[str]) -> FileDiff:
@@ -121,54 +150,54 @@ def _diff_of(item: FileStatus, patchsets: Sequence[str]) -> FileDiff:
     )
 
 
-def _planned(outcome: DiffOutcome, place: Place, names: Sequence[str]) -> DiffOutcome:
-    """The outcome with what patchsets would change that are not applied.
-
-    Nothing where one of them does not fit.
-    """
-    env = outcome.env
+def _planned(env: Environment, place: Place, names: Sequence[str]) -> _PlannedDiffs:
+    """What patchsets would change that are not applied; nothing where one of them does not fit."""
     requested, shadows = choose(names, (), place.patch_dirs)
-    plan = settled(env, lambda: make_plan(env, Wanted(tuple(requested))))
+    wanted = Wanted(tuple(requested))
+    plan = settled(env, lambda: make_plan(env, wanted))
     diffs = []
     if not plan.failed:
         for diff in plan_diffs(plan):
             # a file may have others that are applied already: they are not what would change it
             changing = tuple(name for name in diff.patchsets if name in names)
             diffs.append(diff._replace(patchsets=changing))
-    return outcome._replace(
-        planned=tuple(diffs),
-        requested=tuple(requested),
-        answers=plan.answers,
-        notes=(*outcome.notes, *shadows, *plan.notes),
-    )
+    return _PlannedDiffs(diffs, requested, answers=plan.answers, notes=[*shadows, *plan.notes])
 
 
 # what was edited by hand --------------------------------------------------------------------------
+class _HandEdits(NamedTuple):
+    """The files that were edited by hand, and remarks."""
+
+    edits: Sequence[HandEditDiff] = ()
+    notes: Sequence[str] = ()
+
+
 def _edited(
-    outcome: DiffOutcome, words: Sequence[str], events: Events, *, named: bool, fetch: bool
-) -> DiffOutcome:
-    """The outcome with the files of these packages that are not as RECORD, or a receipt, says."""
-    env = outcome.env
+    env: Environment, words: Sequence[str], events: Events, *, named: bool, fetch: bool
+) -> _HandEdits:
+    """The files of these packages that are not as RECORD, or a receipt, says."""
     try:
         search = settled(env, lambda: find_changed(env, words, events.progress))
     except SitepatchError as error:
         if named:
             raise
-        return outcome._replace(notes=(*outcome.notes, error.message))
-    notes = [*outcome.notes, *search.notes]
+        return _HandEdits(notes=[error.message])
+    if not search.files:
+        return _HandEdits(notes=search.notes)
+
+    notes = list(search.notes)
+    originals, missing = search_pristine(search.files, events.note, fetch=fetch)
+    if fetch:
+        for lost in missing:
+            template = "{path}: {tried}"
+            notes.append(Message(template, path=lost.file.path, tried=lost.places[-1]))
     edits: list[HandEditDiff] = []
-    if search.files:
-        originals, missing = search_pristine(search.files, events.note, fetch=fetch)
-        if fetch:
-            for lost in missing:
-                template = "{path}: {tried}"
-                notes.append(Message(template, path=lost.file.path, tried=lost.places[-1]))
-        for file in search.files:
-            edit = _hand_edit(file, originals.get((file.site, file.path)))
-            edits.append(edit)
-            if edit.diff:
-                notes += diff_remarks(file.path, edit.diff.text)
-    return outcome._replace(edits=tuple(edits), notes=tuple(notes))
+    for file in search.files:
+        edit = _hand_edit(file, originals.get((file.site, file.path)))
+        edits.append(edit)
+        if edit.diff:
+            notes += diff_remarks(file.path, edit.diff.text)
+    return _HandEdits(edits, notes)
 
 
 def _hand_edit(file: InstalledFile, original: Original | None) -> HandEditDiff:
@@ -212,7 +241,9 @@ def _changed_by(patchsets: Sequence[Patchset]) -> set[str]:
 
 
 def _is_installed(env: Environment, package: str) -> bool:
-    paths = [Path(site, name) for site in env.own for name in (package, f"{package}.py")]
+    paths: list[Path] = []
+    for site in env.own:
+        paths += [Path(site, package), Path(site, f"{package}.py")]
     return any(path.exists() for path in paths)
 
 
@@ -381,18 +412,19 @@ def stat_table(diffs: Sequence[FileDiff]) -> list[str]:
     """The lines of `git diff --stat`, none where nothing differs."""
     if not diffs:
         return []
-    column = max(width(printable(diff.path)) for diff in diffs)
-    most = max(diff.added + diff.removed for diff in diffs)
-    digits = len(str(most))
-    scale = min(1.0, _BAR / most)
+    paths = [printable(diff.path) for diff in diffs]
+    changes = [diff.added + diff.removed for diff in diffs]
+    column = max(map(width, paths))
+    digits = len(str(max(changes)))
+    scale = min(1.0, _BAR / max(changes))
     lines: list[str] = []
-    added = removed = 0
-    for diff in diffs:
-        bar = "+" * _scaled(diff.added, scale) + "-" * _scaled(diff.removed, scale)
-        path = padded(printable(diff.path), column)
-        lines.append(f" {path} | {diff.added + diff.removed:>{digits}} {bar}")
-        added += diff.added
-        removed += diff.removed
+    for diff, path, number in zip(diffs, paths, changes):
+        plus = "+" * _scaled(diff.added, scale)
+        minus = "-" * _scaled(diff.removed, scale)
+        lines.append(f" {padded(path, column)} | {number:>{digits}} {plus}{minus}")
+
+    added = sum(diff.added for diff in diffs)
+    removed = sum(diff.removed for diff in diffs)
 
     parts: list[str] = [Message("{files} changed", files=count(len(diffs), "file"))]
     if added:

@@ -114,10 +114,10 @@ def export(
 def _check_options(form: str, names: Texts, *, has_settings: bool, has_wheels: bool) -> None:
     """Refuse options that a format does not take."""
     if form == _PATCH and len(set(one_or_more(names))) > 1:
-        problem = "--format patch: found several patchsets, expected one"
+        problem = Message("--format patch: found several patchsets, expected one")
         raise UsageError(problem, "export one after the other")
     if form == _PATCHSET_WHEEL and (has_settings or has_wheels):
-        problem = "--format patchset-wheel: takes neither --set nor --wheel"
+        problem = Message("--format patchset-wheel: takes neither --set nor --wheel")
         raise UsageError(problem, "options are given where it is applied")
     if form == _PATCH and has_wheels:
         raise _takes_no("--wheel", form)
@@ -289,7 +289,7 @@ def _write_mails(folder: Path, mails: Mapping[str, bytes]) -> tuple[tuple[str, s
     others = sorted(path.name for path in folder.glob("*.patch") if path not in texts)
     if others:
         problem = "{folder}: found other patches there, {names}"
-        hint = "name another folder, or remove them"
+        hint = Message("name another folder, or remove them")
         raise UsageError(problem, hint, folder=folder, names=", ".join(others))
     return _write(texts)
 

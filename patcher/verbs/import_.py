@@ -400,7 +400,7 @@ def _standard_input(patches: Sequence[str]) -> bytes:
         UsageError: files are named, too, or it is closed.
     """
     if len(patches) > 1:
-        problem = "standard input: found other files beside it, expected it alone"
+        problem = Message("standard input: found other files beside it, expected it alone")
         raise UsageError(problem, "name files, or - alone")
     if sys.stdin is None:
         raise UsageError("standard input is closed", "name a file")
@@ -427,8 +427,8 @@ def _single_rows(console: Console, outcome: ImportOutcome) -> list[Row]:
     rows += release_rows(outcome.releases, in_full=console.verbose)
 
     is_nothing = not (outcome.draft.files or outcome.missing or outcome.problems)
-    template = "install the package, or name its environment with --python or --target"
-    advice = tuple(hint_lines(Message(template)))
+    hint = Message("install the package, or name its environment with --python or --target")
+    advice = tuple(hint_lines(hint))
     for part in outcome.left_out:
         hints = advice if is_nothing and part.why == NOT_INSTALLED else ()
         rows.append(Row(Message("left out"), (part.name, part.why), hints))

@@ -11,7 +11,7 @@ import click
 from patcher.display.console import Console
 from patcher.display.usage import Choice
 from patcher.errors import SitepatchError, UsageError
-from patcher.message import set_command_options
+from patcher.message import Message, set_command_options
 from patcher.model import Option
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.toml import option_text
@@ -134,7 +134,7 @@ def _refuse_extra_words(console: Console) -> None:
 def _explained(error: OSError) -> SitepatchError:
     """A failing system call as an error that says what to do, where that is known."""
     if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd
-        problem = "the working directory was deleted"
+        problem = Message("the working directory was deleted")
         return SitepatchError(problem, "change to one that exists: cd DIR")
     return SitepatchError("{error}", error=error)
 

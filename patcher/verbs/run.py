@@ -107,10 +107,10 @@ def command(
     -S, or without PYTHONPATH.
     """
     if names and (requirements or project != "."):
-        problem = "found a NAME and a project"
+        problem = Message("found a NAME and a project")
         raise UsageError(problem, "without a NAME it is what the project asks for")
     if settings and not names:
-        problem = "--set: found no patchset that is named"
+        problem = Message("--set: found no patchset that is named")
         raise UsageError(problem, "name one, or write the option where the project asks")
 
     files = None if names else ProjectFiles(project, requirements)

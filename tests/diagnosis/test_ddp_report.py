@@ -378,7 +378,7 @@ def test_a_rank_that_does_not_know_its_number():
     assert classified(text).verdicts == ("cpu-with-device-ids",)
     unnamed = report(0, model("cuda:0"), [0], rank=None, world_size=None, env={"MASTER_PORT": "29500"}, time=0, pid=7)
     both = classified(unnamed, report(0, model("cpu"), [0], time=1.0))
-    assert [(row.rank, row.time) for row in both.rows] == [(0, 1.0), (None, 0)]
+    assert [(row.rank, row.place.time) for row in both.rows] == [(0, 1.0), (None, 0)]
     assert both.verdicts == ("cpu-with-device-ids", "ready"), "what holds for one that is not named is known by itself alone"
     assert [text.split()[0] for text, _ in table(both)] == ["rank", "0", "?"]
     assert heading(both).endswith("; 2 of 2 ranks"), "one of them does not know how many there are"

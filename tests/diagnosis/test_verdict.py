@@ -126,6 +126,6 @@ def test_how_far_a_rank_is_is_read_from_its_last_whole_line(tmp_path):
 
 
 def test_what_a_rank_was_started_with_is_closed(tmp_path):
-    child = ranks._Child(sys.executable, 0, {"size": 1}, {}, str(tmp_path))
+    child = ranks._Child(sys.executable, 0, request={"size": 1}, meeting={}, folder=str(tmp_path))
     child.close()
     assert child.process.returncode is not None and child.process.stdin.closed

@@ -108,8 +108,8 @@ def stale_bytecode(case: Examination) -> Observations:
             "PYTHONPYCACHEPREFIX is set to {prefix}: "
             "bytecode of the old source is looked for there too"
         )
-        hint = "apply and restore under the same value as the programs that run"
-        yield NOTE, Message(template, prefix=prefix), Message(hint)
+        hint = Message("apply and restore under the same value as the programs that run")
+        yield NOTE, Message(template, prefix=prefix), hint
     sources: list[str] = []
     for item in case.statuses:
         if item.condition is Condition.APPLIED:

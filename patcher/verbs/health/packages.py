@@ -39,8 +39,8 @@ def recorded_twice(case: Examination) -> Observations:
             template = "{one.distribution} is recorded {number} times in {one.site}: {records}"
             names = ", ".join(records)
             what = Message(template, one=located, number=len(records), records=names)
-            hint = "an install was interrupted: install it again, with --force-reinstall"
-            yield PROBLEM, what, Message(hint)
+            hint = Message("an install was interrupted: install it again, with --force-reinstall")
+            yield PROBLEM, what, hint
 
 
 def outside(case: Examination) -> Observations:

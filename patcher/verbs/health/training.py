@@ -89,8 +89,10 @@ def driver(case: Examination) -> Observations:
     if any(Path(path).exists() for path in (*_DRIVER, *listed_libraries("libcuda.so"))):
         return
     template = "torch {version} is a build for CUDA, and this machine has no driver for it"
-    hint = "to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all"
-    yield NOTE, Message(template, version=torch.version), Message(hint)
+    hint = Message(
+        "to train on the CPU install PyTorch's CPU build; in a container: docker run --gpus all"
+    )
+    yield NOTE, Message(template, version=torch.version), hint
 
 
 def backend(case: Examination) -> Observations:
