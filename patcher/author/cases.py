@@ -169,13 +169,15 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
     for patch in variant.patches:
         if path in patch.paths:
             hunks += patch.hunks
-    request = request_of(Requested(patchset, options), tuple(hunks), variant.names)
+    request = request_of(Requested(patchset, options), tuple(hunks), names=variant.names)
     rewritten = rewrite_uncached(case.text, request)
-    answers = reconciled([answer_of(patchset.name, path, each) for each in rewritten.answers])
+    answers = reconciled(
+        [answer_of(patchset.name, path, answer=each) for each in rewritten.answers]
+    )
 
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and rewritten.data != case.result:
-        diff = diff_texts("", path, case.result, rewritten.data)
+        diff = diff_texts("", path, before=case.result, after=rewritten.data)
         problem = Message("it becomes another text than expected")
         return CaseResult(case, path, problem=problem, diff=diff.text)
     return CaseResult(case, path, problem=problem)

@@ -153,13 +153,13 @@ def find_changed(
     unlisted: list[str] = []
     every: dict[str, _Site] = {}
     for site in sites:
-        files = _listed(Path(site), unlisted, _suffixes(words))
+        files = _listed(Path(site), unlisted, suffixes=_suffixes(words))
         for path, file in _added(site, receipts[site]).items():
             files.setdefault(path, file)
         every[site] = files
     notes = unlisted if not words else []
 
-    chosen = _chosen(env, words, every, unproven=unproven) if words else every
+    chosen = _chosen(env, words, every=every, unproven=unproven) if words else every
     pairs: list[tuple[InstalledFile, Receipt | None]] = []
     for site, candidates in chosen.items():
         for file in candidates.values():
@@ -177,7 +177,7 @@ def find_changed(
         notes.append(Message("{paths}: {note}", paths=named, note=note))
 
     new: list[str] = []
-    for paths in _new_files(found, every, receipts):
+    for paths in _new_files(found, every, receipts=receipts):
         text = "{new}: new, and no part of a patchset: `+++ PATH` in its .spatch adds a file"
         notes.append(Message(text, new=shortened(paths, _MOST_NAMED)))
         new += paths
@@ -275,7 +275,7 @@ def _chosen(
     for word in dict.fromkeys(words):
         try:
             is_file = word.endswith(".py") or "/" in word
-            site, paths = named_file(word, every) if is_file else _package(env, word, every)
+            site, paths = named_file(word, every) if is_file else _package(env, word, every=every)
             known: _Site = {}
             for path in paths:
                 if path in every[site]:
@@ -367,7 +367,7 @@ def home_of(env: Environment, path: str) -> Located:
 
     It is equal for all files of a package.
     """
-    return locate(env, package_of(path), [path])._replace(notes=(), recorded=True)
+    return locate(env, package_of(path), files=[path])._replace(notes=(), recorded=True)
 
 
 # comparing them ---------------------------------------------------------------------------------
@@ -384,7 +384,9 @@ def _compared(
         progress(looked, len(pairs), Message("files compared with what was installed"))
 
     batches = [pairs[at : at + _BATCH] for at in range(0, len(pairs), _BATCH)]
-    for looks in in_parallel([partial(look_at, batch) for batch in batches], _THREADS, report):
+    for looks in in_parallel(
+        [partial(look_at, batch) for batch in batches], _THREADS, report=report
+    ):
         yield from looks
 
 
@@ -405,7 +407,7 @@ def _look(file: InstalledFile, receipt: Receipt | None) -> _Look:
     if receipt is None:
         return _Look(path, edited=file)
 
-    status = classify(file.site, receipt, file.data)
+    status = classify(file.site, receipt, data=file.data)
     if status.condition is Condition.APPLIED:
         if receipt.pristine.origin != "edited":
             return _Look(path)

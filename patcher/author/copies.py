@@ -51,14 +51,14 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
         SitepatchError: the package is not installed, or a file was edited by hand, which has to be
             captured first.
     """
-    located = locate(env, package, [file, f"{package}/{file}"] if file else ())
+    located = locate(env, package, files=[file, f"{package}/{file}"] if file else ())
     every = python_files(located.site, package)
-    paths = _meant(located, every, file) if file else every
+    paths = _meant(located, every, file=file) if file else every
     if not paths:
-        raise _no_such_file(located, every, file)
+        raise _no_such_file(located, every, file=file)
     check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
-    return laid_out(located, texts, texts)
+    return laid_out(located, texts, installed=texts)
 
 
 def _meant(located: Located, every: Sequence[str], file: str) -> list[str]:
@@ -211,7 +211,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 def check_clean(env: Environment, paths: Sequence[str]) -> None:
     """Refuse files that were edited by hand where they are installed."""
-    edited = find_changed(env, paths, lambda done, total, what: None, unproven=True).files
+    edited = find_changed(env, paths, progress=lambda done, total, what: None, unproven=True).files
     names: list[str] = []
     for file in edited:
         if file.recorded or file.status:

@@ -108,7 +108,7 @@ def patch(requested: Requested, files: Sequence[PatchedFile]) -> bytes:
     diffs: list[bytes] = []
     for file in files:
         releases[f"{file.distribution} {file.version}".strip()] = None
-        diffs.append(diff_texts("", file.path, file.before, file.after).text)
+        diffs.append(diff_texts("", file.path, before=file.before, after=file.after).text)
     return b"".join([_header(requested, list(releases)).encode(), b"\n", *diffs])
 
 

@@ -195,7 +195,7 @@ class SeriesFolder(NamedTuple):
         for package, variants in pick_variants(self.patchset).items():
             chosen = variants[0]
             if len(variants) > 1:
-                chosen = self._for_installed(env, package, variants)
+                chosen = self._for_installed(env, package, variants=variants)
             for number, variant in enumerate(self.patchset.variants):
                 if variant is chosen:
                     numbers.append(number)
@@ -205,7 +205,7 @@ class SeriesFolder(NamedTuple):
         self, env: Environment, package: str, variants: Sequence[Variant]
     ) -> Variant:
         """That of several variants that is for what is installed."""
-        version = locate(env, package, paths_of(variants)).version
+        version = locate(env, package, files=paths_of(variants)).version
         variant = choose_variant(variants, version)
         if variant is None:
             raise SitepatchError(
@@ -272,7 +272,7 @@ def series_files(
         targets: one for each variant.
     """
     variants = [variant_text(target, list(patches)) for target in targets]
-    return {MANIFEST: _manifest(head, variants, paths), **patches}
+    return {MANIFEST: _manifest(head, variants, paths=paths), **patches}
 
 
 def more_series_files(
@@ -299,13 +299,13 @@ def more_series_files(
     for number, names in lists.items():
         kept = [name for name in names if name in patches]
         those = [name for name in patches if name in kept or name not in every]
-        manifest = with_patch_files(manifest, number, in_order(kept, those))
+        manifest = with_patch_files(manifest, number, names=in_order(kept, those))
     for number, target in targets.items():
         if number in lists:
-            manifest = with_versions(manifest, number, target.versions)
+            manifest = with_versions(manifest, number, versions=target.versions)
         else:
             manifest = with_variant(manifest, variant_text(target, list(patches)))
-    return {MANIFEST: with_modules(manifest, series.patchset, paths), **patches}
+    return {MANIFEST: with_modules(manifest, series.patchset, paths=paths), **patches}
 
 
 def with_modules(manifest: str, patchset: Patchset, paths: Iterable[str]) -> str:
@@ -386,7 +386,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
     """
     if not replace:
         _check_free(folder)
-    load_patchset(folder, PatchsetSource(str(folder)), files)
+    load_patchset(folder, PatchsetSource(str(folder)), texts=files)
 
     place = folder.resolve() if replace else folder.absolute()
     home = next(parent for parent in place.parents if parent.is_dir())
@@ -399,7 +399,7 @@ def write_folder(folder: Path, files: Mapping[str, str], *, replace: bool = Fals
             write_output(draft / name, text.encode("utf-8"))
         with ignored():  # what comes now is short; then Ctrl-C finds the old folder or the new one
             if replace:
-                _exchange(draft, place, files)
+                _exchange(draft, place, files=files)
             else:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 draft.rename(place)

@@ -58,7 +58,9 @@ class ImportedTexts:
         diffs: list[FileDiff] = []
         for path in sorted(self.changed):
             _, before = self.pristine[path]
-            diffs.append(diff_texts("", path, before, self.current[path], [name]))
+            diffs.append(
+                diff_texts("", path, before=before, after=self.current[path], patchsets=[name])
+            )
         return tuple(diffs)
 
     def snapshot(self) -> Snapshot:
@@ -97,7 +99,7 @@ class ImportedTexts:
                 return Message("{paths}: no installed file", paths=patch.paths[0])
             texts[path] = self.current[path]
 
-        patched = with_patches(texts, patches, self.options)
+        patched = with_patches(texts, patches, options=self.options)
         for path, problem in patched.problems:
             return Message("{path}: {problem}", path=path, problem=problem)
         self.current.update(patched.texts)

@@ -46,7 +46,7 @@ def lint(patchset: Patchset, folder: Path) -> list[LintFinding]:
     options = {option.name: option.default for option in patchset.options}
     for (origin, _), patch in patches.items():
         file = Path(origin).relative_to(folder).as_posix()
-        found += _patch(patch, options, file)
+        found += _patch(patch, options, file=file)
     findings = dict.fromkeys(found)  # each once
     return sorted(findings, key=lambda each: (each.file != MANIFEST, each.file, each.line))
 

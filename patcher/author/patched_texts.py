@@ -88,9 +88,9 @@ def with_patches(
         for patch in patches:
             if path in patch.paths:
                 hunks += patch.hunks
-        rewritten = rewrite_layers(text, hunks, rewrite_layer)
+        rewritten = rewrite_layers(text, hunks, rewrite=rewrite_layer)
         results[path] = rewritten.data
-        answers += [answer_of("", path, answer) for answer in rewritten.answers]
+        answers += [answer_of("", path, answer=answer) for answer in rewritten.answers]
 
     reasons: dict[str, list[str]] = {}
     for answer in reconciled(answers):  # of all files together: format rules 24 and 25

@@ -56,7 +56,7 @@ def named_patches(words: Sequence[str], data: bytes | None = None) -> list[Named
     errors: list[UsageError] = []
     names: set[str] = set()
     for word in words:
-        for patch in _of_word(word) if data is None else _of_text(word, word, data):
+        for patch in _of_word(word) if data is None else _of_text(word, word, data=data):
             name = _free_name(patch.name, names)
             names.add(name)
             patches.append(patch._replace(name=name))
@@ -119,7 +119,7 @@ def _of_file(path: Path, name: str) -> Iterator[NamedPatch]:
     except UsageError as error:
         yield NamedPatch(name, _NOTHING, error=error)
     else:
-        yield from _of_text(str(path), name, data)
+        yield from _of_text(str(path), name, data=data)
 
 
 def _of_text(source: str, name: str, data: bytes) -> Iterator[NamedPatch]:

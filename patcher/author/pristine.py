@@ -101,7 +101,7 @@ def find_originals(
         SitepatchError: the original of some files was not found; it names all of them, and where
             each was searched for.
     """
-    found, missing = search_pristine(files, report, source)
+    found, missing = search_pristine(files, report, source=source)
     if not missing:
         return [found[file.key] for file in files]
 
@@ -136,7 +136,7 @@ def search_pristine(
     """
 
     def in_named(file: InstalledFile) -> _Answer:
-        return _named(source, len(files), file)
+        return _named(source, len(files), file=file)
 
     search = _Search(files)
     for place in (in_named, _stored, _beside, _where_installed_from):
@@ -149,7 +149,7 @@ def search_pristine(
         releases.setdefault((lost.file.site, key), []).append(lost)
     for several in releases.values():
         located, paths = several[0].file.located, [lost.file.path for lost in several]
-        folder = _fetched(located, paths, report) if fetch else _cached(located, paths)
+        folder = _fetched(located, paths, report=report) if fetch else _cached(located, paths)
         search.look_in_release(several, folder)
     return search.found, search.missing
 
@@ -191,7 +191,7 @@ def _named(source: str, count: int, file: InstalledFile) -> _Answer:
     """
     if not source or file.status:
         return ""
-    data = _read_named(source, count, file)
+    data = _read_named(source, count, file=file)
     if data is None:
         raise SitepatchError(
             "--pristine {given}: has no {path}",
@@ -294,7 +294,7 @@ def _of_release(folder: Path, file: InstalledFile) -> _Answer:
 
 def _cached(located: Located, paths: Sequence[str]) -> Path | str:
     """The folder with these files of a release in the cache; else why there is none."""
-    folder = cached_release(located.distribution, located.version, paths)
+    folder = cached_release(located.distribution, located.version, paths=paths)
     return folder or Message(
         "the releases that were fetched: this one was not, or without this file"
     )
@@ -308,11 +308,13 @@ def _fetched(located: Located, paths: Sequence[str], report: Callable[[str], Non
     name, version = located.distribution, located.version
     try:
         with fetching() as pip:
-            folder = cached_release(name, version, paths)
+            folder = cached_release(name, version, paths=paths)
             if folder is None:
                 text = "fetching {name} {version}, to see what was installed"
                 report(Message(text, name=name, version=version))
-                folder = fetch_release(pip, name, version, paths, pip.listing(name))
+                folder = fetch_release(
+                    pip, name, version=version, paths=paths, listing=pip.listing(name)
+                )
             return folder
     except (SitepatchError, OSError) as error:
         release = f"{name} {version}".strip()

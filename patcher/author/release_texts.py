@@ -46,7 +46,7 @@ class ReleaseTexts:
                 texts.update(dict.fromkeys(patch.paths, b""))
         texts.update(self.texts)
 
-        patched = with_patches(texts, patches, self.options)
+        patched = with_patches(texts, patches, options=self.options)
         problems: list[tuple[str, str]] = []
         for patch in patches:
             if not texts.keys() & set(patch.paths):

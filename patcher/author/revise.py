@@ -163,7 +163,7 @@ class WrittenPatchset(NamedTuple):
         texts: dict[str, str] = {}
         empty: list[Path] = []
         for name, change in self._changes(results).items():
-            texts[name] = revised_spatch(self.files[name], name, change)
+            texts[name] = revised_spatch(self.files[name], name, change=change)
             if not texts[name]:
                 empty.append(self.folder / name)
         if empty and not draft.complete:
@@ -176,7 +176,7 @@ class WrittenPatchset(NamedTuple):
             if edited.key not in self.assignments:
                 fresh.append(edited.file.path)
         patchset = self.requested.patchset
-        manifest = with_modules(self.files[MANIFEST], patchset, fresh)
+        manifest = with_modules(self.files[MANIFEST], patchset, paths=fresh)
         texts[MANIFEST] = with_version(manifest, raised(patchset.version))
         return Revision(draft, gone, texts=texts)
 
@@ -347,7 +347,7 @@ class _PatchedText:
 
 def _distance(before: bytes, after: bytes) -> int:
     """How many lines differ."""
-    diff = diff_texts("", "", before, after)
+    diff = diff_texts("", "", before=before, after=after)
     return diff.added + diff.removed
 
 
@@ -376,7 +376,7 @@ def revised_spatch(text: str, origin: str, change: SpatchChange) -> str:
         for path, hunks in change.added.items():
             if last.get(path) == number:
                 more.append(hunks)
-        section = _revised_section(lines[:end], patch, change.gone, more)
+        section = _revised_section(lines[:end], patch, gone=change.gone, more=more)
         if section:
             sections.append(section)
     for path, hunks in change.added.items():
@@ -439,7 +439,7 @@ def with_marks(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, Opt
     data = rewrite(text, fitting, options).data if fitting else text
     marks: list[tuple[int, HunkText]] = []
     for hunk in missing:
-        (explanation,) = explain(data, [hunk], options)
+        (explanation,) = explain(data, [hunk], options=options)
         marks.append((_closest_line(explanation), explanation.hunk))
     lines = data.split(b"\n")
     for line, hunk in sorted(marks, key=lambda mark: -mark[0]):

@@ -157,7 +157,7 @@ class Importer:
         known = list(map(patch_name, self.series.patches)) if self.series else []
         by_name: dict[str, NamedPatch] = {}
         for entry in entries:
-            by_name[self._name_there(entry.name, known, entries)] = entry
+            by_name[self._name_there(entry.name, known, entries=entries)] = entry
 
         order = in_order(known, list(by_name))
         results: list[PatchResult] = []
@@ -202,7 +202,7 @@ class Importer:
                 numbers.append(number)
         lists = series._replace(numbers=tuple(numbers)).lists
         for number, names in lists.items():
-            lists[number] = self._other_variant(series, number, names)
+            lists[number] = self._other_variant(series, number, known=names)
         return lists
 
     def _other_variant(self, series: SeriesFolder, number: int, known: list[str]) -> list[str]:
@@ -327,7 +327,7 @@ class Importer:
         sections = _left_of(matches)
         problems = tuple(match for match in matches if match.problem)
         if problems:
-            return self._misfit(entry, problems, sections)
+            return self._misfit(entry, problems, sections=sections)
 
         draft = self._draft(fitting)
         for file in draft.unlike:
@@ -345,7 +345,7 @@ class Importer:
         if not draft.has_hunks:
             problem = Message("it changes no code that is installed")
             return result._replace(state=LEFT_OUT, problem=problem)
-        return self._checked(entry, result, fitting)
+        return self._checked(entry, result, matches=fitting)
 
     def _checked(
         self, entry: NamedPatch, result: PatchResult, matches: Sequence[FileMatch]
@@ -353,7 +353,7 @@ class Importer:
         """Check the hunks of a patch, and take its `.spatch` where they are right."""
         text = spatch_text(entry.patch, result.draft)
         version = next((match.located.version for match in matches if match.located), "")
-        name = self._free_name(entry.name, text, version)
+        name = self._free_name(entry.name, text, version=version)
         patches = parse_spatch(text, name + _SUFFIX)[1]
         attempts = [release.attempt(patches) for release in self.releases]
 

@@ -118,17 +118,20 @@ def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> Dif
         fuzz: how many lines of context at either end of a hunk may differ.
     """
     text = _read(data, any_end=False)
-    exact = _apply(text, hunks, fuzz)
+    exact = _apply(text, hunks, fuzz=fuzz)
     if not exact.problems:
         return exact
     loose_text = _read(data, any_end=True)
-    loose = _apply(loose_text, hunks, fuzz)
+    loose = _apply(loose_text, hunks, fuzz=fuzz)
     if not loose.problems:
         note = Message("the diff has other line ends than the file, which keeps its own")
         return loose._replace(notes=(*loose.notes, note))
 
     reverse = [hunk.reverse for hunk in hunks]
-    is_done = not _apply(text, reverse, 0).problems or not _apply(loose_text, reverse, 0).problems
+    is_done = (
+        not _apply(text, reverse, fuzz=0).problems
+        or not _apply(loose_text, reverse, fuzz=0).problems
+    )
     best = loose if len(loose.problems) < len(exact.problems) else exact
     return best._replace(after=data, done=is_done)
 
@@ -155,7 +158,7 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
     problems: list[str] = []
     reached = _Reached()
     for hunk in hunks:
-        place = _find(text, hunk, reached, fuzz=fuzz)
+        place = _find(text, hunk, reached=reached, fuzz=fuzz)
         if isinstance(place, str):
             problem = "hunk {number} (line {line} of the diff): {problem}"
             problems.append(Message(problem, number=hunk.number, line=hunk.line, problem=place))
@@ -164,7 +167,7 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
         if moved or place.fuzz:
             notes.append(_note(hunk, place))
         out += text.lines[reached.low : place.at]
-        new, low = _changed(text, hunk, place)
+        new, low = _changed(text, hunk, place=place)
         out += new
         reached = _Reached(low, moved)
     after = b"".join([*out, *text.lines[reached.low :]])
@@ -216,7 +219,7 @@ def _find(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> _P
         return Message("the file has no line {at}", at=at)
 
     for less in range(fuzz + 1):
-        found = _places(text, hunk, reached, fuzz=less)
+        found = _places(text, hunk, reached=reached, fuzz=less)
         named = {hunk.start, hunk.start + moved}
         is_away = bool(found) and found[0].start not in named
         if is_away and {*named, hunk.new_start} & {*text.find(hunk.side("+"), low)}:
@@ -234,7 +237,7 @@ def _find(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> _P
         return _DONE
 
     for less in range(fuzz + 1, _MOST_FUZZ + 1):
-        found = _places(text, hunk, reached, fuzz=less)
+        found = _places(text, hunk, reached=reached, fuzz=less)
         if len(found) == 1:
             problem = "its context differs: it is found at line {line} with --fuzz {less}"
             return Message(problem, line=found[0].start + 1, less=less)

@@ -117,9 +117,9 @@ class InstalledTexts:
         """Where the package of a file is installed, or why it cannot be patched."""
         name = path.split("/")[0]
         package = name[: -len(".py")] if name.endswith(".py") else name
-        found = self._located(package, package, ())
+        found = self._located(package, package, files=())
         if is_refused(found):  # only of a namespace package the file matters
-            found = self._located(path, package, (path,))
+            found = self._located(path, package, files=(path,))
         return found
 
     def _located(
@@ -130,7 +130,7 @@ class InstalledTexts:
             found: Located | SitepatchError | None = None
             try:
                 if package.isidentifier():
-                    found = locate(self.env, package, files)
+                    found = locate(self.env, package, files=files)
             except SitepatchError as error:
                 found = error
             self._packages[key] = found

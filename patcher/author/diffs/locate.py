@@ -175,7 +175,7 @@ class InstalledSources:
                 return FileMatch(section, problem=problem, hint=_WHOLE)
             if fits:
                 return self._apply(fits[0], section)
-        return self._missing(section, parts, whole)
+        return self._missing(section, parts, found=whole)
 
     def _fitting(self, files: Sequence[FileCandidate], section: Section) -> list[FileCandidate]:
         """Those of some files to which a section applies, the best of them where they differ."""
@@ -294,7 +294,7 @@ class InstalledSources:
             )
             hint = Message("one made by hand becomes a patchset with: sitepatch capture")
             return FileMatch(section, change, problem=problem, hint=hint)
-        encoding = _encoding_problem(before, before, section.hunks)
+        encoding = _encoding_problem(before, before, hunks=section.hunks)
         problems = [encoding, *result.problems] if encoding else result.problems
         return FileMatch(section, change, problem="\n".join(problems))
 
@@ -332,7 +332,7 @@ class InstalledSources:
 
     # applying it --------------------------------------------------------------------------------
     def _result(self, file: FileCandidate, hunks: Sequence[UnifiedHunk]) -> DiffResult:
-        return apply_hunks(self.texts.text(file), hunks, self.fuzz)
+        return apply_hunks(self.texts.text(file), hunks, fuzz=self.fuzz)
 
     def _apply(self, file: FileCandidate, section: Section) -> FileMatch:
         """Apply a section to its file.
@@ -344,14 +344,14 @@ class InstalledSources:
         change = FileChange(path, located, before=before, after=result.after, notes=result.notes)
         notes: tuple[str, ...] = ()
         if path not in self.texts.patched:
-            target = read_target(located, path, self.texts.receipt(located.site, path))
+            target = read_target(located, path, receipt=self.texts.receipt(located.site, path))
             if target.problem:
                 problem, hint = target.problem.message, target.problem.hint
                 return FileMatch(section, change, problem=problem, hint=hint)
             notes = target.notes
 
-        problem = blocker(located, path, self.env) or ""
-        problem = problem or _encoding_problem(before, result.after, section.hunks)
+        problem = blocker(located, path, env=self.env) or ""
+        problem = problem or _encoding_problem(before, result.after, hunks=section.hunks)
         if problem:
             return FileMatch(section, change, problem=problem)
         self.texts.patched[path] = located, result.after

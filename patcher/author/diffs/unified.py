@@ -192,12 +192,12 @@ class _Reader:
                 self._git(line)
             elif line.startswith("--- ") and follows.startswith("+++ "):
                 self.at += 1
-                self._plain(line, follows, self.first + here)
+                self._plain(line, follows, line=self.first + here)
             elif re.match(r"(Binary f|F)iles .* differ$", line):
-                self._refuse(_named(line.split()[-2]), here, Message("a binary diff"))
+                self._refuse(_named(line.split()[-2]), here, why=Message("a binary diff"))
             elif re.match(r"Only in .+: .+", line):
                 path = re.sub(r"^Only in (.+): (.+)$", r"\1/\2", line)
-                self._refuse(_named(path), here, Message("a file that one side alone has"))
+                self._refuse(_named(path), here, why=Message("a file that one side alone has"))
             elif line.startswith("*** ") and follows.startswith("--- "):
                 self._wrong(
                     here,
@@ -227,7 +227,7 @@ class _Reader:
         old, new = self._follows(0), self._follows(1)
         if old.startswith("--- ") and new.startswith("+++ "):
             self.at += 2
-            self._plain(old, new, line, refused=git.refused, mode=git.mode)
+            self._plain(old, new, line=line, refused=git.refused, mode=git.mode)
             return
         why = git.refused or git.mode or Message("a section without a hunk")
         # a `.spatch` has one line of it at least

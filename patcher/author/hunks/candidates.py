@@ -57,7 +57,7 @@ class Candidates:
         first, last = group[0].before, group[-1].before
         place = BlockRange(first.block, (first.rows[0], last.rows[1]))
         little = len(distinctive_words(place.statements)) < 2
-        yield from alone_and_around(self.changes.before, place, fragments, little=little)
+        yield from alone_and_around(self.changes.before, place, fragments=fragments, little=little)
 
     def _ways(self, difference: Difference, *, is_first: bool) -> list[tuple[Line, ...]]:
         """The lines of one of several differences, the most general first."""
@@ -111,7 +111,7 @@ class Candidates:
     def _below_header(self, header: Difference, insertion: Difference) -> Iterator[Candidate]:
         place = insertion.before
         inserted = tagged("+", self.runs.inserted(insertion, below=True))
-        lines = enclosed(self.changes.before, place.block, inserted, above=False, below=True)
+        lines = enclosed(self.changes.before, place.block, lines=inserted, above=False, below=True)
         inside = list(dropwhile(lambda line: line[0] == " ", lines or []))
         if not inside or place.neighbours[0] is not None:
             return

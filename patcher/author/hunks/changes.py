@@ -54,7 +54,9 @@ class _Side(NamedTuple):
 
     def header(self) -> list[Line]:
         """The header of a statement or clause, with the holes filled."""
-        lines = excerpt(self.text, self.node.start, self.text.header_end(self.node), self.holes)
+        lines = excerpt(
+            self.text, self.node.start, self.text.header_end(self.node), holes=self.holes
+        )
         return tagged(self.tag, on_one_line(lines))
 
 
@@ -84,7 +86,7 @@ class Changes:
             form = Message("all of the statement, in the scope around it")
             yield Candidate(place.scope, diff, form=form)
         fragment = Fragment(diff, Message("all of the statement"))
-        yield from with_context(self.before, place, [fragment])
+        yield from with_context(self.before, place, fragments=[fragment])
 
     # an expression, or a statement that changed -------------------------------------------------
     def change(self, difference: Difference) -> Iterator[Candidate]:
@@ -103,7 +105,7 @@ class Changes:
         # in a module or a class a name is bound once
         in_function = owner is not None and owner.kind != "ClassDef"
         little = in_function and not old.has_body and len(distinctive_words([old])) < 2
-        yield from alone_and_around(self.before, place, fragments, little=little)
+        yield from alone_and_around(self.before, place, fragments=fragments, little=little)
 
     def statement(self, difference: Difference) -> list[Fragment]:
         """The ways to write a statement or the header that changed, the most general first."""
@@ -118,7 +120,7 @@ class Changes:
             form = Message("the statement")
             if holes:
                 form = Message("the statement, what did not change left open")
-            lines = self._statement(old, new, holes)
+            lines = self._statement(old, new, holes=holes)
             inserted = [line for tag, line in lines if tag == "+"]
             # what stays keeps its comments
             plain = uncommented(inserted) if is_simple else inserted
@@ -158,9 +160,9 @@ class Changes:
         are_kept = len(old_args) > len(deleted) and len(new_args) > len(inserted)
         if not are_kept or not same(call.fields["func"], other.fields["func"]):
             return ()
-        old_hole = _passed(self.before, old_args, deleted)
-        new_hole = _passed(self.after, new_args, inserted)
-        return self._statement(old, new, [(old_hole, new_hole)])
+        old_hole = _passed(self.before, old_args, written=deleted)
+        new_hole = _passed(self.after, new_args, written=inserted)
+        return self._statement(old, new, holes=[(old_hole, new_hole)])
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open.
@@ -181,9 +183,9 @@ class Changes:
                 return
         hole = (value.outer_start, value.outer_end, OPEN)
         nothing = (other.end, other.end, "")
-        lines = self._statement(old, new, [(hole, nothing)])
+        lines = self._statement(old, new, holes=[(hole, nothing)])
         fragment = Fragment(lines, Message("the statement, the old value left open"))
-        yield from alone_and_around(self.before, difference.before, [fragment])
+        yield from alone_and_around(self.before, difference.before, fragments=[fragment])
 
     def _expressions(self, scope: str, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """The expressions that hold all of the change, the smallest first."""
@@ -203,10 +205,10 @@ class Changes:
                 words = form
                 if holes:
                     words = form + Message(", the rest of its list left open")
-                lines = self._replaced(old, new, holes)
+                lines = self._replaced(old, new, holes=holes)
                 yield Candidate(scope, lines, form=words)
                 if _gains(*pairs[-1]):
-                    lines = self._replaced(old, new, holes, laid_out=True)
+                    lines = self._replaced(old, new, holes=holes, laid_out=True)
                     yield Candidate(scope, lines, form=words)
 
     def _replaced(
@@ -214,9 +216,9 @@ class Changes:
     ) -> tuple[Line, ...]:
         """The lines of an expression, the new ones on one line or, if `laid_out`, as edited."""
         lines: list[Line] = []
-        for side in self._sides(old, new, holes):
+        for side in self._sides(old, new, holes=holes):
             start, end = side.node.outer_start, side.node.outer_end
-            code = uncommented(excerpt(side.text, start, end, side.holes))
+            code = uncommented(excerpt(side.text, start, end, holes=side.holes))
             if not laid_out or side.tag == "-":
                 code = on_one_line(code)
             lines += tagged(side.tag, code)
@@ -225,11 +227,11 @@ class Changes:
     def _statement(self, old: Node, new: Node, holes: Holes) -> tuple[Line, ...]:
         """The lines of a statement, or of the header of one."""
         lines: list[Line] = []
-        for side in self._sides(old, new, holes):
+        for side in self._sides(old, new, holes=holes):
             if side.node.has_body:
                 lines += side.header()
                 continue
-            code = excerpt(side.text, side.node.begin, side.node.outer_end, side.holes)
+            code = excerpt(side.text, side.node.begin, side.node.outer_end, holes=side.holes)
             if side.tag == "-":
                 code = on_one_line(uncommented(code))
             lines += tagged(side.tag, code)
@@ -273,19 +275,19 @@ class Changes:
         if all(tag == " " for tag, _ in decorators):
             decorators = []
         fragments: list[Fragment] = []
-        for holes in self._header_holes(old, new, changed):
+        for holes in self._header_holes(old, new, changed=changed):
             form = Message("the whole header")
             if holes:
                 form = Message("the header, what did not change left open")
             lines = list(decorators)
-            for side in self._sides(old, new, holes):
+            for side in self._sides(old, new, holes=holes):
                 lines += side.header()
             fragments.append(Fragment(tuple(lines), form))
 
         for fragment in fragments:
             yield fragment.in_scope(scope)
         # one of several definitions of this name
-        yield from with_context(self.before, difference.before, fragments)
+        yield from with_context(self.before, difference.before, fragments=fragments)
 
     def _header_holes(self, old: Node, new: Node, changed: Sequence[str]) -> list[Holes]:
         """The ways to leave open what did not change of a header, the most general first.
@@ -307,7 +309,7 @@ class Changes:
             hides = elided([(old, new)])
 
         ways: list[Holes] = []
-        bare = _annotations(old, new, hides) if "params" in changed else ()
+        bare = _annotations(old, new, hidden=hides) if "params" in changed else ()
         if bare:
             ways.append([*hides, *bare])
         ways += _with_and_without(hides)
@@ -323,9 +325,9 @@ class Changes:
         at = 0
         end = (len(old), len(old), 0, 0)
         for i1, i2, j1, j2 in [*line_edits(list(map(repr, old)), list(map(repr, new))), end]:
-            lines += _tagged_code(" ", self.before, old[at:i1])
-            lines += _tagged_code("-", self.before, old[i1:i2])
-            lines += _tagged_code("+", self.after, new[j1:j2])
+            lines += _tagged_code(" ", self.before, nodes=old[at:i1])
+            lines += _tagged_code("-", self.before, nodes=old[i1:i2])
+            lines += _tagged_code("+", self.after, nodes=new[j1:j2])
             at = i2
         return lines
 
@@ -355,7 +357,7 @@ class Changes:
         for fragment in fragments:
             yield fragment.in_scope(scope)
         # one of several statements that begin so
-        yield from with_context(self.before, BlockRange.of(old), fragments[:2])
+        yield from with_context(self.before, BlockRange.of(old), fragments=fragments[:2])
         yield from self.whole(old, new)
 
     def _opened_clauses(self, clauses: Sequence[Node]) -> list[Line]:

@@ -141,7 +141,7 @@ def alone_and_around(
     alone = [fragment.in_scope(place.scope) for fragment in fragments]
     if not little:
         yield from alone
-    yield from with_context(text, place, fragments)
+    yield from with_context(text, place, fragments=fragments)
     if little:
         yield from alone
 
@@ -166,24 +166,24 @@ def with_context(
         near: the same beside a neighbour; if there are none, in its general and specific forms.
         headers: whether they may have the header alone.
     """
-    near = near or list(beside(text, place, fragments))
+    near = near or list(beside(text, place, fragments=fragments))
     for fragment in near:
         yield fragment.in_scope(place.scope)
     if headers:
-        yield from in_headers(text, place, fragments)
-    yield from _between_neighbours(text, place, fragments)
-    yield from in_headers(text, place, near)
+        yield from in_headers(text, place, fragments=fragments)
+    yield from _between_neighbours(text, place, fragments=fragments)
+    yield from in_headers(text, place, fragments=near)
 
     owner = place.block.parent
     if owner is not None and _is_one_of_several(text, owner):
         around: list[Fragment] = []
         for fragment in (*fragments, *near):
-            inside = _inside(text, place, fragment)
+            inside = _inside(text, place, fragment=fragment)
             if inside is not None:
                 form = Message("{form}, in the definition around it", form=inside.form)
                 around.append(inside._replace(form=form))
         if around:
-            yield from with_context(text, BlockRange.of(owner), ends(around))
+            yield from with_context(text, BlockRange.of(owner), fragments=ends(around))
 
 
 def _between_neighbours(
@@ -194,7 +194,9 @@ def _between_neighbours(
         return
     for fragment in fragments:
         form = Message("{form}, between both neighbours", form=fragment.form)
-        for one, other in zip(ends(forms(text, above, "1")), ends(forms(text, below, "2"))):
+        for one, other in zip(
+            ends(forms(text, above, suffix="1")), ends(forms(text, below, suffix="2"))
+        ):
             lines = (*tagged(" ", one.lines), *fragment.lines, *tagged(" ", other.lines))
             yield Candidate(place.scope, lines, form=form)
 
@@ -229,7 +231,7 @@ def beside(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iter
 def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Candidate]:
     """The lines of a change inside the header of their block, and of the block around that."""
     for fragment in fragments:
-        outer, inside = place, _inside(text, place, fragment)
+        outer, inside = place, _inside(text, place, fragment=fragment)
         for _ in range(2):
             owner = outer.block.parent
             if inside is None or owner is None:
@@ -239,7 +241,7 @@ def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> 
             if owner.is_clause or owner.parent is None or owner.parent.kind != "Block":
                 break
             outer = BlockRange.of(owner)
-            inside = _inside(text, outer, inside)
+            inside = _inside(text, outer, fragment=inside)
 
 
 def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Fragment | None:
@@ -258,7 +260,7 @@ def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Fragment | Non
     if more_above and more_below and all(tag == "+" for tag, _ in fragment.lines):
         return None  # between `...` and `...` there is no place
 
-    lines = enclosed(text, place.block, fragment.lines, above=more_above, below=more_below)
+    lines = enclosed(text, place.block, lines=fragment.lines, above=more_above, below=more_below)
     if not lines:
         return None
     decorators: list[Line] = []

@@ -255,8 +255,8 @@ class _Comparison:
         for i1, i2, j1, j2 in line_edits(old_keys, new_keys):
             old, new = old_clauses[i1:i2], new_clauses[j1:j2]
             if [clause.kind for clause in old] != [clause.kind for clause in new]:
-                old_span = _clause_gap(self.before, pair[0], (i1, i2))
-                new_span = _clause_gap(self.after, pair[1], (j1, j2))
+                old_span = _clause_gap(self.before, pair[0], rows=(i1, i2))
+                new_span = _clause_gap(self.after, pair[1], rows=(j1, j2))
                 spans = (old_span, new_span)
                 yield self.replaced("clause", before, after, spans=spans, pairs=(pair,))
                 continue

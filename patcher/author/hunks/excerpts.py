@@ -139,7 +139,7 @@ def elided(pairs: Sequence[Pair]) -> Holes:
                 holes.append((untyped(old), untyped(new)))
         if _may_elide(old):
             for key in LISTS:
-                for old_run, new_run in _runs(old, old.items(key), new.items(key)):
+                for old_run, new_run in _runs(old, old.items(key), new=new.items(key)):
                     holes.append((left_open(old_run), left_open(new_run)))
         holes += _not_closed(old, new)
     return holes
@@ -274,7 +274,7 @@ def _runs(
 
         old_run = old[block.old + first : block.old_end - last]
         new_run = new[block.new + first : block.new_end - last]
-        identity = _identity(owner, old, new, block)
+        identity = _identity(owner, old, new=new, block=block)
         yield from _grouped(zip(old_run, new_run), identity)
 
 
@@ -378,7 +378,7 @@ def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -
     found: list[Form] = []
 
     def add(holes: Sequence[Hole], words: str) -> None:
-        lines = excerpt(text, node.begin, node.outer_end, holes)
+        lines = excerpt(text, node.begin, node.outer_end, holes=holes)
         found.append(Form(tuple(on_one_line(lines)), words))
 
     value = node.fields.get("value")

@@ -72,7 +72,7 @@ class _PythonFile:
         paths = [self.edit.path]
         if self.others:
             hunks = self.maker.hunks(parts)
-            paths += moved_paths(self.edit.path, hunks, self.others)
+            paths += moved_paths(self.edit.path, hunks, others=self.others)
         return DraftFile(
             paths=tuple(paths),
             hunks=(*self.carried(parts, result), *map(self.hunk, parts)),
@@ -100,7 +100,7 @@ class _PythonFile:
         if not self.checker.others:
             return []
         found = differences_of(parts)
-        imports = carried_imports(self.before, self.after, found, others=self.checker.others)
+        imports = carried_imports(self.before, self.after, found=found, others=self.checker.others)
         if not imports:
             return []
 

@@ -90,7 +90,9 @@ class Runs:
         are_definitions = all(node.is_definition for node in difference.deleted)
         if difference.inserted or are_definitions:
             little = len(distinctive_words(difference.deleted)) < 2
-            yield from alone_and_around(self.before, difference.before, fragments, little=little)
+            yield from alone_and_around(
+                self.before, difference.before, fragments=fragments, little=little
+            )
         else:
             yield from self._deletion(difference, fragments)
 
@@ -132,11 +134,13 @@ class Runs:
         what it guards; only without one it is beside the other.
         """
         place = difference.before
-        near = list(beside(self.before, place, fragments))
+        near = list(beside(self.before, place, fragments=fragments))
         if is_guard(difference):
             below = [fragment for fragment in near if fragment.below]
             near = below or near
-            yield from with_context(self.before, place, fragments, near, headers=not near)
+            yield from with_context(
+                self.before, place, fragments=fragments, near=near, headers=not near
+            )
             return
 
         alone: list[Candidate] = []
@@ -148,7 +152,7 @@ class Runs:
         little = len(distinctive_words(difference.deleted)) < 2
         if not little:
             yield from alone
-        yield from with_context(self.before, place, fragments, near)
+        yield from with_context(self.before, place, fragments=fragments, near=near)
         if little:
             yield from alone
 
@@ -231,9 +235,9 @@ class Runs:
         for lines in self._layouts(difference, below=above is None):
             alone.append(Fragment(tuple(tagged("+", lines)), Message("the new code")))
         if above is None and owner is not None and owner.kind == "FunctionDef":
-            yield from in_headers(self.before, place, alone)
+            yield from in_headers(self.before, place, fragments=alone)
         near = self._beside_neighbours(difference)
-        yield from with_context(self.before, place, alone, near)
+        yield from with_context(self.before, place, fragments=alone, near=near)
         if owner is None and below is None:
             for fragment in alone:
                 lines_at_end = ((" ", "..."), *fragment.lines)
@@ -251,7 +255,7 @@ class Runs:
         for node in self._anchors(difference):
             for number, form in enumerate(forms(self.before, node)):
                 rank = 1 if number else 0
-                if _hides(form, node, difference.inserted):
+                if _hides(form, node, inserted=difference.inserted):
                     rank += 2
                 ordered.append((rank, form, node))
         ordered.sort(key=lambda each: each[0])
@@ -335,12 +339,12 @@ class Runs:
         if not _is_twice(wrapper, kept):
             whole = self._wrapping(difference, kept, is_open=True)
             # upstream may have wrapped more of it
-            yield from in_headers(self.before, difference.before, [whole])
+            yield from in_headers(self.before, difference.before, fragments=[whole])
             yield whole.in_scope(difference.before.scope)
         whole = self._wrapping(difference, kept, is_open=False)
-        yield from in_headers(self.before, difference.before, [whole])
+        yield from in_headers(self.before, difference.before, fragments=[whole])
         yield whole.in_scope(difference.before.scope)
-        yield from with_context(self.before, difference.before, [whole])
+        yield from with_context(self.before, difference.before, fragments=[whole])
 
     def _wrapping(self, difference: Difference, kept: Sequence[Node], *, is_open: bool) -> Fragment:
         """Statements and what wraps them; `is_open`: with their values and arguments left open."""
@@ -350,13 +354,13 @@ class Runs:
             lines: Sequence[str] = verbatim(self.before, old)
             if is_open and not old.is_compound:
                 suffix = str(number + 2) if number else ""
-                lines = forms(self.before, old, suffix, literals=True)[0].lines
+                lines = forms(self.before, old, suffix=suffix, literals=True)[0].lines
             deleted += lines
             step = "\n" + self.after.lines.indent(new.begin)
             holes.append((new.begin, new.outer_end, step.join(lines)))
 
         wrapper = difference.inserted[0]
-        inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes)
+        inserted = excerpt(self.after, wrapper.begin, wrapper.outer_end, holes=holes)
         form = Message("the code that is wrapped, word for word")
         if is_open:
             form = Message("the code that is wrapped, its parts left open")
@@ -375,13 +379,15 @@ class Runs:
             new_holes.append((new.start, new.end, f"...BODY{number}"))
 
         lines = (
-            *tagged("-", _headers(self.before, difference.deleted, old_holes)),
-            *tagged("+", _headers(self.after, difference.inserted, new_holes)),
+            *tagged("-", _headers(self.before, difference.deleted, holes=old_holes)),
+            *tagged("+", _headers(self.after, difference.inserted, holes=new_holes)),
         )
         hidden = [hole[:2] for hole in old_holes]
         little = len(distinctive_words(difference.deleted, hidden)) < 2
         fragment = Fragment(lines, Message("the headers, the code below them left open"))
-        yield from alone_and_around(self.before, difference.before, [fragment], little=little)
+        yield from alone_and_around(
+            self.before, difference.before, fragments=[fragment], little=little
+        )
 
 
 def is_guard(difference: Difference) -> bool:
@@ -423,7 +429,7 @@ def _subject(node: Node) -> object:
 
 def _headers(text: Tree, nodes: Sequence[Node], holes: Sequence[Hole]) -> list[str]:
     """The lines of statements with the holes filled, without comments and blank lines."""
-    lines = uncommented(excerpt(text, nodes[0].begin, nodes[-1].outer_end, holes))
+    lines = uncommented(excerpt(text, nodes[0].begin, nodes[-1].outer_end, holes=holes))
     return list(filter(None, lines))
 
 

@@ -41,7 +41,7 @@ def line_file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFil
         changed = new[begin:stop]
         expected = b"".join([*old[:start], *changed, *old[end:]])
         forms: list[_Form] = []
-        for form in _forms(edit.path, old, new, group):
+        for form in _forms(edit.path, old, new=new, group=group):
             if rewrite(edit.before, [form.hunk], {}).data == expected:
                 forms.append(form)
 

@@ -144,12 +144,14 @@ class PartMaker:
         for checked in works:
             ways: list[list[tuple[Candidate, Candidate]]] = []
             for source, held in zip(self.checker.others, checked.held):
-                ways.append([] if held else list(renamed(checked.candidate, self.before, source)))
+                ways.append(
+                    [] if held else list(renamed(checked.candidate, self.before, other=source))
+                )
             wide: dict[str, Candidate] = {}
             for candidate, _ in chain.from_iterable(ways):
                 wide[candidate.text] = candidate
             for candidate in wide.values():
-                if self._is_same_place(candidate, checked, ways):
+                if self._is_same_place(candidate, checked, ways=ways):
                     yield candidate
 
     def _is_same_place(
@@ -193,15 +195,15 @@ class PartMaker:
         for other in works[1:]:
             adds = any(now and not before for before, now in zip(best.held, other.held))
             if adds and not best.candidate.elsewhere and not other.candidate.elsewhere:
-                best = self._better(best, other.candidate, group)
+                best = self._better(best, other.candidate, group=group)
 
         for number, source in enumerate(self.checker.others):
             if best.held[number] or best.candidate.elsewhere:
                 continue
             for checked in works[:_AHEAD]:
-                there = under_other_name(checked.candidate, self.before, source)
+                there = under_other_name(checked.candidate, self.before, other=source)
                 if there is not None:
-                    best = self._better(best, there, group)
+                    best = self._better(best, there, group=group)
         return [best] if best.candidate.others else []
 
     def _better(
@@ -231,12 +233,12 @@ class PartMaker:
         if difference.deleted and difference.inserted:
             return best
         if difference.deleted:
-            return self._with_less(best, works, group)
+            return self._with_less(best, works, group=group)
 
         near = [each for each in works if any(each.candidate.sides)]
         if best.candidate.elsewhere and near and not difference.inserted[0].is_definition:
             first = next((each for each in near if each.exact), near[0])
-            checked = self._with_form(first, [best], group)
+            checked = self._with_form(first, [best], group=group)
             return best if checked is first else checked
 
         above, below = best.candidate.sides
@@ -247,7 +249,7 @@ class PartMaker:
             other_above, other_below = each.candidate.sides
             if not (above and other_above) and not (below and other_below):
                 beside.append(each)
-        return self._with_form(best, beside, group)
+        return self._with_form(best, beside, group=group)
 
     def _with_less(
         self,
@@ -268,7 +270,7 @@ class PartMaker:
         else:
             return best
         less = [each for each in works if each.candidate.sides == sides]
-        return self._with_form(best, less, group)
+        return self._with_form(best, less, group=group)
 
     def _with_freer(
         self, best: CheckedCandidate, group: tuple[Difference, ...]

@@ -50,8 +50,8 @@ def renamed(candidate: Candidate, home: Tree, other: Tree) -> Iterator[tuple[Can
             if tag != "+" and token.kind != "hole" and not iskeyword(token.text):
                 kept.add(token.text)
 
-    ways = _other_names(here, there, words)
-    ways.update(_other_versions(_strings(home, here), _strings(other, there), words))
+    ways = _other_names(here, there, words=words)
+    ways.update(_other_versions(_strings(home, here), _strings(other, there), words=words))
     if not ways or len(ways) > _MOST_RENAMED or len(kept - {"self", "cls", *ways}) < _FEWEST:
         return
     placeholders = _placeholders(list(ways))
@@ -103,7 +103,7 @@ def under_other_name(candidate: Candidate, home: Tree, other: Tree) -> Candidate
 
     It has a name of its own.
     """
-    scope = _other_scope(home, candidate.scope, other)
+    scope = _other_scope(home, candidate.scope, other=other)
     if not scope:
         return None
     template = "{form}, in `{scope}`, which another release has in its place"
