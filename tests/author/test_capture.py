@@ -13,6 +13,7 @@ from patcher.author.hunks import generalise
 from patcher.errors import SitepatchError
 from patcher.installed import index as target_index
 from patcher.installed import remote
+from patcher.model import NewBytes
 from patcher.patchset.manifest import load_patchset
 from patcher.place import Place
 from patcher.store.store import Store
@@ -158,7 +159,8 @@ def test_what_verification_refuses_leaves_the_edit(world, monkeypatch):
     world.edit()
     made = capture(world)
     broken = made.plan.files[0]._replace(after=b"def (:\n")
-    broken = broken._replace(change=broken.change._replace(data=b"def (:\n", merged=True))
+    broken = broken._replace(change=broken.change._replace(new=NewBytes(b"def (:\n", merged=True)))
+    # no edit is known whose hunks make a file that does not compile: it is put into the plan
     monkeypatch.setattr(capturing, "make_plan", lambda *words, **more: made.plan._replace(files=(broken,)))
     outcome = adopt(made)
     assert outcome.verified.failed and not outcome.written
@@ -397,6 +399,7 @@ def test_of_a_large_wheel_no_more_is_fetched_than_the_file_where_the_index_gives
     index.put("demo", world.wheel.name, world.wheel.read_bytes())
     for name, value in {**index.variables(world.cwd / "cache"), "PIP_CACHE_DIR": str(world.cwd / "pip")}.items():
         monkeypatch.setenv(name, value)
+    # a wheel of megabytes takes a minute to make: this one counts as large
     monkeypatch.setattr(target_index, "LARGE", 1)
     monkeypatch.setattr(remote, "_PIECE", 300)
     monkeypatch.setattr(remote, "_SLACK", 0)
@@ -433,6 +436,7 @@ def test_names_that_are_taken(world):
 def test_edited_while_it_is_captured(world, monkeypatch):
     world.backup()
     world.edit()
+    # an editor that saves while hunks are made: no clock can be set to that moment from outside
     real = generalise.generalise
     monkeypatch.setattr(generalise, "generalise", lambda *words: world.edit(EDIT + "# later\n") or real(*words))
     with pytest.raises(SitepatchError, match="edited again while it was captured"):
