@@ -88,7 +88,7 @@ def test_mails_of_git_plain_diffs_and_files_in_a_row(world):
     (world.cwd / "strict.diff").write_text(diff(SAID, CHECKED))
     made = run(world, world.cwd / "mails", world.cwd / "strict.diff")
     assert states(made) == [("0001-Say-it-now", "imported"), ("0002-Say-it-well", "imported"), ("strict", "imported")]
-    text = made.patchset.files["0001-Say-it-now.spatch"]
+    text = made.patchset.folder.files["0001-Say-it-now.spatch"]
     assert text.startswith("Description: Say it: now\nOrigin: commit ") and "Author: Zoë <z@example.com>\nLast-Update: 20" in text
     mailbox = b"".join(path.read_bytes() for path in sorted((world.cwd / "mails").iterdir()))
     made = run(world, "standard input", name="mailbox", data=mailbox)
@@ -254,7 +254,7 @@ def test_an_exported_series_is_for_git_am_and_patch_and_is_imported_again(world,
     made = run(world, world.cwd / "out", name="again")
     assert [state for _, state in states(made)] == ["imported"] * 3
     first = load_patchset(world.cwd / "patchsets" / "vendor", "").folder.files["a-one.spatch"]
-    assert made.patchset.files["0001-a-one.spatch"].replace(f"Origin: commit {'0' * 40}\n", "") == first
+    assert made.patchset.folder.files["0001-a-one.spatch"].replace(f"Origin: commit {'0' * 40}\n", "") == first
     (world.cwd / "out" / "0007-other.patch").write_text("")
     assert "found other patches there, 0007-other.patch" in done(world("export", "vendor", "--output", "out"), 2).err
 
