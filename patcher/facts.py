@@ -1,4 +1,4 @@
-"""What is read of an environment before anything is decided: plain values, which `patcher.planner` needs no I/O for."""
+"""What is read of an environment before anything is decided: plain values, no I/O."""
 
 # without `from __future__ import annotations`, as `patcher.model`
 from enum import Enum
@@ -30,10 +30,10 @@ class Condition(str, Enum):
 class FileStatus(NamedTuple):
     """One receipt and the status of its file.
 
-    `data` are the bytes on disk, empty where it is missing, `installed` the version of the distribution that is there
-    now, "" where its metadata do not have one. `deleted` is whether a missing file alone is gone: its directory is there, and
-    RECORD lists it as it was before it was patched. `reinstall` says, for one that is astray, how to put back what belongs
-    there.
+    `data` are the bytes on disk, empty where it is missing, `installed` the version of the
+    distribution that is there now, "" where its metadata do not have one. `deleted` is whether a
+    missing file alone is gone: its directory is there, and RECORD lists it as it was before it was
+    patched. `reinstall` says, for one that is astray, how to put back what belongs there.
     """
 
     site: str
@@ -53,8 +53,8 @@ class FileStatus(NamedTuple):
     def patchsets(self) -> Tuple[Tuple["FileStatus", Step], ...]:
         """Each patchset that is recorded for the file, and what the file is to it.
 
-        A receipt belongs to a file and a patchset: what is applied is as the file is, what a reinstall took away stays
-        overwritten, whatever was applied since.
+        A receipt belongs to a file and a patchset: what is applied is as the file is, what a
+        reinstall took away stays overwritten, whatever was applied since.
         """
         gone = Condition.MISSING if self.condition is Condition.MISSING else Condition.OVERWRITTEN
         each = [(self, step) for step in self.receipt.steps]
@@ -119,8 +119,11 @@ class FileStatus(NamedTuple):
                 else "restore forgets it"
             )
         elif self.condition is Condition.ASTRAY:
-            template = "the file is that of {release} as we patched it, but another build of it is installed"
-            problem = Message(template, release=self.release)
+            problem = Message(
+                "the file is that of {release} as we patched it, but another build of it is "
+                "installed",
+                release=self.release,
+            )
             then = Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
         elif self.receipt.pristine.origin == "edited":
             problem = Message("the file was edited by hand before it was patched (unproven)")
@@ -146,29 +149,58 @@ class Assignment(NamedTuple):
         return self.hunks[0].scope == ADDED
 
 
-class TargetFile(NamedTuple):
-    """A file that a plan may change: its pristine bytes, its bytes now, and the steps that are applied in it.
+class Content(NamedTuple):
+    """The bytes of a file that a plan may change: the pristine ones, and those of now.
 
-    `origin` is that of `Receipt`; `aside` are edited bytes that would be lost, as in `Change`. `receipt` is the present one,
-    also of what a reinstall took away, so that it may have steps that the file has not; `blank` is the one that it would get,
-    without hashes and steps. `problem` is why it cannot be changed, `notes` are remarks, `if_changed` is one that holds where
-    the file changes. `missing` is whether it is not there, `forget` whether only its receipt is to be dropped, `edited`
-    whether it was edited by hand after it was patched, and the edit is to be kept.
+    `aside` are edited bytes that would be lost, as in `Change`; `missing` is whether the file is
+    not there.
     """
 
-    pristine: bytes
-    now: bytes
-    steps: Tuple[Step, ...] = ()
-    origin: str = "recorded"
+    pristine: bytes = b""
+    now: bytes = b""
     aside: bytes = b""
-    receipt: Optional[Receipt] = None
+    missing: bool = False
+
+
+class Receipts(NamedTuple):
+    """The receipts of a file that a plan may change.
+
+    `present` may be of what a reinstall took away, so that it has steps that the file has not.
+    `blank` is the one that the file would get, without hashes and steps.
+    """
+
+    present: Optional[Receipt] = None
     blank: Optional[Receipt] = None
-    problem: Optional[SitepatchError] = None
+
+
+class Remarks(NamedTuple):
+    """Remarks on a file that a plan may change; `if_changed` holds where it changes."""
+
     notes: Tuple[str, ...] = ()
     if_changed: str = ""
-    missing: bool = False
-    forget: bool = False
-    edited: bool = False
+
+
+class Handling(Enum):
+    """What becomes of the bytes of a file."""
+
+    DERIVE = "what its patchsets make of the pristine bytes"
+    MERGE = "the same, with the edit by hand that was made after it was patched"
+    FORGET = "it is left alone, and its receipt is dropped"
+
+
+class TargetFile(NamedTuple):
+    """A file that a plan may change, with the steps that are applied in it.
+
+    `origin` is that of `PristineFile`. `problem` is why the file cannot be changed.
+    """
+
+    content: Content
+    steps: Tuple[Step, ...] = ()
+    origin: str = "recorded"
+    receipts: Receipts = Receipts()
+    problem: Optional[SitepatchError] = None
+    remarks: Remarks = Remarks()
+    handling: Handling = Handling.DERIVE
 
 
 class HandEdit(NamedTuple):
@@ -183,11 +215,12 @@ HandEdits = Mapping[Tuple[str, str], HandEdit]
 
 
 class Wanted(NamedTuple):
-    """What is to become of an environment: all that `apply`, `sync`, `restore`, `adopt`, `lock`, overlays and hooks differ in.
+    """What is to become of an environment: all that the verbs, overlays and hooks differ in.
 
-    `requested` are to be applied; `reverted` are the names of patchsets to be reverted, None for all that are not requested.
-    With `force` files are changed that were edited by hand, and the edit is set aside; with `fresh` it is as if nothing were
-    applied yet. `edits` has the edit of every file that the requested patchset was made of, and is to replace; None for none.
+    `requested` are to be applied; `reverted` are the names of patchsets to be reverted, None for
+    all that are not requested. With `force` files are changed that were edited by hand, and the
+    edit is set aside; with `fresh` it is as if nothing were applied yet. `edits` has the edit of
+    every file that the requested patchset was made of, and is to replace; None for none.
     """
 
     requested: Tuple[Requested, ...] = ()
@@ -197,7 +230,7 @@ class Wanted(NamedTuple):
     edits: Optional[HandEdits] = None
 
     def goes(self, name: str) -> bool:
-        """Whether a patchset is reverted where it is applied in a file that no request for it names."""
+        """Whether a patchset is reverted in a file that no request for it names."""
         return (
             self.reverted is None
             or name in self.reverted
@@ -208,8 +241,9 @@ class Wanted(NamedTuple):
 class Facts(NamedTuple):
     """What a plan is made from, by (site directory, path).
 
-    `assignments` are the requested patchsets' hunks; `files` are those that they are for, and before them the others in which
-    patchsets are to be reverted. `answers` are about packages and files that are not there, `notes` remarks.
+    `assignments` are the requested patchsets' hunks; `files` are those that they are for, and
+    before them the others in which patchsets are to be reverted. `answers` are about packages and
+    files that are not there, `notes` remarks.
     """
 
     assignments: Mapping[Tuple[str, str], Tuple[Assignment, ...]]

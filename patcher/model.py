@@ -1,6 +1,7 @@
 """The immutable types that several packages share. No I/O, no third-party import."""
 
-# without `from __future__ import annotations`: NamedTuple compiles each annotation that is text, 2 ms at every start
+# without `from __future__ import annotations`: NamedTuple compiles each annotation that is text,
+# which takes 2 ms at every start
 from enum import Enum
 from keyword import iskeyword
 from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -15,13 +16,16 @@ OptionValue = Union[int, float, bool, str]
 SOURCE = (".py", ".pyi")
 """The suffixes of the files that are matched by syntax; what else there is is lines of text."""
 TEXT, ADDED = "<text>", "<new file>"
-"""The scopes of hunks that are no syntax: lines of a text file, and the whole text of a file that is added."""
+"""The scopes of hunks that are no syntax: lines of a text file, and the text of an added file."""
 Progress = Callable[[int, int, str], None]
-"""Called with how much is done, of how much (0: not known), and what: `3, 43, "releases fetched"`."""
+"""Called with how much is done, of how much (0: not known), and what: `3, 43, "fetched"`."""
 
 
 class Splice(NamedTuple):
-    """Replace the bytes `[start, end)` of a file by `new`. Offsets are byte offsets into the text before any splice."""
+    """Replace the bytes `[start, end)` of a file by `new`.
+
+    Offsets are byte offsets into the text before any splice.
+    """
 
     start: int
     end: int
@@ -29,7 +33,9 @@ class Splice(NamedTuple):
 
 
 def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
-    """`data` with every splice applied. They have to be sorted by position; at one position their order counts.
+    """`data` with every splice applied.
+
+    They have to be sorted by position; at one position their order counts.
 
     Raises:
         ValueError: two splices overlap.
@@ -64,8 +70,9 @@ class State(str, Enum):
 class HunkFlags(NamedTuple):
     """The flags behind the scope of a hunk.
 
-    `expected` is the number of places, 0 for `count=all`. `when_present` says that the code may be absent. `inside` are the
-    keywords of the statements around the place within the scope, the outermost first; None for any.
+    `expected` is the number of places, 0 for `count=all`. `when_present` says that the code may be
+    absent. `inside` are the keywords of the statements around the place within the scope, the
+    outermost first; None for any.
     """
 
     expected: int = 1
@@ -76,9 +83,9 @@ class HunkFlags(NamedTuple):
 class HunkText(NamedTuple):
     """One hunk as written: its form is checked, its sides are not parsed yet.
 
-    `origin` is its .spatch, `line` that of its header there. `lines` are (tag, text, line number in the .spatch), the tag
-    being `" "`, `"-"` or `"+"`. `others` are its further forms, which are tried in order where no side of it is found, and
-    have its `when_present`.
+    `origin` is its .spatch, `line` that of its header there. `lines` are (tag, text, line number in
+    the .spatch), the tag being `" "`, `"-"` or `"+"`. `others` are its further forms, which are
+    tried in order where no side of it is found, and have its `when_present`.
     """
 
     origin: str
@@ -95,7 +102,10 @@ class HunkText(NamedTuple):
 
     @property
     def only_imports(self) -> bool:
-        """Whether imports are all that it changes: where they stand already, other code may have need of them."""
+        """Whether imports are all that it changes.
+
+        Where they stand already, other code may have need of them.
+        """
         in_parentheses = False
         for tag, text, _ in (line for form in self.forms for line in form.lines):
             code = text.partition("#")[0].strip() if tag != " " else ""
@@ -113,7 +123,10 @@ class HunkText(NamedTuple):
 
 
 class FilePatch(NamedTuple):
-    """The hunks for one file; `paths` are alternative places of it, `/`-separated, relative to the site directory."""
+    """The hunks for one file.
+
+    `paths` are alternative places of it, `/`-separated, relative to the site directory.
+    """
 
     paths: Tuple[str, ...]
     line: int
@@ -128,8 +141,9 @@ class FilePatch(NamedTuple):
 class HunkAnswer(NamedTuple):
     """The state of one hunk in one text.
 
-    `places` are 1-based line numbers of the text before the change. `problem` explains a failed state, `hint` says
-    what to do about it. `gone` is whether the hunk only deletes, and that code is not there, but all that it keeps is.
+    `places` are 1-based line numbers of the text before the change. `problem` explains a failed
+    state, `hint` says what to do about it. `gone` is whether the hunk only deletes, and that code
+    is not there, but all that it keeps is.
     """
 
     hunk: HunkText
@@ -142,7 +156,10 @@ class HunkAnswer(NamedTuple):
 
 
 class Rewrite(NamedTuple):
-    """A text after all hunks of one patchset: `splices` are sorted and lead from the text before to `data`."""
+    """A text after all hunks of one patchset.
+
+    `splices` are sorted and lead from the text before to `data`.
+    """
 
     data: bytes
     splices: Tuple[Splice, ...]
@@ -150,7 +167,10 @@ class Rewrite(NamedTuple):
 
 
 class Option(NamedTuple):
-    """One `[options.NAME]` of a patchset. `type` is `int`, `float`, `bool` or `str`; `choices` is empty for any value."""
+    """One `[options.NAME]` of a patchset.
+
+    `type` is `int`, `float`, `bool` or `str`; `choices` is empty for any value.
+    """
 
     name: str
     type: str
@@ -160,9 +180,12 @@ class Option(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """The patches for the releases `versions` (PEP 440) of `package`; `distributions` provide it, () for that of its name.
+    """The patches for the releases `versions` (PEP 440) of `package`.
 
-    `patches` are in the order of their `.spatch` files: each of these is matched against what those before it have made.
+    `distributions` provide it, () for the one of its name.
+
+    `patches` are in the order of their `.spatch` files: each of these is matched against what those
+    before it have made.
     """
 
     package: str
@@ -180,10 +203,12 @@ class Verify(NamedTuple):
 
 
 class Signs(NamedTuple):
-    """How a symptom shows: a log has one of `patterns`, and the logs have one of `needs` (if any) and none of `unless`.
+    """How a symptom shows.
 
-    Each is literal text of one line in which `*` stands for any text. With `accelerator`, one has to be installed as well, or
-    the logs have a tensor on one.
+    A log has one of `patterns`, and the logs have one of `needs` (if any) and none of `unless`.
+
+    Each is literal text of one line in which `*` stands for any text. With `accelerator`, one has
+    to be installed as well, or the logs have a tensor on one.
     """
 
     patterns: Tuple[str, ...]
@@ -195,7 +220,8 @@ class Signs(NamedTuple):
 class Symptom(NamedTuple):
     """A known problem as it shows in a log: its signs, what they mean and what to do.
 
-    `options` are values to suggest for the patchset that cures it; `follows` is whether it usually follows from another.
+    `options` are values to suggest for the patchset that cures it; `follows` is whether it usually
+    follows from another.
     """
 
     name: str
@@ -207,7 +233,9 @@ class Symptom(NamedTuple):
 
 
 class PatchsetSource(NamedTuple):
-    """Where a patchset was found: a `kind` of `patcher.patchset.places`, and the directory or entry point that is named.
+    """Where a patchset was found: a `kind` of `patcher.patchset.places`, and what it names.
+
+    `name` is a directory or an entry point.
 
     That of one that was not searched for is of another kind, as `the store`.
     """
@@ -222,7 +250,8 @@ class PatchsetSource(NamedTuple):
 class About(NamedTuple):
     """What a patchset is for: its `kind`, one of KINDS, and what people read about it.
 
-    `prose` is the text above the first `---` line of its .spatch files, `provenance` where its changes come from.
+    `prose` is the text above the first `---` line of its .spatch files, `provenance` where its
+    changes come from.
     """
 
     kind: str
@@ -253,7 +282,10 @@ class Patchset(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """A patchset to apply, with the value of each of its options; where `optional`, its packages may be absent."""
+    """A patchset to apply, with the value of each of its options.
+
+    Where it is `optional`, its packages may be absent.
+    """
 
     patchset: Patchset
     options: Mapping[str, OptionValue]
@@ -261,16 +293,19 @@ class Requested(NamedTuple):
 
     @property
     def identity(self) -> Tuple[str, Mapping[str, OptionValue]]:
-        """What its result depends on, apart from the text: that of a `Step` is the same where it is applied as requested."""
+        """What its result depends on, apart from the text.
+
+        That of a `Step` is the same where it is applied as requested.
+        """
         return self.patchset.folder.digest, dict(self.options)
 
 
 class Located(NamedTuple):
     """An import package as the target interpreter would find it.
 
-    `site` is the absolute site directory that holds it, `dist_info` the absolute path of the metadata folder ("" for none),
-    `version` is "" where it is not known, `notes` are remarks for the user. `recorded` is whether the RECORD there lists the
-    package.
+    `site` is the absolute site directory that holds it, `dist_info` the absolute path of the
+    metadata folder ("" for none), `version` is "" where it is not known, `notes` are remarks for
+    the user. `recorded` is whether the RECORD there lists the package.
     """
 
     package: str
@@ -285,7 +320,8 @@ class Located(NamedTuple):
 class AppliedHunks(NamedTuple):
     """What was found when a patchset was applied to a file.
 
-    `places` are 1-based lines of the text before, `states` those of all hunks for the file, in their order.
+    `places` are 1-based lines of the text before, `states` those of all hunks for the file, in
+    their order.
     """
 
     places: Tuple[int, ...] = ()
@@ -293,7 +329,7 @@ class AppliedHunks(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One patchset in a file's history: what was applied, with which options, and the splices it made.
+    """One patchset in a file's history: what was applied, how, and the splices it made.
 
     `splices` lead from the text before this step to the text after it.
     """
@@ -313,10 +349,10 @@ class Step(NamedTuple):
 
 
 class LostStep(NamedTuple):
-    """A patchset that is in a file no more: another file took the place of the one that it had changed.
+    """A patchset that is in a file no more: another file has taken its place.
 
-    `step` is what was applied, without its splices, and `version` the release it was applied to. It is kept until a command
-    names the patchset or removes it.
+    `step` is what was applied, without its splices, and `version` the release it was applied to. It
+    is kept until a command names the patchset or removes it.
     """
 
     step: Step
@@ -324,7 +360,10 @@ class LostStep(NamedTuple):
 
 
 class PatchedRelease(NamedTuple):
-    """The release of a package that was patched: `distribution` and `version` are "" where they are not known."""
+    """The release of a package that was patched.
+
+    `distribution` and `version` are "" where they are not known.
+    """
 
     package: str
     distribution: str
@@ -334,10 +373,11 @@ class PatchedRelease(NamedTuple):
 class PristineFile(NamedTuple):
     """A file as it was before it was patched.
 
-    `sha256` is in hex, `mode` the permission bits, `mtime_ns` nanoseconds since the epoch; `link` is the target of a symbolic
-    link, "" for a regular file. `origin` says what proves the bytes: `recorded` (RECORD has their sha256), `unrecorded`
-    (nothing does), `edited` (RECORD has another one: the file was edited by hand before it was patched), `added` (no file
-    stood there: there are no bytes, and to restore it is to remove it).
+    `sha256` is in hex, `mode` the permission bits, `mtime_ns` nanoseconds since the epoch; `link`
+    is the target of a symbolic link, "" for a regular file. `origin` says what proves the bytes:
+    `recorded` (RECORD has their sha256), `unrecorded` (nothing does), `edited` (RECORD has another
+    one: the file was edited by hand before it was patched), `added` (no file stood there: there are
+    no bytes, and to restore it is to remove it).
     """
 
     sha256: str
@@ -350,10 +390,11 @@ class PristineFile(NamedTuple):
 class Receipt(NamedTuple):
     """What is applied in one target file, and how to restore it.
 
-    `path` is `/`-separated and relative to the site directory, `current` the sha256 (hex) of what `steps` make. `folder` is
-    the topmost directory above an added file that was made for it or for another one, "" where there is none. `lost` are the
-    patchsets that a reinstall took out of the file before the present `steps` were applied; without steps nothing but them is
-    recorded, and the hashes mean nothing.
+    `path` is `/`-separated and relative to the site directory, `current` the sha256 (hex) of what
+    `steps` make. `folder` is the topmost directory above an added file that was made for it or for
+    another one, "" where there is none. `lost` are the patchsets that a reinstall took out of the
+    file before the present `steps` were applied; without steps nothing but them is recorded, and
+    the hashes mean nothing.
     """
 
     path: str
@@ -368,8 +409,8 @@ class Receipt(NamedTuple):
 class NewBytes(NamedTuple):
     """What is to be written to a file.
 
-    `merged` is whether `data` has edits by hand, so that the receipt is for other bytes. `mtime_ns` is the modification time
-    of `data` that was installed as it is, None to set a new one.
+    `merged` is whether `data` has edits by hand, so that the receipt is for other bytes. `mtime_ns`
+    is the modification time of `data` that was installed as it is, None to set a new one.
     """
 
     data: bytes
@@ -380,10 +421,11 @@ class NewBytes(NamedTuple):
 class Change(NamedTuple):
     """One file of a commit. `old` is the sha256 (hex) that the file must still have.
 
-    `new` and `receipt` are the new bytes and their receipt. Without `new` the pristine file is restored, or, with `forget`,
-    the file is left alone; the receipt is dropped then, or replaced by one that has lost steps alone. `pristine` are the
-    pristine bytes where neither the file nor the store has them (a patchset replaces an edit by hand), and `aside` are edited
-    bytes of which a copy is kept (see `patcher.store.folder.edited_copy`), b"" for none.
+    `new` and `receipt` are the new bytes and their receipt. Without `new` the pristine file is
+    restored, or, with `forget`, the file is left alone; the receipt is dropped then, or replaced by
+    one that has lost steps alone. `pristine` are the pristine bytes where neither the file nor the
+    store has them (a patchset replaces an edit by hand), and `aside` are edited bytes of which a
+    copy is kept (see `patcher.store.folder.edited_copy`), b"" for none.
     """
 
     path: str
@@ -396,7 +438,9 @@ class Change(NamedTuple):
 
 
 class ReportedHunk(NamedTuple):
-    """The hunk that an answer is about; without `scope` the answer is about a whole package or file.
+    """The hunk that an answer is about.
+
+    Without `scope` the answer is about a whole package or file.
 
     `origin` is its .spatch and `line` the 1-based line there. `gone` is that of `HunkAnswer`.
     """
@@ -428,7 +472,10 @@ class FileRelease(NamedTuple):
 
 
 def module_of(path: str) -> str:
-    """The module of a `/`-separated path that ends in `.py`, "" for one that cannot be imported by a name."""
+    """The module of a `/`-separated path that ends in `.py`.
+
+    It is "" for one that cannot be imported by a name.
+    """
     parts = path[: -len(".py")].split("/")
     if parts[-1] == "__init__":
         parts.pop()
@@ -441,7 +488,8 @@ def module_of(path: str) -> str:
 class FilePlan(NamedTuple):
     """The plan for one file, and the bytes `before` and `after`.
 
-    `release` is the one that it belongs to, None where none of the requested patchsets is for the file.
+    `release` is the one that it belongs to, None where none of the requested patchsets is for the
+    file.
     """
 
     site: str

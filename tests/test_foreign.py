@@ -375,7 +375,7 @@ def test_a_reinstall_of_the_same_release_is_reported_and_applied_again(shop):
     shop.install("1.0")
     told = done(shop("status", "--check"), 1)
     assert "a reinstall replaced the file, our change is gone; apply again, or restore to forget it" in told.out
-    assert "a reinstall replaced the file and took shop-abs away" in done(shop("apply", "shop-abs")).err
+    assert "a reinstall replaced the file, the change of shop-abs is gone" in done(shop("apply", "shop-abs")).err
     assert shop.state() == "applied"
     done(shop("restore"))
     assert shop.file.read_text() == CODE
@@ -392,7 +392,7 @@ def test_another_release_that_fits_is_reported_and_never_gets_the_old_file_back(
     shop.install(version, FITS)
     assert f"hint: it fits shop {version}: sitepatch apply shop-abs --set 'word=it'\"'\"'s'" in done(shop("status")).out
     again = done(shop("apply", "shop-abs")).err
-    assert f"shop {version} was installed over 1.0 and took shop-abs away" in again and "it was applied with word = \"it's\", and 'a' is asked for now" in again
+    assert f"shop {version} was installed over 1.0, the change of shop-abs is gone" in again and "it was applied with word = \"it's\", and 'a' is asked for now" in again
     assert "abs(" in shop.file.read_text() and "later" in shop.file.read_text()
     done(shop("restore"))
     assert shop.file.read_text() == FITS

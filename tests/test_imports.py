@@ -150,7 +150,7 @@ def test_what_decides_does_no_io():
     """By its imports and by what it calls: what is read is given to it."""
     pure = {"__future__", "bisect", "typing", "warnings"}
     ours_pure = {*MODEL, "facts", "text"}
-    deciding = {"planner/plan.py": ours_pure, "planner/merge.py": ours_pure, "planner/beside.py": {*ours_pure, "engine"}}
+    deciding = {"planner/plan.py": ours_pure, "planner/resolve.py": ours_pure, "planner/reconcile.py": ours_pure, "planner/merge.py": ours_pure, "planner/beside.py": {*ours_pure, "engine"}}
     trees = {path: tree for path, _, tree in modules() if path in deciding}
     assert len(trees) == len(deciding)
     for path, tree in trees.items():
@@ -333,13 +333,13 @@ def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monke
 def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
     from patcher.installed.interpreter import discover
     from patcher.patchset.selection import choose
-    from patcher.planner import survey
+    from patcher.planner import targets
     from patcher.store import status
     from tests.plans import plan_apply
 
     site("apply", DDP)
     seen, real = [], status.classify
-    for module in (status, survey):
+    for module in (status, targets):
         monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
     plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
     assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3
@@ -359,7 +359,7 @@ def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch
     counts, listed, written, decode = collections.Counter(), environment.compiled_modules, results._written, receipt.decode
     check = results.check_hunks
     monkeypatch.setattr(results, "check_hunks", lambda *words: counts.update(["checked"]) or check(*words))
-    monkeypatch.setattr("patcher.planner.survey.compiled_modules", lambda folder: counts.update(["listed"]) or listed(folder))
+    monkeypatch.setattr("patcher.planner.assignments.compiled_modules", lambda folder: counts.update(["listed"]) or listed(folder))
     monkeypatch.setattr(results, "_written", lambda hunk: counts.update(["written"]) or written(hunk))
     monkeypatch.setattr(receipt, "decode", lambda data, where: counts.update(["decoded"]) or decode(data, where))
     requested = choose(["many"], [], [str(tmp_path / "patchsets")])[0]

@@ -120,7 +120,7 @@ def test_what_a_reinstall_took_away_is_overwritten_until_a_command_names_it(plac
     reinstalled(place)
     assert place.states() == dict.fromkeys(HUNKS, "overwritten")
     said = place.apply("ee")
-    assert "took cc, dd, ee away; still overwritten: cc, dd" in said.out + said.err
+    assert "the change of cc, dd, ee is gone; still overwritten: cc, dd" in said.out + said.err
     assert place.states() == {"cc": "overwritten", "dd": "overwritten", "ee": "applied"}
     assert place.file.read_text() == TEXT.replace("return data", "return data, 1")
     before = tree(place.site / "pk")

@@ -35,7 +35,8 @@ from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import HunkText, State
-from patcher.planner.plan import answer_of, reconciled
+from patcher.planner.reconcile import reconciled
+from patcher.planner.resolve import answer_of
 from tools import changes, peers
 from tools.changes import Edit, alike, parsed
 from tools.fuzz import Hang, limit

@@ -24,7 +24,8 @@ from patcher.message import Message, joined
 from patcher.model import Answer, HunkText, Patchset, Requested, State, Variant
 from patcher.patchset.results import request_of, rewrite_uncached
 from patcher.patchset.variants import matching_variants, resolve_options
-from patcher.planner.plan import answer_of, reconciled
+from patcher.planner.reconcile import reconciled
+from patcher.planner.resolve import answer_of
 from patcher.system.reading import TEXT, read_file
 from patcher.text.diffs import diff_texts
 

@@ -11,7 +11,8 @@ from patcher.errors import Location, SitepatchError
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite
 from patcher.patchset.layers import rewrite_layers
-from patcher.planner.plan import answer_of, reconciled
+from patcher.planner.reconcile import reconciled
+from patcher.planner.resolve import answer_of
 from patcher.text.listed import listed
 
 

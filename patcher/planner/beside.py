@@ -1,6 +1,7 @@
-"""Two patchsets for one file, of which one has lines of the other as context only: both are applied. Pure.
+"""Two patchsets for one file, of which one has lines of the other as context: both apply. Pure.
 
-The second is matched in the text without the first, and its change is merged with the other by lines: exact, or not at all.
+The second is matched in the text without the first, and its change is merged with the other by
+lines: exact, or not at all.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from typing import Sequence
 
 from patcher.engine.engine import splices_problem
 from patcher.model import SOURCE, HunkAnswer, Rewrite, Splice
-from patcher.planner.merge import Overlap, merge_splices
-from patcher.text.lines import line_edits
+from patcher.planner.merge import Overlap, line_starts, merge_splices
+from patcher.text.lines import LineEdit, line_edits
 
 
 def merged(
@@ -26,35 +27,37 @@ def merged(
         names: those that exist at run time without being bound in the file.
 
     Returns:
-        the result for `data`; None where both change one line, or what comes of it would not be whole.
+        the result for `data`; None where both change one line, or what comes of it would not be
+        whole.
     """
     if not alone.splices:
         return None
     try:
-        made = merge_splices(before, alone.splices, data)
+        result = merge_splices(before, alone.splices, edited=data)
     except Overlap:
         return None
-    splices = _splices(data, made)
+    splices = _line_splices(data, result)
     if path.endswith(SOURCE) and splices_problem(data, splices, names):
         return None
+
     edits = line_edits(before.splitlines(keepends=True), data.splitlines(keepends=True))
     answers = tuple(_moved(answer, edits) for answer in alone.answers)
-    return Rewrite(made, splices, answers)
+    return Rewrite(result, splices, answers=answers)
 
 
-def _splices(before: bytes, after: bytes) -> tuple[Splice, ...]:
+def _line_splices(before: bytes, after: bytes) -> tuple[Splice, ...]:
     """The splices of whole lines that lead from one text to another."""
-    lines, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    old_lines = before.splitlines(keepends=True)
+    new_lines = after.splitlines(keepends=True)
+    starts = line_starts(old_lines)
     splices: list[Splice] = []
-    for start, end, new_start, new_end in line_edits(lines, new):
-        splices.append(Splice(starts[start], starts[end], b"".join(new[new_start:new_end])))
+    for start, end, new_start, new_end in line_edits(old_lines, new_lines):
+        new = b"".join(new_lines[new_start:new_end])
+        splices.append(Splice(starts[start], starts[end], new=new))
     return tuple(splices)
 
 
-def _moved(answer: HunkAnswer, edits: Sequence[tuple[int, int, int, int]]) -> HunkAnswer:
+def _moved(answer: HunkAnswer, edits: Sequence[LineEdit]) -> HunkAnswer:
     """An answer with its places in the text that edits of whole lines lead to."""
     places: list[int] = []
     for place in answer.places:

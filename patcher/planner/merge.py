@@ -1,7 +1,9 @@
-"""Replaces our changes in a file that was edited by hand since: a three-way merge by lines, exact or not at all. Pure.
+"""Replaces our changes in a file that was edited by hand since: a three-way merge by lines. Pure.
 
-Our splices are known, so only the edits by hand have to be found. An edit and a splice in the same line, or two insertions
-at the same point, are an overlap, and nothing is merged.
+The merge is exact, or there is none.
+
+Our splices are known, so only the edits by hand have to be found. An edit and a splice in the same
+line, or two insertions at the same point, are an overlap, and nothing is merged.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from patcher.model import Splice, Step, apply_splices
 from patcher.text.lines import common_ends, line_edits
 from patcher.text.splices import compose
 
-_ENDS = (b"\n", b"\r")
+_LINE_ENDS = (b"\n", b"\r")
 
 
 class Overlap(Exception):
@@ -43,7 +45,7 @@ class _Edit(NamedTuple):
 def replace_steps(
     pristine: bytes, old: Sequence[Step], new: Sequence[Step], edited: bytes
 ) -> bytes:
-    """Replace the steps `old` by the steps `new` in a text that was edited by hand after the old ones.
+    """Replace the steps `old` by `new` in a text that was edited by hand after the old ones.
 
     Args:
         pristine: the text before the first step of both.
@@ -58,59 +60,69 @@ def replace_steps(
     for step in old:
         texts.append(apply_splices(texts[-1], step.splices))
     try:
-        return _step_by_step(texts, old, new, edited)
+        return _step_by_step(texts, old, new=new, edited=edited)
     except Overlap:
-        stays = any(step in old for step in new)
-        whole = _whole(texts, old, new, edited) if stays else None
-        if whole is None:
+        if not any(step in old for step in new):
             raise
-        return whole
+        result = _all_at_once(texts, old, new=new, edited=edited)
+        if result is None:
+            raise
+        return result
 
 
 def _step_by_step(
     texts: Sequence[bytes], old: Sequence[Step], new: Sequence[Step], edited: bytes
 ) -> bytes:
-    """Undo the old steps, the last one first, and do the new ones; `texts` are those before and after each old step."""
+    """Undo the old steps, the last one first, and do the new ones.
+
+    `texts` are those before and after each old step.
+    """
     same = 0
     while same < min(len(old), len(new)) and old[same] == new[same]:
         same += 1
-    for before, after, step in reversed(list(zip(texts[same:], texts[same + 1 :], old[same:]))):
-        edited = merge_splices(after, inverse(before, step.splices), edited)
+    for index in reversed(range(same, len(old))):
+        before, after = texts[index], texts[index + 1]
+        edited = merge_splices(after, inverse(before, old[index].splices), edited=edited)
+
     data = texts[same]
     for step in new[same:]:
-        edited = merge_splices(data, step.splices, edited)
+        edited = merge_splices(data, step.splices, edited=edited)
         data = apply_splices(data, step.splices)
     return edited
 
 
-def _whole(
+def _all_at_once(
     texts: Sequence[bytes], old: Sequence[Step], new: Sequence[Step], edited: bytes
 ) -> bytes | None:
-    """All steps at once, in which one that is undone and done again is no change; None where an edit is in the way.
+    """Undo the old steps and do the new ones in one go; None where an edit is in the way.
+
+    A step that is undone and done again changes nothing then.
 
     An edit of a line that a step changed which stays is in nobody's way.
     """
     current = texts[-1]
     splices: tuple[Splice, ...] = ()
-    for before, step in reversed(list(zip(texts, old))):
-        splices = compose(len(current), splices, inverse(before, step.splices))
+    for index in reversed(range(len(old))):
+        back = inverse(texts[index], old[index].splices)
+        splices = compose(len(current), splices, back)
     for step in new:
         splices = compose(len(current), splices, step.splices)
     try:
-        return merge_splices(current, _differing(current, splices), edited)
+        return merge_splices(current, _without_repetitions(current, splices), edited=edited)
     except Overlap:
         return None
 
 
-def _differing(base: bytes, splices: Sequence[Splice]) -> list[Splice]:
-    """Splices without what they leave as it is: a step that is undone and done again is no change."""
-    differing: list[Splice] = []
+def _without_repetitions(base: bytes, splices: Sequence[Splice]) -> list[Splice]:
+    """Splices without what they leave as it is, as a step that is undone and done again does."""
+    changing: list[Splice] = []
     for start, end, new in splices:
         replaced = base[start:end]
         head, tail = common_ends(replaced, new)
         if head + tail < max(len(replaced), len(new)):
-            differing.append(Splice(start + head, end - tail, new[head : len(new) - tail]))
-    return differing
+            middle = new[head : len(new) - tail]
+            changing.append(Splice(start + head, end - tail, new=middle))
+    return changing
 
 
 def inverse(before: bytes, splices: Sequence[Splice]) -> tuple[Splice, ...]:
@@ -118,7 +130,8 @@ def inverse(before: bytes, splices: Sequence[Splice]) -> tuple[Splice, ...]:
     back: list[Splice] = []
     shift = 0
     for start, end, new in splices:
-        back.append(Splice(start + shift, start + shift + len(new), before[start:end]))
+        moved = start + shift
+        back.append(Splice(moved, moved + len(new), new=before[start:end]))
         shift += len(new) - (end - start)
     return tuple(back)
 
@@ -129,32 +142,43 @@ def merge_splices(base: bytes, splices: Sequence[Splice], edited: bytes) -> byte
     Raises:
         Overlap: an edit is where a splice changes something.
     """
-    lines, theirs = base.splitlines(keepends=True), edited.splitlines(keepends=True)
-    ours = _by_lines(base, lines, splices)
-    edits = line_edits(lines, theirs)
-    kept: list[_Edit] = []
-    for start, end, their_start, their_end in edits:
-        edit = _Edit(start, end, b"".join(theirs[their_start:their_end]))
+    lines = base.splitlines(keepends=True)
+    edited_lines = edited.splitlines(keepends=True)
+    ours = _line_edits_of(base, lines, splices)
+    by_hand: list[_Edit] = []
+    last_edit = 0
+    for start, end, new_start, new_end in line_edits(lines, edited_lines):
+        last_edit = new_start
+        edit = _Edit(start, end, new=b"".join(edited_lines[new_start:new_end]))
         if edit in ours:
             ours.remove(edit)  # the same change was made by hand
-        for our in ours:
-            if (our.start < edit.end and edit.start < our.end) or our[:2] == edit[:2] == (
-                our.start,
-                our.start,
-            ):
-                shown = theirs[their_start] if their_start < their_end else lines[start]
-                raise Overlap(their_start + 1, shown.decode("utf-8", "replace").strip())
-        kept.append(edit)
-    out: list[bytes] = []
+        if any(_overlap(our, edit) for our in ours):
+            shown = edited_lines[new_start] if new_start < new_end else lines[start]
+            raise _overlap_at(new_start, shown)
+        by_hand.append(edit)
+
+    pieces: list[bytes] = []
     position = 0
-    for start, end, new in sorted([*ours, *kept], key=lambda our_edit: our_edit[:2]):
-        out += [*lines[position:start], new]
+    for start, end, new in sorted([*ours, *by_hand], key=lambda edit: edit[:2]):
+        pieces += [*lines[position:start], new]
         position = end
-    out = list(filter(None, [*out, *lines[position:]]))
+    pieces += lines[position:]
+    pieces = [piece for piece in pieces if piece]
     # lines were added below one that the other side leaves open
-    if not all(piece.endswith(_ENDS) for piece in out[:-1]):
-        raise Overlap(edits[-1][2] + 1, theirs[edits[-1][2]].decode("utf-8", "replace").strip())
-    return b"".join(out)
+    if not all(piece.endswith(_LINE_ENDS) for piece in pieces[:-1]):
+        raise _overlap_at(last_edit, edited_lines[last_edit])
+    return b"".join(pieces)
+
+
+def _overlap(our: _Edit, edit: _Edit) -> bool:
+    """Whether two edits change the same line, or insert at the same point."""
+    if our.start < edit.end and edit.start < our.end:
+        return True
+    return our.start == our.end == edit.start == edit.end
+
+
+def _overlap_at(index: int, line: bytes) -> Overlap:
+    return Overlap(index + 1, line.decode("utf-8", "replace").strip())
 
 
 def parses(data: bytes) -> bool:
@@ -168,45 +192,54 @@ def parses(data: bytes) -> bool:
     return True
 
 
-def _by_lines(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) -> list[_Edit]:
-    """Splices, widened to whole lines; those in the same line are merged."""
+# splices as edits of lines -----------------------------------------------------------------------
+def line_starts(lines: Sequence[bytes]) -> list[int]:
+    """Where each line starts, and where the last one ends."""
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _line_edits_of(base: bytes, lines: Sequence[bytes], splices: Sequence[Splice]) -> list[_Edit]:
+    """Splices, widened to whole lines; those in the same line are merged."""
+    starts = line_starts(lines)
+    is_ended = not base or base.endswith(_LINE_ENDS)
     groups: list[tuple[int, int, list[Splice]]] = []
     for splice in splices:
-        start, end = _lines_of(starts, not base or base.endswith(_ENDS), splice)
+        start, end = _lines_of(starts, is_ended, splice)
         if groups and start < groups[-1][1]:
             group_start, group_end, members = groups.pop()
             groups.append((group_start, max(group_end, end), [*members, splice]))
         else:
             groups.append((start, end, [splice]))
-    edits = []
+
+    edits: list[_Edit] = []
     for start, end, members in groups:
         low = starts[start]
-        moved = [Splice(member.start - low, member.end - low, member.new) for member in members]
-        edits.append(_Edit(start, end, apply_splices(base[low : starts[end]], moved)))
+        inside = [Splice(splice.start - low, splice.end - low, splice.new) for splice in members]
+        new = apply_splices(base[low : starts[end]], inside)
+        edits.append(_Edit(start, end, new=new))
     return edits
 
 
-def _lines_of(starts: Sequence[int], ended: bool, splice: Splice) -> tuple[int, int]:
-    """The lines `[start, end)` that a splice touches; none where it inserts whole lines between two.
+def _lines_of(starts: Sequence[int], is_ended: bool, splice: Splice) -> tuple[int, int]:
+    """The lines `[start, end)` that a splice touches; none where it inserts whole lines.
 
     Args:
         starts: where each line starts, and the end of the text.
-        ended: whether the last line has its newline: else what is added at the end of the text is in that line.
+        is_ended: whether the last line has its newline: else what is added at the end of the text
+            is in that line.
         splice: the splice.
     """
-    end_line = len(starts) - 1
+    last = len(starts) - 1
     start = bisect_right(starts, splice.start) - 1
     end = bisect_right(starts, splice.end) - 1
-    begins = splice.start == starts[start] and (start < end_line or ended)
-    if (
-        begins
-        and splice.end == starts[end]
-        and (end == end_line or not splice.new or splice.new.endswith(_ENDS))
-    ):
+    begins_line = splice.start == starts[start] and (start < last or is_ended)
+    adds_whole_lines = not splice.new or splice.new.endswith(_LINE_ENDS)
+    ends_line = splice.end == starts[end] and (end == last or adds_whole_lines)
+    if begins_line and ends_line:
         return start, end
     # what follows is in the same line then
-    joins = splice.end > starts[end] or not splice.new.endswith(_ENDS)
-    return min(start, end_line - 1), min(end + joins, end_line)
+    joins_next = splice.end > starts[end] or not splice.new.endswith(_LINE_ENDS)
+    return min(start, last - 1), min(end + joins_next, last)

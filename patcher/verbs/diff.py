@@ -23,7 +23,8 @@ from patcher.model import Answer, Patchset, Requested, State
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
-from patcher.planner.survey import make_plan, stored_patchset
+from patcher.planner.rewriter import stored_patchset
+from patcher.planner.survey import make_plan
 from patcher.project.request import PROJECT, read_project
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled

@@ -16,8 +16,10 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Answer, Requested, Splice, State, apply_splices
 from patcher.patchset.layers import layers_of
-from patcher.planner.plan import application_order, reconciled, refused_answers, resolve
-from patcher.planner.survey import REWRITER, read_facts
+from patcher.planner.reconcile import reconciled, refused_answers
+from patcher.planner.resolve import application_order, resolve
+from patcher.planner.rewriter import REWRITER
+from patcher.planner.survey import read_facts
 from patcher.store.status import read_installed
 from patcher.text.diffs import diff_texts
 from patcher.text.terminal import clip, join_styled, printable, underline, wrapped
@@ -62,7 +64,7 @@ def explanations(env: Environment, requested: Requested) -> tuple[list[HunkExpla
     hunks = [_without_a_file(env, answer) for answer in facts.answers]
     notes = list(facts.notes)
     for key, (assignment,) in facts.assignments.items():
-        notes += facts.files[key].notes
+        notes += facts.files[key].remarks.notes
         hunks += _file(assignment, facts.files[key])
     # of several files together: rule 24
     states = reconciled([explained.answer for explained in hunks])
@@ -133,7 +135,7 @@ def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> tuple[int, .
                 for change in step.splices
                 if change.start < at
             )
-        lines.append(len(re.findall(rb"\r\n|\r|\n", file.now[:at])) + 1)
+        lines.append(len(re.findall(rb"\r\n|\r|\n", file.content.now[:at])) + 1)
     return tuple(dict.fromkeys(lines))
 
 

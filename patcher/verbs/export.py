@@ -25,7 +25,8 @@ from patcher.patchset.layers import layers_of, patch_name, patch_names
 from patcher.patchset.selection import choose
 from patcher.patchset.variants import choose_variant, pick_variants
 from patcher.place import HERE, SILENT, Events, Place
-from patcher.planner.survey import REWRITER, make_plan, read_facts
+from patcher.planner.rewriter import REWRITER
+from patcher.planner.survey import make_plan, read_facts
 from patcher.store.retry import settled
 from patcher.system.output import write_output
 from patcher.text.diffs import diff_texts

@@ -160,7 +160,7 @@ def patch_states(
     """
     from patcher.patchset.layers import patch_name  # these cost more than the rest of `status`
     from patcher.patchset.variants import matching_variants, pick_variants
-    from patcher.planner.survey import stored_patchset
+    from patcher.planner.rewriter import stored_patchset
 
     paths_of: dict[str, dict[str, list[str]]] = {}  # patch -> state -> files
     steps = (
@@ -199,7 +199,7 @@ def _verify(
     names: Texts, place: Place, env: Environment, verification: str, events: Events
 ) -> Verified:
     """Verify what is applied, as `apply` does with `--verify`."""
-    from patcher.planner.survey import stored_patchset  # what `status` alone has no use for
+    from patcher.planner.rewriter import stored_patchset  # what `status` alone has no use for
     from patcher.verbs.change import verify_settings
     from patcher.verify.run import verify_files as run_checks
 

@@ -12,7 +12,7 @@ import pytest
 
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError, StoreError
-from patcher.facts import Assignment, Condition, HandEdit, TargetFile
+from patcher.facts import Assignment, Condition, Content, HandEdit, Receipts, TargetFile
 from patcher.installed.interpreter import Environment, discover
 from patcher.model import (
     Answer,
@@ -28,8 +28,9 @@ from patcher.model import (
     State,
 )
 from patcher.patchset.manifest import load_patchset
-from patcher.planner.plan import answer_of, reconciled, resolve
-from patcher.planner.survey import REWRITER
+from patcher.planner.reconcile import reconciled
+from patcher.planner.resolve import answer_of, resolve
+from patcher.planner.rewriter import REWRITER
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
@@ -672,7 +673,7 @@ def test_what_is_in_an_edited_file_stays_and_what_a_reinstall_removed_is_reporte
     world.edit(A)
     plan = plan_adopt(world.env(), one, {(str(world.site), OLD): HandEdit(TEXT.encode(), A.encode())})
     assert told(plan) == {OLD: (A, "written", ("a",))}
-    assert plan.notes == (f"{OLD}: mmengine 0.10.8 was installed over 0.10.7 and took b away; still overwritten: b",)
+    assert plan.notes == (f"{OLD}: mmengine 0.10.8 was installed over 0.10.7, the change of b is gone; still overwritten: b",)
 
 
 def test_a_file_of_another_build_than_the_patched_one_is_refused(world: World) -> None:
@@ -730,7 +731,7 @@ def test_the_receipt_of_a_file_keeps_the_times_of_the_text_that_stood_before(wor
 def test_a_receipt_that_does_not_lead_to_the_file_is_refused(world: World) -> None:
     world.apply("a")
     (receipt,) = (item.receipt for item in statuses(world.env()))
-    bent = TargetFile(TEXT.encode(), A.encode(), receipt.steps, receipt=receipt._replace(current="0" * 64))
+    bent = TargetFile(Content(TEXT.encode(), A.encode()), receipt.steps, receipts=Receipts(receipt._replace(current="0" * 64)))
     with pytest.raises(StoreError, match="its receipt does not lead to what was written there"):
         resolve(str(world.site), OLD, bent, ["a"], {}, REWRITER)
 
@@ -744,7 +745,7 @@ def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: 
     world.apply("a", "b")
     (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
     assert told(plan_restore([item], ["a"])) == {OLD: (B, "written", ("b",))}
-    bent = TargetFile(TEXT.encode(), (world.site / OLD).read_bytes(), item.receipt.steps, receipt=item.receipt)
+    bent = TargetFile(Content(TEXT.encode(), (world.site / OLD).read_bytes()), item.receipt.steps, receipts=Receipts(item.receipt))
     with pytest.raises(SitepatchError, match=r"^mmengine/x\.py: the stored copy of b does not mention this file$"):
         resolve(str(world.site), "mmengine/x.py", bent, ["b"], {}, REWRITER)
 
@@ -896,13 +897,13 @@ def test_what_stays_of_what_is_applied_is_what_a_fresh_start_gives(tmp_path: Pat
         patchset(tmp_path, name, f"--- {NEW}\n{text}")
         made = load_patchset(tmp_path / "patches" / name, "here")
         jobs[name] = Assignment(Requested(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
-    pristine = TargetFile(MODULE.encode(), MODULE.encode())
+    pristine = TargetFile(Content(MODULE.encode(), MODULE.encode()))
     data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs, REWRITER)
     assert [step.patchset for step in steps] == list(STEPS)
     current = sha256(data).hexdigest()
-    of_file = PristineFile(sha256(pristine.pristine).hexdigest(), 0o644, 0)
+    of_file = PristineFile(sha256(pristine.content.pristine).hexdigest(), 0o644, 0)
     receipt = Receipt(NEW, PatchedRelease("mmengine", "", ""), of_file, current, steps)
-    found = pristine._replace(now=data, steps=steps, receipt=receipt)
+    found = TargetFile(pristine.content._replace(now=data), steps, receipts=Receipts(receipt))
     other = jobs["c-two"].hunks[0]
     lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in other.lines)
     newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))

@@ -230,7 +230,7 @@ def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told
     ended = check("ask", "ask-many", "--against", "newest")
     assert ended.code == 1
     assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applicable  many       2.0  many/share.py:2" in ended.out
-    assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
+    assert "hint: check whether it fits: sitepatch update ask --to 3.0" in ended.err
 
 
 def test_the_heading_names_the_patchset_and_counts(told):
@@ -299,7 +299,7 @@ def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, tol
     ended = check("ask", "--against", "3.0", "--against", "1.0")
     assert ended.code == 0
     assert lines(ended) == {"1.0": ("applicable", "demo/share.py:2"), "3.0": ("out of range", "the patchset is for demo >=1,<3")}
-    assert "hint: does it hold for it? sitepatch update ask --to 3.0" in ended.err
+    assert "hint: check whether it fits: sitepatch update ask --to 3.0" in ended.err
     assert {name.rpartition("-py3")[0] for name in index.fetched[fetched:]} <= {"demo-3.0"}, "the one that was not asked for before"
 
 
@@ -310,7 +310,7 @@ def test_all_releases_in_a_range_are_accounted_for_also_those_that_the_patchset_
     assert ended.out.startswith("ask 1.0, 7 releases: applicable")
     assert "out of range 2" in ended.out.splitlines()[0]
     (hint,) = (line for line in ended.err.splitlines() if "update" in line)
-    assert hint.startswith("hint: does it hold for it? sitepatch update ask --to 3.0 --patch-dir ")
+    assert hint.startswith("hint: check whether it fits: sitepatch update ask --to 3.0 --patch-dir ")
 
 
 def test_a_version_stands_for_its_vendor_builds_where_it_is_not_there_itself(check, told):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from patcher.facts import TargetFile
+from patcher.facts import Content, TargetFile
 from patcher.model import Splice, Step, apply_splices
 from patcher.verbs.explanations import _now
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
@@ -108,7 +108,7 @@ def test_places_are_moved_by_all_that_was_applied_since():
     data = apply_splices(pristine, [first])
     later = Splice(0, 0, b"head\nhead\n")
     steps = tuple(Step(name, "1", "", "fix", {}, (splice,)) for name, splice in (("a", first), ("b", later)))
-    assert _now(TargetFile(pristine, apply_splices(data, [later]), steps), "a", [first]) == (4,)
+    assert _now(TargetFile(Content(pristine, apply_splices(data, [later])), steps), "a", [first]) == (4,)
 
 
 def test_upstream_reports_where_the_after_side_stands(musa):

@@ -19,7 +19,7 @@ from patcher.installed.environment import blocker
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Located
-from patcher.planner.survey import read_target
+from patcher.planner.targets import read_target
 from patcher.text.listed import listed
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
@@ -348,7 +348,7 @@ class InstalledSources:
             if target.problem:
                 problem, hint = target.problem.message, target.problem.hint
                 return FileMatch(section, change, problem=problem, hint=hint)
-            notes = target.notes
+            notes = target.remarks.notes
 
         problem = blocker(located, path, env=self.env) or ""
         problem = problem or _encoding_problem(before, result.after, hunks=section.hunks)

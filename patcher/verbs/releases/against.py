@@ -44,7 +44,8 @@ from patcher.patchset.variants import (
     targets_of,
 )
 from patcher.place import SILENT, Events
-from patcher.planner.survey import make_plan, update_hint
+from patcher.planner.assignments import update_hint
+from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
 from patcher.system.cache import cache_dir
 from patcher.system.parallel import in_parallel
@@ -339,7 +340,7 @@ def _outcomes(
             outcome = try_release(requested, Located(package, str(folder), name, version, ""))
         if not inside:
             asked_early = NEWEST in against  # by CI, as `apply` would answer
-            hint = update_hint(requested, name, version) if version == newest_outside[name] else ""
+            hint = update_hint(requested, version) if version == newest_outside[name] else ""
             outcome = _out_of_range(requested, package, outcome)._replace(
                 word=State.NOT_FOUND.value if asked_early else OUT_OF_RANGE, hint=hint
             )
@@ -408,7 +409,7 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
             located = locate(env, package, paths_of(variants))
             outcome = try_release(requested, located)
             if not matching_variants(variants, located.version):  # as `apply` would answer there
-                hint = update_hint(requested, located.distribution, located.version)
+                hint = update_hint(requested, located.version)
                 outcome = _out_of_range(requested, package, outcome)
                 outcome = outcome._replace(word=State.NOT_FOUND.value, hint=hint)
             yield outcome._replace(version=outcome.version or folder)

@@ -1,0 +1,331 @@
+"""Pristine bytes and patchsets -> the bytes of a file, its steps, an answer for each hunk. Pure.
+
+The state of a file is always derived from its pristine bytes, so adding, updating and removing a
+patchset are the same operation, and their order does not matter.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping, NamedTuple, Protocol, Sequence
+
+from patcher.errors import StoreError
+from patcher.facts import Assignment, TargetFile, sha256
+from patcher.message import Message
+from patcher.model import (
+    KINDS,
+    Answer,
+    AppliedHunks,
+    HunkAnswer,
+    ReportedHunk,
+    Rewrite,
+    State,
+    Step,
+    apply_splices,
+)
+from patcher.planner.beside import merged
+
+_UNFOUND = (State.NOT_FOUND, State.AMBIGUOUS)
+
+
+class Rewriter(Protocol):
+    """What the planner asks for while it decides."""
+
+    def rewrite(self, data: bytes, assignment: Assignment) -> Rewrite:
+        """The result of an assignment's hunks on a text, all of them or none.
+
+        Raises PatchError where a hunk is wrong in itself.
+        """
+
+    def recorded(self, site: str, path: str, step: Step) -> Assignment:
+        """The assignment of an applied step.
+
+        Raises StoreError where the stored copy of its patchset is invalid.
+        """
+
+
+class _Layer(NamedTuple):
+    """A patchset that is applied in a file, and the text that it found."""
+
+    step: Step
+    before: bytes
+
+
+def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) -> list[str]:
+    """The patchsets of a file, applied or requested, in the order of application.
+
+    That is by kind, then by name.
+    """
+    kinds = {step.patchset: step.kind for step in steps}
+    for assignment in assignments:
+        patchset = assignment.requested.patchset
+        kinds[patchset.name] = patchset.about.kind
+    return sorted(kinds, key=lambda name: (KINDS.index(kinds[name]), name))
+
+
+def resolve(
+    site: str,
+    path: str,
+    file: TargetFile,
+    order: Sequence[str],
+    assignments: Mapping[str, Assignment],
+    rewriter: Rewriter,
+) -> tuple[bytes, tuple[Step, ...], list[Answer]]:
+    """Apply patchsets to the pristine bytes of a file.
+
+    A recorded step is used again where its text is the same as then, so that what is applied
+    already needs no syntax tree.
+
+    Args:
+        site: the site directory.
+        path: of the file, below it.
+        file: the file.
+        order: the names of the patchsets, in the order of application.
+        assignments: what to apply, by patchset; the others of `order` are applied as recorded.
+        rewriter: see there.
+
+    Returns:
+        the bytes, the steps that lead to them, and the answers for the hunks that were looked at.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+        StoreError: the receipt, or the stored copy of a patchset, is invalid.
+    """
+
+    def assignment_of(step: Step) -> Assignment:
+        return assignments.get(step.patchset) or rewriter.recorded(site, path, step)
+
+    recorded = _recorded_layers(site, path, file)
+    data = file.content.pristine
+    stack = _Stack(data, rewriter, assignment_of)
+    answers: list[Answer] = []
+    for name in order:
+        request, layer = assignments.get(name), recorded.get(name)
+        if layer is not None and layer.before == data and _is_as_applied(layer.step, request):
+            step: Step | None = layer.step
+            answers += _applied_answers(layer.step, request) if request else []
+        else:
+            assignment = request or assignment_of(recorded[name].step)
+            result = stack.result(data, assignment)
+            for answer in stack.with_conflicts(result.answers, assignment):
+                answers.append(answer_of(name, path, answer))
+            step = _new_step(assignment, result, is_requested=request is not None)
+
+        if step is not None:
+            stack.layers.append(_Layer(step, data))
+            data = apply_splices(data, step.splices)
+    return data, tuple(layer.step for layer in stack.layers), answers
+
+
+def _recorded_layers(site: str, path: str, file: TargetFile) -> dict[str, _Layer]:
+    """What is applied in a file, by patchset.
+
+    Raises StoreError where its receipt does not lead to what was written.
+    """
+    layers: dict[str, _Layer] = {}
+    data = file.content.pristine
+    for step in file.steps:
+        layers[step.patchset] = _Layer(step, data)
+        data = apply_splices(data, step.splices)
+
+    receipt = file.receipts.present
+    if file.steps and (receipt is None or sha256(data) != receipt.current):
+        problem = Message(
+            "{site}/{path}: its receipt does not lead to what was written there",
+            site=site,
+            path=path,
+        )
+        raise StoreError(problem, "reinstall the package it belongs to, then run this again")
+    return layers
+
+
+def _is_as_applied(step: Step, request: Assignment | None) -> bool:
+    """Whether a recorded step is what is asked for now."""
+    return request is None or step.identity == request.requested.identity
+
+
+def _new_step(assignment: Assignment, result: Rewrite, *, is_requested: bool) -> Step | None:
+    """The step to record; None where a request changed nothing.
+
+    What nobody named is kept in mind, even where it changes nothing.
+    """
+    is_ours = any(answer.state is State.APPLIED for answer in result.answers)
+    if is_requested and not is_ours and not result.splices:
+        return None
+
+    places: list[int] = []
+    states: list[str] = []
+    for answer in result.answers:
+        if answer.state is State.APPLICABLE:
+            places += answer.places
+        # what is gone counts as upstream (rule 25), or its .spatch fails, and then nothing is
+        # written
+        states.append(_recorded_state(answer).value)
+
+    patchset = assignment.requested.patchset
+    return Step(
+        patchset=patchset.name,
+        version=patchset.version,
+        digest=patchset.folder.digest,
+        kind=patchset.about.kind,
+        options=dict(assignment.requested.options),
+        splices=result.splices,
+        hunks=AppliedHunks(tuple(places), tuple(states)),
+    )
+
+
+def _recorded_state(answer: HunkAnswer) -> State:
+    """The state of a hunk as a step has it.
+
+    What another patchset made first is applied as soon as that one goes.
+    """
+    if answer.gone:
+        return State.UPSTREAM
+    return State.APPLICABLE if answer.state is State.APPLIED else answer.state
+
+
+# answers -----------------------------------------------------------------------------------------
+def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
+    """The answer of a hunk, as a command reports it."""
+    hunk = answer.hunk
+    is_import = answer.state is State.UPSTREAM and hunk.only_imports
+    reported = ReportedHunk(
+        scope=hunk.scope,
+        origin=hunk.origin,
+        line=hunk.line,
+        when_present=hunk.flags.when_present or is_import,
+        gone=answer.gone,
+    )
+    return Answer(
+        patchset=patchset,
+        path=path,
+        hunk=reported,
+        state=answer.state,
+        places=answer.places,
+        problem=answer.problem,
+        hint=answer.hint,
+    )
+
+
+def _applied_answers(step: Step, assignment: Assignment) -> list[Answer]:
+    """The answers of an applied patchset: `applied` for what was `applicable` then."""
+    name = assignment.requested.patchset.name
+    states = step.hunks.states or [State.APPLICABLE] * len(assignment.hunks)
+    answers: list[Answer] = []
+    for hunk, state in zip(assignment.hunks, states):
+        reported = ReportedHunk(
+            scope=hunk.scope,
+            origin=hunk.origin,
+            line=hunk.line,
+            when_present=hunk.flags.when_present,
+        )
+        now = State.APPLIED if state == State.APPLICABLE else State(state)
+        answers.append(Answer(name, assignment.path, hunk=reported, state=now))
+    return answers
+
+
+# several patchsets of one file -------------------------------------------------------------------
+class _Stack:
+    """The patchsets of a file, one above the other, and what the next one makes of the text.
+
+    Args:
+        pristine: the text below all of them.
+        rewriter: gives the results of hunks.
+        assignment_of: the assignment of a step.
+    """
+
+    def __init__(
+        self, pristine: bytes, rewriter: Rewriter, assignment_of: Callable[[Step], Assignment]
+    ) -> None:
+        self.layers: list[_Layer] = []
+        self._pristine = pristine
+        self._rewriter = rewriter
+        self._assignment_of = assignment_of
+
+    def result(self, data: bytes, assignment: Assignment) -> Rewrite:
+        """What an assignment makes of `data`, the text above all layers."""
+        result = self._rewriter.rewrite(data, assignment)
+        if any(answer.state in _UNFOUND for answer in result.answers):
+            result = self._beside_others(data, assignment) or result
+        return self._not_upstream(result, assignment)
+
+    def _beside_others(self, data: bytes, assignment: Assignment) -> Rewrite | None:
+        """The result of an assignment that fits without a layer which changed only its context."""
+        for layer in reversed(self.layers):
+            alone = self._rewriter.rewrite(layer.before, assignment)
+            if any(answer.state.failed for answer in alone.answers):
+                continue
+            result = merged(
+                layer.before,
+                alone,
+                data=data,
+                path=assignment.path,
+                names=assignment.names,
+            )
+            if result is not None:
+                return result
+        return None
+
+    def _not_upstream(self, result: Rewrite, assignment: Assignment) -> Rewrite:
+        """The result, in which a change that the pristine file does not have counts as applied.
+
+        Another patchset made it.
+        """
+        is_upstream = [answer.state is State.UPSTREAM for answer in result.answers]
+        if not any(is_upstream) or result.data == self._pristine:
+            return result
+        answers = list(result.answers)
+        alone = self._rewriter.rewrite(self._pristine, assignment)
+        for index, answer in enumerate(alone.answers):
+            if is_upstream[index] and answer.state is State.APPLICABLE:
+                answers[index] = answers[index]._replace(state=State.APPLIED)
+        return result._replace(answers=tuple(answers))
+
+    def with_conflicts(
+        self, answers: Sequence[HunkAnswer], assignment: Assignment
+    ) -> list[HunkAnswer]:
+        """The answers, in which a hunk that fits but for a layer conflicts with that patchset."""
+        result = list(answers)
+        for layer in reversed(self.layers):
+            unfound = [index for index, answer in enumerate(result) if answer.state in _UNFOUND]
+            if not unfound:
+                break
+            without = self._rewriter.rewrite(layer.before, assignment).answers
+            for index in unfound:
+                if not without[index].state.failed:
+                    theirs = self._hunk_in_the_way(layer, assignment, index)
+                    result[index] = _conflict(result[index], layer.step.patchset, theirs)
+        return result
+
+    def _hunk_in_the_way(
+        self, layer: _Layer, assignment: Assignment, index: int
+    ) -> HunkAnswer | None:
+        """The hunk of a layer that alone makes hunk `index` of an assignment fail.
+
+        None where it takes several of them.
+        """
+        theirs = self._rewriter.rewrite(layer.before, self._assignment_of(layer.step))
+        for answer in theirs.answers:
+            if not answer.splices:
+                continue
+            text = apply_splices(layer.before, answer.splices)
+            if self._rewriter.rewrite(text, assignment).answers[index].state in _UNFOUND:
+                return answer
+        return None
+
+
+def _conflict(answer: HunkAnswer, patchset: str, theirs: HunkAnswer | None) -> HunkAnswer:
+    """The answer of a hunk that a patchset is in the way of, by its hunk `theirs` if known."""
+    if theirs is None:
+        problem = Message("{patchset} changes the same code", patchset=patchset)
+    else:
+        problem = Message(
+            "{patchset} changes the same code, in its hunk {name}:{line}",
+            patchset=patchset,
+            name=theirs.hunk.origin.rpartition("/")[2],
+            line=theirs.hunk.line,
+        )
+    hint = Message(
+        "write it for the code as {patchset} makes it, or make one patchset of both",
+        patchset=patchset,
+    )
+    return answer._replace(state=State.CONFLICT, places=(), problem=problem, hint=hint)
