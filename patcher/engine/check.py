@@ -262,7 +262,7 @@ def _after_side_places(result: Source, hunk: Hunk) -> list[MatchRange]:
     """Where the after side matches, also beside optional parts that it does not write."""
     matcher = Matcher(strict=False)
     places = []
-    for block in scope_blocks(result, hunk.after_scope, hunk.after):
+    for block in scope_blocks(result, hunk.upstream.scope, hunk.after):
         places += side_places(hunk, hunk.after, block, matcher)
     return places
 

@@ -171,7 +171,7 @@ def _scopes(source: Source, hunk: Hunk) -> tuple[Scope, ...]:
     number = source.lines.number
     scopes = []
     for name, start, end in source.definitions():
-        if in_scope(name, hunk.text.scope) or in_scope(name, hunk.after_scope):
+        if in_scope(name, hunk.text.scope) or in_scope(name, hunk.upstream.scope):
             scopes.append(Scope(name, number(start), last=number(max(start, end - 1))))
     return tuple(scopes)
 

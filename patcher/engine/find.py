@@ -55,8 +55,8 @@ def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
 def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
     """Search the scope of one form; if it is gone and the hunk renames it, the renamed one."""
     places = find_in_scope(source, hunk, hunk.text.scope)
-    if not places.scopes and hunk.after_scope != hunk.text.scope:
-        return find_in_scope(source, hunk, hunk.after_scope)
+    if not places.scopes and hunk.upstream.scope != hunk.text.scope:
+        return find_in_scope(source, hunk, hunk.upstream.scope)
     return places
 
 
@@ -67,7 +67,7 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
     before = _side_places(hunk, hunk.before, blocks, before_matcher)
     after_matcher = Matcher(most=MAX_MATCHES, anywhere=True)
     after: list[MatchRange] = []
-    if hunk.proves_upstream:
+    if hunk.upstream.is_proof:
         after = _side_places(hunk, hunk.after, blocks, after_matcher)
 
     todo = _still_to_change(hunk, before, after)
@@ -182,7 +182,7 @@ def _inserted_places(hunk: Hunk, blocks: list[Node], matcher: Matcher) -> list[M
     """
     added = hunk.after.own_statements()
     has_flags = hunk.text.flags != HunkFlags()
-    if not added or has_flags or hunk.form != "statements" or not hunk.proves_upstream:
+    if not added or has_flags or hunk.form != "statements" or not hunk.upstream.is_proof:
         return []
 
     names = set()

@@ -120,7 +120,7 @@ def proves_upstream(hunk: HunkText) -> bool:
     Raises:
         PatchError: the hunk is wrong in itself.
     """
-    return compile_hunks([hunk], {})[0].proves_upstream
+    return compile_hunks([hunk], {})[0].upstream.is_proof
 
 
 def inside_of(block: Node) -> str:

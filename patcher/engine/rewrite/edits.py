@@ -1,4 +1,4 @@
-"""The state of a rewrite of one place: the file, the hunk, its match, and the edits collected so far."""
+"""The state of a rewrite of one place: the file, the hunk, its match, the edits so far."""
 
 from __future__ import annotations
 
@@ -18,12 +18,18 @@ class ReplaceWhole(Exception):
 
 
 class Edits(ABC):
-    """The edits of one place. `deleted` are the before nodes whose code is removed, to be checked at the end (rule 12)."""
+    """The edits of one place, in `made`.
+
+    `deleted` are the before nodes whose code is removed, to be checked at the end (rule 12).
+    """
 
     def __init__(self, source: Source, hunk: Hunk, match: Match) -> None:
-        self.source, self.hunk, self.match = source, hunk, match
-        self.text, self.lines = source.text, source.lines.broken_as(match.start)
-        self.render = Renderer(self.lines, source.indent, hunk, match)
+        self.source = source
+        self.hunk = hunk
+        self.match = match
+        self.text = source.text
+        self.lines = source.lines.broken_as(match.start)
+        self.render = Renderer(self.lines, source.indent, hunk=hunk, match=match)
         self.made: list[Edit] = []
         self.deleted: list[Node] = []
 
@@ -37,7 +43,11 @@ class Edits(ABC):
 
     def add(self, start: int, end: int, code: str, removed: Removed | None = None) -> None:
         """Replace the characters `[start, end)` of the file."""
-        self.made.append(Edit(start, end, code, removed))
+        self.made.append(Edit(start, end, text=code, removed=removed))
+
+    def insert(self, at: int, code: str) -> None:
+        """Insert text at an offset of the file."""
+        self.add(at, at, code)
 
     def code(self, pattern: Node) -> Node:
         """The code that a node of the before side matched."""
@@ -46,29 +56,31 @@ class Edits(ABC):
         return node
 
     def codes(self, pattern: Node) -> list[Node]:
-        """The code that a node of the before side matched, as a list: of a run all that it covers."""
+        """The code that a node of the before side matched, as a list: of a run all of it."""
         nodes = self.match.nodes[id(pattern)]
         return nodes if isinstance(nodes, list) else [nodes]
 
+    def indent(self, code: Node) -> str:
+        """The indentation of the line on which a statement of the file begins."""
+        return self.lines.indent(code.begin)
+
     def shares_line(self, code: Node, block: Node | None) -> bool:
         """Whether a statement is in a one-line suite or on a line with `;`."""
-        inline = block is not None and block.name == "inline"
-        return inline or not alone_on_lines(self.lines, code.begin, code.end)
+        is_inline = block is not None and block.name == "inline"
+        return is_inline or not alone_on_lines(self.lines, code.begin, end=code.end)
 
     def check_own_lines(self, code: Node, parent: Node | None) -> None:
-        """Refuse to insert or delete a statement beside a one-line suite or on a line with `;` (rule 15).
+        """Refuse to insert or delete a statement beside other code on its line (rule 15).
 
         Raises:
             Conflict: see above.
         """
-        if self.shares_line(
-            code, parent if parent is not None and parent.kind == "Block" else code.parent
-        ):
-            line = self.lines.number(code.start)
-            raise Conflict(
-                Message(
-                    "the statement in line {line} shares its line with other code (a one-line suite or `;`), where none is "
-                    "inserted or removed: insert above or below that line, or change what is inside",
-                    line=line,
-                )
+        is_in_block = parent is not None and parent.kind == "Block"
+        if self.shares_line(code, parent if is_in_block else code.parent):
+            message = Message(
+                "the statement in line {line} shares its line with other code (a one-line suite or "
+                "`;`), where none is inserted or removed: insert above or below that line, or "
+                "change what is inside",
+                line=self.lines.number(code.start),
             )
+            raise Conflict(message)

@@ -1,13 +1,13 @@
-"""Elements with a separator between them: arguments, parameters, entries of a list, operands of a chain (format rule 16)."""
+"""Elements with a separator between them: arguments, entries, operands of a chain (rule 16)."""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import Sequence
+from typing import NamedTuple, Sequence
 
 from patcher.engine.layout import is_continuation
-from patcher.engine.lex import find_outside, scan, tokens
+from patcher.engine.lex import LAYOUT, find_outside, scan, tokens
 from patcher.engine.node import Node, same
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
@@ -19,72 +19,88 @@ from patcher.message import Message
 class ElementRow:
     """The elements of one list in the file and its layout.
 
-    `indent` is the indentation of elements that are written one a line, else None; `leads` is whether the separator begins
-    their lines (`+ b`), and not ends them (`a +`).
+    `indent` is the indentation of elements that are written one a line, else None; `leads` is
+    whether the separator begins their lines (`+ b`), and not ends them (`a +`).
     """
 
     def __init__(self, edits: Edits, elements: list[Node], separator: str) -> None:
-        self.edits, self.text, self.lines = edits, edits.text, edits.lines
-        self.elements, self.separator = elements, separator
-        self.spaced = separator if separator == "," else " " + separator
-        self.leads = any(self._leading(index) for index in range(1, len(elements)))
-        self.indent = self._one_a_line()
+        self.edits = edits
+        self.text = edits.text
+        self.lines = edits.lines
+        self.elements = elements
+        self.separator = separator
+        self.spaced = separator if separator == "," else f" {separator}"
+        self.leads = any(self._is_led(index) for index in range(1, len(elements)))
+        self.indent = self._indent()
 
     def following(self, end: int) -> int:
         """The offset past the separator that follows at `end`, 0 where none does."""
-        token = next(
-            (
-                token
-                for token in scan(self.text, end)
-                if token.kind not in ("space", "newline", "comment")
-            ),
-            None,
-        )
-        return (
-            token.start + len(self.separator)
-            if token and self.text.startswith(self.separator, token.start)
-            else 0
-        )
+        for token in scan(self.text, end):
+            if token.kind not in LAYOUT:
+                follows = self.text.startswith(self.separator, token.start)
+                return token.start + len(self.separator) if follows else 0
+        return 0
 
     def start(self, index: int) -> int:
         """Where an element begins; where separators lead, with the separator before it."""
-        past = self.following(self.elements[index - 1].outer_end) if index and self.leads else 0
-        return past - len(self.separator) if past else self.elements[index].outer_start
+        if index and self.leads:
+            past = self.following(self.elements[index - 1].outer_end)
+            if past:
+                return past - len(self.separator)
+        return self.elements[index].outer_start
 
-    def _leading(self, index: int) -> bool:
-        """Whether the separator before an element is on its line, and not on that of the element above."""
-        above, start = self.elements[index - 1].outer_end, self.elements[index].outer_start
-        separator = self.following(above)
-        return bool(separator) and self.lines.number(above) < self.lines.number(
-            separator
-        ) == self.lines.number(start)
+    def line_end(self, element: Node) -> int:
+        """The offset past the line on which an element ends."""
+        return self.lines.end(element.outer_end - 1)
 
-    def _one_a_line(self) -> str | None:
-        """The indentation of the elements if they are written one a line (the first may be beside its bracket)."""
+    def begins_line(self, offset: int) -> bool:
+        """Whether nothing but blanks is on the line before an offset."""
+        return not self.text[self.lines.start(offset) : offset].strip()
+
+    def _is_led(self, index: int) -> bool:
+        """Whether the separator before an element is on its line, below the element above."""
+        above = self.elements[index - 1].outer_end
+        past = self.following(above)
+        if not past:
+            return False
+        row = self.lines.number(past)
+        is_below = self.lines.number(above) < row
+        return is_below and row == self.lines.number(self.elements[index].outer_start)
+
+    def _indent(self) -> str | None:
+        """The indentation of the elements if they are written one a line.
+
+        The first may be beside its bracket.
+        """
         indexes = range(1, len(self.elements)) or range(len(self.elements))
         for index in indexes:
-            start = self.lines.start(self.start(index))
-            if self.text[start : self.start(index)].strip() or is_continuation(self.text, start):
+            start = self.start(index)
+            if not self.begins_line(start):
+                return None
+            if is_continuation(self.text, self.lines.start(start)):
                 return None
         return self.lines.indent(self.start(indexes[0])) if self.elements else None
 
     def has_own_lines(self, element: Node) -> bool:
         """Whether the lines of an element have nothing else but its separator and a comment."""
-        code, lines = self.text, self.lines
-        start, end = lines.start(element.outer_start), lines.end(element.outer_end - 1)
-        comma = self.following(element.outer_end)
-        tail = code[comma if comma and comma <= end else element.outer_end : end].strip()
-        is_last = element is self.elements[-1]
-        alone = (
-            not code[start : element.outer_start].strip()
-            and tail[:1] in ("", "#")
-            and not is_continuation(code, start)
-        )
-        return alone and (is_last or bool(comma and comma <= end))
+        end = self.line_end(element)
+        past = self.following(element.outer_end)
+        is_separated = bool(past) and past <= end
+        if not is_separated and element is not self.elements[-1]:
+            return False
+        if not self.begins_line(element.outer_start):
+            return False
+        tail = self.text[past if is_separated else element.outer_end : end].strip()
+        if tail[:1] not in ("", "#"):
+            return False
+        return not is_continuation(self.text, self.lines.start(element.outer_start))
 
     def begin(self, element: Node) -> int:
         """Where the lines of an element begin, the comments over it among them."""
-        start = self.lines.start(element.outer_start)
+        return self.above_comments(self.lines.start(element.outer_start))
+
+    def above_comments(self, start: int) -> int:
+        """Where the comments directly above a line begin; its own start without any."""
         while start and self.text[self.lines.start(start - 1) : start].lstrip().startswith("#"):
             start = self.lines.start(start - 1)
         return start
@@ -102,57 +118,73 @@ def change_elements(
         Conflict: the change cannot be made safely.
     """
     elements = code.items(key)
-    pairs, gaps = align_arguments(edits.hunk, before, after)
-    deleted = sum(len(edits.codes(node)) for gap in gaps for node in gap.deleted)
-    remaining = len(elements) - deleted + sum(len(gap.inserted) for gap in gaps)
+    pairs, gaps = align_arguments(edits.hunk, before, after=after)
+    remaining = len(elements)
+    for gap in gaps:
+        remaining += len(gap.inserted) - sum(len(edits.codes(node)) for node in gap.deleted)
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
-        raise Conflict(
-            Message("the last name of an import cannot be removed: remove the statement")
-        )
-    row = ElementRow(edits, elements, ",")
-    alone = code.kind == "Tuple" and remaining == 1 < len(elements)
-    if alone and code.parenthesised and _reorder(edits, after, pairs, gaps, row, alone=True):
-        return
-    if (code.kind == "Tuple" and remaining < min(2, len(elements))) or (
-        code.kind == "ClassDef" and not (elements and remaining)
-    ):
+        message = Message("the last name of an import cannot be removed: remove the statement")
+        raise Conflict(message)
+
+    row = ElementRow(edits, elements, separator=",")
+    is_left_alone = code.kind == "Tuple" and remaining == 1 < len(elements)
+    if is_left_alone and code.parenthesised:
+        reordering = _reordering(edits, pairs, gaps, row=row, is_left_alone=True)
+        if reordering:
+            _reorder(edits, after, reordering, row=row)
+            return
+    if _needs_another_node(code, elements, after, remaining=remaining):
         raise ReplaceWhole
-    if code.kind == "Tuple" and code.parenthesised and any(node.kind == "Slice" for node in after):
-        raise ReplaceWhole  # a slice cannot stand in parentheses
-    if (
-        code.kind == "Tuple"
-        and not code.parenthesised
-        and has_star(after)
-        and not has_star(elements)
-    ):
-        raise ReplaceWhole  # which may need parentheses now
-    bare = elements[0] if len(elements) == 1 < remaining and is_bare(elements[0]) else None
-    if not _reorder(edits, after, pairs, gaps, row):
-        _change(pairs, gaps, row, code, bare)
+    reordering = _reordering(edits, pairs, gaps, row=row, is_left_alone=False)
+    if reordering:
+        _reorder(edits, after, reordering, row=row)
+        return
+    is_joined = len(elements) == 1 < remaining and is_bare(elements[0])
+    _change(pairs, gaps, row=row, code=code, bare=elements[0] if is_joined else None)
 
 
+def _needs_another_node(
+    code: Node, elements: list[Node], after: list[Node], remaining: int
+) -> bool:
+    """Whether the node of a list cannot keep its brackets as that of the after side."""
+    if code.kind == "ClassDef":
+        return not elements or not remaining
+    if code.kind != "Tuple":
+        return False
+    if remaining < min(2, len(elements)):
+        return True
+    if code.parenthesised:
+        return any(node.kind == "Slice" for node in after)  # it cannot stand in parentheses
+    return has_star(after) and not has_star(elements)  # it may need parentheses now
+
+
+# chains ------------------------------------------------------------------------------------------
 def chain(node: Node) -> tuple[str, list[Node]]:
-    """The operator and the operands of a chain (`a and b and c`, `a + b + c`); the operator is "" if there are several."""
+    """The operator and the operands of a chain (`a and b and c`, `a + b + c`).
+
+    The operator is "" if there are several.
+    """
     if node.kind in ("And", "Or"):
         return node.kind.lower(), node.items("values")
     if node.kind == "Comparison":
         links = node.items("comparisons")
-        operators = {str(link.node("operator").fields["value"]) for link in links}
-        operator = operators.pop() if len(operators) == 1 else " "
-        return "" if " " in operator else operator, [
-            node.node("left"),
-            *(link.node("comparator") for link in links),
-        ]
-    operands: list[Node] = []
-    operator = str(node.node("operator").fields["value"])
-    while (
-        node.kind == "BinaryOperation"
-        and node.node("operator").fields["value"] == operator
-        and operator != "**"
-    ):
-        operands.append(node.node("right"))
+        operators = {_operator(link) for link in links}
+        operands = [node.node("left"), *(link.node("comparator") for link in links)]
+        # `not in` and `is not` are two words, which are not looked for as one separator
+        is_chain = len(operators) == 1 and not any(" " in operator for operator in operators)
+        return operators.pop() if is_chain else "", operands
+    operator = _operator(node)
+    if operator == "**":
+        return "", [node]
+    reversed_operands: list[Node] = []
+    while node.kind == "BinaryOperation" and _operator(node) == operator:
+        reversed_operands.append(node.node("right"))
         node = node.node("left")
-    return "" if operator == "**" else operator, [node, *operands[::-1]]
+    return operator, [node, *reversed_operands[::-1]]
+
+
+def _operator(node: Node) -> str:
+    return str(node.node("operator").fields["value"])
 
 
 def change_chain(edits: Edits, before: Node, after: Node) -> bool:
@@ -164,310 +196,390 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     Raises:
         ReplaceWhole: the chain must be replaced as a whole.
     """
-    (operator, old), (new_operator, new) = chain(before), chain(after)
+    operator, olds = chain(before)
+    new_operator, news = chain(after)
     if not operator or operator != new_operator:
         return False
-    pairs, gaps = align(edits.hunk, old, new)
+    pairs, gaps = align(edits.hunk, olds, after=news)
     if not pairs or before.fields.get("groups") != after.fields.get("groups"):
         raise ReplaceWhole
-    row = ElementRow(edits, [edits.code(node) for node in old], operator)
+    row = ElementRow(edits, [edits.code(node) for node in olds], separator=operator)
     for above, below in zip(row.elements, row.elements[1:]):
-        if any(
-            token.text in ("(", ")")
-            for token in tokens(edits.text[above.outer_end : below.outer_start])
-        ):
+        between = tokens(edits.text[above.outer_end : below.outer_start])
+        if any(token.text in ("(", ")") for token in between):
             raise ReplaceWhole  # a part of the chain is in parentheses of its own
-    _change(pairs, gaps, row, edits.code(before))
+    _change(pairs, gaps, row=row, code=edits.code(before))
     return True
 
 
+# changes in place --------------------------------------------------------------------------------
 def _change(
     pairs: list[NodePair], gaps: list[Gap], row: ElementRow, code: Node, bare: Node | None = None
 ) -> None:
+    """Change the elements of a list that stay, replace, delete and insert the others.
+
+    Args:
+        pairs: the elements that stay, before and after.
+        gaps: the others.
+        row: the list.
+        code: the node that has it.
+        bare: a generator that needs parentheses now.
+    """
     edits = row.edits
     for old, new in pairs:
         if old.role != "run":
             edits.change(old, new)
     if bare is not None:
-        edits.add(bare.end, bare.end, ")")
-    deleted_codes = [
-        [element for node in gap.deleted for element in edits.codes(node)] for gap in gaps
-    ]
+        edits.insert(bare.end, ")")
+
+    deleted_by_gap: list[list[Node]] = []
     removed: list[Node] = []
-    for gap, deleted in zip(gaps, deleted_codes):
+    for gap in gaps:
         edits.deleted += gap.deleted
+        deleted = [element for node in gap.deleted for element in edits.codes(node)]
+        deleted_by_gap.append(deleted)
         for element, node in zip(deleted, gap.inserted):
-            edits.add(
-                element.outer_start,
-                element.outer_end,
-                edits.render.part(node, edits.lines.indent(element.start)),
-            )
+            written = edits.render.part(node, edits.lines.indent(element.start))
+            edits.add(element.outer_start, element.outer_end, written)
         removed += deleted[len(gap.inserted) :]
-    lost = set(map(id, removed))
-    staying = [element for element in row.elements if id(element) not in lost]
-    for gap, deleted in zip(gaps, deleted_codes):
-        if gap.inserted[len(deleted) :]:
-            above = deleted[-1] if deleted else _last_above(edits, gap.above, lost)
-            _insert(edits, gap.inserted[len(deleted) :], above, staying, row, code)
+
+    gone = {id(element) for element in removed}
+    staying = [element for element in row.elements if id(element) not in gone]
+    for gap, deleted in zip(gaps, deleted_by_gap):
+        inserted = gap.inserted[len(deleted) :]
+        if inserted:
+            above = deleted[-1] if deleted else _last_above(edits, gap.above, gone=gone)
+            _insert(inserted, above, staying=staying, row=row, code=code)
     if removed:
-        _remove(edits, sorted(removed, key=lambda element: element.outer_start), row)
+        _remove(edits, sorted(removed, key=lambda element: element.outer_start), row=row)
     if bare is not None:
-        edits.add(bare.start, bare.start, "(")
+        edits.insert(bare.start, "(")
 
 
+def _last_above(edits: Edits, pair: NodePair | None, gone: set[int]) -> Node | None:
+    """The last element above an insertion.
+
+    Runs that are empty here, and elements in `gone` (by id), do not count.
+    """
+    if pair is None:
+        return None
+    siblings = pair[0].siblings()
+    for node in reversed(siblings[: siblings.index(pair[0]) + 1]):
+        codes = [code for code in edits.codes(node) if id(code) not in gone]
+        if codes:
+            return max(codes, key=lambda code: code.outer_end)
+    return None
+
+
+# deletions ---------------------------------------------------------------------------------------
 def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
-    """Delete elements, each with one separator, and with its lines and their comment if nothing else is on them."""
-    code, lines, elements = edits.text, edits.lines, row.elements
-    index_by_id, removed_ids = (
-        {id(node): index for index, node in enumerate(elements)},
-        set(map(id, deleted)),
-    )
-    kept = [node for node in elements if id(node) not in removed_ids]
+    """Delete elements, each with one separator.
+
+    Where nothing else is on its lines, they go too, with the comment.
+    """
+    elements = row.elements
+    gone = {id(node) for node in deleted}
+    kept = [node for node in elements if id(node) not in gone]
     if row.leads and kept:
-        _remove_leading(edits, deleted, kept, row)
+        _remove_leading(edits, deleted, kept=kept, row=row)
         return
-    tail = elements[elements.index(kept[-1]) + 1 :] if kept else elements
+
     begin = kept[-1].outer_end if kept else elements[0].outer_start
-    if tail and not row.has_own_lines(tail[-1]) and "#" not in code[begin : tail[-1].outer_start]:
+    tail = elements[elements.index(kept[-1]) + 1 :] if kept else elements
+    if tail and _is_removed_at_once(tail[-1], begin, row=row):
         end = tail[-1].outer_end
-        edits.add(begin, end if kept else row.following(end) or end, "")
+        if not kept:
+            end = row.following(end) or end
+        edits.add(begin, end, "")
         deleted, tail = deleted[: len(deleted) - len(tail)], []
-    past = 0
-    for element in deleted:
-        start, end, comma = (
-            element.outer_start,
-            lines.end(element.outer_end - 1),
-            row.following(element.outer_end),
-        )
-        index = index_by_id[id(element)]
-        if index < past:
-            continue
-        below = next(
-            (node for node in islice(elements, index + 1, None) if id(node) not in removed_ids),
-            None,
-        )
-        above, following = elements[max(index - 1, 0)], elements[index + 1 : index + 2]
-        # for the first element `above` is itself, which is deleted
-        stays = id(above) not in removed_ids
-        if row.has_own_lines(element):
-            edits.add(lines.start(start), end, "")
-        elif following and stays and _ends_line(code, above, element, following[0]):
-            edits.add(above.outer_end, element.outer_end, "")
-        elif below is not None and "#" not in code[element.outer_end : below.outer_start]:
-            edits.add(start, below.outer_start, "")
-            past = index_by_id[id(below)]
-        else:
-            stop = comma or element.outer_end
-            blank = not code[stop : lines.end(stop)].strip()
-            left = len(code[:start].rstrip(" \t")) if blank else start
-            edits.add(
-                left,
-                stop if blank else stop + len(code[stop:]) - len(code[stop:].lstrip(" \t")),
-                "",
-            )
+    _remove_one_by_one(edits, deleted, gone=gone, row=row)
     if tail and kept and not row.following(tail[-1].outer_end):
         separator = row.following(kept[-1].outer_end)
         edits.add(separator - len(row.spaced), separator, "")
+
+
+def _is_removed_at_once(last: Node, begin: int, row: ElementRow) -> bool:
+    """Whether the elements from `begin` to the last one go in one piece.
+
+    No comment is between them then.
+    """
+    return not row.has_own_lines(last) and "#" not in row.text[begin : last.outer_start]
+
+
+def _remove_one_by_one(
+    edits: Edits, deleted: Sequence[Node], gone: set[int], row: ElementRow
+) -> None:
+    """Delete elements; `gone` are the ids of all that go from the list."""
+    text, elements = row.text, row.elements
+    index_of = {id(node): index for index, node in enumerate(elements)}
+    past = 0  # the first index that is not deleted with those above it
+    for element in deleted:
+        index = index_of[id(element)]
+        if index < past:
+            continue
+        staying_below = (node for node in islice(elements, index + 1, None) if id(node) not in gone)
+        below = next(staying_below, None)
+        if row.has_own_lines(element):
+            edits.add(row.lines.start(element.outer_start), row.line_end(element), "")
+        elif _is_last_on_line(row, index, gone=gone):
+            edits.add(elements[index - 1].outer_end, element.outer_end, "")
+        elif below is not None and "#" not in text[element.outer_end : below.outer_start]:
+            edits.add(element.outer_start, below.outer_start, "")
+            past = index_of[id(below)]
+        else:
+            _remove_in_line(edits, element, row)
+
+
+def _is_last_on_line(row: ElementRow, index: int, gone: set[int]) -> bool:
+    """Whether an element is the last one on the line of one above it that stays.
+
+    That line break stays.
+    """
+    if index == 0 or index + 1 >= len(row.elements):
+        return False
+    above, element, below = row.elements[index - 1 : index + 2]
+    if id(above) in gone or re.search("[\r\n]", row.text[above.outer_end : element.outer_start]):
+        return False
+    return bool(re.search("[\r\n]", row.text[element.outer_end : below.outer_start]))
+
+
+def _remove_in_line(edits: Edits, element: Node, row: ElementRow) -> None:
+    """Delete an element with its separator, and the blanks on the side where code is."""
+    text, start = row.text, element.outer_start
+    stop = row.following(element.outer_end) or element.outer_end
+    if text[stop : row.lines.end(stop)].strip():
+        blanks = len(text[stop:]) - len(text[stop:].lstrip(" \t"))
+        edits.add(start, stop + blanks, "")
+    else:
+        edits.add(len(text[:start].rstrip(" \t")), stop, "")
 
 
 def _remove_leading(
     edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: ElementRow
 ) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
-    code, lines, elements = edits.text, edits.lines, row.elements
+    text, elements = row.text, row.elements
     for element in deleted:
         index = elements.index(element)
         start, end = row.start(index), element.outer_end
         above = elements[index - 1].outer_end if index else 0
-        if not code[lines.start(start) : start].strip() and code[end : lines.end(end - 1)].strip()[
-            :1
-        ] in ("", "#"):
-            edits.add(lines.start(start), lines.end(end - 1), "")
-        elif index and "#" not in code[above:start]:
+        line_end = row.line_end(element)
+        if row.begins_line(start) and text[end:line_end].strip()[:1] in ("", "#"):
+            edits.add(row.lines.start(start), line_end, "")
+        elif index and "#" not in text[above:start]:
             edits.add(above, end, "")
         else:
             edits.add(start, end, "")
-    kept_index = elements.index(kept[0])
-    if kept_index:
-        edits.add(row.start(kept_index), kept[0].outer_start, "")
+    first = elements.index(kept[0])
+    if first:
+        edits.add(row.start(first), kept[0].outer_start, "")
 
 
-def _ends_line(code: str, above: Node, element: Node, below: Node) -> bool:
-    """Whether an element is on the line of the one above it, and the one below is not: that line break stays."""
-    parted = re.search("[\r\n]", code[above.outer_end : element.outer_start])
-    return not parted and bool(re.search("[\r\n]", code[element.outer_end : below.outer_start]))
+# insertions --------------------------------------------------------------------------------------
+class _Insertion(NamedTuple):
+    """Elements that are inserted, as text, and how they are parted from their neighbours.
+
+    `indent` is the indentation if each gets a line of its own, else None. `separator` is what
+    stands between two of them, and `leads` is whether that begins the line of the second.
+    """
+
+    texts: list[str]
+    indent: str | None
+    separator: str
+    leads: bool
 
 
 def _insert(
-    edits: Edits,
-    inserted: list[Node],
-    above: Node | None,
-    staying: list[Node],
-    row: ElementRow,
-    code: Node,
+    inserted: list[Node], above: Node | None, staying: list[Node], row: ElementRow, code: Node
 ) -> None:
-    """Insert elements, in the layout of their list, below `above`, which is one of those that stay, or first of all."""
-    content, indent = edits.text, None if _is_beside(edits, inserted) else row.indent
-    texts = [edits.render.part(node, edits.lines.indent(code.start)) for node in inserted]
+    """Insert elements, in the layout of their list.
+
+    Args:
+        inserted: the nodes of the after side.
+        above: the element that they come below, one of those that stay; None to insert them first
+            of all.
+        staying: the elements that stay.
+        row: the list.
+        code: the node that has it.
+    """
+    edits = row.edits
+    indent = edits.lines.indent(code.start)
+    texts = [edits.render.part(node, indent) for node in inserted]
     if not staying:
-        at = _opened(edits, code)
-        edits.add(at, at, ", ".join(texts))
+        edits.insert(_after_bracket(edits, code), ", ".join(texts))
         return
+
     if above is not None and above.kind == "Param" and above.fields["star"] == "**":
         index = staying.index(above)  # a new parameter goes before `**kw`
         above = staying[index - 1] if index else None
-    anchor = above or staying[0]
-    newline = edits.lines.newline
-    leads = row.leads and indent is not None
-    parted = " " if indent is None else newline + indent
-    separator = f"{parted}{row.separator} " if leads else row.spaced + parted
-    end = edits.lines.end(anchor.outer_end - 1)
-    comma = row.following(anchor.outer_end)
-    comma = comma if comma <= end else 0
-    commented = content[comma or anchor.outer_end : end].lstrip()[:1] == "#"
-    if above is not None and leads and commented:
-        edits.add(
-            end, end, "".join((separator + element)[len(newline) :] + newline for element in texts)
-        )
-    elif above is not None and indent is not None and commented:
-        if not comma:  # the comment belongs to the element beside it
-            edits.add(anchor.outer_end, anchor.outer_end, row.spaced)
-        lines = [
-            indent + element + (row.spaced if comma or element is not texts[-1] else "") + newline
-            for element in texts
-        ]
-        edits.add(end, end, "".join(lines))
-    elif above is not None:
-        edits.add(
-            anchor.outer_end, anchor.outer_end, "".join(separator + element for element in texts)
-        )
+    own_indent = None if _is_beside(edits, inserted) else row.indent
+    between = " " if own_indent is None else edits.lines.newline + own_indent
+    leads = row.leads and own_indent is not None
+    separator = f"{between}{row.separator} " if leads else row.spaced + between
+    insertion = _Insertion(texts, own_indent, separator=separator, leads=leads)
+    if above is None:
+        _insert_above(insertion, staying[0], row=row)
     else:
-        start = edits.lines.start(anchor.outer_start)
-        alone = not content[start : anchor.outer_start].strip()
-        while alone and content[edits.lines.start(start - 1) : start].lstrip().startswith("#"):
-            start = edits.lines.start(start - 1)  # the comments over an element are its own
-        at = (
-            start + len(edits.lines.indent(start))
-            if alone and indent is not None
-            else anchor.outer_start
-        )
-        if leads and at < anchor.outer_start:
-            edits.add(at, at, separator.join(texts) + newline + edits.lines.indent(at))
-            edits.add(anchor.outer_start, anchor.outer_start, row.separator + " ")
-        else:
-            edits.add(at, at, "".join(element + separator for element in texts))
+        _insert_below(insertion, above, row=row)
+
+
+def _insert_below(insertion: _Insertion, above: Node, row: ElementRow) -> None:
+    """Insert elements below one that stays; the comment behind that one stays with it."""
+    edits, newline = row.edits, row.lines.newline
+    end = row.line_end(above)
+    past = row.following(above.outer_end)
+    has_separator = bool(past) and past <= end
+    tail = row.text[past if has_separator else above.outer_end : end]
+    has_comment = tail.lstrip()[:1] == "#"
+    if not has_comment or insertion.indent is None:
+        written = "".join(insertion.separator + text for text in insertion.texts)
+        edits.insert(above.outer_end, written)
+    elif insertion.leads:
+        begin = insertion.separator[len(newline) :]
+        written = "".join(begin + text + newline for text in insertion.texts)
+        edits.insert(end, written)
+    else:
+        if not has_separator:
+            edits.insert(above.outer_end, row.spaced)
+        lines: list[str] = []
+        for number, text in enumerate(insertion.texts, 1):
+            is_last = number == len(insertion.texts)
+            separator = row.spaced if has_separator or not is_last else ""
+            lines.append(insertion.indent + text + separator + newline)
+        edits.insert(end, "".join(lines))
+
+
+def _insert_above(insertion: _Insertion, below: Node, row: ElementRow) -> None:
+    """Insert elements above the first one that stays, and above the comments over that one."""
+    edits, start = row.edits, row.lines.start(below.outer_start)
+    begins_line = row.begins_line(below.outer_start)
+    at = below.outer_start
+    if begins_line and insertion.indent is not None:
+        start = row.above_comments(start)
+        at = start + len(row.lines.indent(start))
+    if insertion.leads and at < below.outer_start:
+        indent = row.lines.indent(at)
+        written = insertion.separator.join(insertion.texts) + row.lines.newline + indent
+        edits.insert(at, written)
+        edits.insert(below.outer_start, f"{row.separator} ")
+    else:
+        edits.insert(at, "".join(text + insertion.separator for text in insertion.texts))
 
 
 def _is_beside(edits: Edits, inserted: list[Node]) -> bool:
-    """Whether a hunk has all inserted elements on the line of the one above them, and the others one a line."""
+    """Whether a hunk has all inserted elements beside the one above, and the others one a line."""
     siblings = inserted[0].siblings()
     rows = [edits.hunk.after.lines.number(node.outer_start) for node in siblings]
-    at = siblings.index(inserted[0])
-    own, others = rows[at : at + len(inserted)], rows[:at] + rows[at + len(inserted) :]
-    return 1 < len(others) == len({*others}) and {*own} == {*rows[:at][-1:]}
+    first = siblings.index(inserted[0])
+    past = first + len(inserted)
+    others = rows[:first] + rows[past:]
+    if first == 0 or len(others) < 2 or len(others) != len(set(others)):
+        return False
+    return set(rows[first:past]) == {rows[first - 1]}
 
 
-def _opened(edits: Edits, code: Node) -> int:
+def _after_bracket(edits: Edits, code: Node) -> int:
     """The offset past the opening bracket of a list of which no element stays."""
     if code.kind == "Tuple":  # which may have no bracket of its own
         raise ReplaceWhole
     if code.kind == "Call":
-        return find_outside(edits.text, code.node("func").outer_end, "(") + 1
+        return find_outside(edits.text, code.node("func").outer_end, operator="(") + 1
     if code.kind == "Parameters":
         if code.parent is None or code.parent.kind != "FunctionDef":
             raise ReplaceWhole
-        return find_outside(edits.text, code.parent.node("name").end, "(") + 1
+        return find_outside(edits.text, code.parent.node("name").end, operator="(") + 1
     return code.start + 1
 
 
-def _last_above(edits: Edits, pair: NodePair | None, removed: set[int]) -> Node | None:
-    """The last element above an insertion, without runs that are empty here and elements that are `removed` (by id)."""
-    if pair is None:
-        return None
-    siblings = pair[0].siblings()
-    for node in reversed(siblings[: siblings.index(pair[0]) + 1]):
-        codes = [code for code in edits.codes(node) if id(code) not in removed]
-        if codes:
-            return max(codes, key=lambda code: code.outer_end)
-    return None
+# elements that change places ---------------------------------------------------------------------
+class _Reordering(NamedTuple):
+    """How a list is written anew, line by line.
+
+    `partners` are the before nodes of the after nodes that stay or move, by their id; `gone` are
+    the before nodes that do neither. `is_left_alone` is whether one element is left in a tuple.
+    """
+
+    partners: dict[int, Node]
+    gone: list[Node]
+    is_left_alone: bool
 
 
-# elements that change places -----------------------------------------------------------------------------------------------
-def _reorder(
+def _reordering(
     edits: Edits,
-    after: Sequence[Node],
     pairs: Sequence[NodePair],
     gaps: Sequence[Gap],
     row: ElementRow,
-    *,
-    alone: bool = False,
-) -> bool:
-    """Write the list anew, line by line, where an element with comments of its own moves, or is left `alone` in a tuple.
+    is_left_alone: bool,
+) -> _Reordering | None:
+    """How to write a list in which an element moves that has comments of its own.
 
-    Returns:
-        False where none does, and nothing was edited.
+    An element that is left alone in a tuple counts as well. None where there is no such element.
 
     Raises:
         Conflict: its comments cannot be told from those of others.
     """
-    gone = {id(node): node for gap in gaps for node in gap.deleted if node.role != "run"}
-    staying = [old for old, _ in pairs if alone and old.role != "run"]
-    if not any(_has_comment(row, edits.code(node)) for node in (*gone.values(), *staying)):
-        return False
-    partners = {id(new): old for old, new in pairs}
+    deleted = [node for gap in gaps for node in gap.deleted if node.role != "run"]
+    staying = [old for old, _ in pairs if is_left_alone and old.role != "run"]
+    if not any(_has_comment(row, edits.code(node)) for node in (*deleted, *staying)):
+        return None
+
     moved: dict[int, Node] = {}
+    gone = list(deleted)
     for node in (node for gap in gaps for node in gap.inserted):
-        old = next(
-            (old for old in gone.values() if same(old, node) and old not in moved.values()), None
-        )
+        old = next((old for old in gone if same(old, node)), None)
         if old is not None:
             moved[id(node)] = old
-    commented = [
-        code for code in map(edits.code, [*moved.values(), *staying]) if _has_comment(row, code)
-    ]
+            gone.remove(old)
+    commented: list[Node] = []
+    for node in (*moved.values(), *staying):
+        if _has_comment(row, edits.code(node)):
+            commented.append(edits.code(node))
     if not commented:
-        return False
-    changed = any(old.role != "run" and not same(old, new) for old, new in pairs)
-    if changed or row.leads or not all(map(row.has_own_lines, row.elements)):
-        line = edits.lines.number(commented[0].start)
-        raise Conflict(
-            Message(
-                "the element in line {line} moves, and its comment cannot be moved along: write another hunk for the rest",
-                line=line,
-            )
+        return None
+
+    is_changed = any(old.role != "run" and not same(old, new) for old, new in pairs)
+    if is_changed or row.leads or not all(map(row.has_own_lines, row.elements)):
+        message = Message(
+            "the element in line {line} moves, and its comment cannot be moved along: write "
+            "another hunk for the rest",
+            line=edits.lines.number(commented[0].start),
         )
-    partners.update(moved)
-    codes = [edits.codes(partners[id(node)]) if id(node) in partners else [node] for node in after]
-    items = [item for group in codes for item in group]
-    trailing = alone or bool(row.following(row.elements[-1].outer_end))
-    written = "".join(
-        _line_of(edits, row, item, separated=trailing or item is not items[-1]) for item in items
-    )
-    edits.add(row.begin(row.elements[0]), edits.lines.end(row.elements[-1].outer_end - 1), written)
-    edits.deleted += [node for node in gone.values() if node not in moved.values()]
-    return True
+        raise Conflict(message)
+    partners = {id(new): old for old, new in pairs}
+    return _Reordering({**partners, **moved}, gone, is_left_alone=is_left_alone)
+
+
+def _reorder(edits: Edits, after: Sequence[Node], reordering: _Reordering, row: ElementRow) -> None:
+    """Write a list anew, line by line."""
+    items: list[Node] = []
+    for node in after:
+        partner = reordering.partners.get(id(node))
+        items += [node] if partner is None else edits.codes(partner)
+
+    last = row.elements[-1]
+    is_trailing = reordering.is_left_alone or bool(row.following(last.outer_end))
+    lines: list[str] = []
+    for item in items:
+        is_separated = is_trailing or item is not items[-1]
+        lines.append(_line_of(edits, row, item=item, is_separated=is_separated))
+    edits.add(row.begin(row.elements[0]), row.line_end(last), "".join(lines))
+    edits.deleted += reordering.gone
 
 
 def _has_comment(row: ElementRow, code: Node) -> bool:
-    above = row.begin(code) < row.lines.start(code.outer_start)
-    return (
-        above
-        or "#"
-        in row.text[
-            row.following(code.outer_end) or code.outer_end : row.lines.end(code.outer_end - 1)
-        ]
-    )
+    """Whether a comment is above an element of the file, or behind it."""
+    if row.begin(code) < row.lines.start(code.outer_start):
+        return True
+    past = row.following(code.outer_end) or code.outer_end
+    return "#" in row.text[past : row.line_end(code)]
 
 
-def _line_of(edits: Edits, row: ElementRow, item: Node, *, separated: bool) -> str:
-    """The lines of an element of the file, or of one that is inserted, with or without a separator."""
-    comma = row.separator if separated else ""
+def _line_of(edits: Edits, row: ElementRow, item: Node, *, is_separated: bool) -> str:
+    """The lines of an element, of the file or an inserted one, with or without a separator."""
+    separator = row.separator if is_separated else ""
     if not any(item is element for element in row.elements):
         indent = row.indent or ""
-        return indent + edits.render.part(item, indent) + comma + edits.lines.newline
+        return indent + edits.render.part(item, indent) + separator + edits.lines.newline
     past = row.following(item.outer_end) or item.outer_end
-    return (
-        row.text[row.begin(item) : item.outer_end]
-        + comma
-        + row.text[past : edits.lines.end(item.outer_end - 1)]
-    )
+    before = row.text[row.begin(item) : item.outer_end]
+    return before + separator + row.text[past : row.line_end(item)]

@@ -1,15 +1,17 @@
-"""The after side of a hunk as text for one place: placeholders filled in, kept code copied byte for byte, lines indented."""
+"""The after side of a hunk as text for one place.
+
+Placeholders are filled in, kept code is copied byte for byte, lines are indented.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import Iterator, Sequence
+from typing import NoReturn, Sequence
 
 from patcher.engine.layout import (
     alone_on_lines,
     breaks_f_string,
-    code_end,
     neighbours,
     reindented,
     stretches,
@@ -19,84 +21,122 @@ from patcher.engine.lex import Lines, breaks_line, logical_lines, meets
 from patcher.engine.match import Match
 from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.rewrite.align import Counterparts
-from patcher.engine.rewrite.precedence import TIGHTEST, binding, is_bare, with_parentheses
+from patcher.engine.rewrite.comments import LineComments
+from patcher.engine.rewrite.precedence import (
+    TIGHTEST,
+    binding,
+    is_bare,
+    literal_binding,
+    with_parentheses,
+)
 from patcher.engine.source import Conflict, Edit
-from patcher.engine.spatch.side import Hunk, Side
+from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 
 
 class Renderer:
     """Writes parts of the after side for one match.
 
-    `file` are the lines of the file with the match, and `unit` is how much it indents a block.
-    `kept` has the ids of the before nodes whose code is kept, in order, `changed` the statements that are changed in place.
+    Args:
+        file: the lines of the file with the match.
+        unit: how much the file indents a block.
+        hunk: the hunk.
+        match: the match.
     """
 
     def __init__(self, file: Lines, unit: str, hunk: Hunk, match: Match) -> None:
-        self._file, self._unit, self.hunk, self.match = file, unit, hunk, match
+        self.hunk = hunk
+        self.match = match
+        # ids of the before nodes whose code is kept, in order
         self.kept: dict[int, None] = {}
+        # before nodes with lines of their own that are changed in place
         self.changed: set[Node] = set()
         # neighbours in the file that are written with what is between them
         self.together: set[tuple[Node, Node]] = set()
-        self.rows: set[int] = set()  # lines of the hunk that are written with their indentation
-        self.deleted_ranges: list[
-            tuple[int, int]
-        ] = []  # character ranges of the statements that go away
-        self.enclosed: Node | None = (
-            None  # the code that an expression replaces, if its parentheses stay around it
-        )
-        self.base = ""  # the indentation that the lines being written have in the hunk
-        units = [line.indent[len(hunk.after.indent) :] for line in logical_lines(hunk.after.text)]
-        # the hunk's own indentation
-        self._hunk_unit = min((unit for unit in units if unit), key=len, default="    ")
+        # character ranges of the statements that go away
+        self.deleted_ranges: list[tuple[int, int]] = []
+        # the code that an expression replaces, if its parentheses stay around it
+        self.enclosed: Node | None = None
+        self._file = file
+        self._unit = unit
+        self._hunk_unit = _indentation_unit(hunk)
+        # lines of the hunk that are written with their indentation
+        self._rows: set[int] = set()
+        # the indentation that the lines being written have in the hunk
+        self._base = ""
 
     @cached_property
     def _counterparts(self) -> Counterparts:
         return Counterparts(
-            self.hunk.before, self.hunk.after, self.match.nodes, self.kept, self.changed
+            self.hunk, self.match.nodes.keys(), kept=self.kept.keys(), changed=self.changed
         )
 
     @cached_property
     def comments(self) -> LineComments:
         """The comments in the file behind context lines."""
-        return LineComments(self._file, self.hunk, self.match)
+        return LineComments(self._file, self.hunk, match=self.match)
 
-    # expressions ------------------------------------------------------------------------------------------------------
+    def counterpart(self, node: Node) -> Node | None:
+        """The before node whose code is used for this node of the after side (rule 11)."""
+        if node.role == "run":
+            return self._counterparts.run(node.name)
+        if node.role == "meta" and node.has_lines:
+            return self._counterparts.of(node)
+        if node.role or node.kind in ("Block", "Parameters", "ComparisonTarget"):
+            return None
+        stays = node.has_lines and self.hunk.after.kept_line(node)
+        has_parts = node.kind == "String" or any(True for _ in node.children())
+        return self._counterparts.of(node) if stays or has_parts else None
+
+    def _keep(self, counterpart: Node | None) -> None:
+        """Record that the code of a before node, with all its descendants, is kept."""
+        if counterpart is not None:
+            for part in counterpart.walk():
+                self.kept[id(part)] = None
+
+    def _codes(self, node: Node, counterpart: Node | None) -> list[Node]:
+        """The code of the file for a metavariable, or for a node of both sides."""
+        if node.role == "meta":
+            return [self.match.names[node.name]]
+        matched = self.match.nodes[id(counterpart)]
+        return matched if isinstance(matched, list) else [matched]
+
+    # expressions ---------------------------------------------------------------------------------
     def expression(self, node: Node, indent: str = "") -> str:
-        """The text of an expression (or another part of a line) of the after side, without parentheses around it.
+        """The text of an expression of the after side, without parentheses around it.
 
-        Parentheses that hold several lines together stay. Lines after the first are moved to the indentation of the place.
+        Parentheses that hold several lines together stay. Lines after the first are moved to the
+        indentation of the place.
         """
         if node.role or self.counterpart(node) is not None:
             return self._filled(node, bare=True)
-        return (
-            self.part(node, indent)
-            if self._held(node)
-            else self._part(node, node.start, node.end, indent)
-        )
+        if self._needs_own_parentheses(node):
+            return self.part(node, indent)
+        return self._part(node, node.start, end=node.end, indent=indent)
 
-    def _held(self, node: Node) -> bool:
+    def part(self, node: Node, indent: str = "") -> str:
+        """The text of an element of a list or of a header, with its parentheses."""
+        end = max(node.end, node.outer_end)
+        return self._part(node, node.outer_start, end=end, indent=indent)
+
+    def _part(self, node: Node, start: int, end: int, indent: str) -> str:
+        self._base = self.hunk.after.lines.indent(start)
+        return self._fill(start, end, nodes=[node], indent=indent, begins_line=False)
+
+    def _needs_own_parentheses(self, node: Node) -> bool:
         """Whether the parentheses around an expression are needed to hold its lines together."""
         written = self.hunk.after.text[node.start : node.end]
         return self.enclosed is None and node.parenthesised and breaks_line(written)
-
-    def part(self, node: Node, indent: str = "") -> str:
-        """The text of an element of a list or of a header, placeholders filled in, with its parentheses."""
-        return self._part(node, node.outer_start, max(node.end, node.outer_end), indent)
-
-    def _part(self, node: Node, start: int, end: int, indent: str) -> str:
-        self.base = self.hunk.after.lines.indent(start)
-        return self._fill(start, end, [node], indent, begins_line=False)
 
     def binds(self, node: Node) -> int:
         """How tightly the text of `expression(node)` binds."""
         if node.role == "meta":
             code = self.match.names[node.name]
-            return TIGHTEST if code.parenthesised or not code.end - code.start else binding(code)
+            is_empty = code.start == code.end
+            return TIGHTEST if code.parenthesised or is_empty else binding(code)
         if node.role == "option":
-            literal = self._literal(node)
-            return 14 if literal.startswith("-") else 16 if literal.isdigit() else TIGHTEST
-        return TIGHTEST if self._held(node) else binding(node)
+            return literal_binding(self._literal(node))
+        return TIGHTEST if self._needs_own_parentheses(node) else binding(node)
 
     def _literal(self, node: Node) -> str:
         return repr(self.hunk.options[node.name])
@@ -105,338 +145,322 @@ class Renderer:
         return self._file.text[code.outer_start : code.outer_end]
 
     def _filled(self, node: Node, *, bare: bool = False) -> str:
-        """The text for a placeholder, or for a node that the before side has as well."""
+        """The text for a placeholder or kept code; `bare` is without parentheses."""
         if node.role == "option":
-            written, tight = self._literal(node), self.binds(node)
-        else:
-            counterpart = self.counterpart(node)
-            code = self._codes(node, counterpart)[0]
-            self._keep(counterpart)
-            written, tight = self._code(code), TIGHTEST if code.parenthesised else binding(code)
-            inner = self.enclosed is not None and (bare or code is self.enclosed)
-            if inner:
-                written, tight = self._file.text[code.start : code.end], binding(code)
-            written = written if self._has_comments(node) else without_comments(written)
-            if inner and bare:
-                return written
-            adds = counterpart is not None and node.parenthesised and not counterpart.parenthesised
-            if not bare and adds and (code is self.enclosed or not code.parenthesised):
-                return f"({written})"
-            wraps = (
-                node.parent is not None
-                and node.parent.kind == "Attribute"
-                and code.kind in ("Integer", "Float")
-            )
-            if wraps or (code.is_expression and breaks_line(written)):
-                return f"({written})"
-        self._check_quotes(node, written)
-        return written if bare else with_parentheses(written, tight, node)
+            written = self._literal(node)
+            self._check_quotes(node, written)
+            return written if bare else with_parentheses(written, self.binds(node), place=node)
 
-    def _has_comments(self, node: Node) -> bool:
-        """Whether the comments in the code of a metavariable go here: what stands twice afterwards has them once."""
-        alike = (
-            [place for place in self.hunk.after.placeholders("meta") if place.name == node.name]
-            if node.role == "meta"
-            else []
-        )
-        stays = (
-            place for place in alike if self.hunk.after.number(place) in self.hunk.after.context
-        )
-        return not alike or node is next(stays, alike[0])
+        counterpart = self.counterpart(node)
+        code = self._codes(node, counterpart)[0]
+        self._keep(counterpart)
+        is_inner = self.enclosed is not None and (bare or code is self.enclosed)
+        written = self._code(code)
+        if is_inner:
+            written = self._file.text[code.start : code.end]
+        if not self._takes_comments(node):
+            written = without_comments(written)
+        if is_inner and bare:
+            return written
+        if self._adds_parentheses(node, code, counterpart=counterpart, bare=bare):
+            return f"({written})"
+        if code.is_expression and breaks_line(written):
+            return f"({written})"
+        self._check_quotes(node, written)
+        is_held = code.parenthesised and not is_inner
+        tight = TIGHTEST if is_held else binding(code)
+        return written if bare else with_parentheses(written, tight, place=node)
+
+    def _adds_parentheses(
+        self, node: Node, code: Node, counterpart: Node | None, bare: bool
+    ) -> bool:
+        """Whether code gets parentheses that it has not in the file.
+
+        They are those of the hunk, or those of the number in `(3).x`.
+        """
+        if not bare and counterpart is not None:
+            is_new = node.parenthesised and not counterpart.parenthesised
+            if is_new and (code is self.enclosed or not code.parenthesised):
+                return True
+        is_attribute = node.parent is not None and node.parent.kind == "Attribute"
+        return is_attribute and code.kind in ("Integer", "Float")
+
+    def _takes_comments(self, node: Node) -> bool:
+        """Whether the comments in the code of a metavariable go here.
+
+        What stands twice afterwards has them once.
+        """
+        if node.role != "meta":
+            return True
+        side = self.hunk.after
+        places = [place for place in side.placeholders("meta") if place.name == node.name]
+        staying = [place for place in places if side.number(place) in side.context]
+        return not places or node is (staying or places)[0]
 
     def _check_quotes(self, node: Node, code: str) -> None:
-        """Refuse text for the braces of an f-string of the hunk that not every Python can read there."""
-        string = next((up for up in node.ancestors() if up.kind == "FString"), None)
-        if string is not None and breaks_f_string(
-            self.hunk.after.written[string.start : string.end], code
-        ):
-            raise SyntaxProblem(
-                Message(
-                    "`{text}` cannot stand in an f-string with these quotes: write the hunk with other quotes",
+        """Refuse text that not every Python can read in the braces of an f-string of the hunk."""
+        for string in node.ancestors():
+            if string.kind != "FString":
+                continue
+            written = self.hunk.after.written[string.start : string.end]
+            if breaks_f_string(written, code):
+                message = Message(
+                    "`{text}` cannot stand in an f-string with these quotes: write the hunk with "
+                    "other quotes",
                     text=code,
                 )
-            )
+                raise SyntaxProblem(message)
+            return
 
-    def _keep(self, counterpart: Node | None) -> None:
-        """Record that the code of a before node, with all its descendants, is kept."""
-        self.kept.update(
-            (id(part), None) for part in (counterpart.walk() if counterpart is not None else ())
-        )
-
-    def counterpart(self, node: Node) -> Node | None:
-        """The node of the before side whose code is used for this node of the after side (rule 11)."""
-        if node.role == "run":
-            return self._counterparts.run(node.name)
-        if node.role == "meta" and node.has_lines:
-            return self._counterparts.of(node)
-        stays = node.has_lines and self.hunk.after.kept_line(node)
-        if node.role or (
-            not stays and not any(True for _ in node.children()) and node.kind != "String"
-        ):
-            return None
-        if node.kind in ("Block", "Parameters", "ComparisonTarget"):
-            return None
-        return self._counterparts.of(node)
-
-    # lines ------------------------------------------------------------------------------------------------------------
+    # lines ---------------------------------------------------------------------------------------
     def lines(self, rows: Sequence[int], nodes: Sequence[Node], indent: str) -> str:
-        """The given rows (0-based lines of the after side) as lines of the file, each with its line break.
+        """The given rows (0-based) of the after side as lines of the file, with line breaks.
 
         `nodes` are the statements on them; `indent` is the indentation of the place.
         """
         side = self.hunk.after
         parts: list[str] = []
-        self.base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
+        self._base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
         for first_row, last_row in stretches(rows):
             start = side.lines.starts[first_row]
-            end = (
-                side.lines.starts[last_row + 1]
-                if last_row + 1 < len(side.lines.starts)
-                else len(side.text)
-            )
+            end = len(side.text)
+            if last_row + 1 < len(side.lines.starts):
+                end = side.lines.starts[last_row + 1]
             inside = [node for node in nodes if start <= node.start < end]
-            if inside and side.text[side.lines.start(inside[0].begin) : inside[0].begin].strip():
-                start = inside[0].begin  # behind the header of a one-line suite, or a `;`
-                parts.append(indent)
-                if any(
-                    node.role == "meta" or self.counterpart(node) is not None for node in inside
-                ):
-                    raise self._behind(inside[0])
-            if inside and side.text[inside[-1].end : end].lstrip(" \t")[:1] == ";":
-                end = inside[-1].end
-            code = self._fill(start, end, inside, indent)
-            parts.append(
-                code if code.endswith(("\n", "\r")) or not code else code + self._file.newline
-            )
+            if inside:
+                first, last = inside[0], inside[-1]
+                if side.text[side.lines.start(first.begin) : first.begin].strip():
+                    start = first.begin  # behind the header of a one-line suite, or a `;`
+                    parts.append(indent)
+                    if any(node.role == "meta" or self.counterpart(node) for node in inside):
+                        self._refuse_behind(first)
+                if side.text[last.end : end].lstrip(" \t")[:1] == ";":
+                    end = last.end
+            written = self._fill(start, end, nodes=inside, indent=indent)
+            parts.append(written)
+            if written and not written.endswith(("\n", "\r")):
+                parts.append(self._file.newline)
         return "".join(parts)
 
     def _fill(
         self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True
     ) -> str:
+        """The characters `[start, end)` of the after side, nodes written and lines indented."""
         side = self.hunk.after
         edits: list[Edit] = []
-        self._substitute_all(nodes, edits, indent)
-        # what is behind a part of a line stays there
-        edits = [edit for edit in edits if begins_line or edit.start < end]
+        self._write_all(nodes, edits, indent=indent)
+        if not begins_line:  # what is behind a part of a line stays there
+            edits = [edit for edit in edits if edit.start < end]
+        first = start if begins_line else start + 1
+        edits += self._indentations(first, end, edits=edits, indent=indent)
+
+        parts: list[str] = []
+        past = start
+        for edit in sorted(edits):
+            parts += [self._with_newlines(side.text[past : edit.start]), edit.text]
+            past = edit.end
+        parts.append(self._with_newlines(side.text[past:end]))
+        return "".join(parts)
+
+    def _with_newlines(self, text: str) -> str:
+        """A text of the hunk with the line breaks of the file."""
+        return text.replace("\n", self._file.newline)
+
+    def _indentations(self, start: int, end: int, edits: list[Edit], indent: str) -> list[Edit]:
+        """What indents the lines that begin in `[start, end)`, but for those that edits write."""
+        side = self.hunk.after
         filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
         starts = side.lines.starts
-        for offset in starts[
-            bisect_left(starts, start + (not begins_line)) : bisect_left(starts, end)
-        ]:
-            is_row = offset in self.rows
-            if offset not in side.strings and not meets(filled, offset, offset - (not is_row)):
-                written = side.lines.indent(offset)
-                blank = offset + len(written)
-                if side.text[blank : blank + 1] not in ("\n", ""):
-                    edits.append(Edit(offset, blank, self._indent(written, indent)))
-        parts, past = [], start
-        for edit in sorted(edits):
-            parts += [side.text[past : edit.start].replace("\n", self._file.newline), edit.text]
-            past = edit.end
-        return "".join([*parts, side.text[past:end].replace("\n", self._file.newline)])
+        indentations: list[Edit] = []
+        for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
+            if offset in side.layout.strings:
+                continue
+            # a row that was written with its indentation may begin with it
+            high = offset if offset in self._rows else offset - 1
+            if meets(filled, offset, high=high):
+                continue
+            written = side.lines.indent(offset)
+            code = offset + len(written)
+            if side.text[code : code + 1] not in ("\n", ""):
+                indentations.append(Edit(offset, code, text=self._indent(written, indent)))
+        return indentations
 
     def _indent(self, written: str, indent: str) -> str:
-        """The indentation of a line of the hunk, moved to the place and written in the file's own unit."""
-        inner = written[len(self.base) :]
+        """The indentation of a line of the hunk at its place, in the file's own unit."""
+        inner = written[len(self._base) :]
         unit = self._hunk_unit
         depth = len(inner) // len(unit) if inner.startswith(unit) else 0
         return indent + self._unit * depth + inner[len(unit) * depth :]
 
-    def _substitute(self, node: Node, edits: list[Edit], indent: str) -> None:
-        counterpart = self.counterpart(node)
-        if node.kind == "Decorator" or (node.has_lines and not node.role and counterpart is None):
-            edits += self.comments.edits(node)
-        if node.has_lines and (node.role == "meta" or counterpart is not None):
-            self._statements([node], self._codes(node, counterpart), edits, indent)
-        elif node.role == "run":
-            self._elements(node, counterpart, edits)
-        elif node.role in ("meta", "option") or counterpart is not None:
-            edits.append(Edit(node.outer_start, node.outer_end, self._filled(node)))
-        else:
-            for value in node.fields.values():
-                self._substitute_all(
-                    [value]
-                    if isinstance(value, Node)
-                    else value
-                    if isinstance(value, list)
-                    else [],
-                    edits,
-                    indent,
-                )
+    # nodes ---------------------------------------------------------------------------------------
+    def _write_all(self, nodes: Sequence[Node], edits: list[Edit], indent: str) -> None:
+        """Write nodes.
 
-    def _substitute_all(self, nodes: Sequence[Node], edits: list[Edit], indent: str) -> None:
-        """Write nodes; neighbours that are neighbours in the file too as one, with the comments and blank lines between."""
+        Neighbours that are neighbours in the file too are written as one, with what is between
+        them.
+        """
         index = 0
         while index < len(nodes):
-            group = [nodes[index]]
-            codes = self._kept_codes(nodes[index])
-            while codes and index + len(group) < len(nodes):
-                following = nodes[index + len(group)]
-                following_codes = self._kept_codes(following)
-                between = self.hunk.after.text[self._past(group[-1]) : following.begin]
-                if (
-                    not following_codes
-                    or between.strip()
-                    or not neighbours(codes[-1], following_codes[0])
-                ):
-                    break
-                group.append(following)
-                codes = [*codes, *following_codes]
+            group, codes = self._kept_group(nodes, index)
             if len(group) > 1:
-                self._statements(group, codes, edits, indent)
+                self._write_statements(group, codes, edits=edits, indent=indent)
             else:
-                self._substitute(group[0], edits, indent)
+                self._write(group[0], edits, indent=indent)
             index += len(group)
 
+    def _kept_group(self, nodes: Sequence[Node], index: int) -> tuple[list[Node], list[Node]]:
+        """A node, with those that follow it in the file as well; and their code there."""
+        group = [nodes[index]]
+        codes = self._kept_codes(nodes[index])
+        while codes and index + len(group) < len(nodes):
+            node = nodes[index + len(group)]
+            following = self._kept_codes(node)
+            between = self.hunk.after.text[self._past(group[-1]) : node.begin]
+            if not following or between.strip() or not neighbours(codes[-1], following[0]):
+                break
+            group.append(node)
+            codes = [*codes, *following]
+        return group, codes
+
     def _kept_codes(self, node: Node) -> list[Node]:
-        """The statements of the file that a statement of the after side keeps unchanged; [] for none."""
-        if (
-            not node.has_lines
-            or node.kind == "Opaque"
-            or not alone_on_lines(self.hunk.after.lines, node.begin, node.end)
-        ):
+        """The statements of the file that one of the after side keeps unchanged; [] for none."""
+        if not node.has_lines or node.kind == "Opaque":
+            return []
+        if not alone_on_lines(self.hunk.after.lines, node.begin, end=node.end):
             return []
         counterpart = self.counterpart(node)
         return self._codes(node, counterpart) if counterpart is not None else []
 
-    def _codes(self, node: Node, counterpart: Node | None) -> list[Node]:
-        matched = (
-            self.match.names[node.name]
-            if node.role == "meta"
-            else self.match.nodes[id(counterpart)]
-        )
-        return matched if isinstance(matched, list) else [matched]
+    def _write(self, node: Node, edits: list[Edit], indent: str) -> None:
+        """Write one node: a placeholder, kept code, or what the after side says."""
+        counterpart = self.counterpart(node)
+        is_new_statement = node.has_lines and not node.role and counterpart is None
+        if is_new_statement or node.kind == "Decorator":
+            edits += self.comments.edits(node)
 
-    def _elements(self, node: Node, counterpart: Node | None, edits: list[Edit]) -> None:
-        """A run of arguments, elements, parameters: its code, or nothing and no comma."""
+        if node.has_lines and (node.role == "meta" or counterpart is not None):
+            codes = self._codes(node, counterpart)
+            self._write_statements([node], codes, edits=edits, indent=indent)
+        elif node.role == "run":
+            self._write_run(node, counterpart, edits=edits)
+        elif node.role in ("meta", "option") or counterpart is not None:
+            edits.append(Edit(node.outer_start, node.outer_end, text=self._filled(node)))
+        else:
+            for value in node.fields.values():
+                if isinstance(value, Node):
+                    self._write_all([value], edits, indent=indent)
+                elif isinstance(value, list):
+                    self._write_all(value, edits, indent=indent)
+
+    def _write_run(self, node: Node, counterpart: Node | None, edits: list[Edit]) -> None:
+        """Write a run of arguments, elements, parameters: its code, or nothing and no comma."""
         codes = self.match.nodes[id(counterpart)]
         assert isinstance(codes, list) and counterpart is not None
         self.kept[id(counterpart)] = None
-        if codes:
-            bare = len(node.siblings()) > 1 and is_bare(codes[0])
-            edits.append(
-                Edit(
-                    node.start,
-                    node.end,
-                    f"({self._joined(codes)})" if bare else self._joined(codes),
-                )
-            )
-            return
         siblings = node.siblings()
+        if codes:
+            written = self._joined(codes)
+            if len(siblings) > 1 and is_bare(codes[0]):
+                written = f"({written})"
+            edits.append(Edit(node.start, node.end, text=written))
+            return
         index = siblings.index(node)
         start = siblings[index - 1].outer_end if index else node.start
-        end = siblings[1].outer_start if not index and siblings[1:] else node.end
-        edits.append(Edit(start, end, ""))
+        end = node.end
+        if not index and len(siblings) > 1:
+            end = siblings[1].outer_start
+        edits.append(Edit(start, end, text=""))
 
     def _joined(self, codes: Sequence[Node]) -> str:
-        """The text of consecutive elements with all that is between them, of others separated by commas."""
+        """The text of elements; of consecutive ones with all that is between them."""
         siblings = codes[0].siblings()
         index = siblings.index(codes[0])
         if siblings[index : index + len(codes)] == list(codes):
             return self._file.text[codes[0].outer_start : codes[-1].outer_end]
         return ", ".join(self._code(code) for code in codes)
 
-    def _statements(
+    def _write_statements(
         self, nodes: Sequence[Node], codes: list[Node], edits: list[Edit], indent: str
     ) -> None:
-        """Write neighbours that are kept as `codes`: with their lines and comments, at the new indentation (rule 19)."""
-        node, side = nodes[0], self.hunk.after
-        for statement in nodes:
-            self._keep(self.counterpart(statement))
-        self.together.update(zip(codes, codes[1:]))
-        row = side.lines.start(node.begin)
-        written = side.text[row : node.begin]
-        self.rows.add(row)
-        if written.strip():  # a body on its header's line, written or not: it gets lines of its own
-            if node.parent is None or len(node.parent.statements()) > 1:
-                raise self._behind(node)
-            depth = written[: len(written) - len(written.lstrip())]
-            deeper = self._indent(depth, indent) + self._unit
-            body = reindented(self._file, self.deleted_ranges, codes, deeper) if codes else ""
-            code = self._file.newline + body if body else " pass"
-            edits.append(Edit(node.start - 1, node.end, code))
-        elif codes:
-            comments = [comment for statement in nodes for comment in self._comments(statement)]
-            around = self.deleted_ranges if self.counterpart(node) is not None else ()
-            code = reindented(self._file, around, codes, self._indent(written, indent), comments)
-            edits.append(Edit(row, self._past(nodes[-1]), code))
-        else:
-            only = node.parent is not None and node.parent.items("body") == [node]
-            end = node.end if only else side.lines.end(node.end)
-            edits.append(Edit(row, end, self._indent(written, indent) + "pass" if only else ""))
+        """Write neighbours that are kept as `codes`, at the new indentation (rule 19).
 
-    def _behind(self, node: Node) -> Conflict:
-        line = self.hunk.after.number(node)
-        return Conflict(
-            Message(
-                "line {line} of the patch keeps code behind other code: write it on a line of its own",
-                line=line,
+        Their lines and comments come with them.
+        """
+        first, side = nodes[0], self.hunk.after
+        for node in nodes:
+            self._keep(self.counterpart(node))
+        self.together.update(zip(codes, codes[1:]))
+        row = side.lines.start(first.begin)
+        self._rows.add(row)
+        written = side.text[row : first.begin]
+        if written.strip():  # a body on its header's line, written or not
+            edits.append(self._body_below_header(first, codes, written=written, indent=indent))
+        elif codes:
+            comments: list[str | None] = []
+            for node in nodes:
+                comments += self._comments(node)
+            around = self.deleted_ranges if self.counterpart(first) is not None else ()
+            code = reindented(
+                self._file,
+                around,
+                codes=codes,
+                indent=self._indent(written, indent),
+                comments=comments,
             )
+            edits.append(Edit(row, self._past(nodes[-1]), text=code))
+        elif first.parent is not None and first.parent.items("body") == [first]:
+            edits.append(Edit(row, first.end, text=self._indent(written, indent) + "pass"))
+        else:
+            edits.append(Edit(row, side.lines.end(first.end), text=""))
+
+    def _body_below_header(self, node: Node, codes: list[Node], written: str, indent: str) -> Edit:
+        """A kept body on the line of its header, which gets lines of its own.
+
+        `written` is that line up to the body.
+        """
+        if node.parent is None or len(node.parent.statements()) > 1:
+            self._refuse_behind(node)
+        depth = written[: len(written) - len(written.lstrip())]
+        deeper = self._indent(depth, indent) + self._unit
+        body = ""
+        if codes:
+            body = reindented(self._file, self.deleted_ranges, codes=codes, indent=deeper)
+        text = self._file.newline + body if body else " pass"
+        return Edit(node.start - 1, node.end, text=text)
+
+    def _refuse_behind(self, node: Node) -> NoReturn:
+        message = Message(
+            "line {line} of the patch keeps code behind other code: write it on a line of its own",
+            line=self.hunk.after.number(node),
         )
+        raise Conflict(message)
 
     def _past(self, node: Node) -> int:
         """The offset past a kept statement of the hunk and the comment behind it."""
-        tail = self.hunk.after.text[node.end : self.hunk.after.lines.end(node.end - 1)].rstrip("\n")
-        return node.end + (len(tail) if node.role != "run" and tail.lstrip().startswith("#") else 0)
+        side = self.hunk.after
+        tail = side.text[node.end : side.lines.end(node.end - 1)].rstrip("\n")
+        has_comment = node.role != "run" and tail.lstrip().startswith("#")
+        return node.end + len(tail) if has_comment else node.end
 
     def _comments(self, node: Node) -> list[str | None]:
-        """The trailing comment of each statement of the file that a kept one of the hunk covers: see `reindented`."""
-        side, counterpart = self.hunk.after, self.counterpart(node)
+        """The trailing comment of each statement of the file that a kept one covers.
+
+        Their meaning is that of `reindented`.
+        """
+        side = self.hunk.after
+        counterpart = self.counterpart(node)
         codes = self._codes(node, counterpart)
-        context = side.numbers[side.lines.number(node.end - 1) - 1] in side.context
-        comment = "" if context else side.text[node.end : self._past(node)].strip()
-        copied = counterpart is None and not codes[-1].is_compound
-        return [*[""] * (len(codes) - 1), None if copied and not comment else comment]
+        comment: str | None = ""
+        if side.numbers[side.lines.number(node.end - 1) - 1] not in side.context:
+            comment = side.text[node.end : self._past(node)].strip()
+        is_copied = counterpart is None and not codes[-1].is_compound
+        if is_copied and not comment:
+            comment = None
+        return [*[""] * (len(codes) - 1), comment]
 
 
-class LineComments:
-    """The comments in the file behind the context lines of a hunk: each goes with the statement or header that ends there."""
-
-    def __init__(self, file: Lines, hunk: Hunk, match: Match) -> None:
-        self._file, self._hunk, self._match = file, hunk, match
-        self._before, self._after = (
-            {_line(side, node): node for node in _lined(side)} for side in (hunk.before, hunk.after)
-        )
-
-    def of(self, node: Node) -> str | None:
-        """The comment of a node of the after side, "" for none; None where it ends on no context line."""
-        source = self._before.get(_line(self._hunk.after, node))
-        code = self._match.nodes.get(id(source))
-        if not isinstance(code, Node):
-            return None
-        at = code_end(code, self._file.text)
-        tail = self._file.text[at : self._file.end(at - 1)].strip()
-        return tail if tail.startswith("#") else ""
-
-    def edits(self, node: Node) -> list[Edit]:
-        """What writes that comment behind a node of the after side."""
-        comment, side = self.of(node), self._hunk.after
-        at = code_end(node, side.text)
-        tail = side.text[at : side.lines.end(at - 1)].rstrip("\n")
-        if comment is None or (
-            tail.lstrip()[:1] not in ("", "#") and not (comment and at + 1 in side.bodies)
-        ):
-            return []
-        return [
-            Edit(at, at if at + 1 in side.bodies else at + len(tail), comment and "  " + comment)
-        ]
-
-    def instead(self, old: Node, new: Node) -> str | None:
-        """What comes in the place of the comment of a before node when it becomes `new`; None where that stays."""
-        line = _line(self._hunk.before, old)
-        if line == _line(self._hunk.after, new):
-            return None
-        return self.of(new) or ("" if line in self._after else None)
-
-
-def _lined(side: Side) -> Iterator[Node]:
-    for top in side.nodes:
-        for node in top.walk():
-            if (node.has_lines or node.kind == "Decorator") and not node.role and _line(side, node):
-                yield node
-
-
-def _line(side: Side, node: Node) -> int:
-    """The .spatch line on which a statement or a header ends, if it is a context line, else 0."""
-    number = side.numbers[side.lines.number(code_end(node, side.text) - 1) - 1]
-    return number if number in side.context else 0
+def _indentation_unit(hunk: Hunk) -> str:
+    """How much a hunk indents a block."""
+    base = len(hunk.after.layout.indent)
+    units = [line.indent[base:] for line in logical_lines(hunk.after.text)]
+    return min((unit for unit in units if unit), key=len, default="    ")

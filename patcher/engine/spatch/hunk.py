@@ -1,14 +1,14 @@
-"""`.spatch` text -> `FilePatch`: the form of a patch (format rules 1 to 3), checked without a syntax tree.
+"""`.spatch` text -> `FilePatch`: the form of a patch (format rules 1 to 3). No syntax tree.
 
-The code on the lines of a hunk is parsed by `patcher.engine.spatch.pattern`, which needs libcst and is imported only when a
-hunk must be matched.
+The code on the lines of a hunk is parsed by `patcher.engine.spatch.pattern`, which needs libcst and
+is imported only when a hunk must be matched.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from typing import NamedTuple, NoReturn
+from typing import List, NamedTuple, NoReturn, Tuple
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
@@ -17,17 +17,19 @@ from patcher.text.hidden import typeset
 from patcher.text.terminal import marked
 
 MOST_LINES = 5000
-"""Lines of a hunk: it is matched and tried as a whole, which takes a millisecond and more for each of them."""
+"""Lines of a hunk, which is matched as a whole: that takes a millisecond and more a line."""
 _HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
 # `or` is a keyword, so no scope has this name
 _OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")
 _UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
 _ALMOST = r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*"  # `--- PATH` as something else made it
 _FILE = ("--- ", "+++ ")
-_WORDS = frozenset(["when-present"])
+_WHEN_PRESENT = "when-present"
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
 _NOTHING = "scope"  # after `inside=`: no statement is around the place
 _SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
+_Body = List[Tuple[str, str, int]]
+"""The `lines` of a `HunkText`."""
 
 
 def reject(
@@ -43,8 +45,9 @@ def reject(
         start: the first column (0-based) to mark.
         end: the column after the last one.
     """
-    location = Location(origin, line, start + 1 if source else 0)
-    raise PatchError.at(location, message, "", marked(source, start, end, "    ") if source else "")
+    location = Location(origin, line, column=start + 1 if source else 0)
+    excerpt = marked(source, start, end=end, indent="    ") if source else ""
+    raise PatchError.at(location, message, "", excerpt)
 
 
 class _Lines(NamedTuple):
@@ -54,15 +57,18 @@ class _Lines(NamedTuple):
     rows: list[str]
 
     def refuse(self, index: int, message: str, start: int = 0, end: int | None = None) -> NoReturn:
-        """Raise a `PatchError` about a line (0-based), which is shown with the columns `[start, end)` marked (all of them)."""
+        """Raise a `PatchError` about a line (0-based).
+
+        The line is shown with the columns `[start, end)` marked (all of them).
+        """
         line = self.rows[index]
         reject(
             self.origin,
             index + 1,
-            message,
-            line.replace("\r", " "),
-            start,
-            len(line) if end is None else end,
+            message=message,
+            source=line.replace("\r", " "),
+            start=start,
+            end=len(line) if end is None else end,
         )
 
 
@@ -79,83 +85,82 @@ def parse_spatch(source: str, origin: str) -> tuple[str, tuple[FilePatch, ...]]:
     Raises:
         PatchError: the form is wrong; the message names the line and marks the place.
     """
-    rows = source.replace("\r\n", "\n").split("\n")
-    lines = _Lines(origin, rows)
-    for index, line in enumerate(rows):
-        if _UNIFIED.match(line) and (line[0] != "+" or rows[index - 1].startswith("--- ")):
-            hint = Message(
-                "a patchset is made of it with: sitepatch import {origin} --name NAME",
-                origin=shlex.quote(origin),
-            )
-            lines.refuse(
-                index, Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=hint)
-            )
-    number = next((index for index, line in enumerate(rows) if line.startswith(_FILE)), len(rows))
-    prose = "\n".join(rows[:number]).strip()
-    if number == len(rows):
-        for index, line in enumerate(rows):
-            almost = re.fullmatch(_ALMOST, line)
-            if almost:
-                message = Message(
-                    "expected `--- PATH` at the beginning of a line{advice}",
-                    advice=_instead(almost.group(1)),
-                )
-                lines.refuse(index, message, 0, len(almost.group(1)))
-        reject(
-            origin,
-            max(1, len(rows) - 1),
-            Message("found no `--- PATH` line; expected one for each file to change"),
-        )
-    for index, line in enumerate(rows[:number]):
+    lines = _Lines(origin, source.replace("\r\n", "\n").split("\n"))
+    _refuse_unified_diff(lines)
+    first = _first_file(lines)
+    for index, line in enumerate(lines.rows[:first]):
         if line.startswith("@@"):
             lines.refuse(index, Message("a hunk before the first `--- PATH` line"))
+
     files: list[FilePatch] = []
-    while number < len(rows):
+    number = first
+    while number < len(lines.rows):
         patch, number = _file(lines, number)
         files.append(patch)
-    return prose, tuple(files)
+    return "\n".join(lines.rows[:first]).strip(), tuple(files)
 
 
-def _added(lines: _Lines, number: int) -> tuple[FilePatch, int]:
-    """A file that is added: `+++ PATH`, and its lines."""
-    start, path = number + 1, _path(lines, number)
-    body: list[tuple[str, str, int]] = []
-    for number, line in enumerate(lines.rows[start:], start):
-        if line.startswith(_FILE):
-            break
-        if line[:1] == "+":
-            body.append(("+", line[1:], number + 1))
-        elif line.strip():
-            lines.refuse(
-                number, Message("every line of a file that is added begins with `+`"), 0, 1
+def _refuse_unified_diff(lines: _Lines) -> None:
+    for index, line in enumerate(lines.rows):
+        if not _UNIFIED.match(line):
+            continue
+        # `+++ PATH` alone is a file that is added
+        if line[0] != "+" or lines.rows[index - 1].startswith("--- "):
+            command = Message(
+                "a patchset is made of it with: sitepatch import {origin} --name NAME",
+                origin=shlex.quote(lines.origin),
             )
-    else:
-        number = len(lines.rows)
-    if not body:
-        lines.refuse(
-            start - 1,
-            Message("no line for this file; expected its text below it, `+` before each line"),
-            0,
-            3,
-        )
-    hunk = HunkText(lines.origin, start, scope=ADDED, lines=tuple(body))
-    return FilePatch((path,), start, (hunk,)), number
+            message = Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=command)
+            lines.refuse(index, message)
 
 
+def _first_file(lines: _Lines) -> int:
+    """The index of the first `--- PATH` or `+++ PATH` line; an error where there is none."""
+    for index, line in enumerate(lines.rows):
+        if line.startswith(_FILE):
+            return index
+    for index, line in enumerate(lines.rows):
+        almost = re.fullmatch(_ALMOST, line)
+        if almost:
+            message = Message(
+                "expected `--- PATH` at the beginning of a line{advice}",
+                advice=_instead(almost.group(1)),
+            )
+            lines.refuse(index, message, start=0, end=len(almost.group(1)))
+    reject(
+        lines.origin,
+        max(1, len(lines.rows) - 1),
+        message=Message("found no `--- PATH` line; expected one for each file to change"),
+    )
+
+
+def _instead(begin: str) -> str:
+    """What a mail or a web page has put at the beginning of a line, "" for nothing."""
+    if ">" in begin:
+        return Message(": remove the `>` with which a mail quotes a line")
+    for char in begin:
+        if not char.isascii():
+            return Message(": it begins with {text}", text=typeset(char))
+    return ""
+
+
+# files -------------------------------------------------------------------------------------------
 def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
+    """The patch of the file whose first line has this index, and the index of the line after it."""
     rows = lines.rows
     if rows[number].startswith("+++ "):
-        return _added(lines, number)
+        return _added_file(lines, number)
     start = number + 1
     paths: list[str] = []
     while number < len(rows) and rows[number].startswith("--- "):
         paths.append(_path(lines, number))
         number += 1
+
     hunks: list[HunkText] = []
     while number < len(rows) and not rows[number].startswith(_FILE):
         line = rows[number]
         if line.startswith("@@"):
-            form, number = _hunk(lines, number, hunks[-1] if hunks else None)
+            form, number = _hunk(lines, number, above=hunks[-1] if hunks else None)
             if _OR.match(line):
                 hunks[-1] = hunks[-1]._replace(others=(*hunks[-1].others, form))
             else:
@@ -165,148 +170,191 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
         else:
             number += 1
     if not hunks:
-        lines.refuse(
-            start - 1, Message("no hunk for this file; expected `@@ SCOPE @@` below it"), 0, 3
-        )
-    syntax = all(path.endswith(SOURCE) for path in paths)
-    for form in (form for hunk in hunks for form in hunk.forms if (form.scope == TEXT) is syntax):
+        message = Message("no hunk for this file; expected `@@ SCOPE @@` below it")
+        lines.refuse(start - 1, message, start=0, end=3)
+    _check_scopes(lines, paths, hunks)
+    return FilePatch(tuple(paths), start, hunks=tuple(hunks)), number
+
+
+def _check_scopes(lines: _Lines, paths: list[str], hunks: list[HunkText]) -> None:
+    """Refuse scopes of syntax in other files than Python source, and `<text>` there."""
+    is_source = all(path.endswith(SOURCE) for path in paths)
+    message = Message(
+        "only Python source (.py) is matched by syntax: write `@@ {scope} @@` for lines of another "
+        "file",
+        scope=TEXT,
+    )
+    if is_source:
         message = Message(
             "Python source is matched by syntax: expected a qualified name or `<module>`"
         )
-        if not syntax:
-            message = Message(
-                "only Python source (.py) is matched by syntax: write `@@ {scope} @@` for lines of another file",
-                scope=TEXT,
-            )
-        lines.refuse(form.line - 1, message)
-    return FilePatch(tuple(paths), start, tuple(hunks)), number
+    for hunk in hunks:
+        for form in hunk.forms:
+            if (form.scope == TEXT) is is_source:
+                lines.refuse(form.line - 1, message)
 
 
-def _instead(begin: str) -> str:
-    """What a mail or a web page has put at the beginning of a line, "" for nothing."""
-    if ">" in begin:
-        return Message(": remove the `>` with which a mail quotes a line")
-    char = next((char for char in begin if not char.isascii()), "")
-    return Message(": it begins with {text}", text=typeset(char)) if char else ""
+def _added_file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
+    """A file that is added: `+++ PATH`, and its lines."""
+    start = number + 1
+    path = _path(lines, number)
+    body: _Body = []
+    end = start
+    while end < len(lines.rows) and not lines.rows[end].startswith(_FILE):
+        line = lines.rows[end]
+        if line[:1] == "+":
+            body.append(("+", line[1:], end + 1))
+        elif line.strip():
+            message = Message("every line of a file that is added begins with `+`")
+            lines.refuse(end, message, start=0, end=1)
+        end += 1
+    if not body:
+        message = Message("no line for this file; expected its text below it, `+` before each line")
+        lines.refuse(start - 1, message, start=0, end=3)
+    hunk = HunkText(lines.origin, start, scope=ADDED, lines=tuple(body))
+    return FilePatch((path,), start, hunks=(hunk,)), end
 
 
 def _path(lines: _Lines, index: int) -> str:
+    """The path of a `--- PATH` or `+++ PATH` line.
+
+    It is an error where it is none below a site directory.
+    """
     line = lines.rows[index]
     path = line[4:].strip()
-    parts = path.split("/")
-    problem = ""
-    if not path:
-        problem = Message("expected a path after `---`")
-    elif "\\" in path or re.match(r"[A-Za-z]:", path):
-        problem = Message("paths are written with `/` and without a drive")
-    elif not path.isprintable():
-        problem = Message("expected a path without control characters")
-    elif path.startswith("/"):
-        problem = Message("expected a path relative to the site directory, found an absolute one")
-    elif ".." in parts or "." in parts or "" in parts:
-        problem = Message(
-            "the path must not leave the site directory (`..`) nor have empty or `.` parts"
-        )
-    elif len(parts) == 1 and ("." in path[:-3] or not path.endswith(SOURCE)):
-        problem = Message("expected a path inside a package")
+    problem = _path_problem(path)
     if problem:
-        lines.refuse(index, problem, 4, max(5, len(line)))
+        lines.refuse(index, problem, start=4, end=max(5, len(line)))
     return path
 
 
+def _path_problem(path: str) -> str:
+    parts = path.split("/")
+    if not path:
+        return Message("expected a path after `---`")
+    if "\\" in path or re.match(r"[A-Za-z]:", path):
+        return Message("paths are written with `/` and without a drive")
+    if not path.isprintable():
+        return Message("expected a path without control characters")
+    if path.startswith("/"):
+        return Message("expected a path relative to the site directory, found an absolute one")
+    if ".." in parts or "." in parts or "" in parts:
+        return Message(
+            "the path must not leave the site directory (`..`) nor have empty or `.` parts"
+        )
+    if len(parts) == 1 and ("." in path[:-3] or not path.endswith(SOURCE)):
+        return Message("expected a path inside a package")
+    return ""
+
+
+# hunks -------------------------------------------------------------------------------------------
 def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText, int]:
     """A hunk, or a further form of the one `above`, and the index of the line after it."""
-    rows, at = lines.rows, number
-    header = rows[at]
-    match = _HEADER.match(header)
-    if match is None:
-        lines.refuse(at, Message("expected `@@ SCOPE @@ FLAGS`"))
-    scope, alternative = match.group("scope"), _OR.match(header)
-    if alternative:
-        if above is None:
-            lines.refuse(
-                at, Message("`@@ or @@` is another form of the hunk above it, and there is none")
-            )
-        scope = alternative.group("scope") or above.scope
-    if scope not in ("<module>", TEXT) and not all(
-        _SCOPE_PART.fullmatch(part) for part in scope.split(".")
-    ):
-        message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
-        lines.refuse(at, message, match.start("scope"), match.end("scope"))
-    count, inside, words = _flags(match, lines, at)
-    if alternative and "when-present" in words:
-        message = Message(
-            "`when-present` is for all forms of a hunk: write it on the first `@@` line"
-        )
-        lines.refuse(at, message, match.start("flags"))
-    when_present = "when-present" in words or bool(
-        alternative and above and above.flags.when_present
-    )
-    body: list[tuple[str, str, int]] = []
-    number += 1
-    while number < len(rows) and not rows[number].startswith(("@@", *_FILE)):
-        line = rows[number]
-        if line and line[0] not in " -+":
+    header = _HEADER.match(lines.rows[number])
+    if header is None:
+        lines.refuse(number, Message("expected `@@ SCOPE @@ FLAGS`"))
+    scope = _scope(lines, number, header, above)
+    flags = _flags(header, lines, number)
+    if _OR.match(lines.rows[number]):
+        if flags.when_present:
             message = Message(
-                "a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0])
+                "`when-present` is for all forms of a hunk: write it on the first `@@` line"
             )
-            lines.refuse(number, message, 0, 1)
-        if "\r" in line:
-            message = Message(
-                "a carriage return inside a line; line breaks are LF or CRLF, and those of the target do not matter"
-            )
-            lines.refuse(number, message, line.index("\r"), line.index("\r") + 1)
-        body.append((line[:1] or " ", line[1:], number + 1))
-        number += 1
-    while body and body[-1][0] == " " and not body[-1][1].strip():
-        body.pop()
+            lines.refuse(number, message, start=header.start("flags"))
+        flags = flags._replace(when_present=above is not None and above.flags.when_present)
+
+    body, end = _body(lines, number + 1)
     if len(body) > MOST_LINES:
         message = Message(
             "found a hunk of {number:,} lines, expected at most {limit:,}: write several",
             number=len(body),
             limit=MOST_LINES,
         )
-        lines.refuse(at, message)
-    flags = HunkFlags(count, when_present, inside)
-    hunk = HunkText(lines.origin, at + 1, scope=scope, lines=tuple(body), flags=flags)
+        lines.refuse(number, message)
+    hunk = HunkText(lines.origin, number + 1, scope=scope, lines=tuple(body), flags=flags)
     _check_body(hunk, lines)
     if scope == TEXT:
         _check_text(hunk, lines)
-    return hunk, number
+    return hunk, end
 
 
-def _flags(
-    match: re.Match[str], lines: _Lines, index: int
-) -> tuple[int, tuple[str, ...] | None, set[str]]:
+def _scope(lines: _Lines, number: int, header: re.Match[str], above: HunkText | None) -> str:
+    """The scope that a header names.
+
+    A further form has that of the hunk above it, unless it names one.
+    """
+    scope = header.group("scope")
+    alternative = _OR.match(lines.rows[number])
+    if alternative:
+        if above is None:
+            message = Message("`@@ or @@` is another form of the hunk above it, and there is none")
+            lines.refuse(number, message)
+        scope = alternative.group("scope") or above.scope
+    is_qualified = all(_SCOPE_PART.fullmatch(part) for part in scope.split("."))
+    if scope not in ("<module>", TEXT) and not is_qualified:
+        message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
+        lines.refuse(number, message, start=header.start("scope"), end=header.end("scope"))
+    return scope
+
+
+def _body(lines: _Lines, number: int) -> tuple[_Body, int]:
+    """The lines of a hunk from this index on, and the index of the line after them."""
+    rows = lines.rows
+    body: _Body = []
+    while number < len(rows) and not rows[number].startswith(("@@", *_FILE)):
+        line = rows[number]
+        if line and line[0] not in " -+":
+            message = Message(
+                "a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0])
+            )
+            lines.refuse(number, message, start=0, end=1)
+        if "\r" in line:
+            message = Message(
+                "a carriage return inside a line; line breaks are LF or CRLF, and those of the "
+                "target do not matter"
+            )
+            at = line.index("\r")
+            lines.refuse(number, message, start=at, end=at + 1)
+        body.append((line[:1] or " ", line[1:], number + 1))
+        number += 1
+    while body and body[-1][0] == " " and not body[-1][1].strip():
+        body.pop()
+    return body, number
+
+
+def _flags(header: re.Match[str], lines: _Lines, index: int) -> HunkFlags:
+    """The flags of a header."""
     count: int | None = None
     inside: tuple[str, ...] | None = None
-    words: set[str] = set()
-    for flag in re.finditer(r"\S+", match.group("flags")):
-        start, end = match.start("flags") + flag.start(), match.start("flags") + flag.end()
-        value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag.group())
-        around = _inside(flag.group())
-        if value and count is None:
-            count = 0 if value.group(1) == "all" else int(value.group(1))
-        elif around is not None and inside is None:
-            inside = around
-        elif flag.group() in _WORDS - words:
-            words.add(flag.group())
+    when_present = False
+    for match in re.finditer(r"\S+", header.group("flags")):
+        flag = match.group()
+        number, keywords = _count(flag), _inside(flag)
+        if number is not None and count is None:
+            count = number
+        elif keywords is not None and inside is None:
+            inside = keywords
+        elif flag == _WHEN_PRESENT and not when_present:
+            when_present = True
         else:
-            mistake = Message(
-                "a flag given twice"
-                if value or around is not None or flag.group() in _WORDS
-                else "an unknown flag"
-            )
+            is_known = number is not None or keywords is not None or flag == _WHEN_PRESENT
+            mistake = Message("a flag given twice") if is_known else Message("an unknown flag")
             expected = Message(
                 "`count=N`, `count=all`, `when-present`, `inside=if/for` (or `inside=scope`)"
             )
-            lines.refuse(
-                index,
-                Message("{what}; expected {expected}", what=mistake, expected=expected),
-                start,
-                end,
-            )
-    return (1 if count is None else count), inside, words
+            message = Message("{what}; expected {expected}", what=mistake, expected=expected)
+            begin = header.start("flags")
+            start, end = begin + match.start(), begin + match.end()
+            lines.refuse(index, message, start=start, end=end)
+    return HunkFlags(1 if count is None else count, when_present, inside=inside)
+
+
+def _count(flag: str) -> int | None:
+    """The number of a flag `count=…`, 0 for all places; None for any other flag."""
+    value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag)
+    if value is None:
+        return None
+    return 0 if value.group(1) == "all" else int(value.group(1))
 
 
 def inside_flag(inside: tuple[str, ...]) -> str:
@@ -322,32 +370,31 @@ def _inside(flag: str) -> tuple[str, ...] | None:
 
 
 def _check_body(hunk: HunkText, lines: _Lines) -> None:
+    """Refuse a hunk that changes nothing, or that has nothing to be found by."""
     tags = {tag for tag, line, _ in hunk.lines if line.strip()}
     if not tags & {"-", "+"}:
-        lines.refuse(hunk.line - 1, Message("the hunk changes nothing: no `-` and no `+` line"))
+        message = Message("the hunk changes nothing: no `-` and no `+` line")
+        lines.refuse(hunk.line - 1, message)
     if not tags & {"-", " "}:
-        lines.refuse(
-            hunk.line - 1,
-            Message("the before side is empty: write the code beside which the `+` lines go"),
-        )
+        message = Message("the before side is empty: write the code beside which the `+` lines go")
+        lines.refuse(hunk.line - 1, message)
 
 
 def _check_text(hunk: HunkText, lines: _Lines) -> None:
-    """Refuse what lines of text cannot have: flags of syntax, and a run of lines that is inserted or has no line beside it."""
+    """Refuse what lines of text cannot have.
+
+    That is flags of syntax, and a run of lines that is inserted, or has no line beside it.
+    """
     if hunk.flags.expected != 1 or hunk.flags.inside is not None:
-        lines.refuse(
-            hunk.line - 1,
-            Message("lines of text stand in one place, and the only flag is `when-present`"),
-        )
+        message = Message("lines of text stand in one place, and the only flag is `when-present`")
+        lines.refuse(hunk.line - 1, message)
     for tag, line, number in hunk.lines:
         if tag == "+" and line.strip() == "...":
-            reject(
-                hunk.origin, number, Message("`...` is a run of lines, which cannot be inserted")
-            )
-    for tag in "-+":
-        side = [(line.strip(), number) for kind, line, number in hunk.lines if kind in (" ", tag)]
-        for line, number in side[:1] + side[-1:]:
+            message = Message("`...` is a run of lines, which cannot be inserted")
+            reject(hunk.origin, number, message=message)
+    for side in ("-", "+"):
+        rows = [(line.strip(), number) for tag, line, number in hunk.lines if tag in (" ", side)]
+        for line, number in rows[:1] + rows[-1:]:
             if line == "...":
-                reject(
-                    hunk.origin, number, Message("`...` stands between two lines, of both sides")
-                )
+                message = Message("`...` stands between two lines, of both sides")
+                reject(hunk.origin, number, message=message)

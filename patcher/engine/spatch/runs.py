@@ -1,8 +1,11 @@
-"""Which `...` of the after side is which of the before side (format rule 7): a run belongs to its list, or to its header."""
+"""Which `...` of the after side is which of the before side (format rule 7).
+
+A run belongs to its list, or to its header.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Collection, NamedTuple, Sequence, Tuple
 
 from patcher.engine.layout import header_end
 from patcher.engine.lex import find_outside
@@ -19,18 +22,21 @@ _LEVELS = 4  # of `_Run.keys`
 _OWN = 2  # the first levels name the very list or header that a run belongs to
 _COVERED = Message("this `...` stands for code that no `...` of the before side covers")
 _WHICH = Message(
-    "several `...` could be this one, and nothing says which of them is: name it on both sides (`...REST`)"
+    "several `...` could be this one, and nothing says which of them is: name it on both sides "
+    "(`...REST`)"
 )
 _ELSEWHERE = Message(
-    "this `...` belongs to another header on the other side, and this one has none there: name it on both (`...REST`)"
+    "this `...` belongs to another header on the other side, and this one has none there: name it "
+    "on both (`...REST`)"
 )
 
 
 class _Run(NamedTuple):
     """A `...` of one side.
 
-    `line` is its .spatch line and its number on that line, `place` the list or body that it is in, and `keys` say what that
-    is, from the most specific to the least: runs with one key may be the same.
+    `line` is its .spatch line and its number on that line, `place` the list or body that it is in,
+    and `keys` say what that is, from the most specific to the least: runs with one key may be the
+    same.
     """
 
     node: Node
@@ -39,209 +45,284 @@ class _Run(NamedTuple):
     place: Node
     keys: tuple[str, ...]
 
+    @property
     def is_context(self) -> bool:
         """Whether it is written on both sides at once."""
         return self.line[0] in self.side.context
 
+    @property
     def is_implicit(self) -> bool:
         """Whether it is the body of a header alone."""
-        return self.place.name == "inline" and self.node.start in self.side.bodies
+        return self.place.name == "inline" and self.node.start in self.side.layout.bodies
+
+
+_Pair = Tuple[_Run, _Run]
+"""A run of the before side, and the one of the after side that is the same."""
 
 
 def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
-    """Give the two `...` that are one run the same name, and every other one of the before side a name of its own.
+    """Give the two `...` that are one run the same name.
+
+    Every other one of the before side gets a name of its own.
 
     Raises:
-        PatchError: a `...` that covers nothing, whose counterpart is not clear, or that would be deleted unseen.
+        PatchError: a `...` that covers nothing, whose counterpart is not clear, or that would be
+            deleted unseen.
     """
     olds, news = _runs(hunk, before), _runs(hunk, after)
     for run in olds:
-        siblings = run.node.siblings()
-        following = next(iter(siblings[siblings.index(run.node) + 1 :]), None)
-        if following is not None and following.role == "run":
-            _refuse(hunk, run, Message("two `...` in a row: nothing tells where one ends"))
-    by_line = _by_line(olds, news)
-    for old, new in by_line:
-        if _is_one_of_several(old, new, olds, news):
-            _refuse(hunk, new, _WHICH)
-    pairs = [*_by_name(hunk, olds, news), *by_line]
-    parted = [
-        run
-        for runs in (olds, news)
-        for run in _left(runs, pairs)
-        if run.is_context() and not run.is_implicit()
-    ]
-    for level in range(_LEVELS):
-        free = (
-            [run for run in _left(runs, pairs) if not (run.is_implicit() and run.is_context())]
-            for runs in (olds, news)
-        )
-        pairs += _by_key(hunk, level, *free)
-        for run in _left(parted, pairs) if level + 1 == _OWN else ():
-            _refuse(hunk, run, _ELSEWHERE)
+        _check_alone(hunk, run)
+    pairs = _pairs(hunk, olds, news)
+
     for index, run in enumerate(olds):
-        run.node.name = run.node.name or f"{index}"
+        run.node.name = run.node.name or str(index)
     for old, new in pairs:
         new.node.name = old.node.name
-    for run in _left(news, pairs):
-        if run.is_context():
-            reject(
-                hunk.origin,
-                run.line[0],
-                Message("all of this body goes: write what replaces it (`+    pass`)"),
-            )
+    for run in _unpaired(news, pairs):
+        if run.is_context:
+            message = Message("all of this body goes: write what replaces it (`+    pass`)")
+            reject(hunk.origin, run.line[0], message=message)
         if not _is_stub(run):
-            _refuse(hunk, run, _COVERED)
+            _refuse(hunk, run, message=_COVERED)
         run.node.role = ""
-    for run in _left(olds, pairs):
-        _check_removed(hunk, run, after)
+    for run in _unpaired(olds, pairs):
+        _check_removed(hunk, run, after=after)
 
 
-def _left(runs: Sequence[_Run], pairs: Sequence[tuple[_Run, _Run]]) -> list[_Run]:
+def _runs(hunk: HunkText, side: Side) -> list[_Run]:
+    """The runs of a side."""
+    runs: list[_Run] = []
+    names: set[str] = set()
+    counted: dict[int, int] = {}
+    for node in side.placeholders("run"):
+        line = side.number(node)
+        counted[line] = counted.get(line, 0) + 1
+        run = _Run(
+            node=node,
+            side=side,
+            line=(line, counted[line]),
+            place=node if node.parent is None else node.parent,
+            keys=_keys(node),
+        )
+        if node.name and node.name in names:
+            message = Message(
+                "`...{name}` twice on one side: a run stands in one place", name=node.name
+            )
+            _refuse(hunk, run, message=message)
+        names.add(node.name)
+        runs.append(run)
+    return runs
+
+
+def _check_alone(hunk: HunkText, run: _Run) -> None:
+    """Refuse a run that another one follows."""
+    siblings = run.node.siblings()
+    following = siblings[siblings.index(run.node) + 1 :]
+    if following and following[0].role == "run":
+        message = Message("two `...` in a row: nothing tells where one ends")
+        _refuse(hunk, run, message=message)
+
+
+# which is which ----------------------------------------------------------------------------------
+def _pairs(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
+    """The runs of both sides that are the same: by name, by line, then by what they belong to."""
+    by_line = _by_line(olds, news)
+    for old, new in by_line:
+        if _is_one_of_several(old, new, olds=olds, news=news):
+            _refuse(hunk, new, message=_WHICH)
+    pairs = [*_by_name(hunk, olds, news), *by_line]
+
+    parted: list[_Run] = []  # on one line, but of two headers
+    for run in [*_unpaired(olds, pairs), *_unpaired(news, pairs)]:
+        if run.is_context and not run.is_implicit:
+            parted.append(run)
+    for level in range(_LEVELS):
+        free_olds = _free(olds, pairs)
+        free_news = _free(news, pairs)
+        pairs += _by_key(hunk, level, olds=free_olds, news=free_news)
+        if level + 1 == _OWN:
+            for run in _unpaired(parted, pairs):
+                _refuse(hunk, run, message=_ELSEWHERE)
+    return pairs
+
+
+def _unpaired(runs: Sequence[_Run], pairs: Sequence[_Pair]) -> list[_Run]:
     """The runs that are in none of the pairs."""
     paired = {id(run.node) for pair in pairs for run in pair}
     return [run for run in runs if id(run.node) not in paired]
 
 
-def _runs(hunk: HunkText, side: Side) -> list[_Run]:
-    runs: list[_Run] = []
-    count: dict[int, int] = {}
-    for node in side.placeholders("run"):
-        line = side.number(node)
-        count[line] = count.get(line, 0) + 1
-        place = node.parent if node.parent is not None else node
-        runs.append(_Run(node, side, (line, count[line]), place, _keys(node)))
-        if node.name and any(run.node.name == node.name for run in runs[:-1]):
-            _refuse(
-                hunk,
-                runs[-1],
-                Message("`...{name}` twice on one side: a run stands in one place", name=node.name),
-            )
-    return runs
+def _free(runs: Sequence[_Run], pairs: Sequence[_Pair]) -> list[_Run]:
+    """The runs in none of the pairs that may be paired by what they belong to."""
+    return [run for run in _unpaired(runs, pairs) if not (run.is_implicit and run.is_context)]
 
 
-def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[tuple[_Run, _Run]]:
+def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
+    """The runs that have one name."""
     named = {run.node.name: run for run in olds if run.node.name}
+    pairs: list[_Pair] = []
     for run in news:
-        if run.node.name and run.node.name not in named:
-            _refuse(
-                hunk, run, Message("there is no `...{name}` on the before side", name=run.node.name)
-            )
-        if run.node.name and run.keys[-1] != named[run.node.name].keys[-1]:
-            _refuse(hunk, run, _COVERED)
-    return [(named[run.node.name], run) for run in news if run.node.name]
+        name = run.node.name
+        if not name:
+            continue
+        if name not in named:
+            message = Message("there is no `...{name}` on the before side", name=name)
+            _refuse(hunk, run, message=message)
+        if run.keys[-1] != named[name].keys[-1]:
+            _refuse(hunk, run, message=_COVERED)
+        pairs.append((named[name], run))
+    return pairs
 
 
-def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> list[tuple[_Run, _Run]]:
-    """The runs of context lines, but those that belong to one header before and to another one after."""
-    context = {run.line: run for run in olds if run.is_context() and not run.node.name}
-    pairs = [(context[run.line], run) for run in news if run.line in context and run.is_context()]
-    levels = {id(run.node): _level(*pair) for pair in pairs for run in pair}
+def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
+    """The runs of context lines.
 
-    def is_parted(old: _Run, new: _Run) -> bool:
-        if old.is_implicit() or not _level(old, new):
-            return False
-        rivals = [(old, run) for run in news if run.place is not new.place]
-        rivals += [(run, new) for run in olds if run.place is not old.place]
-        return any(
-            _level(*pair) < min(_OWN, *(levels.get(id(run.node), _LEVELS) for run in pair))
-            for pair in rivals
-        )
+    Those are left out that belong to one header before, and to another one after.
+    """
+    context = {run.line: run for run in olds if run.is_context and not run.node.name}
+    pairs: list[_Pair] = []
+    for run in news:
+        if run.is_context and run.line in context:
+            pairs.append((context[run.line], run))
 
-    return [pair for pair in pairs if not is_parted(*pair)]
+    levels: dict[int, int] = {}  # how well each of them is paired
+    for old, new in pairs:
+        levels[id(old.node)] = levels[id(new.node)] = _level(old, new)
+    return [pair for pair in pairs if not _is_parted(pair, olds=olds, news=news, levels=levels)]
 
 
-def _is_one_of_several(old: _Run, new: _Run, olds: Sequence[_Run], news: Sequence[_Run]) -> bool:
-    """Whether a context line has the body of one header before and that of another one, which is written alike, after."""
-    if new.place.kind != "Block" or old.keys[0] != new.keys[0] or _around(old) == _around(new):
+def _is_parted(
+    pair: _Pair, olds: Sequence[_Run], news: Sequence[_Run], levels: dict[int, int]
+) -> bool:
+    """Whether a run of a context line belongs to another header after than before.
+
+    Args:
+        pair: the run before and after.
+        olds: the runs of the before side.
+        news: those of the after side.
+        levels: by the id of their nodes, how well runs are paired by their lines.
+    """
+    old, new = pair
+    if old.is_implicit or _level(old, new) == 0:
         return False
-    turns = []
-    for run, runs in ((old, olds), (new, news)):
-        places = list(dict.fromkeys(id(peer.place) for peer in runs if peer.keys[0] == run.keys[0]))
-        turns.append(places.index(id(run.place)))
-    return turns[0] != turns[1]
-
-
-def _around(run: _Run) -> list[str]:
-    """The headers that the body of a run is below, from its own outwards."""
-    return [
-        f"{node.kind} {_outline(node.header())}"
-        for node in run.place.ancestors()
-        if node.kind != "Block"
-    ]
+    rivals: list[_Pair] = []
+    rivals += [(old, run) for run in news if run.place is not new.place]
+    rivals += [(run, new) for run in olds if run.place is not old.place]
+    for first, second in rivals:
+        paired = min(levels.get(id(run.node), _LEVELS) for run in (first, second))
+        if _level(first, second) < min(_OWN, paired):
+            return True
+    return False
 
 
 def _level(old: _Run, new: _Run) -> int:
     """The first level of their keys on which two runs are alike; 0 is the best one."""
-    return next(
-        (level for level, keys in enumerate(zip(old.keys, new.keys)) if keys[0] == keys[1]), _LEVELS
-    )
+    for level, (key, other) in enumerate(zip(old.keys, new.keys)):
+        if key == other:
+            return level
+    return _LEVELS
 
 
-def _by_key(
-    hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]
-) -> list[tuple[_Run, _Run]]:
-    """Pair what is alike on one level: lists or bodies in their order, and in each of them the runs."""
-    pairs: list[tuple[_Run, _Run]] = []
-    for key in dict.fromkeys(
-        run.keys[level] for run in news if level + 1 < _LEVELS or not _is_stub(run)
-    ):
-        places: list[list[list[_Run]]] = []
-        for runs in (olds, news):
-            groups: dict[int, list[_Run]] = {}
-            for run in runs:
-                if run.keys[level] == key:
-                    groups.setdefault(id(run.place), []).append(run)
-            places.append([*groups.values()])
-        before, after = places
+def _is_one_of_several(old: _Run, new: _Run, olds: Sequence[_Run], news: Sequence[_Run]) -> bool:
+    """Whether a context line has the body of another header after than before.
+
+    The two headers are written alike, so that nothing tells them apart.
+    """
+    if new.place.kind != "Block" or old.keys[0] != new.keys[0] or _around(old) == _around(new):
+        return False
+    return _turn(old, olds) != _turn(new, news)
+
+
+def _turn(run: _Run, runs: Sequence[_Run]) -> int:
+    """Which of the places with its first key a run is in: their number, from 0."""
+    places = dict.fromkeys(id(peer.place) for peer in runs if peer.keys[0] == run.keys[0])
+    return list(places).index(id(run.place))
+
+
+def _around(run: _Run) -> list[str]:
+    """The headers that the body of a run is below, from its own outwards."""
+    headers = [node for node in run.place.ancestors() if node.kind != "Block"]
+    return [f"{node.kind} {_outline(node.header())}" for node in headers]
+
+
+def _by_key(hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
+    """Pair what is alike on one level.
+
+    That is lists or bodies in their order, and in each of them the runs.
+    """
+    is_last = level + 1 == _LEVELS
+    keys = dict.fromkeys(run.keys[level] for run in news if not is_last or not _is_stub(run))
+    pairs: list[_Pair] = []
+    for key in keys:
+        before = _by_place([run for run in olds if run.keys[level] == key])
+        after = _by_place([run for run in news if run.keys[level] == key])
         if not before:
             continue
-        if len(before) != len(after) or (level + 1 == _LEVELS and len(before) > 1):
-            _refuse(hunk, after[0][0], _WHICH)
+        if len(before) != len(after) or (is_last and len(before) > 1):
+            _refuse(hunk, after[0][0], message=_WHICH)
         for old, new in zip(before, after):
             if len(old) > len(new):
                 if all(_is_alone(run) for run in old):
-                    _refuse(hunk, new[0], _WHICH)
-                _refuse_deleted(hunk, old[len(new)], new[0].place, new[0].side, len(old) - len(new))
+                    _refuse(hunk, new[0], message=_WHICH)
+                _refuse_deleted(
+                    hunk,
+                    old[len(new)],
+                    place=new[0].place,
+                    side=new[0].side,
+                    count=len(old) - len(new),
+                )
             pairs += zip(old, new)
     return pairs
 
 
+def _by_place(runs: Sequence[_Run]) -> list[list[_Run]]:
+    """Runs, those of one list or body together."""
+    groups: dict[int, list[_Run]] = {}
+    for run in runs:
+        groups.setdefault(id(run.place), []).append(run)
+    return list(groups.values())
+
+
+# what a run belongs to ---------------------------------------------------------------------------
 def _keys(run: Node) -> tuple[str, ...]:
-    """What the list or body of a run is: all that is written of it, its function or header, its kind or place, and any."""
+    """The keys of a run: what its list or body is, from the most specific to the least.
+
+    They are all that is written of it, its function or header, its kind or place, and any.
+    """
     place = run.parent
     if place is None:
         return ("", "", "", run.kind)
-    if place.kind != "Block":
-        kind = (
-            place.parent.kind
-            if place.kind == "Parameters" and place.parent is not None
-            else place.kind
-        )
-        kind = f"{kind}.{run.field()}"
-        func = _outline(place.fields.get("func") or place.fields.get("module"))
-        neighbours = _outline([node for node in run.siblings() if node.role != "run"])
-        path = [run.field()]
-        for node in place.ancestors():
-            path.append(f"{node.kind}.{node.field()}")
-        return (
-            f"{kind} {func} {neighbours}",
-            f"{kind} {func}" if func else f"{kind} {neighbours}",
-            f"{kind} {path}",
-            kind,
-        )
+    return _body_keys(place) if place.kind == "Block" else _list_keys(run, place)
+
+
+def _list_keys(run: Node, place: Node) -> tuple[str, ...]:
+    """The keys of a run in a list of arguments, parameters, elements and the like."""
+    kind = place.kind
+    if kind == "Parameters" and place.parent is not None:
+        kind = place.parent.kind
+    kind = f"{kind}.{run.field()}"
+    func = _outline(place.fields.get("func") or place.fields.get("module"))
+    neighbours = _outline([node for node in run.siblings() if node.role != "run"])
+    path = [run.field(), *(f"{node.kind}.{node.field()}" for node in place.ancestors())]
+    return (
+        f"{kind} {func} {neighbours}",
+        f"{kind} {func}" if func else f"{kind} {neighbours}",
+        f"{kind} {path}",
+        kind,
+    )
+
+
+def _body_keys(place: Node) -> tuple[str, ...]:
+    """The keys of a run in the body of a statement."""
     owner = place.parent
     if owner is None:
         return ("", "", "", "statements")
     kind = "If" if owner.kind == "Elif" else owner.kind
     header = f"{kind} {_outline(owner.header())}"
-    around = (
-        f" of {_outline(owner.parent.header())}"
-        if owner.is_clause and owner.parent is not None
-        else ""
-    )
     short = f"{kind} {_outline(owner.fields['name'])}" if owner.is_definition else header
-    return (header + around, short, kind, "statements")
+    if owner.is_clause and owner.parent is not None:
+        header += f" of {_outline(owner.parent.header())}"
+    return (header, short, kind, "statements")
 
 
 def _outline(value: Value) -> str:
@@ -252,75 +333,86 @@ def _outline(value: Value) -> str:
         return value or ""
     if value.role:
         return "..." if value.role == "run" else f"${value.name}"
-    return f"{value.kind}({', '.join(_outline(part) for part in value.fields.values())})"
+    parts = [_outline(part) for part in value.fields.values()]
+    return f"{value.kind}({', '.join(parts)})"
 
 
 def _is_stub(run: _Run) -> bool:
     """Whether a `...` is code: the whole written body of an inserted `def` or `class`."""
     owner = run.place.parent if run.place.kind == "Block" else None
-    defines = owner is not None and owner.is_definition
-    return (
-        defines
-        and not run.node.name
-        and run.node.siblings() == [run.node]
-        and run.node.start not in run.side.bodies
-    )
+    if owner is None or not owner.is_definition or run.node.name:
+        return False
+    is_whole_body = run.node.siblings() == [run.node]
+    return is_whole_body and run.node.start not in run.side.layout.bodies
 
 
 def _is_alone(run: _Run) -> bool:
     """Whether nothing else is on the line of a run, so that its `-` says that it goes."""
     row = run.side.lines.row(run.side.lines.number(run.node.start) - 1)
-    return (
-        row.split("#")[0].strip().rstrip(",").rstrip()
-        == run.side.text[run.node.start : run.node.end]
-    )
+    code = row.split("#")[0].strip().rstrip(",").rstrip()
+    return code == run.side.text[run.node.start : run.node.end]
 
 
+# runs that go ------------------------------------------------------------------------------------
 def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
     """Refuse to delete what a run of the before side stands for where no line says so."""
-    if run.is_context():
+    if run.is_context:
         message = Message(
-            "the body of this header is not written: write ` ...` beside the `+` lines for what is there already"
+            "the body of this header is not written: write ` ...` beside the `+` lines for what is "
+            "there already"
         )
-        reject(hunk.origin, run.line[0], message)
-    if run.is_implicit():
+        reject(hunk.origin, run.line[0], message=message)
+    if run.is_implicit:
         message = Message(
-            "the body that is not written would go with this header: write `-    ...` below it if it is to go"
+            "the body that is not written would go with this header: write `-    ...` below it if "
+            "it is to go"
         )
-        reject(hunk.origin, run.line[0], message)
+        reject(hunk.origin, run.line[0], message=message)
     if run.node.kind == "Decorator":
-        stays = any(node.kind == run.place.kind for top in after.nodes for node in top.walk())
-        run.node.name = REMOVED if stays else run.node.name
-    elif not _is_alone(run):
-        if run.place.kind == "Block":
-            _refuse(
-                hunk,
-                run,
-                Message(
-                    "the code that this `...` stands for would be deleted: write it on a `-` line of its own"
-                ),
-            )
-        nodes = [node for top in run.side.nodes for node in top.walk() if node is not run.place]
-        run_names = {node.name for node in run.node.siblings() if node.role == "run"}
-        for place in (
-            node for top in after.nodes for node in top.walk() if node.kind == run.place.kind
-        ):
-            line = after.number(place)
-            stays = (
-                line == run.side.number(run.place)
-                if line in after.context
-                else _is_changed(run.place, place)
-            )
-            of_another = any(
-                node.role == "run" and node.name not in run_names
-                for node in place.items(run.node.field())
-            )
-            if stays and not of_another and not any(same(place, node) for node in nodes):
-                _refuse_deleted(hunk, run, place, after, 1)
+        if any(node.kind == run.place.kind for node in after.walk()):
+            run.node.name = REMOVED
+        return
+    if _is_alone(run):
+        return
+    if run.place.kind == "Block":
+        message = Message(
+            "the code that this `...` stands for would be deleted: write it on a `-` line of its "
+            "own"
+        )
+        _refuse(hunk, run, message=message)
+
+    others = [node for node in run.side.walk() if node is not run.place]
+    names = {node.name for node in run.node.siblings() if node.role == "run"}
+    for place in after.walk():
+        if place.kind != run.place.kind or not _is_kept(run, place, after=after):
+            continue
+        if _has_other_run(place, run.node.field(), names=names):
+            continue
+        if not any(same(place, node) for node in others):
+            _refuse_deleted(hunk, run, place=place, side=after, count=1)
+
+
+def _is_kept(run: _Run, place: Node, after: Side) -> bool:
+    """Whether a list of the after side is the one that a run was in.
+
+    It is on the same line, or changed.
+    """
+    line = after.number(place)
+    if line in after.context:
+        return line == run.side.number(run.place)
+    return _is_changed(run.place, place)
+
+
+def _has_other_run(place: Node, field: str, names: Collection[str]) -> bool:
+    """Whether a list has a run that is called otherwise."""
+    return any(node.role == "run" and node.name not in names for node in place.items(field))
 
 
 def _is_changed(old: Node, new: Node) -> bool:
-    """Whether a list of the after side is one of the before side changed; another call replaces the whole of one."""
+    """Whether a list of the after side is one of the before side changed.
+
+    Another call replaces the whole of one.
+    """
     if old.kind == "Call":
         return same(old.fields["func"], new.fields["func"])
     if old.kind == "Parameters" and old.parent is not None and new.parent is not None:
@@ -329,28 +421,41 @@ def _is_changed(old: Node, new: Node) -> bool:
 
 
 def _refuse_deleted(hunk: HunkText, run: _Run, place: Node, side: Side, count: int) -> None:
-    """Refuse to delete code that no line mentions, and show how to keep it."""
-    owner = place.parent if place.kind == "Parameters" and place.parent is not None else place
-    end = header_end(owner, side.text) if owner.kind == "With" or owner.is_definition else owner.end
+    """Refuse to delete code that no line mentions, and show how to keep it.
+
+    Args:
+        hunk: the hunk.
+        run: the `...` that stands for the code.
+        place: the list of the after side that it would have to be in.
+        side: the after side.
+        count: how many `...` that list lacks.
+    """
+    owner = place
+    if place.kind == "Parameters" and place.parent is not None:
+        owner = place.parent
+    has_header = owner.kind == "With" or owner.is_definition
+    end = header_end(owner, side.text) if has_header else owner.end
     elements = place.items(run.node.field())
-    at = elements[-1].outer_end if elements else find_outside(side.text, _opening(owner), "(") + 1
-    dots = ", ".join(["..."] * count)
-    shown = (
-        side.written[owner.start : at] + (", " if elements else "") + dots + side.written[at:end]
-    )
+    if elements:
+        at = elements[-1].outer_end
+        dots = ", " + ", ".join(["..."] * count)
+    else:
+        at = find_outside(side.text, _before_bracket(owner), operator="(") + 1
+        dots = ", ".join(["..."] * count)
+    shown = side.written[owner.start : at] + dots + side.written[at:end]
     message = Message(
-        "the code that this `...` stands for would be deleted, and no line says so: write `+{name}` to keep it, or the `...` "
-        "on a `-` line of its own to delete it",
+        "the code that this `...` stands for would be deleted, and no line says so: write "
+        "`+{name}` to keep it, or the `...` on a `-` line of its own to delete it",
         name=" ".join(shown.split()),
     )
-    _refuse(hunk, run, message)
+    _refuse(hunk, run, message=message)
 
 
-def _opening(owner: Node) -> int:
+def _before_bracket(owner: Node) -> int:
     """An offset from which the next bracket is that of an empty list."""
     before = owner.fields.get("func") or owner.fields.get("name")
     return before.outer_end if isinstance(before, Node) else owner.start
 
 
 def _refuse(hunk: HunkText, run: _Run, message: str) -> None:
-    raise_marked(hunk, run.side, message, run.node.start, run.node.end)
+    raise_marked(hunk, run.side, message=message, start=run.node.start, end=run.node.end)

@@ -1,0 +1,78 @@
+"""The comments in the file behind the context lines of a hunk.
+
+Each goes with the statement or header that ends on its line.
+"""
+
+from __future__ import annotations
+
+from patcher.engine.layout import code_end
+from patcher.engine.lex import Lines
+from patcher.engine.match import Match
+from patcher.engine.node import Node
+from patcher.engine.source import Edit
+from patcher.engine.spatch.side import Hunk, Side
+
+
+class LineComments:
+    """The comments behind the context lines of a hunk, for one match in the lines `file`."""
+
+    def __init__(self, file: Lines, hunk: Hunk, match: Match) -> None:
+        self._file, self._hunk, self._match = file, hunk, match
+        self._before = _ending_on_context(hunk.before)
+        self._after = _ending_on_context(hunk.after)
+
+    def of(self, node: Node) -> str | None:
+        """The comment of a node of the after side, "" for none.
+
+        It is None where the node ends on no context line.
+        """
+        source = self._before.get(_last_context_line(self._hunk.after, node))
+        code = self._match.nodes.get(id(source))
+        if not isinstance(code, Node):
+            return None
+        at = code_end(code, self._file.text)
+        tail = self._file.text[at : self._file.end(at - 1)].strip()
+        return tail if tail.startswith("#") else ""
+
+    def edits(self, node: Node) -> list[Edit]:
+        """What writes that comment behind a node of the after side."""
+        comment = self.of(node)
+        if comment is None:
+            return []
+        side = self._hunk.after
+        at = code_end(node, side.text)
+        tail = side.text[at : side.lines.end(at - 1)].rstrip("\n")
+        has_added_body = at + 1 in side.layout.bodies
+        if tail.lstrip()[:1] not in ("", "#") and not (comment and has_added_body):
+            return []
+        end = at if has_added_body else at + len(tail)
+        return [Edit(at, end, text=f"  {comment}" if comment else "")]
+
+    def instead(self, old: Node, new: Node) -> str | None:
+        """What replaces the comment of a before node when it becomes `new`; None where it stays."""
+        line = _last_context_line(self._hunk.before, old)
+        if line == _last_context_line(self._hunk.after, new):
+            return None
+        comment = self.of(new)
+        if comment:
+            return comment
+        return "" if line in self._after else None
+
+
+def _ending_on_context(side: Side) -> dict[int, Node]:
+    """The statements, headers and decorators that end on a context line, by its number."""
+    nodes: dict[int, Node] = {}
+    for node in side.walk():
+        if node.role or not (node.has_lines or node.kind == "Decorator"):
+            continue
+        line = _last_context_line(side, node)
+        if line:
+            nodes[line] = node
+    return nodes
+
+
+def _last_context_line(side: Side, node: Node) -> int:
+    """The .spatch line on which a statement or a header ends, if it is a context line, else 0."""
+    row = side.lines.number(code_end(node, side.text) - 1) - 1
+    number = side.numbers[row]
+    return number if number in side.context else 0
