@@ -74,7 +74,9 @@ def _plan_file(
     if file.problem:
         return None, refused(reverted, path, file.problem)
 
-    requests = {assignment.requested.patchset.name: assignment for assignment in assignments}
+    requests: dict[str, Assignment] = {}
+    for assignment in assignments:
+        requests[assignment.requested.patchset.name] = assignment
     staying = [step for step in file.steps if not wanted.goes(step.patchset)]
     order = application_order(staying, assignments)
     data, steps, answers = resolve(

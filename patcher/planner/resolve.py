@@ -286,14 +286,13 @@ class _Stack:
         """The answers, in which a hunk that fits but for a layer conflicts with that patchset."""
         result = list(answers)
         for layer in reversed(self.layers):
-            unfound = [index for index, answer in enumerate(result) if answer.state in _UNFOUND]
-            if not unfound:
+            if not any(answer.state in _UNFOUND for answer in result):
                 break
             without = self._rewriter.rewrite(layer.before, assignment).answers
-            for index in unfound:
-                if not without[index].state.failed:
+            for index, answer in enumerate(result):
+                if answer.state in _UNFOUND and not without[index].state.failed:
                     theirs = self._hunk_in_the_way(layer, assignment, index)
-                    result[index] = _conflict(result[index], layer.step.patchset, theirs)
+                    result[index] = _conflict(answer, layer.step.patchset, theirs)
         return result
 
     def _hunk_in_the_way(

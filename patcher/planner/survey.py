@@ -48,25 +48,12 @@ def read_facts(
         for assignment in assigner.assignments(requested):
             key = (assignment.located.site, assignment.path)
             assignments[key] = (*assignments.get(key, ()), assignment)
-
     receipts = _receipts({site for site, _ in assignments}, items)
-    items_by_key = {(item.site, item.receipt.path): item for item in items or ()}
-    files: dict[_FileKey, TargetFile] = {}
-    for key in sorted(assignments):
-        site, path = key
-        assignment = assignments[key][0]
-        located, receipt = assignment.located, receipts[site].get(path)
-        if assignment.adds:
-            files[key] = read_added(located, path, receipt=receipt, wanted=wanted)
-        else:
-            files[key] = read_target(
-                located, path, receipt=receipt, wanted=wanted, item=items_by_key.get(key)
-            )
+    files = _requested_files(assignments, receipts, wanted=wanted, items=items)
 
     others: Sequence[FileStatus] = ()
-    writes_nothing = wanted.reverted == () and any(
-        answer.state.failed for answer in assigner.answers
-    )
+    has_failed = any(answer.state.failed for answer in assigner.answers)
+    writes_nothing = wanted.reverted == () and has_failed
     if not (wanted.fresh or wanted.edits is not None or writes_nothing):
         others = statuses(env, but=assignments, read=receipts) if items is None else items
     patched: dict[_FileKey, TargetFile] = {}
@@ -82,14 +69,33 @@ def read_facts(
     )
 
 
+def _requested_files(
+    assignments: Mapping[_FileKey, Sequence[Assignment]],
+    receipts: _Receipts,
+    wanted: Wanted,
+    items: Sequence[FileStatus] | None,
+) -> dict[_FileKey, TargetFile]:
+    """The files that the requested patchsets are for, in a fixed order."""
+    items_by_key = {(item.site, item.receipt.path): item for item in items or ()}
+    files: dict[_FileKey, TargetFile] = {}
+    for key in sorted(assignments):
+        site, path = key
+        assignment = assignments[key][0]
+        located, receipt = assignment.located, receipts[site].get(path)
+        if assignment.adds:
+            files[key] = read_added(located, path, receipt=receipt, wanted=wanted)
+        else:
+            item = items_by_key.get(key)
+            files[key] = read_target(located, path, receipt=receipt, wanted=wanted, item=item)
+    return files
+
+
 def _receipts(sites: Iterable[str], items: Sequence[FileStatus] | None) -> _Receipts:
     """The receipts of site directories: those of `items`, or (None) those in their stores."""
     receipts: dict[str, dict[str, Receipt]] = {}
     for site in sites:
-        if items is None:
-            receipts[site] = Store(site).receipts()
-        else:
-            receipts[site] = {
-                item.receipt.path: item.receipt for item in items if item.site == site
-            }
+        receipts[site] = Store(site).receipts() if items is None else {}
+    for item in items or ():
+        if item.site in receipts:
+            receipts[item.site][item.receipt.path] = item.receipt
     return receipts

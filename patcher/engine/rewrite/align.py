@@ -7,6 +7,7 @@ then nodes of the same syntax; then of the same kind with a part in common.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import Collection, Iterator, NamedTuple, Sequence, Tuple
 
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, keyword, same
@@ -68,13 +69,14 @@ def align_arguments(
     for node in after:
         if keyword(node) in named:
             by_name.append((named[keyword(node)], node))
-    in_order = {(id(old), id(new)) for old, new in _best_pairs(hunk, before, after)}
-    if all((id(old), id(new)) in in_order for old, new in by_name):
+    in_order = set(map(_ids, _best_pairs(hunk, before, after)))
+    if in_order.issuperset(map(_ids, by_name)):
         return align(hunk, before, after)
 
-    paired = {id(node) for pair in by_name for node in pair}
-    olds = [node for node in before if id(node) not in paired]
-    news = [node for node in after if id(node) not in paired]
+    old_ids = {id(old) for old, _ in by_name}
+    new_ids = {id(new) for _, new in by_name}
+    olds = [node for node in before if id(node) not in old_ids]
+    news = [node for node in after if id(node) not in new_ids]
     pairs, gaps = align(hunk, olds, after=news)
     pairs += by_name
     for index, gap in enumerate(gaps):
@@ -85,6 +87,10 @@ def align_arguments(
         lowest = max(above, key=lambda pair: before.index(pair[0]), default=None)
         gaps[index] = gap._replace(above=lowest)
     return pairs, gaps
+
+
+def _ids(pair: NodePair) -> tuple[int, int]:
+    return id(pair[0]), id(pair[1])
 
 
 # whole hunks -------------------------------------------------------------------------------------
@@ -147,7 +153,8 @@ def has_part(node: Node, inner: Node) -> bool:
     """Whether the expression `inner` is a part of `node`."""
     if inner.has_body:
         return False
-    return any(same(part, inner) for child in node.children() for part in child.walk())
+    parts = islice(node.walk(), 1, None)  # without the node itself
+    return any(same(part, inner) for part in parts)
 
 
 def related(old: Value, new: Value) -> bool:
@@ -156,7 +163,7 @@ def related(old: Value, new: Value) -> bool:
     What they have in common keeps its bytes then.
     """
     if isinstance(old, list) and isinstance(new, list):
-        return any(same(before, after) for before in old for after in new)
+        return any(any(same(before, after) for after in new) for before in old)
     if not isinstance(old, Node) or not isinstance(new, Node):
         return False
     if old.kind != new.kind or old.role or new.role:
@@ -243,8 +250,10 @@ def _pairs_between(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) ->
         return [*above, *_best_pairs(hunk, before[i:], after[j:])]
     olds = [_LinedNode(node, hunk.before.context_lines(node)) for node in before]
     news = [_LinedNode(node, hunk.after.context_lines(node)) for node in after]
-    likenesses = [[_likeness(hunk, old, new) for new in news] for old in olds]
-    return [(before[i], after[j]) for i, j in best_pairs(likenesses)]
+    table: list[list[int]] = []
+    for old in olds:
+        table.append([_likeness(hunk, old, new) for new in news])
+    return [(before[i], after[j]) for i, j in best_pairs(table)]
 
 
 def _split(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Sequence
 
 from patcher.engine.layout import alone_on_lines
 from patcher.engine.match import Match
@@ -59,6 +60,13 @@ class Edits(ABC):
         """The code that a node of the before side matched, as a list: of a run all of it."""
         nodes = self.match.nodes[id(pattern)]
         return nodes if isinstance(nodes, list) else [nodes]
+
+    def codes_of(self, patterns: Sequence[Node]) -> list[Node]:
+        """The code that several nodes of the before side matched."""
+        codes: list[Node] = []
+        for pattern in patterns:
+            codes += self.codes(pattern)
+        return codes
 
     def indent(self, code: Node) -> str:
         """The indentation of the line on which a statement of the file begins."""

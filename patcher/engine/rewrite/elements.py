@@ -121,7 +121,7 @@ def change_elements(
     pairs, gaps = align_arguments(edits.hunk, before, after=after)
     remaining = len(elements)
     for gap in gaps:
-        remaining += len(gap.inserted) - sum(len(edits.codes(node)) for node in gap.deleted)
+        remaining += len(gap.inserted) - len(edits.codes_of(gap.deleted))
     if code.kind in ("Import", "ImportFrom") and remaining == 0:
         message = Message("the last name of an import cannot be removed: remove the statement")
         raise Conflict(message)
@@ -236,7 +236,7 @@ def _change(
     removed: list[Node] = []
     for gap in gaps:
         edits.deleted += gap.deleted
-        deleted = [element for node in gap.deleted for element in edits.codes(node)]
+        deleted = edits.codes_of(gap.deleted)
         deleted_by_gap.append(deleted)
         for element, node in zip(deleted, gap.inserted):
             written = edits.render.part(node, edits.lines.indent(element.start))
@@ -317,8 +317,7 @@ def _remove_one_by_one(
         index = index_of[id(element)]
         if index < past:
             continue
-        staying_below = (node for node in islice(elements, index + 1, None) if id(node) not in gone)
-        below = next(staying_below, None)
+        below = _next_staying(elements, index, gone=gone)
         if row.has_own_lines(element):
             edits.add(row.lines.start(element.outer_start), row.line_end(element), "")
         elif _is_last_on_line(row, index, gone=gone):
@@ -328,6 +327,14 @@ def _remove_one_by_one(
             past = index_of[id(below)]
         else:
             _remove_in_line(edits, element, row)
+
+
+def _next_staying(elements: Sequence[Node], index: int, gone: set[int]) -> Node | None:
+    """The next element below one that stays."""
+    for node in islice(elements, index + 1, None):
+        if id(node) not in gone:
+            return node
+    return None
 
 
 def _is_last_on_line(row: ElementRow, index: int, gone: set[int]) -> bool:
@@ -469,7 +476,8 @@ def _insert_above(insertion: _Insertion, below: Node, row: ElementRow) -> None:
 def _is_beside(edits: Edits, inserted: list[Node]) -> bool:
     """Whether a hunk has all inserted elements beside the one above, and the others one a line."""
     siblings = inserted[0].siblings()
-    rows = [edits.hunk.after.lines.number(node.outer_start) for node in siblings]
+    lines = edits.hunk.after.lines
+    rows = [lines.number(node.outer_start) for node in siblings]
     first = siblings.index(inserted[0])
     past = first + len(inserted)
     others = rows[:first] + rows[past:]
@@ -518,18 +526,22 @@ def _reordering(
     Raises:
         Conflict: its comments cannot be told from those of others.
     """
-    deleted = [node for gap in gaps for node in gap.deleted if node.role != "run"]
+    gone: list[Node] = []
+    inserted: list[Node] = []
+    for gap in gaps:
+        gone += [node for node in gap.deleted if node.role != "run"]
+        inserted += gap.inserted
     staying = [old for old, _ in pairs if is_left_alone and old.role != "run"]
-    if not any(_has_comment(row, edits.code(node)) for node in (*deleted, *staying)):
+    if not any(_has_comment(row, edits.code(node)) for node in (*gone, *staying)):
         return None
 
     moved: dict[int, Node] = {}
-    gone = list(deleted)
-    for node in (node for gap in gaps for node in gap.inserted):
+    for node in inserted:
         old = next((old for old in gone if same(old, node)), None)
         if old is not None:
             moved[id(node)] = old
             gone.remove(old)
+
     commented: list[Node] = []
     for node in (*moved.values(), *staying):
         if _has_comment(row, edits.code(node)):

@@ -193,9 +193,14 @@ class Renderer:
         if node.role != "meta":
             return True
         side = self.hunk.after
-        places = [place for place in side.placeholders("meta") if place.name == node.name]
-        staying = [place for place in places if side.number(place) in side.context]
-        return not places or node is (staying or places)[0]
+        first: Node | None = None
+        for place in side.placeholders("meta"):
+            if place.name != node.name:
+                continue
+            if side.number(place) in side.context:
+                return node is place
+            first = first or place
+        return first is None or node is first
 
     def _check_quotes(self, node: Node, code: str) -> None:
         """Refuse text that not every Python can read in the braces of an f-string of the hunk."""

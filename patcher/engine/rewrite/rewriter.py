@@ -72,10 +72,9 @@ def _note_changes(edits: Edits) -> None:
             if not old.is_definition or same(old, new):
                 render.changed.add(old)
         for gap in alignment.gaps:
-            for node in gap.deleted:
-                for code in edits.codes(node):
-                    end = lines_end(edits.source.lines, code)
-                    render.deleted_ranges.append((code.begin, end))
+            for code in edits.codes_of(gap.deleted):
+                end = lines_end(edits.source.lines, code)
+                render.deleted_ranges.append((code.begin, end))
 
 
 def _remove_between(edits: Edits) -> None:

@@ -139,6 +139,7 @@ def _change_comments(edits: Edits, old: Node, new: Node) -> None:
         edits.check_own_lines(code, None)
         lines = edits.render.lines(above, [], indent=edits.indent(code))
         edits.insert(edits.lines.start(code.begin), lines)
+
     ends_changed = begins_line and side.numbers[bottom] not in side.context
     below = _loose_rows(side, bottom, step=1) if ends_changed else []
     if _have_text(side, below):
@@ -148,7 +149,8 @@ def _change_comments(edits: Edits, old: Node, new: Node) -> None:
 
     if new.has_body:
         return
-    if any(token.kind == "comment" for token in tokens(side.text[new.start : new.end])):
+    written = side.text[new.start : new.end]
+    if any(token.kind == "comment" for token in tokens(written)):
         message = Message(
             "line {number} is changed, and a comment inside the new code has no place there",
             number=edits.lines.number(code.start),
@@ -196,7 +198,7 @@ class _Region(NamedTuple):
 
 def _swap(edits: Edits, gap: Gap) -> None:
     """Replace the deleted statements of a gap in place by the inserted ones."""
-    codes = [code for node in gap.deleted for code in edits.codes(node)]
+    codes = edits.codes_of(gap.deleted)
     if not codes:
         raise Conflict(Message("the run that is replaced is empty here"))
     old, new = gap.deleted[0], gap.inserted[0]
@@ -210,21 +212,23 @@ def _swap(edits: Edits, gap: Gap) -> None:
     for code in codes:
         edits.check_own_lines(code, None)
     edits.deleted += gap.deleted
+
     rows = _inserted_rows(edits, gap)
     written = edits.render.lines(rows, gap.inserted, indent=edits.indent(codes[0]))
     regions = _regions(edits, gap)
-    start = edits.lines.start(codes[0].begin)
     if is_simple:
         _swap_line(edits, old, new=new, code=codes[0], written=written.rstrip("\r\n"))
     else:
+        start = edits.lines.start(codes[0].begin)
         end = lines_end(edits.lines, regions[0].last)
         if end == len(edits.text) and not edits.text.endswith(("\n", "\r")):
             written = written.rstrip("\r\n")
         edits.add(start, end, written)
+
     for first, last, _ in regions[1:]:
-        removed = Removed(first.begin, last.end, block=None)
-        start, end = edits.lines.start(first.begin), lines_end(edits.lines, last)
-        edits.add(start, end, "", removed)
+        start = edits.lines.start(first.begin)
+        end = lines_end(edits.lines, last)
+        edits.add(start, end, "", Removed(first.begin, last.end, block=None))
 
 
 def _is_simple_swap(gap: Gap, codes: Sequence[Node]) -> bool:
@@ -272,12 +276,13 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
     `parent` is None where others come into their list.
     """
     edits.deleted += gap.deleted
-    codes = [code for node in gap.deleted for code in edits.codes(node)]
+    codes = edits.codes_of(gap.deleted)
     for code in codes:
         edits.check_own_lines(code, None)
         block = None
         if parent is not None and code.parent is not None:
             block = _size(edits, code.parent)
+
         end = lines_end(edits.lines, code)
         stop = len(edits.text[:end].rstrip("\r\n")) if code.is_compound else code.end
         blank = ""

@@ -393,8 +393,8 @@ def _check_text(hunk: HunkText, lines: _Lines) -> None:
             message = Message("`...` is a run of lines, which cannot be inserted")
             reject(hunk.origin, number, message=message)
     for side in ("-", "+"):
-        rows = [(line.strip(), number) for tag, line, number in hunk.lines if tag in (" ", side)]
-        for line, number in rows[:1] + rows[-1:]:
-            if line == "...":
+        rows = [line for line in hunk.lines if line[0] in (" ", side)]
+        for _, line, number in rows[:1] + rows[-1:]:
+            if line.strip() == "...":
                 message = Message("`...` stands between two lines, of both sides")
                 reject(hunk.origin, number, message=message)

@@ -135,7 +135,8 @@ def _form(hunk: HunkText, before: Side, after: Side) -> HunkForm:
         reject(hunk.origin, hunk.line, message=message)
 
     if _is_expression(before) and _is_expression(after) and not before.nodes[0].role:
-        bound = {node.name for role in ("meta", "option") for node in before.placeholders(role)}
+        placeholders = [*before.placeholders("meta"), *before.placeholders("option")]
+        bound = {node.name for node in placeholders}
         new = after.nodes[0]
         # `$X` is bound to an expression there
         if new.role in ("", "option") or new.name in bound:

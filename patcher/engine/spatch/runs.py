@@ -148,13 +148,19 @@ def _pairs(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_
 
 def _unpaired(runs: Sequence[_Run], pairs: Sequence[_Pair]) -> list[_Run]:
     """The runs that are in none of the pairs."""
-    paired = {id(run.node) for pair in pairs for run in pair}
+    paired: set[int] = set()
+    for old, new in pairs:
+        paired.update((id(old.node), id(new.node)))
     return [run for run in runs if id(run.node) not in paired]
 
 
 def _free(runs: Sequence[_Run], pairs: Sequence[_Pair]) -> list[_Run]:
     """The runs in none of the pairs that may be paired by what they belong to."""
-    return [run for run in _unpaired(runs, pairs) if not (run.is_implicit and run.is_context)]
+    free: list[_Run] = []
+    for run in _unpaired(runs, pairs):
+        if not run.is_implicit or not run.is_context:
+            free.append(run)
+    return free
 
 
 def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
@@ -179,7 +185,10 @@ def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
 
     Those are left out that belong to one header before, and to another one after.
     """
-    context = {run.line: run for run in olds if run.is_context and not run.node.name}
+    context: dict[tuple[int, int], _Run] = {}
+    for run in olds:
+        if run.is_context and not run.node.name:
+            context[run.line] = run
     pairs: list[_Pair] = []
     for run in news:
         if run.is_context and run.line in context:
@@ -251,9 +260,9 @@ def _by_key(hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Ru
     That is lists or bodies in their order, and in each of them the runs.
     """
     is_last = level + 1 == _LEVELS
-    keys = dict.fromkeys(run.keys[level] for run in news if not is_last or not _is_stub(run))
+    sought = [run for run in news if not is_last or not _is_stub(run)]
     pairs: list[_Pair] = []
-    for key in keys:
+    for key in dict.fromkeys(run.keys[level] for run in sought):
         before = _by_place([run for run in olds if run.keys[level] == key])
         after = _by_place([run for run in news if run.keys[level] == key])
         if not before:
