@@ -181,11 +181,15 @@ class Remarks(NamedTuple):
 
 
 class Handling(Enum):
-    """What becomes of the bytes of a file."""
+    """What becomes of the bytes of a file.
 
-    DERIVE = "what its patchsets make of the pristine bytes"
-    MERGE = "the same, with the edit by hand that was made after it was patched"
-    FORGET = "it is left alone, and its receipt is dropped"
+    DERIVE: what its patchsets make of the pristine bytes. MERGE: the same, with the edit by hand
+    that was made after it was patched. FORGET: they stay, and the receipt is dropped.
+    """
+
+    DERIVE = "derive"
+    MERGE = "merge"
+    FORGET = "forget"
 
 
 class TargetFile(NamedTuple):

@@ -41,7 +41,6 @@ NOTHING_SAID = {  # what is no message, though it has two words
     "Waiting in store based barrier to initialize process group",
     "overlapping splices",
     "case _: ...",
-    "and as assert async await del elif else except finally for from if import in is lambda not or raise return while with",
     "apply NAME",
     "cat {}",
     "class {}:",

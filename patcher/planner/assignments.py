@@ -73,13 +73,13 @@ class Assigner:
                 located = locate(self._env, package, _changed_paths(variants))
                 variant = _variant(requested, variants, located=located)
             except SitepatchError as error:
-                self._refuse_package(requested, package, error)
+                self._refuse_package(requested, package, error=error)
                 continue
             self.notes += located.notes
             if not located.version and not located.notes:
                 self.notes.append(_unchecked_version(requested, variant, located))
 
-            for path, hunks in self._hunks_by_path(requested, variant, located).items():
+            for path, hunks in self._hunks_by_path(requested, variant, located=located).items():
                 assignment = Assignment(
                     requested=requested,
                     located=located,
@@ -135,7 +135,7 @@ class Assigner:
         """
         try:
             existing = find_file(located, patch.paths)
-            paths = _with_code(requested, located, patch, existing)
+            paths = _with_code(requested, located, patch=patch, paths=existing)
             if len(paths) == 1:
                 check_not_shared(located, paths[0], self._env)
                 problem = blocker(located, paths[0], env=self._env, compiled=self._compiled)
@@ -255,13 +255,13 @@ def _variant_fits(requested: Requested, variant: Variant, located: Located) -> b
     for patch in variant.patches:
         if patch.adds:
             continue
-        paths = _with_code(requested, located, patch, find_file(located, patch.paths))
+        paths = _with_code(requested, located, patch=patch, paths=find_file(located, patch.paths))
         if not paths:
             return False
         hunks[paths[0]] = (*hunks.get(paths[0], ()), *patch.hunks)
 
     for path, hunks_of_file in hunks.items():
-        if not _fits(requested, located, path, hunks=hunks_of_file, names=variant.names):
+        if not _fits(requested, located, path=path, hunks=hunks_of_file, names=variant.names):
             return False
     return True
 
@@ -277,7 +277,7 @@ def _with_code(
         return paths
     fitting: list[str] = []
     for path in paths:
-        if _fits(requested, located, path, hunks=patch.hunks, names=()):
+        if _fits(requested, located, path=path, hunks=patch.hunks, names=()):
             fitting.append(path)
     return fitting or paths[:1]
 

@@ -47,14 +47,20 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
         if not file.problem:
             notes += _option_changes(file, assignments)
 
-        file_plan, file_answers = _plan_file(key, file, assignments, wanted, rewriter)
+        file_plan, file_answers = _plan_file(
+            key, file, assignments=assignments, wanted=wanted, rewriter=rewriter
+        )
         answers += file_answers
         if file_plan is None:
             continue
         files.append(file_plan)
         if file_plan.change and file.remarks.if_changed:
             notes.append(file.remarks.if_changed)
-    return Plan(tuple(files), tuple(reconciled(answers)), tuple(dict.fromkeys(notes)))
+    return Plan(
+        files=tuple(files),
+        answers=tuple(reconciled(answers)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 def _plan_file(
@@ -72,7 +78,7 @@ def _plan_file(
     if file.problem and assignments:
         return None, refused_answers(assignments, file.problem)
     if file.problem:
-        return None, refused(reverted, path, file.problem)
+        return None, refused(reverted, path, error=file.problem)
 
     requests: dict[str, Assignment] = {}
     for assignment in assignments:
@@ -87,10 +93,11 @@ def _plan_file(
     try:
         after = _with_edit(file, steps) if file.handling is Handling.MERGE else data
     except SitepatchError as error:
-        return None, [*answers, *refused(reverted, path, error)]
+        return None, [*answers, *refused(reverted, path, error=error)]
 
     still_lost = tuple(entry for entry in lost if entry.step.patchset not in reverted)
-    change = _change(path, file, _NewState(steps, still_lost, current=sha256(data), after=after))
+    new = _NewState(steps, still_lost, current=sha256(data), after=after)
+    change = _change(path, file, new=new)
     file_plan = FilePlan(
         site=site,
         path=path,
@@ -124,7 +131,7 @@ def _release(assignments: Sequence[Assignment]) -> FileRelease | None:
 
 
 def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iterator[str]:
-    """A remark on each option that is, or was until a reinstall, applied with another value."""
+    """A remark on each option that was applied with another value than the one asked for."""
     recorded = [*file.steps, *(entry.step for entry in _lost(file))]
     options_before = {step.patchset: step.options for step in recorded}
     for assignment in assignments:

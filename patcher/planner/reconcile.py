@@ -16,13 +16,13 @@ def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) ->
     for assignment in assignments:
         name = assignment.requested.patchset.name
         for scope in dict.fromkeys(hunk.scope for hunk in assignment.hunks):
-            answers.append(_refused(name, assignment.path, ReportedHunk(scope), error))
+            answers.append(_refused(name, assignment.path, hunk=ReportedHunk(scope), error=error))
     return answers
 
 
 def refused(names: Sequence[str], path: str, error: SitepatchError) -> list[Answer]:
     """A conflict, with the reason, for each of these patchsets, about a file as a whole."""
-    return [_refused(name, path, ReportedHunk(), error) for name in names]
+    return [_refused(name, path, hunk=ReportedHunk(), error=error) for name in names]
 
 
 def _refused(name: str, path: str, hunk: ReportedHunk, error: SitepatchError) -> Answer:

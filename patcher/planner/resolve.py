@@ -96,7 +96,7 @@ def resolve(
 
     recorded = _recorded_layers(site, path, file)
     data = file.content.pristine
-    stack = _Stack(data, rewriter, assignment_of)
+    stack = _Stack(data, rewriter, assignment_of=assignment_of)
     answers: list[Answer] = []
     for name in order:
         request, layer = assignments.get(name), recorded.get(name)
@@ -291,8 +291,8 @@ class _Stack:
             without = self._rewriter.rewrite(layer.before, assignment).answers
             for index, answer in enumerate(result):
                 if answer.state in _UNFOUND and not without[index].state.failed:
-                    theirs = self._hunk_in_the_way(layer, assignment, index)
-                    result[index] = _conflict(answer, layer.step.patchset, theirs)
+                    theirs = self._hunk_in_the_way(layer, assignment, index=index)
+                    result[index] = _conflict(answer, layer.step.patchset, theirs=theirs)
         return result
 
     def _hunk_in_the_way(

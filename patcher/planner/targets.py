@@ -125,7 +125,7 @@ class _Reader:
 
         if self._receipt is not None:
             item = item or classify(self._site, self._receipt, data=data)
-            found = self._applied(self._receipt, item, data)
+            found = self._applied(self._receipt, item, data=data)
             if found is not None:
                 return found
             requested = [each.patchset.name for each in self._wanted.requested]
@@ -152,7 +152,7 @@ class _Reader:
 
     def _unpatched(self, data: bytes, recorded: str | None) -> _Found:
         """A file in which nothing is applied; `recorded` is the sha256 that RECORD has for it."""
-        aside = _edit_before_patch(self._site, self._receipt, data)
+        aside = _edit_before_patch(self._site, self._receipt, data=data)
         content = Content(data, data, aside=aside)
         if recorded is None:
             if self._located.recorded:  # else a note about the whole package says so
@@ -215,7 +215,7 @@ def read_added(located: Located, path: str, receipt: Receipt | None, wanted: Wan
     """
     data = read_installed(located.site, path)
     ours = receipt if receipt and receipt.pristine.origin == ADDED_FILE else None
-    item = classify(located.site, ours, data) if ours else None
+    item = classify(located.site, ours, data=data) if ours else None
     blank = new_receipt(located, path, past=ours)
     absent = Content(missing=True)
     if wanted.fresh and (item or data is None):
@@ -294,7 +294,7 @@ def read_patched(item: FileStatus, wanted: Wanted) -> TargetFile:
     note = Message(
         "{path}: {reason}; only the receipt is left to drop", path=receipt.path, reason=reason
     )
-    aside = _edit_before_patch(item.site, receipt, item.data)
+    aside = _edit_before_patch(item.site, receipt, data=item.data)
     return TargetFile(
         content=Content(item.data, item.data, aside=aside, missing=missing),
         origin=origin,

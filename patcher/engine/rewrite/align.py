@@ -192,8 +192,8 @@ def _likeness(hunk: Hunk, before: _LinedNode, after: _LinedNode) -> int:
     if same(old, new):
         return _SAME_SYNTAX
     if before.lines and (old.kind == new.kind or _have_headers(old, new)):
-        is_wrapped = _holds(hunk.before, old, new, after.lines)
-        is_unwrapped = _holds(hunk.after, new, old, before.lines)
+        is_wrapped = _holds(hunk.before, old, inner=new, lines=after.lines)
+        is_unwrapped = _holds(hunk.after, new, inner=old, lines=before.lines)
         return 0 if is_wrapped or is_unwrapped else _SHARED_LINE
     if old.role or new.role:
         return 0
@@ -205,7 +205,7 @@ def _likeness(hunk: Hunk, before: _LinedNode, after: _LinedNode) -> int:
     if old.is_definition:  # one node, even with another name (rule 11)
         if same(old.fields["name"], new.fields["name"]):
             return _SAME_NAME
-        return 0 if _holds(hunk.before, old, new, after.lines) else _SAME_KIND
+        return 0 if _holds(hunk.before, old, inner=new, lines=after.lines) else _SAME_KIND
     if old.kind == "Keyword":
         return _SAME_NAME if same(old.fields["arg"], new.fields["arg"]) else 0
     if old.kind == "Param":

@@ -129,15 +129,15 @@ def change_elements(
     row = ElementRow(edits, elements, separator=",")
     is_left_alone = code.kind == "Tuple" and remaining == 1 < len(elements)
     if is_left_alone and code.parenthesised:
-        reordering = _reordering(edits, pairs, gaps, row=row, is_left_alone=True)
+        reordering = _reordering(edits, pairs, gaps=gaps, row=row, is_left_alone=True)
         if reordering:
-            _reorder(edits, after, reordering, row=row)
+            _reorder(edits, after, reordering=reordering, row=row)
             return
-    if _needs_another_node(code, elements, after, remaining=remaining):
+    if _needs_another_node(code, elements, after=after, remaining=remaining):
         raise ReplaceWhole
-    reordering = _reordering(edits, pairs, gaps, row=row, is_left_alone=False)
+    reordering = _reordering(edits, pairs, gaps=gaps, row=row, is_left_alone=False)
     if reordering:
-        _reorder(edits, after, reordering, row=row)
+        _reorder(edits, after, reordering=reordering, row=row)
         return
     is_joined = len(elements) == 1 < remaining and is_bare(elements[0])
     _change(pairs, gaps, row=row, code=code, bare=elements[0] if is_joined else None)
@@ -326,7 +326,7 @@ def _remove_one_by_one(
             edits.add(element.outer_start, below.outer_start, "")
             past = index_of[id(below)]
         else:
-            _remove_in_line(edits, element, row)
+            _remove_in_line(edits, element, row=row)
 
 
 def _next_staying(elements: Sequence[Node], index: int, gone: set[int]) -> Node | None:

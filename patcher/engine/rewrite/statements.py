@@ -326,7 +326,7 @@ def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -
     above, below = gap.above, gap.below
     first = gap.inserted[0]
     following = _following_clause(gap, siblings)
-    if above is not None and _goes_below(edits, gap, above):
+    if above is not None and _goes_below(edits, gap, above=above):
         _insert_after(edits, gap, code=edits.codes(above[0])[-1], parent=parent)
     elif below is not None and _goes_above(first, below):
         _insert_before(edits, gap, code=edits.codes(below[0])[0], parent=parent)
@@ -340,13 +340,13 @@ def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -
         lowest = siblings[-1]
         edits.check_own_lines(lowest, parent)
         at = _block_end(edits, lowest, block=parent)
-        _add_lines(edits, gap, at, indent=edits.indent(lowest))
+        _add_lines(edits, gap, at=at, indent=edits.indent(lowest))
     elif parent is not None and parent.is_compound:
         body = parent.node("body")
         lowest = body.statements()[-1]
         edits.check_own_lines(lowest, None)
         at = _block_end(edits, lowest, block=body)
-        _add_lines(edits, gap, at, indent=edits.indent(parent))
+        _add_lines(edits, gap, at=at, indent=edits.indent(parent))
     else:
         _insert_first(edits, gap, siblings=siblings, parent=parent)
 
@@ -396,15 +396,15 @@ def _block_end(edits: Edits, statement: Node, block: Node | None) -> int:
 def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
     edits.check_own_lines(code, parent)
     at = _below_comments(edits, gap, at=lines_end(edits.lines, code))
-    _add_lines(edits, gap, at, indent=edits.indent(code))
+    _add_lines(edits, gap, at=at, indent=edits.indent(code))
 
 
 def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
     edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
     if gap.inserted[0].kind != "Decorator":
-        at = _above_comments(edits, gap, at, indent=edits.indent(code))
-    _add_lines(edits, gap, at, indent=edits.indent(code))
+        at = _above_comments(edits, gap, at=at, indent=edits.indent(code))
+    _add_lines(edits, gap, at=at, indent=edits.indent(code))
 
 
 def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
@@ -470,7 +470,8 @@ def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | N
     is_module = parent is None or parent.parent is None
     top: list[Node] = []
     if gap.inserted[0].is_text():
-        _check_no_docstring(edits, doc if isinstance(doc, Node) else None, siblings)
+        docstring = doc if isinstance(doc, Node) else None
+        _check_no_docstring(edits, docstring, siblings=siblings)
     else:
         top = _top_statements(siblings)
 
@@ -483,9 +484,9 @@ def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | N
     elif siblings:  # a module's first comments (a licence, a coding cookie) stay first
         at = edits.lines.start(siblings[0].begin)
         edits.check_own_lines(siblings[0], parent)
-        _add_lines(edits, gap, at, indent=edits.indent(siblings[0]))
+        _add_lines(edits, gap, at=at, indent=edits.indent(siblings[0]))
     else:
-        _add_lines(edits, gap, len(edits.text), indent="")
+        _add_lines(edits, gap, at=len(edits.text), indent="")
 
 
 def _check_no_docstring(edits: Edits, doc: Node | None, siblings: Sequence[Node]) -> None:

@@ -172,7 +172,7 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     if not hunks:
         message = Message("no hunk for this file; expected `@@ SCOPE @@` below it")
         lines.refuse(start - 1, message, start=0, end=3)
-    _check_scopes(lines, paths, hunks)
+    _check_scopes(lines, paths, hunks=hunks)
     return FilePatch(tuple(paths), start, hunks=tuple(hunks)), number
 
 
@@ -253,8 +253,8 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
     header = _HEADER.match(lines.rows[number])
     if header is None:
         lines.refuse(number, Message("expected `@@ SCOPE @@ FLAGS`"))
-    scope = _scope(lines, number, header, above)
-    flags = _flags(header, lines, number)
+    scope = _scope(lines, number, header=header, above=above)
+    flags = _flags(header, lines, index=number)
     if _OR.match(lines.rows[number]):
         if flags.when_present:
             message = Message(

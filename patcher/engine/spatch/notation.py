@@ -8,6 +8,7 @@ rules 6 and 7).
 from __future__ import annotations
 
 import re
+from keyword import iskeyword
 from typing import Collection, Iterator, Sequence
 
 from patcher.engine.lex import LAYOUT, Token, depth_of, expressions, tokens
@@ -33,11 +34,6 @@ _RUNS = {  # a run as Python, by the kind of its node
 _NAMED = frozenset(["Name", "Param", "Alias", "Expr", "MatchAs"])
 _PLACEHOLDER = re.compile(MARK + r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_RUNS = 200  # in one statement; the time grows with their number times its length
-_WORDS = """
-    and as assert async await del elif else except finally for from if import in is lambda not or
-    raise return while with yield
-"""
-_KEYWORDS = frozenset(_WORDS.split())
 
 
 class NotationError(Exception):
@@ -296,7 +292,7 @@ def _context(line: list[Token], opened: int) -> str:
 def _can_be_called(token: Token) -> bool:
     """Whether a bracket behind a token is that of a call."""
     if token.kind == "name":
-        return token.text not in _KEYWORDS
+        return not iskeyword(token.text)
     return token.kind in ("hole", "string") or token.text in (")", "]")
 
 

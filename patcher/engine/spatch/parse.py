@@ -252,7 +252,9 @@ def _completed(
         numbers=tuple(numbers),
         context=written.context,
         lines=lex.Lines(code),
-        layout=SideLayout(base, frozenset(lex.lines_in_strings(code)), bodies),
+        layout=SideLayout(
+            indent=base, strings=frozenset(lex.lines_in_strings(code)), bodies=bodies
+        ),
     )
     return side, added_rows
 
