@@ -287,7 +287,8 @@ def _in_releases(
     ]
     if not replaced:
         return states, ""
-    from patcher.planner.survey import make_plan, stored_patchset  # as above
+    from patcher.planner.rewriter import stored_patchset  # as above
+    from patcher.planner.survey import make_plan
     from patcher.verbs.releases.outcome import overall
 
     site, step = replaced[0][0].site, replaced[0][1]
@@ -338,7 +339,7 @@ def _drop(step: Step, release: str, state: str) -> str:
 
 # the command that applies again ---------------------------------------------------------------------------------------
 def _stored(site: str, step: Step) -> Patchset | None:
-    from patcher.planner.survey import stored_patchset  # as above
+    from patcher.planner.rewriter import stored_patchset  # as above
 
     with suppress(SitepatchError):  # `damaged` says so
         return stored_patchset(site, step)
