@@ -1,6 +1,7 @@
 """What is read of an environment before anything is decided: plain values, no I/O."""
 
 # without `from __future__ import annotations`, as `patcher.model`
+import hashlib
 from enum import Enum
 from typing import Mapping, NamedTuple, Optional, Tuple
 
@@ -12,8 +13,6 @@ from patcher.text.listed import release_name
 
 def sha256(data: bytes) -> str:
     """The sha256 of `data` in hex, by which files are compared."""
-    import hashlib  # reading an empty store does without
-
     return hashlib.sha256(data).hexdigest()
 
 
@@ -56,22 +55,21 @@ class FileStatus(NamedTuple):
         A receipt belongs to a file and a patchset: what is applied is as the file is, what a
         reinstall took away stays overwritten, whatever was applied since.
         """
-        gone = Condition.MISSING if self.condition is Condition.MISSING else Condition.OVERWRITTEN
-        each = [(self, step) for step in self.receipt.steps]
+        condition = Condition.OVERWRITTEN
+        if self.condition is Condition.MISSING:
+            condition = Condition.MISSING
+        patchsets = [(self, step) for step in self.receipt.steps]
         for step, version in self.receipt.lost:
             release = self.receipt.release._replace(version=version)
-            then = self.receipt._replace(release=release, steps=(step,), lost=())
-            each.append((self._replace(receipt=then, condition=gone), step))
-        return tuple(each)
+            receipt = self.receipt._replace(release=release, steps=(step,), lost=())
+            patchsets.append((self._replace(receipt=receipt, condition=condition), step))
+        return tuple(patchsets)
 
     @property
     def release(self) -> str:
         """The distribution of the receipt and its version."""
-        return release_name(
-            self.receipt.release.package,
-            self.receipt.release.distribution,
-            self.receipt.release.version,
-        )
+        package, distribution, version = self.receipt.release
+        return release_name(package, distribution, version=version)
 
     @property
     def replaced(self) -> bool:
@@ -81,12 +79,14 @@ class FileStatus(NamedTuple):
     @property
     def replacement(self) -> str:
         """What put another file in the place of the patched one."""
-        name = self.receipt.release.distribution or self.receipt.release.package
-        template = "{name} {installed} was installed over {version}"
-        newer = Message(
-            template, name=name, installed=self.installed, version=self.receipt.release.version
+        if not self.replaced:
+            return Message("a reinstall replaced the file")
+        return Message(
+            "{name} {installed} was installed over {version}",
+            name=self.receipt.release.name,
+            installed=self.installed,
+            version=self.receipt.release.version,
         )
-        return newer if self.replaced else Message("a reinstall replaced the file")
 
     @property
     def meaning(self) -> str:
@@ -96,42 +96,49 @@ class FileStatus(NamedTuple):
     @property
     def why(self) -> Tuple[str, str]:
         """What the condition means and, apart, what to do; both "" where all is in order."""
-        problem = then = ""
         if self.condition is Condition.OVERWRITTEN:
-            problem = Message("{replacement}, our change is gone", replacement=self.replacement)
-            then = Message("apply again, or restore to forget it")
-        elif self.condition is Condition.EDITED:
-            problem = Message("the file was changed after it was patched")
-            then = Message("restore takes our change out and keeps the edit, unless they overlap")
-        elif self.condition is Condition.MISSING:
-            gone, name = (
-                self.receipt.pristine.origin != "unrecorded" and not self.installed,
-                self.receipt.release.distribution,
+            return (
+                Message("{replacement}, our change is gone", replacement=self.replacement),
+                Message("apply again, or restore to forget it"),
             )
-            what = Message(
-                "{name} is not installed" if gone else "the file is not there",
-                name=name or self.receipt.release.package,
+        if self.condition is Condition.EDITED:
+            return (
+                Message("the file was changed after it was patched"),
+                Message("restore takes our change out and keeps the edit, unless they overlap"),
             )
-            problem = Message("{what} any more", what=what)
-            then = Message(
-                "restore puts it back as it was before it was patched"
-                if self.deleted
-                else "restore forgets it"
+        if self.condition is Condition.MISSING:
+            return self._why_missing
+        if self.condition is Condition.ASTRAY:
+            return (
+                Message(
+                    "the file is that of {release} as we patched it, but another build of it is "
+                    "installed",
+                    release=self.release,
+                ),
+                Message("put back what belongs there: {reinstall}", reinstall=self.reinstall),
             )
-        elif self.condition is Condition.ASTRAY:
-            problem = Message(
-                "the file is that of {release} as we patched it, but another build of it is "
-                "installed",
-                release=self.release,
+        if self.receipt.pristine.origin == "edited":
+            return (
+                Message("the file was edited by hand before it was patched (unproven)"),
+                Message("restore gives the edited file back"),
             )
-            then = Message("put back what belongs there: {reinstall}", reinstall=self.reinstall)
-        elif self.receipt.pristine.origin == "edited":
-            problem = Message("the file was edited by hand before it was patched (unproven)")
-            then = Message("restore gives the edited file back")
-        elif self.receipt.pristine.origin == "unrecorded":
-            problem = Message("no RECORD proves the original file (unproven)")
-            then = Message("restore gives it back as it was found")
-        return problem, then
+        if self.receipt.pristine.origin == "unrecorded":
+            return (
+                Message("no RECORD proves the original file (unproven)"),
+                Message("restore gives it back as it was found"),
+            )
+        return "", ""
+
+    @property
+    def _why_missing(self) -> Tuple[str, str]:
+        """`why`, for a file that is missing."""
+        what = Message("the file is not there")
+        if self.receipt.pristine.origin != "unrecorded" and not self.installed:
+            what = Message("{name} is not installed", name=self.receipt.release.name)
+        hint = Message("restore forgets it")
+        if self.deleted:
+            hint = Message("restore puts it back as it was before it was patched")
+        return Message("{what} any more", what=what), hint
 
 
 class Assignment(NamedTuple):

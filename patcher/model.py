@@ -107,13 +107,16 @@ class HunkText(NamedTuple):
         Where they stand already, other code may have need of them.
         """
         in_parentheses = False
-        for tag, text, _ in (line for form in self.forms for line in form.lines):
-            code = text.partition("#")[0].strip() if tag != " " else ""
-            if tag == "-" or ";" in code:
-                return False
-            if code and not in_parentheses and not code.startswith(("import ", "from ")):
-                return False
-            in_parentheses = (in_parentheses or "(" in code) and ")" not in code
+        for form in self.forms:
+            for tag, text, _ in form.lines:
+                if tag == "-":
+                    return False
+                code = text.partition("#")[0].strip() if tag == "+" else ""
+                if ";" in code:
+                    return False
+                if code and not in_parentheses and not code.startswith(("import ", "from ")):
+                    return False
+                in_parentheses = (in_parentheses or "(" in code) and ")" not in code
         return True
 
     @property
@@ -368,6 +371,11 @@ class PatchedRelease(NamedTuple):
     package: str
     distribution: str
     version: str
+
+    @property
+    def name(self) -> str:
+        """What a message calls it."""
+        return self.distribution or self.package
 
 
 class PristineFile(NamedTuple):
