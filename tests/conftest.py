@@ -22,7 +22,7 @@ QUICK = (  # what `-m quick` is: some of each package, in less than half a minut
     "tests/project/test_project.py", "tests/text/test_report.py", "tests/project/test_requirements.py", "tests/test_fixture.py::test_every_shape",
     "tests/patchset/test_patchset.py::test_two_ranges_overlap", "tests/patchset/test_patchset.py::test_the_variant_is_the_first",
     f"{_STORE}apply_then_restore", f"{_STORE}update_keeps", f"{_STORE}twins_share", "tests/store/test_prepare.py::test_what_has_changed_since",
-    f"{_STORE}a_path_out_of", "tests/installed/test_environment.py::test_what_a_virtual_environment_shares",
+    f"{_STORE}a_path_out_of", "tests/installed/test_interpreter.py::test_what_a_virtual_environment_shares",
     "tests/store/test_bytecode.py::test_no_form_of_bytecode_outlives_the_source_it_was_made_of[TIMESTAMP", "tests/test_round_trip.py::test_what_is_applied_can_be_seen",
     "tests/verify/test_verify.py::test_a_patch_that_breaks_the_import",
     "tests/hook/test_hook.py::test_the_hook_writes_what_apply_writes", "tests/overlay/test_overlay.py::test_the_same_bytes_as_apply",

@@ -106,8 +106,8 @@ class Catalogue:
                 shadow = Message(
                     "{name} ({source}) is used; it hides {name} ({other}) in {where}",
                     name=name,
-                    source=source,
-                    other=other_source,
+                    source=str(source),
+                    other=str(other_source),
                     where=other_folder,
                 )
                 shadows.append(shadow)

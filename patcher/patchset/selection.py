@@ -223,8 +223,10 @@ def _other_versions(patchset: Patchset, entries: Sequence[ProjectEntry]) -> list
         if not entry.version or accepts(f"=={entry.version}", patchset.version):
             continue
         problem = Message(
-            "{one.name}: found version {one.version} ({one.folder.source}), expected {pinned}",
-            one=patchset,
+            "{name}: found version {version} ({source}), expected {pinned}",
+            name=patchset.name,
+            version=patchset.version,
+            source=str(patchset.folder.source),
             pinned=entry.pinned_name,
         )
         if entry.origin:
@@ -272,10 +274,13 @@ def check_probes(patchsets: Iterable[Patchset], patch_dirs: Sequence[str]) -> No
     errors = []
     for patchset in patchsets:
         if patchset.verify.probe and not _is_trusted(patchset, patch_dirs):
-            template = (
-                "{one.name} ({one.folder.source}): its probe is code, and is not run from there"
+            error = UsageError(
+                "{name} ({source}): its probe is code, and is not run from there",
+                hint,
+                name=patchset.name,
+                source=str(patchset.folder.source),
             )
-            errors.append(UsageError(template, hint, one=patchset))
+            errors.append(error)
     raise_all(errors)
 
 

@@ -8,7 +8,7 @@ from patcher.display.console import exit_code
 from patcher.errors import Location, SitepatchError
 from patcher.patchset.selection import ProjectEntry, chosen, split_pin, with_settings
 from patcher.project.request import Project, parse_entry, read_project
-from tests.command import DDP, DDP_VERSION, DYNAMO
+from tests.command import DDP, DDP_VERSION, DYNAMO, sitepatch
 from tests.places import patchset
 
 
@@ -156,3 +156,8 @@ def test_each_pin_of_another_version_is_named_with_the_version_that_was_found():
         chosen(entries, ())
     found = f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}"
     assert caught.value.message == f"a:1: {found}==1.0\nb:7: {found}==2.0"
+
+
+def test_a_chinese_message_says_in_chinese_that_a_patchset_is_built_in(tmp_path):
+    ended = sitepatch("check", f"{DDP}==1.0", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh")
+    assert ended.code == 1 and f"{DDP}：找到的版本是 {DDP_VERSION}（内置）" in ended.err
