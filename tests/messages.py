@@ -121,6 +121,7 @@ def plain(all_of_them=False):
     found = set()
     for path, tree in trees():
         silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
+        silent |= {id(part) for value in _named(tree) for part in ast.walk(value)}
         for node in ast.walk(tree) if path.as_posix() not in SILENT else ():
             for text in _spelled(node) if id(node) not in silent else ():
                 lines = {bare_line(line) for line in text.split("\n")} if text.count("\n") < _LONG else set()
@@ -138,6 +139,7 @@ def bare_line(line):
 def templates(tree):
     """The template of each message in a module: what is given to a message or an error, and any constant with fields."""
     silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
+    yield from (text for value in _named(tree) for part in ast.walk(value) for text in _spelled(part))
     for node in ast.walk(tree):
         for argument in _templates(node):
             yield from (text for part in ast.walk(argument) for text in _spelled(part))
@@ -146,6 +148,16 @@ def templates(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("count", "_count") and len(node.args) == 2:
             noun = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
             yield from (str(count(number, noun)).replace(str(number), "{}", 1) for number in (1, 2) if noun)
+
+
+def _named(tree):
+    """The values of the variables that are given to messages and errors as their templates."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            names = {argument.id for node in ast.walk(function) for argument in _said_by(node) if isinstance(argument, ast.Name)}
+            for node in ast.walk(function):
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
+                    yield node.value
 
 
 def _has_fields(node):

@@ -14,6 +14,11 @@ from patcher.message import Message
 from patcher.text.listed import listed, nearest, suggest
 from patcher.text.terminal import printable_lines
 
+_USUAL_OPTIONS = {"-n": "--dry-run", "-f": "--force", "-V": "--version"}
+"""What other tools call an option: the one of ours, for the commands that have it."""
+
+_OPTIONS_WITH_RANGES = ("--to", "--against")
+
 
 class Choice(click.Choice):  # type: ignore[type-arg]
     """One of a few words."""
@@ -63,6 +68,11 @@ def write_last_words(text: str) -> None:
         click.echo(text, err=True)
 
 
+def _options(ctx: click.Context) -> list[str]:
+    """The options of a command, as they are written."""
+    return [name for parameter in ctx.command.get_params(ctx) for name in parameter.opts]
+
+
 def problem(error: click.ClickException) -> str:
     """What is wrong with a command line, as a message."""
     if isinstance(error, click.NoSuchOption):
@@ -73,6 +83,9 @@ def problem(error: click.ClickException) -> str:
         )
         # dashes alone make no two options alike
         meant = suggest(error.option_name, [f"--{name}" for name in alike])
+        usual = _USUAL_OPTIONS.get(error.option_name)
+        if usual and error.ctx and usual in _options(error.ctx):
+            meant = Message('; did you mean "{name}"?', name=usual)
         group = error.ctx.command if error.ctx else None
         names = (
             group.list_commands(error.ctx) if error.ctx and isinstance(group, click.Group) else []
@@ -95,11 +108,15 @@ def problem(error: click.ClickException) -> str:
         name = error.param.get_error_hint(error.ctx).strip("'")
         return Message("{name}: {problem}", name=name, problem=error.message)
     if isinstance(error, click.BadOptionUsage):
-        has_value = any(word.startswith(f"{error.option_name}=") for word in sys.argv)
-        return Message(
-            "{option} takes no value" if has_value else "{option} needs a value",
-            option=error.option_name,
-        )
+        if any(word.startswith(f"{error.option_name}=") for word in sys.argv):
+            return Message("{option} takes no value", option=error.option_name)
+        if error.option_name in _OPTIONS_WITH_RANGES:
+            return Message(
+                "{option} needs a value; quote a range, or the shell takes `>` for a redirection: "
+                "{option} '>=2.4'",
+                option=error.option_name,
+            )
+        return Message("{option} needs a value", option=error.option_name)
     return error.message if isinstance(error.message, Message) else error.format_message()
 
 

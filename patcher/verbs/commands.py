@@ -76,7 +76,11 @@ class Group(click.Group):
         is_option = word.startswith("-")
         if not (is_option or ctx.resilient_parsing) and self.get_command(ctx, word) is None:
             template = 'there is no command "{args}"{meant}'
-            raise click.UsageError(Message(template, args=word, meant=self._meant(ctx, word)), ctx)
+            meant = self._meant(ctx, word)
+            if word == "help":
+                words = [ctx.command_path, *args[1:2], "--help"]
+                meant = Message("; write: {words}", words=" ".join(words))
+            raise click.UsageError(Message(template, args=word, meant=meant), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command:
             command.context_class = self.context_class

@@ -121,7 +121,11 @@ def _request(
             entries.append(ProjectEntry(name, tuple(texts)))
         folders.append(str(folder / PATCHSETS))
     else:
-        hint = Message("name them, or list them in [tool.sitepatch] of pyproject.toml as patchsets")
+        hint = Message(
+            "name them behind the directory, sitepatch hook init {directory} NAME, or list them in "
+            "[tool.sitepatch] of pyproject.toml as patchsets",
+            directory=shlex.quote(str(folder)),
+        )
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
     return with_settings(entries, settings), folders
 

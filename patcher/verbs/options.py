@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from functools import wraps
 from typing import Any, Callable, Iterable
@@ -131,12 +133,32 @@ def _refuse_extra_words(console: Console) -> None:
         raise UsageError(problem, hint, command=console.name, words=" ".join(extra))
 
 
+_NEXT_STEPS = {
+    errno.EACCES: Message("name a place where you may write, or run the command as its owner"),
+    errno.EDQUOT: Message("free some space there, or name another place"),
+    errno.EISDIR: Message("name a file"),
+    errno.ENOENT: Message("name a place that exists"),
+    errno.ENOSPC: Message("free some space there, or name another place"),
+    errno.ENOTDIR: Message("name a place below a directory"),
+    errno.EPERM: Message("name a place where you may write, or run the command as its owner"),
+    errno.EROFS: Message("the filesystem is read-only: name another place"),
+}
+"""By errno: what to do where a path cannot be read or written."""
+
+
 def _explained(error: OSError) -> SitepatchError:
     """A failing system call as an error that says what to do, where that is known."""
     if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd
         problem = Message("the working directory was deleted")
         return SitepatchError(problem, "change to one that exists: cd DIR")
-    return SitepatchError("{error}", error=error)
+    if error.filename is None or not error.strerror:
+        return SitepatchError("{error}", error=error)
+    return SitepatchError(
+        "{path}: {reason}",
+        _NEXT_STEPS.get(error.errno or 0, ""),
+        path=os.fsdecode(error.filename),
+        reason=Message.whole(error.strerror),
+    )
 
 
 # some commands ------------------------------------------------------------------------------------

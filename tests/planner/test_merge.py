@@ -11,7 +11,7 @@ from patcher.text.lines import line_edits
 
 
 def step(name, *splices):
-    return Step(name, "1", "0" * 64, "fix", {}, tuple(splices))
+    return Step(name, "1", name.ljust(64, "0"), "fix", {}, tuple(splices))
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
@@ -191,6 +191,13 @@ def test_steps_that_stay_are_not_taken_out_and_done_again():
     """An edit in the lines of one of them is nobody's business then."""
     first, second = step("a", Splice(0, 1, b"one")), step("b", Splice(6, 7, b"two"))
     assert replace_steps(b"1\nx\n2\n", [first, second], [first], b"one # me\nx\ntwo\n") == b"one # me\nx\n2\n"
+
+
+def test_an_edit_of_a_change_that_stays_is_kept_where_another_one_above_it_goes():
+    """The one that stays is at another offset then."""
+    pristine, edited = b"a = 1\nb = 1\nc = 1\n", b"a = 99\nb = 1\nc = 'by hand'\n"
+    old = [step("above", Splice(4, 5, b"99")), step("stays", Splice(17, 18, b"999"))]
+    assert replace_steps(pristine, old, [step("stays", Splice(16, 17, b"999"))], edited) == b"a = 1\nb = 1\nc = 'by hand'\n"
 
 
 @pytest.mark.parametrize(

@@ -175,9 +175,20 @@ FURTHER += [
     ("diagnose empty.diff", 0, "0 lines of 1 log", "nothing was read", "2>&1"),
 ]
 
+# of a fourth list
+FURTHER += [
+    ("help apply", 2, 'no command "help"', "sitepatch", "write: sitepatch apply --help"),
+    ("apply good -n", 2, "no option -n", "sitepatch apply", 'did you mean "--dry-run"'),
+    ("apply good -f", 2, "no option -f", "sitepatch apply", 'did you mean "--force"'),
+    ("update good --target site --to", 2, "--to needs a value", "--to", "quote a range, .* --to '>=2.4'"),
+    ("hook init good", 2, "no patchset is named", "pyproject.toml", "sitepatch hook init good NAME"),
+    ("export good --output patchsets", 1, "Is a directory", "patchsets", "name a file"),
+    ("export good --output /proc/nowhere/x", 1, "No such file", "/proc/nowhere", "name a place that exists"),
+]
+
 
 def answered(world, command):
-    environment = () if "--target" in command or "--python" in command else ("--target", world / "site")
+    environment = () if re.search("--target|--python|^hook init", command) else ("--target", world / "site")
     words = command.split()
     at = words.index("--") if "--" in words else len(words)
     return sitepatch(*words[:at], *environment, *words[at:], cwd=world, COLUMNS="400")
