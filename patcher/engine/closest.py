@@ -177,11 +177,13 @@ def _rows(source: Source, scope: str, pattern: _Pattern) -> Iterator[_Rows]:
 
 def _without_comments(text: str) -> str:
     """A text with its comments blanked out."""
-    comments = [token for token in tokens(text) if token.kind == "comment"]
-    for comment in reversed(comments):
-        blank = " " * (comment.end - comment.start)
-        text = text[: comment.start] + blank + text[comment.end :]
-    return text
+    parts: list[str] = []
+    end = 0
+    for token in tokens(text):
+        if token.kind == "comment":
+            parts += [text[end : token.start], " " * (token.end - token.start)]
+            end = token.end
+    return "".join([*parts, text[end:]])
 
 
 def _ranges(source: Source, scope: str) -> Iterator[tuple[int, int]]:
