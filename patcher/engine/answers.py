@@ -18,7 +18,7 @@ from patcher.engine.source import Conflict, Edit, Source
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
-from patcher.engine.text import rewrite_text
+from patcher.engine.text import rewrite_text, unchanged
 from patcher.message import Message
 from patcher.model import HunkAnswer, HunkText, OptionValue, Rewrite, Splice, State, apply_splices
 from patcher.text.splices import compose
@@ -55,7 +55,7 @@ def rewrite_source(
     answers = []
     for hunk in compiled:
         answers.append(HunkAnswer(hunk.text, State.CONFLICT, problem=problem))
-    return Rewrite(data, splices=(), answers=tuple(answers))
+    return unchanged(data, answers)
 
 
 def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
@@ -72,8 +72,7 @@ def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]
         if not _has_failed(answers):
             return Rewrite(new, tuple(splices), tuple(answers))
 
-    unchanged = tuple(answer._replace(splices=()) for answer in answers)
-    return Rewrite(source.data, splices=(), answers=unchanged)
+    return unchanged(source.data, answers)
 
 
 def _has_failed(answers: Sequence[HunkAnswer]) -> bool:
@@ -123,7 +122,7 @@ def _match(source: Source, hunk: Hunk) -> MatchedHunk:
     """Match one hunk by itself, and compute the edits of the form that counts."""
     try:
         form, places = find_form(source, hunk)
-        answer = _unchanged(source, form, places)
+        answer = _settled(source, form, places)
         changes: list[PlaceChange] = []
         if answer is None:
             answer, changes = _change(source, form, places.todo)
@@ -139,7 +138,7 @@ def _match(source: Source, hunk: Hunk) -> MatchedHunk:
     return MatchedHunk(hunk, form=hunk, answer=answer)
 
 
-def _unchanged(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | None:
+def _settled(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | None:
     """The answer where there is nothing to change, or the number of places is wrong.
 
     None where the hunk is to be applied.
@@ -172,7 +171,7 @@ def _too_few(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
 
 
 def _too_many(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
-    lines = sorted(_lines(source, [*places.todo, *places.done]))
+    lines = sorted(_lines(source, places.all))
     problem = Message(
         "found {total} places in `{scope}` (lines {lines}), expected {count}",
         total=len(lines),

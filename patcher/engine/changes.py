@@ -55,8 +55,7 @@ class FinishedText:
             start = self.offset(splice.start)
             length = len(splice.new.decode(source.encoding))
             self.inserted.append((start, start + length))
-        line = result.lines.number
-        self.inserted_lines = [(line(start), line(end)) for start, end in self.inserted]
+        self.inserted_lines = result.lines.numbers(self.inserted)
 
     def offset(self, byte: int, *, end: bool = False) -> int:
         """Map a byte offset of `source` to a character offset of `result`.

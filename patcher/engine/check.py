@@ -110,12 +110,10 @@ def source_problem(data: bytes) -> str:
 def _before(source: Source, splices: Sequence[Splice]) -> _Before:
     if not source.has_ast:
         return _Before(redefinitions(source), use=None)
-    lines = []
+    ranges = []
     for splice in splices:
-        start = source.lines.number(source.character(splice.start))
-        end = source.lines.number(source.character(splice.end))
-        lines.append((start, end))
-    return _Before(redefinitions(source), use=name_use(source, lines))
+        ranges.append((source.character(splice.start), source.character(splice.end)))
+    return _Before(redefinitions(source), use=name_use(source, source.lines.numbers(ranges)))
 
 
 def _read_result(source: Source, new: bytes) -> Source:

@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Iterable, Iterator, List, NamedTuple, Sequence
 
 from patcher.engine.lex import Lines, tokens
+from patcher.engine.match import MatchRange
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.message import Message
@@ -96,21 +97,23 @@ class _Difference(NamedTuple):
     line: int = 0
 
 
-def closest(source: Source, hunk: Hunk, scope: str, taken: Sequence[int] = ()) -> Closest | None:
+def closest(
+    source: Source, hunk: Hunk, scope: str, taken: Sequence[MatchRange] = ()
+) -> Closest | None:
     """The code of a scope that is closest to the before side of a hunk.
 
     Args:
         source: the file.
         hunk: the hunk, whose own scope need not be `scope`.
         scope: a qualified name or `<module>`.
-        taken: offsets at which the pattern matches; no run begins there.
+        taken: places at which the pattern matches; no run begins there.
 
     Returns:
         None where no code has at least `LEAST` of the pattern.
     """
     pattern = _pattern(hunk)
     rows = list(_rows(source, scope, pattern))
-    taken_lines = {source.lines.number(offset) for offset in taken}
+    taken_lines = {source.lines.number(place.start) for place in taken}
     most_lines = hunk.before.written.count("\n") + 1 + _FURTHER
     best: _Run | None = None
     for words in _runs(source, rows, pattern, most_lines, taken_lines=taken_lines):

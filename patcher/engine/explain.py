@@ -205,7 +205,7 @@ def _places(source: Source, hunk: Hunk, state: State) -> list[MatchRange]:
     elif state in (State.APPLICABLE, State.CONFLICT):
         places = found.todo
     else:
-        places = [*found.todo, *found.done]
+        places = found.all
     return sorted(places, key=lambda place: place.start)
 
 
@@ -257,8 +257,7 @@ def _closest(
     if not scope or _is_inside_others(source, hunk):
         return None
     places = find_in_scope(source, hunk, scope)
-    starts = [place.start for place in [*places.todo, *places.done]]
-    return closest(source, hunk, scope, starts)
+    return closest(source, hunk, scope, taken=places.all)
 
 
 def _elsewhere(source: Source, hunk: Hunk, scopes: Sequence[Scope]) -> tuple[MatchedPlace, ...]:

@@ -29,6 +29,11 @@ class FoundPlaces(NamedTuple):
     scopes: int
     steps: int
 
+    @property
+    def all(self) -> list[MatchRange]:
+        """The places still to change, then the others."""
+        return [*self.todo, *self.done]
+
 
 # the form that counts -----------------------------------------------------------------------------
 def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:

@@ -103,9 +103,9 @@ class _Proof(NamedTuple):
     match: Match
     holes: list[tuple[int, int]]
 
-    def covers(self, code: Node) -> bool:
-        """Whether a piece of code was compared."""
-        return self.covers_range(code.begin, code.end)
+    def covers(self, bound: Bound | None) -> bool:
+        """Whether the code of a pattern node was compared."""
+        return all(self.covers_range(code.begin, code.end) for code in _codes(bound))
 
     def covers_range(self, start: int, end: int) -> bool:
         return not any(low <= start and end <= high for low, high in self.holes)
@@ -135,14 +135,12 @@ def _proves(change: ChangedParts, before: Match, proof: _Proof) -> bool:
     if not proof.covers_range(before.start, before.end):
         return False
     for node in change.replaced:
-        replaced = _codes(before.nodes.get(id(node)))
-        if not all(proof.covers(code) for code in replaced):
+        if not proof.covers(before.nodes.get(id(node))):
             return False
     for old, new in change.anchors:
         anchor = before.nodes.get(id(old))
-        if anchor is proof.match.nodes.get(id(new)):
-            continue
-        if not all(proof.covers(code) for code in _codes(anchor)):
+        is_same = anchor is proof.match.nodes.get(id(new))
+        if not is_same and not proof.covers(anchor):
             return False
     return True
 

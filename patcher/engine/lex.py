@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from copy import copy
 from functools import lru_cache
-from typing import Iterator, Match, NamedTuple, Sequence
+from typing import Iterable, Iterator, Match, NamedTuple, Sequence
 
 _TOKEN = re.compile(
     r"""
@@ -236,6 +236,10 @@ class Lines:
     def number(self, offset: int) -> int:
         """The 1-based line number of a character offset."""
         return bisect_right(self.starts, offset)
+
+    def numbers(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The 1-based numbers of the lines at the start and at the end of character ranges."""
+        return [(self.number(start), self.number(end)) for start, end in ranges]
 
     def start(self, offset: int) -> int:
         """The offset at which the line of `offset` begins."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import Iterator, NamedTuple, Sequence, Union
+from typing import Iterable, Iterator, NamedTuple, Sequence, Union
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
@@ -18,8 +18,8 @@ from patcher.engine.scoping import (
     Read,
     blocks_of,
     bound_in,
+    has_star,
     is_near,
-    is_star,
     parameters_of,
     reads,
     statements,
@@ -90,11 +90,11 @@ def unbound(
     if not before.has_ast or after.tree is None:
         return _unseen(after, spans, injected)
     body = after.tree.body
-    if any(is_star(node) for node in statements(body)):
+    if has_star(body):
         return []
 
     known = _known(after, bound_in(body)) | set(injected)
-    lines = [(after.lines.number(start), after.lines.number(end)) for start, end in spans]
+    lines = after.lines.numbers(spans)
     missing: set[Unbound] = set()
     read_before: dict[str, set[str]] = {}
     for read in reads(body, lines):
@@ -162,15 +162,20 @@ def name_use(source: Source, lines: LineRanges) -> NameUse | None:
 
     outer: set[tuple[str, str]] = set()
     early: set[tuple[str, str]] = set()
-    deleted = {("", name.id) for name in _read_below_del(body)}
+    deleted = _in("", _read_below_del(body))
     for path, function in _functions_near(body, lines):
         locals_ = _locals_of(function)
         for name in _looked_up_in(function):
             if name.id not in locals_:
                 outer.add((path, name.id))
-        early.update((path, name.id) for name in _read_early(function))
-        deleted.update((path, name.id) for name in _read_below_del(function.body))
+        early |= _in(path, _read_early(function))
+        deleted |= _in(path, _read_below_del(function.body))
     return NameUse(module, lost, outer=outer, early=early, deleted=deleted)
+
+
+def _in(path: str, names: Iterable[ast.Name]) -> set[tuple[str, str]]:
+    """Names with the function that they are in."""
+    return {(path, name.id) for name in names}
 
 
 def broken(
@@ -239,7 +244,7 @@ def _is_dynamic(source: Source) -> bool:
     assert source.tree is not None
     if re.search(r"\b(exec|globals)[ \t]*\(", source.text):
         return True
-    return any(is_star(node) for node in statements(source.tree.body))
+    return has_star(source.tree.body)
 
 
 def _known(source: Source, module: set[str]) -> set[str]:

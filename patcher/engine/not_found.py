@@ -52,7 +52,7 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> tuple[str, str]
         hint = Message("the file has: {names}", names=", ".join(near)) if near else ""
         return Message("there is no `{scope}` in this file", scope=scope), hint
 
-    places = [*found.todo, *found.done]
+    places = found.all
     if places:
         problem = _too_few(source, hunk, places)
         hint = Message("write `count={number}` if that is all", number=len(places))
@@ -63,7 +63,7 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> tuple[str, str]
         problem = Message("`{scope}` is there, but the code to change is not", scope=scope)
         hint = Message("nothing like it was found there: it was rewritten or went away")
 
-    best = closest(source, hunk, scope, [place.start for place in places])
+    best = closest(source, hunk, scope, taken=places)
     if best is not None:
         return joined("\n", [problem, *_brief(best)]), best.hint
     if not places:

@@ -72,9 +72,10 @@ def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield part.body
 
 
-def is_star(node: ast.stmt) -> bool:
-    """Whether a statement is `from x import *`."""
-    return isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+def has_star(body: Sequence[ast.stmt]) -> bool:
+    """Whether a statement of a scope is `from x import *`."""
+    imports = [node for node in statements(body) if isinstance(node, ast.ImportFrom)]
+    return any(node.names[0].name == "*" for node in imports)
 
 
 def is_near(node: ast.stmt, lines: LineRanges) -> bool:

@@ -207,14 +207,15 @@ class Source:
 
     def definitions(self) -> list[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
+        definitions = []
         if self.has_ast:
-            return [
-                Definition(name, self._start(node), end=self._end(node))
-                for name, node in self._named_definitions()
-            ]
-        return [
-            Definition(name, node.begin, end=node.end) for name, node in _nodes(self.whole(), "")
-        ]
+            for name, statement in self._named_definitions():
+                start, end = self._start(statement), self._end(statement)
+                definitions.append(Definition(name, start, end))
+        else:
+            for name, node in _nodes(self.whole(), ""):
+                definitions.append(Definition(name, node.begin, node.end))
+        return definitions
 
     def _named_definitions(self) -> list[tuple[str, ast.stmt]]:
         self._named = self._named or list(_ast_definitions(self.tree))

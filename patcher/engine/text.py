@@ -90,9 +90,14 @@ def rewrite_text(data: bytes, hunks: Sequence[HunkText]) -> Rewrite:
         answers.append(_added(data, hunk) if hunk.scope == ADDED else _answer(file, hunk))
     splices = _combined(data, answers)
     if any(answer.state.failed for answer in answers):
-        unchanged = tuple(answer._replace(splices=()) for answer in answers)
-        return Rewrite(data, splices=(), answers=unchanged)
+        return unchanged(data, answers)
     return Rewrite(apply_splices(data, splices), splices, answers=tuple(answers))
+
+
+def unchanged(data: bytes, answers: Sequence[HunkAnswer]) -> Rewrite:
+    """A text that stays as it is, and the answers without splices."""
+    stripped = tuple(answer._replace(splices=()) for answer in answers)
+    return Rewrite(data, splices=(), answers=stripped)
 
 
 def _combined(data: bytes, answers: list[HunkAnswer]) -> tuple[Splice, ...]:
