@@ -180,7 +180,11 @@ def _field(code: str, at: int, parts: list[Token], depth: int) -> int:
             return at
         is_not_equal = code[token.start : at + 1] == "!="
         if brackets == 0 and token.text in (":", ":=", "!") and not is_not_equal:
-            return _format_spec(code, at, parts, depth)
+            # a conversion, and a format spec with its fields: no function of its own, since specs
+            # nest as deep as the recursion limit allows
+            while 0 < at < len(code) and code[at] != "}":
+                at = _field(code, at + 1, parts, depth) if code[at] == "{" else at + 1
+            return at + 1 if 0 < at < len(code) else 0
         brackets += depth_of(token)
         parts.append(token)
     return 0
@@ -193,13 +197,6 @@ def _token_of_field(code: str, at: int, parts: list[Token], depth: int) -> Token
         return _token(code, at)
     end = _f_string(code, opened, parts, depth + 1)
     return Token("string", code[at:end], at, end) if end else None
-
-
-def _format_spec(code: str, at: int, parts: list[Token], depth: int) -> int:
-    """The offset past the `}` behind a conversion and a format spec, with the fields in that."""
-    while 0 < at < len(code) and code[at] != "}":
-        at = _field(code, at + 1, parts, depth) if code[at] == "{" else at + 1
-    return at + 1 if 0 < at < len(code) else 0
 
 
 # lines --------------------------------------------------------------------------------------------
