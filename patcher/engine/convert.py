@@ -10,7 +10,7 @@ import ast
 import re
 from contextlib import suppress
 from textwrap import dedent
-from typing import Any, Callable, Mapping, Sequence, Tuple
+from typing import Any, Callable, Mapping, Tuple
 
 from patcher.engine.lex import find_outside, without_layout
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem, Value
@@ -86,6 +86,9 @@ _TO_LAST_PART = frozenset().union(
 class Converter:
     """Converts the nodes of one parsed text.
 
+    Few functions call each other on the way from a node to those inside it: code nests as deep as
+    the recursion limit allows.
+
     Args:
         source: the parsed text.
         shift: the offset of `source` in its file.
@@ -100,12 +103,8 @@ class Converter:
     def convert(self, node: Any) -> Value:
         """The value of a field: a node, a list of nodes, a string, or None."""
         if isinstance(node, (list, tuple)):
-            return self.each(node)
+            return [self.one(item) for item in node]
         return node if node is None or isinstance(node, str) else self.one(node)
-
-    def each(self, nodes: Sequence[Any]) -> list[Node]:
-        """The `Node`s for a list of libcst nodes."""
-        return [self.one(node) for node in nodes]
 
     def one(self, node: Any) -> Node:
         """The `Node` for one libcst node."""
@@ -118,20 +117,13 @@ class Converter:
         if name in _NUMBERS or name == "Name":
             return self.make(name, node, value=node.value)
         if name in FIELDS:
-            return self.by_fields(name, node)
+            fields: dict[str, Value] = {}
+            for key in FIELDS[name]:
+                fields[key] = self.convert(getattr(node, key, None))
+            return self.shaped(self.make(RENAMED.get(name, name), node, **fields))
         if hasattr(node, "_get_token") or name in _OPERATORS:
             return self.operator(node)
         raise SyntaxProblem(f"a piece of syntax ({name}) that this version does not know")
-
-    def by_fields(self, name: str, node: Any) -> Node:
-        """The `Node` for a libcst node that is converted field by field."""
-        fields = {key: self.convert(getattr(node, key, None)) for key in FIELDS[name]}
-        converted = self.make(RENAMED.get(name, name), node, **fields)
-        if converted.kind in _TO_LAST_PART:
-            converted.outer_start = converted.start
-            ends = [child.outer_end for child in converted.children()]
-            converted.end = converted.outer_end = max(ends, default=converted.end)
-        return self.shaped(converted)
 
     def operator(self, node: Any) -> Node:
         """The `Node` for an operator or a keyword; its value is the text of it."""
@@ -168,6 +160,10 @@ class Converter:
         That is one list of clauses, one list of arguments, and a docstring apart from the body.
         """
         fields = node.fields
+        if node.kind in _TO_LAST_PART:
+            node.outer_start = node.start
+            ends = [child.outer_end for child in node.children()]
+            node.end = node.outer_end = max(ends, default=node.end)
         if node.kind in ("For", "While", "Try", "Match"):
             clauses: list[Node] = []
             for key in ("handlers", "cases", "orelse", "finalbody"):
@@ -205,7 +201,7 @@ class Converter:
 
     def on_Subscript(self, node: Any) -> Node:
         """`a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`."""
-        parts = self.each(node.slice)
+        parts = [self.one(part) for part in node.slice]
         index = parts[0]
         is_lone = len(parts) == 1 and type(node.slice[0].comma).__name__ == "Comma"
         if len(parts) > 1 or index.kind == "Star" or is_lone:
@@ -227,7 +223,7 @@ class Converter:
         parts += node.kwonly_params
         if node.star_kwarg:
             parts.append(node.star_kwarg)
-        return self.make("Parameters", node, params=self.each(parts))
+        return self.make("Parameters", node, params=[self.one(part) for part in parts])
 
     def on_ParamStar(self, node: Any) -> Node:
         """A bare `*` or `/` of a signature."""
@@ -271,7 +267,7 @@ class Converter:
 
     def on_FormattedString(self, node: Any) -> Node:
         prefix = node.start.lower().rstrip("'\"").replace("f", "")
-        parts = self.each(node.parts)
+        parts = [self.one(part) for part in node.parts]
         for part in parts:
             if part.kind == "FText":
                 part.fields["value"] = _f_string_text(str(part.fields["value"]), prefix)
@@ -284,7 +280,9 @@ class Converter:
             expression=self.one(node.expression),
             conversion=node.conversion,
             debug="",
-            spec=None if node.format_spec is None else self.each(node.format_spec),
+            spec=None
+            if node.format_spec is None
+            else [self.one(part) for part in node.format_spec],
         )
         if node.equal:  # the text around it is part of what is shown
             inner = field.node("expression")
@@ -300,7 +298,7 @@ class Converter:
         statements: list[Node] = []
         for line in body:
             is_line = type(line).__name__ in _STATEMENT_LINES
-            statements += self.each(line.body if is_line else [line])
+            statements += [self.one(part) for part in (line.body if is_line else [line])]
         start = end = self.shift
         if statements:
             start, end = statements[0].begin, statements[-1].outer_end

@@ -201,8 +201,9 @@ class _Reader:
             yield from self._of_class(node, context)
         elif isinstance(node, _COMPREHENSIONS):
             yield from self._of_comprehension(node, context)
-        else:
-            yield from self._of_parts(node, context)
+        else:  # expressions nest deep: no function of its own calls this one again
+            for part in _parts(node):
+                yield from self.reads(part, context)
 
     def _is_looked_at(self, node: ast.AST) -> bool:
         if self._lines is None or not isinstance(node, ast.stmt):
@@ -253,12 +254,10 @@ class _Reader:
                 if part is not outermost:
                     yield from self.reads(part, inner)
 
-    def _of_parts(self, node: ast.AST, context: _Context) -> Iterator[Read]:
-        parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
-        if _is_for_type_checkers(node):
-            parts = node.orelse
-        # an annotation may be a string or never be evaluated
-        annotation = node.annotation if isinstance(node, (ast.AnnAssign, ast.arg)) else None
-        for part in parts:
-            if part is not annotation:
-                yield from self.reads(part, context)
+
+def _parts(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node that are evaluated; an annotation may be a string, or never be."""
+    if _is_for_type_checkers(node):
+        return [*node.orelse]
+    annotation = node.annotation if isinstance(node, (ast.AnnAssign, ast.arg)) else None
+    return [part for part in ast.iter_child_nodes(node) if part is not annotation]

@@ -131,6 +131,20 @@ def test_one_tree_of_the_standard_parser_is_held_at_a_time(scope: str, hunk: str
     assert (answer.state, len(read)) == (State.APPLICABLE, 2)
 
 
+LONG = {
+    "operators": "a" + " + a" * 280,
+    "calls": "a(" * 140 + "a" + ")" * 140,
+    "dictionaries": "{1: " * 110 + "a" + "}" * 110,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_a_generator_writes_is_read(name: str) -> None:
+    """The recursion limit bounds it: each function more between a node and those inside it costs depth."""
+    source = f"def f(a):\n    x = {LONG[name]}\n    return old(a)\n"
+    check_transformed(source, "-old(a)\n+max(a)\n", source.replace("old(a)", "max(a)"))
+
+
 def test_the_line_is_named() -> None:
     with pytest.raises(SyntaxProblem) as caught:
         check_depth("x = 1\ny = (\n" + "a +\n" * 600 + "1)\n")
