@@ -1,4 +1,4 @@
-"""The exceptions of sitepatch: one base class that carries a hint, and the few kinds that callers handle differently."""
+"""The exceptions of sitepatch: a base class with a hint, and the kinds that callers tell apart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Error = TypeVar("_Error", bound="SitepatchError")
 
 
 class Location(NamedTuple):
-    """A place in a file: its path, and the line and the column (from 1), 0 where there is none."""
+    """A place in a file: its path, and the line and the column (from 1), 0 if there is none."""
 
     file: str
     line: int = 0
@@ -18,19 +18,22 @@ class Location(NamedTuple):
 
     def __str__(self) -> str:
         """As a message begins with it: `FILE:LINE:COLUMN`, without what is 0."""
-        return ":".join(str(part) for part in self if part)
+        parts = [part for part in self if part]
+        return ":".join(map(str, parts))
 
 
 class SitepatchError(Exception):
     """Something that stops a command.
 
     Args:
-        message: what was found and what was expected, in one or a few lines; a message, or the template of one.
+        message: what was found and what was expected, in one or a few lines; a message, or the
+            template of one.
         hint: what the user can do next; empty where there is nothing to do.
         location: where in a file that is, of several problems the first.
         fields: the fields of both templates.
 
-    `problem` is the message without the location and the line that is shown; of several problems that of the first.
+    `problem` is the message without the location and the line that is shown; of several problems
+    that of the first.
     """
 
     def __init__(
@@ -53,42 +56,40 @@ class SitepatchError(Exception):
     ) -> _Error:
         """The error about a problem at a place: the message is `FILE:LINE:COLUMN: PROBLEM`.
 
-        With the line `shown` below it, where a marker stands for the column.
+        The line `shown` goes below it; there a marker stands for the column.
         """
-        where = str(location._replace(column=0) if shown else location)
         problem = Message.of(problem, fields)
-        message = Message("{where}: {problem}", where=where, problem=problem)
-        error = cls(
-            joined("\n", (message, shown)) if shown else message, Message.of(hint, fields), location
-        )
+        where = Location(location.file, location.line) if shown else location
+        message = Message("{where}: {problem}", where=str(where), problem=problem)
+        if shown:
+            message = joined("\n", [message, shown])
+        error = cls(message, Message.of(hint, fields), location)
         error.problem = problem
         return error
 
     @classmethod
     def joined(cls: type[_Error], errors: Sequence[SitepatchError], hint: str = "") -> _Error:
         """Several problems as one error, at the place of the first."""
-        joint = cls(joined("\n", (error.message for error in errors)), hint, errors[0].location)
-        joint.problem = errors[0].problem
+        first = errors[0]
+        message = joined("\n", [error.message for error in errors])
+        joint = cls(message, hint, first.location)
+        joint.problem = first.problem
         return joint
 
     @property
     def place(self) -> dict[str, str | int]:
         """The location as JSON: `file`, `line` and `column` as far as they are known."""
-        return (
-            {key: value for key, value in self.location._asdict().items() if value}
-            if self.location
-            else {}
-        )
+        if self.location is None:
+            return {}
+        return {key: value for key, value in self.location._asdict().items() if value}
 
     @property
     def brief(self) -> str:
         """The message in one line, beside those of others."""
-        further = self.message.count("\n")
-        return (
-            Message("{first} (and {more} more)", first=one_line(self.message), more=further)
-            if further
-            else self.message
-        )
+        more = self.message.count("\n")
+        if not more:
+            return self.message
+        return Message("{first} (and {more} more)", first=one_line(self.message), more=more)
 
 
 class UsageError(SitepatchError):
@@ -103,15 +104,18 @@ class PatchError(SitepatchError):
 
 
 class AbsentError(SitepatchError):
-    """A package is not installed, or in no release that a patchset is for: no fault where that package is optional."""
+    """A package is not installed, or in no release that a patchset is for.
+
+    That is no fault if the package is optional.
+    """
 
 
 class StoreError(SitepatchError):
-    """The store cannot go on: no permission, no space, a lock not got in time, a damaged receipt."""
+    """The store cannot go on: no permission, no space, a lock that is taken, a damaged receipt."""
 
 
 class FormatError(StoreError):
-    """A file of the store is in a format that this release does not know: another release of sitepatch wrote it."""
+    """A file of the store is in a format that only another release of sitepatch knows."""
 
 
 class BusyError(StoreError):
@@ -119,7 +123,7 @@ class BusyError(StoreError):
 
 
 class OutdatedError(StoreError):
-    """A plan no longer fits: somebody changed a file since it was made. Nothing was written; plan again."""
+    """A plan no longer fits: a file was changed since it was made. Nothing was written."""
 
 
 class NotFoundCommandError(SitepatchError):
@@ -131,12 +135,14 @@ class NotExecutableError(SitepatchError):
 
 
 def raise_all(errors: Sequence[SitepatchError]) -> None:
-    """Raise several errors as one, of the kind of the first `UsageError` or `PatchError` among them; nothing for none."""
+    """Raise several errors as one, of the kind of the first `UsageError` or `PatchError`.
+
+    Nothing is raised if there are none.
+    """
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        hint = joined("\n", dict.fromkeys(error.hint for error in errors if error.hint))
-        worst = next(
-            (error for error in errors if isinstance(error, (UsageError, PatchError))), errors[0]
-        )
-        raise worst.__class__.joined(errors, hint)
+        hints = dict.fromkeys(error.hint for error in errors)
+        worst = [error for error in errors if isinstance(error, (UsageError, PatchError))]
+        kind = type(worst[0] if worst else errors[0])
+        raise kind.joined(errors, joined("\n", hints))

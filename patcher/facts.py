@@ -26,6 +26,11 @@ class Condition(str, Enum):
     ASTRAY = "astray"  # as patched in one release, but lying in another
 
 
+def is_replaced(receipt: Receipt, installed: str) -> bool:
+    """Whether another version is installed than that of a receipt; not if none is known."""
+    return bool(installed) and installed != receipt.release.version
+
+
 class FileStatus(NamedTuple):
     """One receipt and the status of its file.
 
@@ -74,7 +79,7 @@ class FileStatus(NamedTuple):
     @property
     def replaced(self) -> bool:
         """Whether another release is installed now than the one that was patched."""
-        return bool(self.installed) and self.installed != self.receipt.release.version
+        return is_replaced(self.receipt, self.installed)
 
     @property
     def replacement(self) -> str:

@@ -1,18 +1,18 @@
-"""Messages: sentences that keep what they are made of, so that they can be said in another language."""
+"""Messages: sentences that keep what they are made of, so that they can be translated."""
 
 from __future__ import annotations
 
 from typing import Any, Iterable, Mapping
 
 _COMMAND_OPTIONS = {"env": "", "dirs": "", "here": ""}
-"""Fields that every template may name, behind a command of sitepatch that it tells to run: see `set_command_options`."""
+"""Fields that every template may name, behind a command to run (see `set_command_options`)."""
 
 
 def set_command_options(env: str, dirs: str) -> None:
-    """Have `sitepatch VERB NAME{env}{dirs}` (`{here}` is both) in messages mean the environment and patchsets of this run.
+    """Set what `sitepatch VERB NAME{env}{dirs}` in messages means; `{here}` is both.
 
     Args:
-        env: the options that name the environment, as ` --python venv`, "" for none.
+        env: the options that name the environment, as ` --python venv`, empty for none.
         dirs: those that name directories of patchsets.
     """
     _COMMAND_OPTIONS.update(env=env, dirs=dirs, here=env + dirs)
@@ -21,8 +21,8 @@ def set_command_options(env: str, dirs: str) -> None:
 class Message(str):
     """A sentence in English: a template, as `nothing is applied in {site}`, and its fields.
 
-    It is a text like any other; who shows it looks up the template in a catalogue. A field may be a message itself. Every
-    other field stays as it is in all languages: a path, a name, code.
+    It is a text like any other; who shows it looks up the template in a catalogue. A field may be a
+    message itself. Every other field stays as it is in all languages: a path, a name, code.
     """
 
     template: str
@@ -41,7 +41,7 @@ class Message(str):
 
     @classmethod
     def of(cls, template: str, fields: Mapping[str, Any]) -> str:
-        """A message as it is, also an empty text; of any other text the message of that template."""
+        """A message or an empty text as it is; of any other text the message of that template."""
         if isinstance(template, Message) or not template:
             return template
         return cls(template, **fields) if fields else cls.whole(template)
@@ -62,15 +62,18 @@ class Message(str):
 def one_line(message: str) -> str:
     """The first line of a message."""
     if isinstance(message, Message):
-        fields = {
-            name: one_line(field) if isinstance(field, Message) else field
-            for name, field in message.fields.items()
-        }
+        fields: dict[str, Any] = {}
+        for name, field in message.fields.items():
+            fields[name] = one_line(field) if isinstance(field, Message) else field
         message = Message(message.template.split("\n")[0], **fields)
     return message.split("\n")[0] if "\n" in message else message
 
 
 def joined(separator: str, parts: Iterable[str]) -> Message:
-    """Several messages or other texts as one, with a separator between each two; empty ones are left out."""
+    """Several messages or other texts as one, with a separator between each two.
+
+    Empty ones are left out.
+    """
     fields = {f"part{number}": part for number, part in enumerate(filter(None, parts))}
-    return Message(separator.join(f"{{{name}}}" for name in fields), **fields)
+    template = separator.join(f"{{{name}}}" for name in fields)
+    return Message(template, **fields)

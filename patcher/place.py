@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from patcher.installed.interpreter import Environment, discover
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
     from patcher.verify import Verified
 
 
-def _quoted(path: str) -> str:
-    import shlex
-
-    return shlex.quote(path)
-
-
 class _Place(NamedTuple):
     python: str | None
     target: str | None
@@ -31,9 +26,10 @@ class _Place(NamedTuple):
 class Place(_Place):
     """Which environment is meant, and further directories of patchsets, which are searched first.
 
-    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of `pip install --target`);
-    without both it is the active virtual environment, else that of the running
-    interpreter. With `system` also what a virtual environment shares with others is meant. Paths may be texts or `Path`s.
+    `python` is an interpreter or a virtual environment, `target` a directory of packages (as of
+    `pip install --target`); without both it is the active virtual environment, else that of the
+    running interpreter. With `system` also what a virtual environment shares with others is meant.
+    Paths may be texts or `Path`s.
     """
 
     __slots__ = ()
@@ -46,23 +42,35 @@ class Place(_Place):
         system: bool = False,
     ) -> Place:
         """The place, its paths as texts."""
-        python_text, target_text = (
-            None if path is None else os.fspath(path) for path in (python, target)
+        return super().__new__(
+            cls,
+            python=None if python is None else os.fspath(python),
+            target=None if target is None else os.fspath(target),
+            patch_dirs=one_or_more(patch_dirs),
+            system=system,
         )
-        return super().__new__(cls, python_text, target_text, one_or_more(patch_dirs), system)
 
     @property
     def options(self) -> tuple[str, str]:
-        """The options of a command line that mean this: the environment, the directories; each with a blank before it."""
-        pairs = [("--python", self.python), ("--target", self.target)]
-        env = (
-            "".join(f" {option} {_quoted(path)}" for option, path in pairs if path)
-            + " --system" * self.system
-        )
-        return env, "".join(f" --patch-dir {_quoted(folder)}" for folder in self.patch_dirs)
+        """The options of a command line that mean this: the environment, the directories.
+
+        Each has a blank before it.
+        """
+        env = dirs = ""
+        if self.python:
+            env += f" --python {quote(self.python)}"
+        if self.target:
+            env += f" --target {quote(self.target)}"
+        if self.system:
+            env += " --system"
+        for folder in self.patch_dirs:
+            dirs += f" --patch-dir {quote(folder)}"
+        return env, dirs
 
     def environment(self) -> Environment:
-        """The environment that is meant (see `patcher.installed.interpreter.discover`); with `system` all of it is its own.
+        """The environment that is meant (see `patcher.installed.interpreter.discover`).
+
+        With `system` all of it is its own.
 
         Raises:
             UsageError: there is no such directory, or it is no interpreter that answers.
@@ -72,7 +80,10 @@ class Place(_Place):
 
 
 class Effect(NamedTuple):
-    """What `sync` does: `word` (applied, updated, restored, forgotten), the patchset, the directory, in how many files."""
+    """What `sync` does with a patchset in a directory, in how many files.
+
+    `word` is applied, updated, restored or forgotten.
+    """
 
     word: str
     patchset: str
@@ -83,14 +94,16 @@ class Effect(NamedTuple):
 class Outcome(NamedTuple):
     """The outcome of `apply`, `sync`, `restore` or an overlay.
 
-    `plan` is what was to be done, `written` whether it was. `patchsets` are the names that were meant; once
-    written, those that are applied in what changed. `requested` are those patchsets with their options, `recovered` has a
-    sentence for each interrupted run that was recovered first, `fresh` says that nothing was patched there before, `verified`
-    is what came of verifying (None where nothing was verified), `place` has every directory of patchsets.
+    `plan` is what was to be done, `written` whether it was. `patchsets` are the names that were
+    meant; once written, those that are applied in what changed. `requested` are those patchsets
+    with their options, `recovered` has a sentence for each interrupted run that was recovered
+    first, `fresh` says that nothing was patched there before, `verified` is what came of verifying
+    (None where nothing was verified), `place` has every directory of patchsets.
 
-    Of `sync` alone: `effects`, and `restored`, the names that were not requested. Of `restore` alone: `idle` (names that are
-    not applied), `damaged` (problem, what to do). Of `restore` and `apply`: `hooks` (those that will undo it). Of an overlay
-    alone: `overlay`, its folder, None where there is nothing to patch.
+    Of `sync` alone: `effects`, and `restored`, the names that were not requested. Of `restore`
+    alone: `idle` (names that are not applied), `damaged` (problem, what to do). Of `restore` and
+    `apply`: `hooks` (those that will undo it). Of an overlay alone: `overlay`, its folder, None
+    where there is nothing to patch.
     """
 
     place: Place
@@ -117,7 +130,7 @@ class Outcome(NamedTuple):
 
     @property
     def changed(self) -> list[FilePlan]:
-        """The files of the plan of which something changes: the text, or what is recorded about it."""
+        """The files of the plan that change: their text, or what is recorded about them."""
         return [file for file in self.plan.files if file.change]
 
 
@@ -134,17 +147,17 @@ class Events:
         """So much of all (0: nobody knows) is done (see `patcher.model.Progress`)."""
 
     def fetching(self, releases: Mapping[str, int]) -> bool:
-        """Releases are about to be fetched, so many of each distribution; returns whether they are to be."""
+        """Whether releases, so many of each distribution, are to be fetched."""
         return True
 
     def unfit(self, answers: Sequence[Answer]) -> None:
-        """Hunks that do not fit, in a plan that something else is wrong with: that is raised next."""
+        """Hunks that do not fit, in a plan with another problem, which is raised next."""
 
     def planned(self, outcome: Outcome) -> None:
         """The plan is made, and nothing is written yet."""
 
     def reached(self, state: str) -> None:
-        """What has become of the files so far, in one sentence: it holds for a run that is interrupted from now on."""
+        """What has become of the files so far, in one sentence, should the run be interrupted."""
 
 
 SILENT = Events()

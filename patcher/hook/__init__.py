@@ -1,1 +1,1 @@
-"""The hook: a small distribution of a project's own that applies its patchsets again after every install. Opt-in."""
+"""The hook: a small distribution of a project's own that keeps its patchsets applied. Opt-in."""

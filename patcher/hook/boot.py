@@ -1,6 +1,7 @@
-"""Keeps patches applied: compares files with what was recorded of them, at every start of Python; sitepatch sees to the rest.
+"""Keeps patches applied: compares files with what was recorded of them, at every start of Python.
 
-Made by `sitepatch hook`. Imports os and sys only; SITEPATCH_HOOK=off in the environment switches it off.
+Where something differs it runs sitepatch. Made by `sitepatch hook`. Imports os and sys only;
+SITEPATCH_HOOK=off in the environment switches it off.
 """
 
 import os
@@ -18,38 +19,43 @@ sys.path.append(here.rpartition("/")[0])
 try:
     from patcher.verbs.hook_start import main
 except Exception as error:
-    sys.exit(f"sitepatch-hook: {name}: sitepatch, which it needs, cannot be run ({error}); install it: pip install sitepatch")
+    sys.exit(
+        f"sitepatch-hook: {name}: sitepatch, which it needs, cannot be run ({error}); "
+        "install it: pip install sitepatch"
+    )
 sys.exit(main(here, mode))
 """
 _ran = False
 
 
 def start() -> None:
-    """Called by the .pth or the .start file; twice in a virtual environment of Python 3.8 to 3.13."""
+    """Called by the .pth or the .start file; twice in a venv of Python 3.8 to 3.13."""
     global _ran
     mode = os.environ.get("SITEPATCH_HOOK") or MODE
     if _ran or mode == "off":
         return
-    _ran, good = True, False
+    _ran = True
+    is_good = False
     try:
         if mode not in MODES:
+            modes = ", ".join(MODES)
             write_stderr(
-                f"SITEPATCH_HOOK: found {mode!r}, expected {', '.join(MODES)} or off; the mode is {MODE}"
+                f"SITEPATCH_HOOK: found {mode!r}, expected {modes} or off; the mode is {MODE}"
             )
             mode = MODE
         reasons = recorded_problems(HERE, ID, mode)
-        good = run_child(mode) if reasons is None else not reasons
+        is_good = run_child(mode) if reasons is None else not reasons
         if reasons and mode != "repair":
             write_stderr("; ".join(reasons))
     except Exception as error:  # whatever it is, the program starts
         write_stderr(f"{NAME} could not look at its files: {type(error).__name__}: {error}")
-    except (
-        KeyboardInterrupt
-    ):  # raised here, it would be reported as a fatal error of the interpreter
+    except KeyboardInterrupt:
+        # raised here, it would be reported as a fatal error of the interpreter
         os._exit(130)
-    if mode == "strict" and not good:
+    if mode == "strict" and not is_good:
         write_stderr(
-            f"{NAME} is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)"
+            f"{NAME} is strict: the program is not started "
+            "(SITEPATCH_HOOK=off starts it, to mend this)"
         )
         os._exit(1)  # SystemExit would be reported as a fatal error of the interpreter
 
@@ -57,7 +63,8 @@ def start() -> None:
 def write_stderr(message: str) -> None:
     """Write a line to stderr, if there is one that can be written; raises nothing.
 
-    sys.stderr is not used: it would buffer what it could not write, and the program would end with exit code 120.
+    sys.stderr is not used: it would buffer what it could not write, and the program would end with
+    exit code 120.
     """
     if sys.stderr is not None:
         try:  # noqa: SIM105  (a start does without contextlib)
@@ -69,13 +76,13 @@ def write_stderr(message: str) -> None:
 def recorded_problems(
     folder: str, version: str, mode: str, *, aloud: bool = False
 ) -> "list[str] | None":
-    """Return why files are not as requested, [] where they are; None where the state file does not say it.
+    """Return why files are not as requested, [] if they are; None if the state does not say it.
 
     Args:
         folder: the folder of the hook, in its site directory.
         version: of the hook; the state of another one does not count.
-        mode: `warn` is content where the files were looked at, and nobody has tried to repair them.
-        aloud: report it where the state file is damaged.
+        mode: `warn` is content if the files were looked at, and nobody has tried to repair them.
+        aloud: report a damaged state file.
     """
     try:
         # a FIFO in its place is not waited for
@@ -92,7 +99,9 @@ def recorded_problems(
 
 
 def changed_files(state: str, site: str, version: str, looking: bool) -> "list[str] | None":
-    """Compare the text of a state file with the files of the site directory that it names; see `recorded_problems`.
+    """Compare the text of a state file with the files of the site directory that it names.
+
+    It returns what `recorded_problems` does; `looking` is its mode `warn`.
 
     Raises:
         ValueError: it is no state file, or names a file outside the site directory.
@@ -102,7 +111,8 @@ def changed_files(state: str, site: str, version: str, looking: bool) -> "list[s
     head, *lines = state.split("\n")
     if not head.startswith("sitepatch-hook 1 ") or lines[-2:] != ["end", ""]:
         raise ValueError("its first or its last line is another one")
-    reasons, same = [], True
+    reasons = []
+    same = True
     opened: set[str] = set()
     for line in lines[:-2]:
         if line[:2] == ": ":
@@ -114,17 +124,15 @@ def changed_files(state: str, site: str, version: str, looking: bool) -> "list[s
         if same:
             same = signature(site + "/" + path, opened) == signed
     endings = head.split(" ")[2:]
-    if (
-        not same
-        or endings[:1] != [version]
-        or (reasons and endings[1:] == ["looked"] and not looking)
-    ):
+    if not same or endings[:1] != [version]:
+        return None
+    if reasons and endings[1:] == ["looked"] and not looking:
         return None
     return reasons
 
 
 def signature(path: str, opened: "set[str] | None" = None) -> str:
-    """Return mtime in whole seconds and size of a file; image layers and archives store no more of it.
+    """Return mtime in whole seconds and size of a file; image layers store no more of it.
 
     Args:
         path: of the file.
@@ -147,37 +155,45 @@ def signature(path: str, opened: "set[str] | None" = None) -> str:
 
 
 def run_child(mode: str) -> bool:
-    """Have sitepatch see to the files in a process of its own, which reports what it finds; returns whether all is well."""
-    near = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
-    for python in [sys.executable or "", *(os.path.join(sys.prefix, "bin", name) for name in near)]:
-        if os.path.basename(python).startswith(("python", "pypy")) and os.access(python, os.X_OK):
-            break  # another one is a program that embeds Python
-    else:
+    """Have sitepatch see to the files, in a process of its own that reports what it finds.
+
+    Returns:
+        whether all is well.
+    """
+    python = find_python()
+    if not python:
         write_stderr(
             f"{NAME}: found no Python to run; start the one of this environment once: {sys.prefix}"
         )
         return False
-    ends = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
     if sys.stderr is None:
-        ends.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
-    words = [
-        python,
-        "-I",
-        *(["-B"] if sys.dont_write_bytecode else []),
-        "-c",
-        CHILD,
-        NAME,
-        HERE,
-        mode,
-    ]
+        streams.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
+    words = [python, "-I"]
+    if sys.dont_write_bytecode:
+        words.append("-B")
+    words += ["-c", CHILD, NAME, HERE, mode]
     guard = dict(os.environ, SITEPATCH_HOOK="off")  # for every Python that the child starts
-    child = os.posix_spawn(python, words, guard, file_actions=[*ends, (os.POSIX_SPAWN_DUP2, 2, 1)])
+    child = os.posix_spawn(
+        python, words, guard, file_actions=[*streams, (os.POSIX_SPAWN_DUP2, 2, 1)]
+    )
     try:
         status = os.waitpid(child, 0)[1]
     except ChildProcessError:  # SIGCHLD is ignored in this program, so the exit status is lost
         return recorded_problems(HERE, ID, mode) == []
     if os.WIFSIGNALED(status):
-        write_stderr(
-            f"{NAME}: the process that looks at its files was ended by signal {os.WTERMSIG(status)}"
-        )
+        number = os.WTERMSIG(status)
+        write_stderr(f"{NAME}: the process that looks at its files was ended by signal {number}")
     return status == 0
+
+
+def find_python() -> str:
+    """Return the path of the Python of this environment; empty if there is none that can be run."""
+    names = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
+    for python in [sys.executable or ""] + [
+        os.path.join(sys.prefix, "bin", name) for name in names
+    ]:
+        # another one is a program that embeds Python
+        if os.path.basename(python).startswith(("python", "pypy")) and os.access(python, os.X_OK):
+            return python
+    return ""

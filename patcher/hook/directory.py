@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
 from patcher import __version__
 from patcher.errors import FormatError, StoreError, UsageError
@@ -20,9 +20,12 @@ from patcher.system.output import write_output
 
 NAME_RULE = Message("a name of a-z, 0-9 and single -, that begins with a letter")
 _PART = re.compile(r"\..*\.part")
-_PYPROJECT = """\
-# Keeps patches applied. For requirements.txt, with the path from where the installer is run:  ./{folder}
-# Written by `sitepatch hook init`; run that again after a change. All of this directory belongs under version control.
+_PYPROJECT = (
+    "# Keeps patches applied. "
+    "For requirements.txt, with the path from where the installer is run:  ./{folder}\n"
+    "# Written by `sitepatch hook init`; run that again after a change. "
+    "All of this directory belongs under version control.\n"
+    """\
 [build-system]
 requires = []
 build-backend = "backend"
@@ -40,6 +43,7 @@ cache-keys = [
 {keys}
 ]
 """
+)
 
 
 def is_name(name: str) -> bool:
@@ -48,12 +52,12 @@ def is_name(name: str) -> bool:
 
 
 def read_directory(folder: Path) -> dict[str, Any] | None:
-    """What the hook.json of a hook's directory says (see `read_hook_fields`); None where there is nothing yet.
+    """What the hook.json of a hook's directory says (`read_hook_fields`); None if there is none.
 
-    A damaged one, as a full disk or a careless merge leaves it, is as none: it is written anew.
+    A damaged one, as a full disk or a careless merge leaves it, counts as none: it is written anew.
 
     Raises:
-        UsageError: it holds something else.
+        UsageError: the directory holds something else.
         FormatError: a newer sitepatch has made it.
     """
     if (folder / HOOK).is_file():
@@ -64,22 +68,20 @@ def read_directory(folder: Path) -> dict[str, Any] | None:
         except StoreError:
             return None
     if folder.exists() and not _is_empty(folder):
-        content = Message(
-            "a directory that is not empty and holds no hook"
-            if folder.is_dir()
-            else "something that is no directory"
-        )
+        what = Message("something that is no directory")
+        if folder.is_dir():
+            what = Message("a directory that is not empty and holds no hook")
         raise UsageError(
             "{folder}: found {what}",
-            Message("name a directory that does not exist yet, or one that hook init made"),
+            "name a directory that does not exist yet, or one that hook init made",
             folder=folder,
-            what=content,
+            what=what,
         )
     return None
 
 
 def _is_empty(folder: Path) -> bool:
-    """Whether there is nothing in a directory but what a run that was killed has left (see `open_output`)."""
+    """Whether nothing is in a directory but what a killed run has left (see `open_output`)."""
     return folder.is_dir() and all(_PART.fullmatch(path.name) for path in folder.iterdir())
 
 
@@ -93,7 +95,8 @@ def write_directory(
         name: the name of the hook.
         mode: one of `MODES`.
         requested: the patchsets that it keeps applied.
-        recorded: the files of patchsets that its record names; those that are not needed any more are removed, others stay.
+        recorded: the files of patchsets that its record names; those that are not needed any more
+            are removed, others stay.
 
     Returns:
         Its version and the names of its files, `/`-separated.
@@ -101,44 +104,60 @@ def write_directory(
     Raises:
         UsageError: a link stands where it would write.
     """
-    data = {
-        f"{PATCHSETS}/{item.patchset.name}/{path}": content.encode("utf-8")
-        for item in requested
-        for path, content in item.patchset.folder.files.items()
-    }
-    data[backend.BOOT] = (
-        Path(backend.__file__).with_name(backend.BOOT).read_bytes().replace(b"\r\n", b"\n")
-    )
-    options = {
-        item.patchset.name: {key: option_text(value) for key, value in item.options.items()}
-        for item in requested
-    }
-    copies = sorted(path for path in data if path != backend.BOOT)
-    fields = {"name": name, "version": "", "mode": mode, "patchsets": options, "files": copies}
-    version = backend.version_of(decode_json(encode_fields(fields)), data)
-    data[HOOK] = encode_fields({**fields, "version": version})
-    data["backend.py"] = Path(backend.__file__).read_bytes()
-    keys = "\n".join(
-        f"    {{ file = {written_toml(path)} }}," for path in sorted([*data, "pyproject.toml"])
-    )
-    texts = {
+    copies, options = _copies(requested)
+    boot = Path(backend.__file__).with_name(backend.BOOT).read_bytes().replace(b"\r\n", b"\n")
+    fields: dict[str, Any] = {
         "name": name,
-        "version": version,
-        "needs": f"sitepatch>={__version__}",
-        "names": Message("Keeps {options} applied", options=", ".join(options)),
+        "version": "",
+        "mode": mode,
+        "patchsets": options,
+        "files": sorted(copies),
     }
-    quoted = {key: written_toml(value) for key, value in texts.items()}
-    data["pyproject.toml"] = _PYPROJECT.format(folder=folder.name, keys=keys, **quoted).encode(
-        "utf-8"
-    )
+    files = {**copies, backend.BOOT: boot}
+    version = backend.version_of(decode_json(encode_fields(fields)), files)
+    fields["version"] = version
+    files[HOOK] = encode_fields(fields)
+    files["backend.py"] = Path(backend.__file__).read_bytes()
+    files["pyproject.toml"] = _pyproject(folder, fields, paths=files)
+
     gone = sorted(path for path in set(recorded) - set(copies) if _is_copy(path))
-    for path in [*data, *gone]:
+    for path in [*files, *gone]:
         _refuse_links(folder, path)
     for path in gone:  # first: what is killed after this has no file that its record does not name
         _remove_copy(folder, path)
-    for path in sorted(data, key=lambda path: path != HOOK):
-        write_output(folder / path, data[path])
-    return version, sorted(data)
+    write_output(folder / HOOK, files[HOOK])
+    for path, data in files.items():
+        if path != HOOK:
+            write_output(folder / path, data)
+    return version, sorted(files)
+
+
+def _copies(requested: Sequence[Requested]) -> tuple[dict[str, bytes], dict[str, dict[str, str]]]:
+    """The files of patchsets by their path in the directory, and the options of each as texts."""
+    files: dict[str, bytes] = {}
+    options: dict[str, dict[str, str]] = {}
+    for patchset, values, *_ in requested:
+        for path, text in patchset.folder.files.items():
+            files[f"{PATCHSETS}/{patchset.name}/{path}"] = text.encode("utf-8")
+        options[patchset.name] = {key: option_text(value) for key, value in values.items()}
+    return files, options
+
+
+def _pyproject(folder: Path, fields: dict[str, Any], paths: Iterable[str]) -> bytes:
+    """The text of the pyproject.toml of a hook's directory that has these other files."""
+    keys: list[str] = []
+    for path in sorted([*paths, "pyproject.toml"]):
+        keys.append(f"    {{ file = {written_toml(path)} }},")
+    names = ", ".join(fields["patchsets"])
+    text = _PYPROJECT.format(
+        folder=folder.name,
+        name=written_toml(fields["name"]),
+        version=written_toml(fields["version"]),
+        names=written_toml(Message("Keeps {names} applied", names=names)),
+        needs=written_toml(f"sitepatch>={__version__}"),
+        keys="\n".join(keys),
+    )
+    return text.encode("utf-8")
 
 
 def _is_copy(path: str) -> bool:
@@ -148,14 +167,14 @@ def _is_copy(path: str) -> bool:
 
 
 def _refuse_links(folder: Path, path: str) -> None:
-    """Refuse to write or to remove what is reached through a link below the directory, or is one."""
+    """Refuse to write or to remove what is a link below the directory, or is reached by one."""
     place = folder
     for part in path.split("/"):
         place = place / part
         if place.is_symlink():
             raise UsageError(
                 "{place}: is a link; hook init does not write through it",
-                Message("remove it, or name another directory"),
+                "remove it, or name another directory",
                 place=place,
             )
 

@@ -1,1 +1,1 @@
-"""Patched source that is imported in place of the files of a site directory, in which nothing is written."""
+"""Patched source that is imported in place of the files of a site directory."""

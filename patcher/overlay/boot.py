@@ -1,13 +1,15 @@
-"""The `sitecustomize.py` of every overlay: makes each import of the files of its manifest run the patched copy.
+"""The `sitecustomize.py` of every overlay: imports of files of its manifest run patched copies.
 
-Run by every Python process that has the folder of this file on PYTHONPATH, whatever its version and environment. Standard
-library alone, nothing of ours; a process that imports none of the files pays for reading the manifest and no more.
+Run by every Python process that has the folder of this file on PYTHONPATH, whatever its version and
+environment. Standard library alone, nothing of ours; a process that imports none of the files pays
+for reading the manifest and no more.
 
-What a module is compiled from is the copy; all else about it is the original's: `__file__`, `co_filename` of its code, the
-directory of its package, its resources. So a tracer that goes by path (torch.compile skips what is in torch), a
-breakpoint `b FILE:LINE`, `inspect.getmodule` of a frame, log records and warnings are those of an applied patch. Who shows
-source takes it from linecache, where the patched lines are put; until Python 3.12 the interpreter itself prints an uncaught
-exception from the disk, which is mended here.
+What a module is compiled from is the copy; all else about it is the original's: `__file__`,
+`co_filename` of its code, the directory of its package, its resources. So a tracer that goes by
+path (torch.compile skips what is in torch), a breakpoint `b FILE:LINE`, `inspect.getmodule` of a
+frame, log records and warnings are those of an applied patch. Who shows source takes it from
+linecache, where the patched lines are put; until Python 3.12 the interpreter itself prints an
+uncaught exception from the disk, which is mended here.
 
 A process that would run one of the files unpatched is stopped with a message.
 """
@@ -20,56 +22,66 @@ TYPE_CHECKING = False  # typing would cost more than all the rest
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import CodeType
-    from typing import Any, Dict, Optional
+    from typing import Any, Dict, Optional, Set
 
 HEAD = b"sitepatch overlay 1"
-END = b"\0\n"  # of a row of the manifest; its fields are separated by a NUL, which no path can contain
-folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of the overlay
+END = b"\0\n"
+"""The end of a row of the manifest; its fields are separated by a NUL, which no path has."""
+folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""The folder of the overlay."""
 
 
 class Entry:
-    """A file of the manifest: its path (directories resolved), its patched copy, its state when that was made.
+    """A file of the manifest: its path (directories resolved), its patched copy, its state then.
 
-    `size` is in bytes, -1 for a file that is added, `mtime` in whole seconds, `digest` the sha256 in hex, `module` the name by
-    which it is imported.
+    `size` is in bytes, -1 for a file that is added, `mtime` in whole seconds, `digest` the sha256
+    in hex, `module` the name by which it is imported.
     """
 
     def __init__(self, row: bytes) -> None:
-        path, copy, module, size, mtime, self.digest = (
-            os.fsdecode(field) for field in row.split(b"\0")
-        )
+        path, copy, module, size, mtime, digest = map(os.fsdecode, row.split(b"\0"))
         if not os.path.isabs(path) or os.path.isabs(copy) or ".." in copy.split("/"):
             raise ValueError(path)
-        self.path, self.copy, self.module = path, os.path.join(folder, copy), module
-        self.size, self.mtime = int(size), int(mtime)
+        self.path = path
+        self.copy = os.path.join(folder, copy)
+        self.module = module
+        self.size = int(size)
+        self.mtime = int(mtime)
+        self.digest = digest
+
+    @property
+    def is_added(self) -> bool:
+        """Whether there was no such file when the overlay was made."""
+        return self.size < 0
 
     def check(self) -> None:
-        """Refuse to go on where the file is not the one that was patched."""
+        """Refuse to go on if the file is not the one that was patched."""
         try:
             info = os.stat(self.path)
         except OSError as error:
-            if self.size >= 0:
-                refuse(
-                    f"{self.path}: {error.strerror}; it was there when the overlay was made", self
-                )
-        else:
-            if (info.st_size, int(info.st_mtime)) == (self.size, self.mtime):
-                return
-            import hashlib
+            if not self.is_added:
+                reason = error.strerror
+                refuse(f"{self.path}: {reason}; it was there when the overlay was made", self)
+            return
+        if (info.st_size, int(info.st_mtime)) == (self.size, self.mtime):
+            return
+        import hashlib
 
-            with open(self.path, "rb") as file:
-                if hashlib.sha256(file.read()).hexdigest() != self.digest:
-                    refuse(
-                        f"{self.path} is another file than the one that was patched; start the command again",
-                        self,
-                    )
-            self.size, self.mtime = info.st_size, int(info.st_mtime)
+        with open(self.path, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        if digest != self.digest:
+            refuse(
+                f"{self.path} is another file than the one that was patched; "
+                "start the command again",
+                self,
+            )
+        self.size, self.mtime = info.st_size, int(info.st_mtime)
 
 
 entries: "Dict[str, Entry]" = {}
 names: "Dict[str, Entry]" = {}
-namespaces: "Dict[str, str]" = {}
-"""The directories that are not there and in which a file is added, by the name by which they are imported."""
+namespaces: "Set[str]" = set()
+"""The names by which directories are imported that are not there, and in which a file is added."""
 _base_names: "Any" = ()  # of the files: they sort out nearly every import of a process
 
 
@@ -90,8 +102,8 @@ def read_manifest() -> None:
         above, module = os.path.dirname(entry.path), entry.module
         if os.path.basename(entry.path) != "__init__.py":
             module = module.rpartition(".")[0]
-        while entry.size < 0 and module and not os.path.isdir(above):
-            namespaces[module] = above
+        while entry.is_added and module and not os.path.isdir(above):
+            namespaces.add(module)
             above, module = os.path.dirname(above), module.rpartition(".")[0]
     global _base_names
     _base_names = tuple({os.path.basename(path) for path in entries})
@@ -107,7 +119,7 @@ def entry_of(path: "Any") -> "Optional[Entry]":
 
 
 def _report(message: str) -> str:
-    """Write a line to stderr where that can be done; not to sys.stderr, see `write_stderr` of the hook's boot module."""
+    """Write a line to stderr, if that can be done (see `write_stderr` of the hook's boot.py)."""
     message = f"sitepatch run --overlay: {message}"
     if sys.__stderr__ is not None:
         try:  # noqa: SIM105  (a start does without contextlib)
@@ -118,18 +130,18 @@ def _report(message: str) -> str:
 
 
 def refuse(message: str, entry: "Entry") -> None:
-    """Report it, and raise ImportError: a program may take that alone for a package that is not installed."""
+    """Report it, and raise ImportError, which a program may take for a package that is missing."""
     raise ImportError(_report(message), name=entry.module, path=entry.path)
 
 
 def abort(message: str) -> None:
-    """Report it, and end the process: the interpreter ignores what is raised in a sitecustomize."""
+    """Report it, and end the process: what is raised in a sitecustomize is ignored."""
     _report(message)
     os._exit(1)
 
 
 class Patched(SourceFileLoader):
-    """Loads the copy in place of the file, with bytecode beside the copy; any other path it loads as it is."""
+    """Loads the copy in place of the file, with bytecode beside it; other paths as usual."""
 
     def __init__(self, fullname: str, path: str, entry: "Entry") -> None:
         super().__init__(fullname, path)
@@ -157,15 +169,13 @@ class Patched(SourceFileLoader):
         if path == self.path:
             self.entry.check()
             return self.entry.copy
-        return (
-            bytecode(self.entry.copy)
-            if path.endswith(".pyc") and path == bytecode(self.path)
-            else path
-        )
+        if path.endswith(".pyc") and path == bytecode(self.path):
+            return bytecode(self.entry.copy)
+        return path
 
 
 def bytecode(source: str) -> "Optional[str]":
-    """The path of the bytecode of a source file, None for an interpreter that writes none."""
+    """The path of the bytecode of a source file; None for an interpreter that writes none."""
     from importlib.util import cache_from_source
 
     try:
@@ -178,24 +188,26 @@ def _prime(path: str, source: str) -> None:
     import io
     import linecache
 
-    lines = io.StringIO(source if source.endswith("\n") else source + "\n").readlines()
+    if not source.endswith("\n"):
+        source += "\n"
+    lines = io.StringIO(source).readlines()
     # without an mtime it is never compared with the disk
-    linecache.cache[path] = (
-        len(source),
-        None,
-        lines,
-        path,
-    )
+    linecache.cache[path] = (len(source), None, lines, path)
 
 
 def _print_from_linecache() -> None:
-    """Until Python 3.12 uncaught exceptions are printed in C, which reads the lines from the disk; later from linecache."""
+    """Have uncaught exceptions show the patched lines.
+
+    Until Python 3.12 they are printed in C, which reads the lines from the disk; later from
+    linecache.
+    """
     if sys.version_info >= (3, 13):
         return
     import _thread
 
     if sys.excepthook is sys.__excepthook__:
-        # Both names: programs put the second one back, and others ask whether the first one is still it.
+        # Both names: programs put the second one back, and others ask whether the first one is
+        # still it.
         sys.excepthook = sys.__excepthook__ = uncaught
     threading: Any = sys.modules.get("threading")
     if getattr(threading, "excepthook", sys) is getattr(_thread, "_excepthook", None):
@@ -219,17 +231,18 @@ def uncaught_in_thread(args: "Any") -> None:
 
 
 class Finder:
-    """Finds what PathFinder finds; where that is a file of the manifest, with another loader."""
+    """Finds what PathFinder finds; a file of the manifest gets another loader."""
 
     @staticmethod
     def find_spec(
         fullname: str, path: "Any" = None, target: "Any" = None
     ) -> "Optional[ModuleSpec]":
-        """The spec of a module of the manifest, None for every other."""
-        places = sys.path if path is None else path
+        """The spec of a module of the manifest; None for every other."""
         if fullname not in names:
-            return _namespace(fullname, places) if fullname in namespaces else None
-        spec = PathFinder.find_spec(fullname, path, target) or _added(names[fullname], places)
+            return _added(fullname, path) if fullname in namespaces else None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None and names[fullname].is_added:
+            spec = _added(fullname, path)
         entry = entry_of(spec.origin) if spec is not None else None
         if spec is None or entry is None:
             return None
@@ -240,33 +253,23 @@ class Finder:
         return spec
 
 
-def _added(entry: "Entry", places: "Any") -> "Optional[ModuleSpec]":
-    """The spec of a file that is not there, where its directory is one that is searched."""
-    folder, base = os.path.split(entry.path)
-    above = os.path.dirname(folder) if base == "__init__.py" else folder
-    if entry.size >= 0 or above not in map(os.path.realpath, places):
-        return None
-    from importlib.util import spec_from_file_location
-
-    return spec_from_file_location(
-        entry.module, entry.path, loader=SourceFileLoader(entry.module, entry.path)
-    )
-
-
-def _namespace(module: str, places: "Any") -> "Optional[ModuleSpec]":
-    """The spec of a directory of added files, without an `__init__.py`, where the one above it is searched."""
-    folder = namespaces[module]
-    if os.path.isdir(folder) or os.path.dirname(folder) not in map(os.path.realpath, places):
-        return None
-    from importlib.machinery import ModuleSpec
-
-    spec = ModuleSpec(module, None, is_package=True)
-    spec.submodule_search_locations = [folder]
+def _added(fullname: str, path: "Any") -> "Optional[ModuleSpec]":
+    """The spec of a file or a directory that is not there, if that is where Python searches."""
+    script = os.path.join(folder, "added.py")
+    script_names: Dict[str, Any] = {"__name__": "added"}
+    with open(script, "rb") as file:
+        exec(compile(file.read(), script, "exec"), script_names)
+    places = sys.path if path is None else path
+    paths = [entry.path for entry in entries.values() if entry.is_added]
+    spec: Optional[ModuleSpec] = script_names["spec_of_added"](fullname, places, paths)
     return spec
 
 
 def _guard() -> None:
-    """Refuse to load a file of the manifest without the finder: by its path, another name, another finder, as a script."""
+    """Refuse to load a file of the manifest without the finder.
+
+    By its path, that is, by another name, by another finder, or as a script.
+    """
     loader: Any = SourceFileLoader
     path_stats = loader.path_stats
 
@@ -274,7 +277,8 @@ def _guard() -> None:
         entry = entry_of(path)
         if entry is not None:
             refuse(
-                f"{path} would run unpatched, as {self.name}; import it as {entry.module}, or use apply",
+                f"{path} would run unpatched, as {self.name}; "
+                f"import it as {entry.module}, or use apply",
                 entry,
             )
         return path_stats(self, path)
@@ -284,7 +288,10 @@ def _guard() -> None:
 
 
 def _guard_launchers() -> None:
-    """Refuse to run a file of the manifest by its path: runpy, profilers and debuggers open a script with io.open_code."""
+    """Refuse to run a file of the manifest by its path.
+
+    runpy, profilers and debuggers open a script with io.open_code.
+    """
     import io
 
     open_code = getattr(io, "open_code", None)  # since Python 3.8
@@ -295,7 +302,8 @@ def _guard_launchers() -> None:
         entry = entry_of(path)
         if entry is not None:
             refuse(
-                f"{path} would run unpatched, by its path; run it as a module: {entry.module}, or use apply",
+                f"{path} would run unpatched, by its path; "
+                f"run it as a module: {entry.module}, or use apply",
                 entry,
             )
         return open_code(path)
@@ -313,15 +321,15 @@ def install() -> None:
     for module in list(sys.modules.values()):
         if entry_of(getattr(module, "__file__", None)):
             abort(
-                f"{module.__name__} was imported, unpatched, before the overlay could be put on: by a .pth file"
+                f"{module.__name__} was imported, unpatched, "
+                "before the overlay could be put on: by a .pth file"
             )
     script = [*getattr(sys, "argv", ()), ""][0]  # Python 3.6 does not know it yet
     entry = entry_of(script)
     if entry is not None:
         abort(f"{script} would run unpatched; run it as a module: python -m {entry.module}")
-    sys.meta_path.insert(
-        sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0, Finder
-    )
+    index = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
+    sys.meta_path.insert(index, Finder)
     _guard()
 
 

@@ -1,19 +1,24 @@
-"""A plan -> an overlay: a folder in the cache with the patched files, complete or not there, and never written to again.
+"""A plan -> an overlay: a folder in the cache with the patched files.
 
-    CACHE/overlay/DIGEST/manifest                the file that each copy replaces, and its state then (see boot.py)
-                         boot/sitecustomize.py   boot.py, the one name on PYTHONPATH
-                         files/N/PATH            the patched text of PATH in the Nth site directory, its bytecode beside it
-                         verified                written once the copies are verified
+It is complete or not there, and never written to again.
 
-Code is run from there, so nobody else may be able to write there. DIGEST is of everything but `verified`: equal plans for the
-same files share an overlay, and a reinstalled file gets another one. Those that were not used for a while go when a new
-one is written.
+    CACHE/overlay/DIGEST/manifest    the file that each copy replaces, and its state then
+                         boot/sitecustomize.py    boot.py, the one name on PYTHONPATH
+                         added.py    finds files that are not there (`patcher.verify.added`)
+                         files/N/PATH    the patched text of PATH in the Nth site directory,
+                                         its bytecode beside it
+                         verified    written once the copies are verified
+
+Code is run from there, so nobody else may be able to write there. DIGEST is of everything but
+`verified`: equal plans for the same files share an overlay, and a reinstalled file gets another
+one. Those that were not used for a while go when a new one is written.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -35,6 +40,7 @@ from patcher.system.cache import (
 )
 from patcher.system.flock import take_flock
 from patcher.system.reading import files_digest
+from patcher.verify import added
 
 BOOT, VERIFIED = "boot", "verified"
 _PYTHONPATH = "PYTHONPATH"
@@ -42,19 +48,21 @@ _PRIVATE = Message("code is run from there: {hint}", hint=HINT)
 
 
 def overlay_files(plan: Plan) -> list[FilePlan]:
-    """The files of a plan that an overlay needs: those that are not on the disk as they are to be, but for type stubs.
+    """The files of a plan that an overlay needs: those that are changed, but for type stubs.
 
     Raises:
         UsageError: one is no module, so that its reader would see it as it is.
     """
-    files = [
-        file for file in plan.files if file.before != file.after and not file.path.endswith(".pyi")
-    ]
+    files: list[FilePlan] = []
+    for file in plan.files:
+        if file.before != file.after and not file.path.endswith(".pyi"):
+            files.append(file)
     unserved = [file.path for file in files if not file.path.endswith(".py")]
     if unserved:
-        hint = Message("apply the patchset, or run it without that file")
         raise UsageError(
-            "an overlay serves modules; it cannot serve {paths}", hint, paths=", ".join(unserved)
+            "an overlay serves modules; it cannot serve {paths}",
+            "apply the patchset, or run it without that file",
+            paths=", ".join(unserved),
         )
     return files
 
@@ -71,19 +79,12 @@ def write_overlay(files: Sequence[FilePlan]) -> Path:
     """
     texts = _texts(files)
     home = private(cache_dir("overlay"), _PRIVATE)
-    folder = (
-        home / files_digest((os.fsencode(name), data) for name, data in sorted(texts.items()))[:32]
-    )
+    pairs = [(os.fsencode(name), data) for name, data in sorted(texts.items())]
+    folder = home / files_digest(pairs)[:32]
     if os.pathsep in str(folder):
-        hint = Message("set SITEPATCH_CACHE to another one")
-        raise StoreError(
-            Message(
-                "{folder}: PYTHONPATH cannot name a directory with {pathsep}",
-                folder=folder,
-                pathsep=os.pathsep,
-            ),
-            hint,
-        )
+        template = "{folder}: PYTHONPATH cannot name a directory with {separator}"
+        problem = Message(template, folder=folder, separator=os.pathsep)
+        raise StoreError(problem, "set SITEPATCH_CACHE to another one")
     while True:
         if intact(folder, texts):
             # the bytecode beside the copies is run, too
@@ -99,30 +100,44 @@ def write_overlay(files: Sequence[FilePlan]) -> Path:
 
 def _texts(files: Sequence[FilePlan]) -> dict[str, bytes]:
     """Every file of an overlay by its path in there."""
-    texts = {f"{BOOT}/sitecustomize.py": Path(boot.__file__).read_bytes()}
+    texts = {
+        f"{BOOT}/sitecustomize.py": Path(boot.__file__).read_bytes(),
+        "added.py": Path(added.__file__).read_bytes(),
+    }
     sites = list(dict.fromkeys(file.site for file in files))
     rows: list[bytes] = [boot.HEAD]
     for file in files:
-        path = Path(file.site, file.path)
-        # the file itself may be a link, which is no other name of it here
-        original = path.parent.resolve() / path.name
-        before = None if file.change and not file.change.old else file.before
-        if (original.read_bytes() if original.exists() else None) != before:
-            raise OutdatedError(
-                "{original} was changed since it was looked at",
-                Message("run this again"),
-                original=original,
-            )
         copy = f"files/{sites.index(file.site)}/{file.path}"
         texts[copy] = file.after
-        state = (
-            (-1, -1) if before is None else (original.stat().st_size, int(original.stat().st_mtime))
-        )
-        digest = sha256(file.before).hexdigest()
-        fields = (str(original), copy, file.module, *map(str, state), digest)
-        rows.append(b"\0".join(map(os.fsencode, fields)))
+        rows.append(_row(file, copy))
     texts["manifest"] = boot.END.join([*rows, b""])
     return texts
+
+
+def _row(file: FilePlan, copy: str) -> bytes:
+    """The row of a file in the manifest, with its copy.
+
+    Raises:
+        OutdatedError: the file was changed since the plan was made.
+    """
+    path = Path(file.site, file.path)
+    # the file itself may be a link, which is no other name of it here
+    original = path.parent.resolve() / path.name
+    is_there = original.exists()
+    is_added = file.change is not None and not file.change.old
+    if is_there == is_added or (is_there and original.read_bytes() != file.before):
+        raise OutdatedError(
+            "{original} was changed since it was looked at",
+            "run this again",
+            original=original,
+        )
+    size = mtime = -1
+    if is_there:
+        info = original.stat()
+        size, mtime = info.st_size, int(info.st_mtime)
+    digest = sha256(file.before).hexdigest()
+    fields = (str(original), copy, file.module, str(size), str(mtime), digest)
+    return b"\0".join(map(os.fsencode, fields))
 
 
 def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
@@ -134,9 +149,10 @@ def intact(folder: Path, texts: Mapping[str, bytes]) -> bool:
 
 
 def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
-    """Write an overlay and rename it into place; under a lock, or another process could move a good one away as damaged."""
-    import tempfile  # with random; an overlay that is there needs neither
+    """Write an overlay and rename it into place.
 
+    Under a lock, or another process could move a good one away as damaged.
+    """
     trim(OVERLAY)
     with _locked(home):
         if intact(folder, texts):  # another process was faster
@@ -145,8 +161,9 @@ def _write(home: Path, folder: Path, texts: Mapping[str, bytes]) -> None:
         try:
             (stage / "new").mkdir(mode=0o700)
             for name, data in texts.items():
-                (stage / "new" / name).parent.mkdir(parents=True, exist_ok=True)
-                (stage / "new" / name).write_bytes(data)
+                file = stage / "new" / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
             with suppress(OSError):
                 (stage / "new").rename(folder)
             # a damaged one is there; not one of another machine, whose lock may not be seen
@@ -173,17 +190,19 @@ def search_path(folder: Path, environ: Mapping[str, str]) -> str:
     Raises:
         UsageError: another overlay is on it already, which may have another text of the same file.
     """
-    boot, variable = str(folder / BOOT), environ.get(_PYTHONPATH, "")
+    own_boot = str(folder / BOOT)
+    variable = environ.get(_PYTHONPATH, "")
     overlays = [path for path in variable.split(os.pathsep) if _is_boot(path)]
-    if overlays == [boot]:
+    if overlays == [own_boot]:
         return variable
     if overlays:
         raise UsageError(
-            "PYTHONPATH: found another overlay, {parent}: this is run inside of `sitepatch run --overlay`",
-            Message("name all patchsets in one command, or take that directory out of PYTHONPATH"),
+            "PYTHONPATH: found another overlay, {parent}: "
+            "this is run inside of `sitepatch run --overlay`",
+            "name all patchsets in one command, or take that directory out of PYTHONPATH",
             parent=Path(overlays[0]).parent,
         )
-    return os.pathsep.join([boot, variable]) if variable else boot
+    return os.pathsep.join(filter(None, [own_boot, variable]))
 
 
 def _is_boot(entry: str) -> bool:

@@ -17,13 +17,13 @@ class Patience(NamedTuple):
     report: Callable[[str], None] = _unreported
 
 
-# the last one is in force; a ContextVar would cost `status` more than all the rest of this module
+# the last one is in force
 _patience = [Patience()]
 
 
 @contextmanager
 def patience(seconds: float, report: Callable[[str], None] = _unreported) -> Iterator[None]:
-    """Wait so long for every lock that is taken inside, and report after a second what is waited for."""
+    """Wait so long for every lock that is taken inside; after a second, report what for."""
     _patience.append(Patience(seconds, report))
     try:
         yield

@@ -1,7 +1,8 @@
-"""An open directory: every write below a site directory goes through here, and none of them can leave it.
+"""An open directory: every write below a site directory goes through here, and none can leave it.
 
-Names are resolved against an open directory, one component at a time and never through a link, so nobody can swap a
-directory for a link between a check and a write (a checked path that is used later loses that race).
+Names are resolved against an open directory, one component at a time and never through a link, so
+nobody can swap a directory for a link between a check and a write (a checked path that is used
+later loses that race).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import stat
 import sys
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Iterator, NamedTuple
 
 from patcher.errors import Location, SitepatchError, StoreError
@@ -23,28 +25,36 @@ from patcher.system.reading import open_file, read_open
 
 HOME = ".sitepatch"
 """The folder of sitepatch in a site directory."""
-JOURNAL, SPARE, EDITED = "journal.json", "spare", "edited"
-"""What may be there beside receipts, pristine copies and patchsets; `spare` keeps room for a restore on a full disk."""
-WAITING, SECOND = ".sitepatch-tmp", ".sitepatch-old"
-"""How the names end that a commit gives for a while: to what waits to be renamed over a target, and to what stood there."""
+JOURNAL = "journal.json"
+"""The journal of a commit, there."""
+SPARE = "spare"
+"""A file there that keeps room for a restore on a full disk."""
+EDITED = "edited"
+"""The folder there with copies of edited texts."""
+WAITING = ".sitepatch-tmp"
+"""The end of the name that a commit gives for a while to what waits to be renamed over a target."""
+SECOND = ".sitepatch-old"
+"""The end of the name that it gives to what stood there."""
 _TEMPORARY = re.compile(rf"\.[0-9a-f]{{16}}({WAITING}|{SECOND})")
 _LONGEST = 255  # bytes of a file name (NAME_MAX of all common filesystems)
 HOME_HINT = Message(
-    "something else lies where sitepatch keeps its own files: move it away and put back what was there, from a backup; "
+    "something else lies where sitepatch keeps its own files: "
+    "move it away and put back what was there, from a backup; "
     "without one, install the patched packages again, the same builds, and move .sitepatch away"
 )
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file name is one that a commit gives for a while, and nobody else."""
+    """Whether a file name is one that a commit gives for a while."""
     return bool(_TEMPORARY.fullmatch(name))
 
 
 def edited_copy(path: str, data: bytes) -> str:
-    """The path, below the site directory, of the copy of an edited text of a target file; nothing takes it for a module.
+    """The path, below the site directory, of the copy of an edited text of a target file.
 
-    A long name is cut, so that the copy's own fits: with what is added to it here and while it is written (`.tmp`).
+    Nothing takes it for a module. A long name is cut, so that the copy's own fits: with what is
+    added to it here and while it is written (`.tmp`).
     """
     name = path.rpartition("/")[2]
     room = _LONGEST - len(f".{'0' * 16}.tmp")
@@ -66,7 +76,8 @@ def naming(path: str) -> Iterator[None]:
 class Folder:
     """An open directory. `path` is for messages only; a name is one component, never a path.
 
-    Methods raise OSError as the system call does, and StoreError for something that is not what it must be.
+    Methods raise OSError as the system call does, and StoreError for something that is not what it
+    must be.
     """
 
     def __init__(self, fd: int, path: str, site: Access | None = None) -> None:
@@ -95,39 +106,37 @@ class Folder:
         """Open the directory `name` in this one.
 
         Raises:
-            StoreError: it is a link, wherever that leads, or a store that is not trusted (see `check_store`).
+            StoreError: it is a link, wherever that leads, or a store that is not trusted (see
+                `check_store`).
         """
         path = f"{self.path}/{name}"
         try:
-            folder = Folder(
-                os.open(name, _DIRECTORY, dir_fd=self.fd),
-                path,
-                access_of(self.fd) if name == HOME else self._site,
-            )
+            fd = os.open(name, _DIRECTORY, dir_fd=self.fd)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
+            template = "{path}: is a link or not a directory; sitepatch does not write through it"
             hint = Message("name the directory that the link leads to, with --target")
-            raise StoreError(
-                Message(
-                    "{path}: is a link or not a directory; sitepatch does not write through it",
-                    path=path,
-                ),
-                HOME_HINT if HOME in path.split("/") else hint,
-            ) from error
+            if HOME in path.split("/"):
+                hint = HOME_HINT
+            raise StoreError(Message(template, path=path), hint) from error
+
+        site = access_of(self.fd) if name == HOME else self._site
+        folder = Folder(fd, path, site)
         try:
-            folder._check_trusted(access_of(folder.fd), path)
+            folder._check_trusted(access_of(fd), path)
         except StoreError:
             folder.close()
             raise
         return folder
 
-    def _check_trusted(self, found: Access, path: str) -> None:
+    def _check_trusted(self, access: Access, path: str) -> None:
+        """Raise StoreError in a store, unless who may write to something in it is trusted there."""
         if self._site is not None:
-            check_store(found, self._site, path)
+            check_store(access, self._site, path=path)
 
     def make(self, name: str) -> Folder:
-        """Open the directory `name`, made first, and on the disk, if there is none: readable whatever the umask."""
+        """Open the directory `name`; if there is none it is made, readable whatever the umask."""
         with suppress(FileNotFoundError):
             return self.sub(name)
         with suppress(FileExistsError):
@@ -138,17 +147,16 @@ class Folder:
             self.sync()
         return self.sub(name)
 
-    def holder(self, path: str, made: str = "") -> Folder:
+    def holder(self, path: str, new: str = "") -> Folder:
         """Open the directory that holds the `/`-separated, already checked `path` below this one.
 
-        The directory `made` and those below it are made where they are not there.
+        The directory `new` and those below it are made if they are missing.
         """
-        folder, parts = Folder(os.dup(self.fd), self.path), path.split("/")[:-1]
-        for depth, part in enumerate(parts):
+        folder = Folder(os.dup(self.fd), self.path)
+        for depth, part in enumerate(path.split("/")[:-1]):
+            is_new = bool(new) and depth >= new.count("/")
             with folder:
-                folder = (
-                    folder.make(part) if made and depth >= made.count("/") else folder.sub(part)
-                )
+                folder = folder.make(part) if is_new else folder.sub(part)
         return folder
 
     def names(self) -> list[str]:
@@ -158,7 +166,7 @@ class Folder:
         return sorted(os.listdir(self.fd))  # noqa: PTH208  (pathlib cannot list an open directory)
 
     def mounted(self, name: str) -> bool:
-        """Whether something is mounted on the file `name` (its device does not show that); False where nobody knows."""
+        """Whether something is mounted on the file `name`, which its device does not show."""
         if sys.platform != "linux":
             return False
         try:
@@ -171,16 +179,18 @@ class Folder:
             os.close(fd)
 
     def look(self, name: str, *, hint: str = "", xattrs: bool = True) -> tuple[bytes, Meta]:
-        """Return the bytes and metadata of the regular file `name`, followed if it is a link; extended attributes if asked.
+        """Return the bytes and metadata of the regular file `name`, followed if it is a link.
 
-        Where it is none, a StoreError says what to do: `hint`.
+        Args:
+            name: of the file.
+            hint: what to do if it is no regular file.
+            xattrs: whether its extended attributes are read, too.
         """
         path = f"{self.path}/{name}"
         try:
             with naming(path):
-                fd = open_file(name, self.fd, path)
-            meta = Meta.of(os.fstat(fd))
-            meta = meta._replace(xattrs=read_xattrs(fd)) if xattrs else meta
+                fd = open_file(name, self.fd, path=path)
+            meta = Meta.of(os.fstat(fd), read_xattrs(fd) if xattrs else ())
             return read_open(fd, path), meta
         except SitepatchError as error:
             hint = hint or error.hint or "sitepatch changes regular files only"
@@ -195,40 +205,39 @@ class Folder:
 
         Raises:
             FileNotFoundError: there is nothing of this name.
-            StoreError: it is something else, or its owner is not trusted here. Bytes that the caller verifies by their hash
-                (`proven`) may have any owner: a pristine copy has the owner and the mode of its file.
+            StoreError: it is something else, or its owner is not trusted here. Bytes that the
+                caller verifies by their hash (`proven`) may have any owner: a pristine copy has the
+                owner and the mode of its file.
         """
         path = f"{self.path}/{name}"
         if stat.S_ISLNK(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode):
-            raise StoreError.at(
-                Location(path), "is a link; sitepatch writes regular files there", HOME_HINT
-            )
+            problem = Message("is a link; sitepatch writes regular files there")
+            raise StoreError.at(Location(path), problem, HOME_HINT)
         try:
             data, meta = self.look(name, hint=HOME_HINT, xattrs=not proven)
         except FileNotFoundError:
             raise
         except OSError as error:
-            hint = Message(
-                "make it readable for user {uid}, or run this as its owner", uid=os.getuid()
-            )
             problem = Message("cannot be read: {error}", error=Message.whole(error.strerror))
-            raise StoreError.at(
-                Location(path), problem, hint if error.errno == errno.EACCES else ""
-            ) from error
+            hint = ""
+            if error.errno == errno.EACCES:
+                template = "make it readable for user {uid}, or run this as its owner"
+                hint = Message(template, uid=os.getuid())
+            raise StoreError.at(Location(path), problem, hint) from error
         if not proven:
             acl = dict(meta.xattrs).get(ACCESS, b"")
-            self._check_trusted(access(meta.uid, meta.gid, meta.mode, acl), path)
+            self._check_trusted(access(meta.uid, meta.gid, mode=meta.mode, acl=acl), path)
         return data
 
     def digest(self, name: str) -> str:
-        """Return the sha256 (hex) of the file `name`, "" if there is none or its link leads nowhere."""
+        """Return the sha256 (hex) of the file `name`; empty if it is not there."""
         try:
             return sha256(self.read(name))
         except FileNotFoundError:
             return ""
 
     def link(self, name: str) -> str:
-        """Return where the symbolic link `name` leads, as written; "" if it is no link or not there."""
+        """Return where the symbolic link `name` leads, as written; empty for no link."""
         try:
             return os.readlink(name, dir_fd=self.fd)
         except OSError as error:
@@ -249,40 +258,45 @@ class Folder:
         return True
 
     def same(self, name: str, other: str) -> bool:
-        """Whether two names are there and of one file, neither of them followed if it is a link."""
+        """Whether two names are there and of one file; links are not followed."""
         try:
-            infos = [os.stat(each, dir_fd=self.fd, follow_symlinks=False) for each in (name, other)]
+            info = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+            other_info = os.stat(other, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
             return False
-        return os.path.samestat(*infos)
+        return os.path.samestat(info, other_info)
 
     def write(self, name: str, data: bytes, meta: Meta | None = None) -> None:
-        """Make the file `name` anew (an old one is removed first, never written to) with its bytes on the disk.
+        """Make the file `name` anew, with its bytes on the disk.
 
-        Not atomic: for names that nobody reads yet. The directory entry is safe after `sync`.
+        An old one is removed first, never written to. Not atomic: for names that nobody reads yet.
+        The directory entry is safe after `sync`.
+
+        Args:
+            name: of the file.
+            data: its bytes.
+            meta: what it carries besides; without it, what is usual in this directory.
         """
-        inherits, meta = meta is None, meta or Meta()
         self.remove(name)
-        fd = os.open(
-            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self.fd
-        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        fd = os.open(name, flags, mode=0o600, dir_fd=self.fd)
         try:
-            view = memoryview(data)
-            while view:  # a write may take less than it was given
-                view = view[os.write(fd, view) :]
-            if meta.uid >= 0:
+            rest = memoryview(data)
+            while rest:  # a write may take less than it was given
+                rest = rest[os.write(fd, rest) :]
+            if meta is not None and meta.uid >= 0:
                 with suppress(PermissionError):  # only root may give a file away
                     os.fchown(fd, meta.uid, meta.gid)
             elif self._site is not None:
                 set_owner(fd, self.fd)
-            if not inherits:
+            if meta is not None:
                 set_xattrs(fd, meta.xattrs)
-            stamp(fd, meta)
+            stamp(fd, meta or Meta())
         finally:
             os.close(fd)
 
     def put(self, name: str, data: bytes, meta: Meta | None = None) -> None:
-        """Replace the file `name` by these bytes in one atomic step, with `name.tmp`. Safe on the disk after `sync`."""
+        """Replace the file `name` in one step, by way of `name.tmp`; `sync` makes it safe."""
         self.write(f"{name}.tmp", data, meta)
         self.move(f"{name}.tmp", name)
 
@@ -311,7 +325,9 @@ class Folder:
     def link_to(self, name: str, to: Folder, new: str) -> bool:
         """Give the file or link `name` a second name, `new` in the folder `to`; it takes no space.
 
-        False where that cannot be: in another mount, on a filesystem without hard links, on a file of somebody else.
+        Returns:
+            False where that cannot be: in another mount, on a filesystem without hard links, on a
+            file of somebody else.
         """
         to.remove(new)
         try:
@@ -339,9 +355,12 @@ class Folder:
         os.fsync(self.fd)
 
 
-# what a file carries besides its bytes ---------------------------------------------------------------------------------
+# what a file carries besides its bytes ---------------------------------------------------------
 class Meta(NamedTuple):
-    """What a file carries besides its bytes: permission bits, owner, mtime in nanoseconds, extended attributes."""
+    """What a file carries besides its bytes: permission bits, owner, mtime (ns), attributes.
+
+    The attributes are the extended ones, an access control list among them.
+    """
 
     mode: int = 0o644
     uid: int = -1
@@ -350,19 +369,30 @@ class Meta(NamedTuple):
     xattrs: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
-    def of(cls, info: os.stat_result) -> Meta:
-        """The metadata that stat(2) returns."""
-        return cls(stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_mtime_ns)
+    def of(cls, info: os.stat_result, xattrs: tuple[tuple[str, bytes], ...] = ()) -> Meta:
+        """The metadata that stat(2) returns, and extended attributes."""
+        return cls(
+            mode=stat.S_IMODE(info.st_mode),
+            uid=info.st_uid,
+            gid=info.st_gid,
+            mtime_ns=info.st_mtime_ns,
+            xattrs=xattrs,
+        )
 
     @classmethod
     def inside(cls, folder: int) -> Meta:
-        """The metadata of a new file of an open directory: that of its owner, or of the group that shares it."""
+        """The metadata of a new file of an open directory, as if its owner had made it."""
         info = os.fstat(folder)
-        return cls(0o644 | (group_bits(folder) & stat.S_IWGRP), info.st_uid, info.st_gid)
+        mode = 0o644 | (group_bits(folder) & stat.S_IWGRP)
+        return cls(mode, info.st_uid, gid=info.st_gid)
+
+
+# not ours to set, or not supported: the errors that shutil.copystat passes over
+_UNSETTABLE = (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES)
 
 
 def read_xattrs(fd: int) -> tuple[tuple[str, bytes], ...]:
-    """Return the extended attributes of an open file, those that this user may read; an ACL is one of them."""
+    """Return the extended attributes of an open file that this user may read, its ACL included."""
     attributes: list[tuple[str, bytes]] = []
     if sys.platform == "linux":
         names: list[str] = []
@@ -375,29 +405,23 @@ def read_xattrs(fd: int) -> tuple[tuple[str, bytes], ...]:
 
 
 def set_xattrs(fd: int, xattrs: tuple[tuple[str, bytes], ...]) -> None:
-    """Give a new file exactly these attributes: what it has from the default ACL of its directory goes."""
+    """Give a new file exactly these attributes; those of its directory's default ACL go."""
     if sys.platform == "linux":
-        requested: dict[str, bytes | None] = {name: None for name, _ in read_xattrs(fd)}
-        requested.update(xattrs)
-        for name, value in requested.items():
+        values: dict[str, bytes | None] = {name: None for name, _ in read_xattrs(fd)}
+        values.update(xattrs)
+        for name, value in values.items():
             try:
                 if value is None:
                     os.removexattr(fd, name)
                 else:
                     os.setxattr(fd, name, value)
-            except OSError as error:  # the same ones shutil.copystat passes over: not ours to set, or not supported
-                if error.errno not in (
-                    errno.EPERM,
-                    errno.ENOTSUP,
-                    errno.ENODATA,
-                    errno.EINVAL,
-                    errno.EACCES,
-                ):
+            except OSError as error:
+                if error.errno not in _UNSETTABLE:
                     raise
 
 
 def group_bits(folder: int) -> int:
-    """The mode bits of an open directory that let a group write there; 0 where nobody else may, or everybody."""
+    """The mode bits of a directory that let a group write there; 0 if nobody or everybody may."""
     mode = os.fstat(folder).st_mode
     if mode & 0o022 != stat.S_IWGRP:
         return 0
@@ -407,28 +431,33 @@ def group_bits(folder: int) -> int:
 
 
 def set_owner(fd: int, folder: int) -> None:
-    """Give what was made in a folder of a store to the owner of that folder (as root can), or to the group that shares it."""
+    """Give what was made in a store to the owner of its folder, or to the group that shares it."""
     folder_info, info = os.fstat(folder), os.fstat(fd)
     if folder_info.st_mode & stat.S_IWOTH:
         return
-    uid = info.st_uid if os.geteuid() else folder_info.st_uid
-    gid = folder_info.st_gid if group_bits(folder) or uid != info.st_uid else info.st_gid
+    uid, gid = info.st_uid, info.st_gid
+    if os.geteuid() == 0:
+        uid = folder_info.st_uid
+    if group_bits(folder) or uid != info.st_uid:
+        gid = folder_info.st_gid
     with suppress(PermissionError):  # who is no member of that group works alone
         if (uid, gid) != (info.st_uid, info.st_gid):
             os.fchown(fd, uid, gid)
 
 
 def source_date() -> int | None:
-    """SOURCE_DATE_EPOCH (Unix, seconds): the mtime of what is written; None where it is not set, or no such number.
+    """SOURCE_DATE_EPOCH (Unix, seconds), the mtime of what is written; None if there is none.
 
     See https://reproducible-builds.org/specs/source-date-epoch/.
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 11 else None
+    if seconds.isascii() and seconds.isdigit() and len(seconds) < 11:
+        return int(seconds)
+    return None
 
 
 def date(fd: int) -> None:
-    """Give an open file or directory the mtime of SOURCE_DATE_EPOCH where that is set."""
+    """Give an open file or directory the mtime of SOURCE_DATE_EPOCH, if that is set."""
     when = source_date()
     if when is not None:
         with suppress(PermissionError):  # a directory of somebody else
@@ -446,7 +475,9 @@ def stamp(fd: int, meta: Meta) -> None:
 
 
 def mount(fd: int) -> bytes:
-    """The mount that an open file was reached through, b"" where the kernel does not tell (proc(5), `mnt_id`)."""
-    with suppress(OSError), open(f"/proc/self/fdinfo/{fd}", "rb") as file:  # noqa: PTH123  (pathlib is slow to import)
-        return next((line for line in file if line.startswith(b"mnt_id:")), b"")
+    """The mount of an open file (proc(5), `mnt_id`); b"" if the kernel does not tell."""
+    with suppress(OSError):
+        for line in Path(f"/proc/self/fdinfo/{fd}").read_bytes().splitlines():
+            if line.startswith(b"mnt_id:"):
+                return line
     return b""

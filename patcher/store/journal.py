@@ -1,14 +1,16 @@
-"""The redo journal of a commit: what was about to happen, and how to undo it or to finish it after a crash.
+"""The redo journal of a commit: what was about to happen, and how to undo or finish it.
 
-The journal is in `.sitepatch/journal.json` from before the first change of a commit until after the last. While it
-says "preparing", nothing that anybody reads has changed and recovery removes what was prepared. From the rename that
-makes it say "committing", every new file lies complete on the disk and recovery finishes: each step is a rename or a
-removal that may be repeated and needs no space. Where a file cannot be replaced all the same (it has been mounted over
-meanwhile, say), recovery rolls back: until the receipts are in place, each old file is there under a second name.
+The journal is in `.sitepatch/journal.json` from before the first change of a commit until after the
+last. While it says "preparing", nothing that anybody reads has changed and recovery removes what
+was prepared. From the rename that makes it say "committing", every new file lies complete on the
+disk and recovery finishes: each step is a rename or a removal that may be repeated and needs no
+space. Where a file cannot be replaced all the same (it has been mounted over meanwhile, say),
+recovery rolls back: until the receipts are in place, each old file is there under a second name.
 
-People and installers take no lock. An old file that somebody wrote to after it was read, and before it was replaced, is
-found under its second name: it becomes a copy in `.sitepatch/edited`. A file that cannot be dealt with (a directory stands
-in its place, what leads there is a link now) is left as it is and named; the others go on.
+People and installers take no lock. An old file that somebody wrote to after it was read, and before
+it was replaced, is found under its second name: it becomes a copy in `.sitepatch/edited`. A file
+that cannot be dealt with (a directory stands in its place, what leads there is a link now) is left
+as it is and named; the others go on.
 """
 
 from __future__ import annotations
@@ -43,9 +45,11 @@ _JOURNAL = Table({"phase": one_of(PREPARING, COMMITTING), "files": Items(_ENTRY)
 class JournalEntry(NamedTuple):
     """What becomes of one target file.
 
-    `old` and `new` are the sha256 of the target before and after, "" where it is not there. It is removed, or the temporary
-    file is renamed over it: a symbolic link to `link`, unless that is "". `receipt` is the sha256 of the receipt waiting
-    beside the old one, "" to drop it. `folder` is that of the receipt of an added file: where it is left empty it is removed.
+    `old` and `new` are the sha256 of the target before and after, empty where there is no file. It
+    is removed, or the temporary file is renamed over it: a symbolic link to `link`, unless that is
+    empty. `receipt` is the sha256 of the receipt that waits beside the old one; it is empty if the
+    receipt is dropped. `folder` is the directory that the receipt of an added file names: once that
+    is empty, it is removed.
     """
 
     path: str
@@ -72,7 +76,7 @@ class JournalEntry(NamedTuple):
 
     @property
     def _token(self) -> str:
-        """What tells the names of this change from others, and is as long whatever the name of the target is."""
+        """What tells the names of this change from others; its length is always the same."""
         what = "\n".join((self.path, self.old, self.new))
         return sha256(what.encode("utf-8", "surrogateescape"))[:16]
 
@@ -83,12 +87,15 @@ class JournalEntry(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        """Whether what bytecode the target has is of another text."""
+        """Whether the bytecode of the target, if any, is of another text."""
         return not (self.stays and self.new)
 
 
 class Journal(NamedTuple):
-    """What a commit was about to do, how far it had come, and the pristine copies (sha256) that its old receipts named."""
+    """What a commit was about to do, and how far it had come.
+
+    `named` are the pristine copies (sha256) that its old receipts named.
+    """
 
     phase: str
     entries: tuple[JournalEntry, ...]
@@ -98,8 +105,9 @@ class Journal(NamedTuple):
 class Left(NamedTuple):
     """What a commit or a recovery had to leave, by the paths of the target files.
 
-    `changed` are files that somebody else has changed meanwhile, `unable` says why others could not be dealt with, and `kept`
-    where the copy lies of a text that somebody saved while the file was replaced.
+    `changed` are files that somebody else has changed meanwhile, `unable` says why others could not
+    be dealt with, and `kept` where the copy lies of a text that somebody saved while the file was
+    replaced.
     """
 
     changed: tuple[str, ...] = ()
@@ -119,19 +127,22 @@ def staged(path: str) -> str:
 def write_journal(
     home: Folder, phase: str, entries: Sequence[JournalEntry], named: Sequence[str] = ()
 ) -> None:
-    """Put the journal on the disk in one atomic step; with phase COMMITTING this is the commit point."""
-    files = [entry._asdict() for entry in entries]
-    home.put(
-        JOURNAL, encode_fields({"phase": phase, "files": files, "named": list(named)}, indent=None)
-    )
+    """Put the journal on the disk in one atomic step; with COMMITTING, that is the commit point."""
+    fields = {
+        "phase": phase,
+        "files": [entry._asdict() for entry in entries],
+        "named": list(named),
+    }
+    home.put(JOURNAL, encode_fields(fields, indent=None))
     home.sync()
 
 
 def read_journal(home: Folder) -> Journal | None:
-    """Return the journal, None if there is none.
+    """Return the journal; None if there is none.
 
     Raises:
-        StoreError: it is damaged or forged: it names a path out of the site directory, or a field is not as written.
+        StoreError: it is damaged or forged: it names a path out of the site directory, or a field
+            is not as written.
     """
     try:
         data = home.own(JOURNAL)
@@ -139,13 +150,13 @@ def read_journal(home: Folder) -> Journal | None:
         return None
     where = f"{home.path}/{JOURNAL}"
     hint = Message("reinstall the packages that it names, then delete {where}", where=where)
-    fields = decode_fields(data, where, hint, _JOURNAL)
+    fields = decode_fields(data, where, hint=hint, kind=_JOURNAL)
     entries = tuple(JournalEntry(**file_fields) for file_fields in fields["files"])
-    return Journal(fields["phase"], entries, tuple(fields["named"]))
+    return Journal(fields["phase"], entries, named=tuple(fields["named"]))
 
 
 def undo(site: Folder, entries: Sequence[JournalEntry]) -> dict[str, str]:
-    """Remove the temporary files of a commit, and the second names of the files that it was to replace.
+    """Remove the temporary files of a commit, and the second names of its targets.
 
     Returns:
         By path, why that could not be done: what leads there has become a link, say.
@@ -165,35 +176,42 @@ def undo(site: Folder, entries: Sequence[JournalEntry]) -> dict[str, str]:
 
 
 def sync_holders(site: Folder, paths: Iterable[str]) -> None:
-    """Wait until the names beside the targets `paths` are on the disk: each directory once, those that are there."""
-    for path in {path.rpartition("/")[0]: path for path in paths}.values():
+    """Wait until the names beside the targets `paths` are on the disk."""
+    path_in = {path.rpartition("/")[0]: path for path in paths}
+    for path in path_in.values():
         with suppress(FileNotFoundError, StoreError), site.holder(path) as folder:
             folder.sync()
 
 
-def remove_made(site: Folder, entries: Sequence[JournalEntry]) -> None:
-    """Remove the directories that were made for added files, with their `__pycache__`, where nothing is left in them."""
+def remove_folders(site: Folder, entries: Sequence[JournalEntry]) -> None:
+    """Remove the directories that were made for added files, if nothing else is in them."""
     for entry in entries:
         path = entry.path
         while path.startswith(f"{entry.folder}/"):
             path = path.rpartition("/")[0]
-            name = path.rpartition("/")[2]
-            with suppress(FileNotFoundError, StoreError), site.holder(
-                path
-            ) as above:  # what is a link now is none of ours
-                with above.sub(name) as folder:
-                    if folder.names() == ["__pycache__"]:
-                        folder.remove_folder("__pycache__")
-                above.remove_folder(name)
-                above.sync()
+            # what is a link now is none of ours
+            with suppress(FileNotFoundError, StoreError), site.holder(path) as above:
+                _remove_empty(above, path.rpartition("/")[2])
+
+
+def _remove_empty(above: Folder, name: str) -> None:
+    """Remove the directory `name` if nothing but a `__pycache__` is in it."""
+    with above.sub(name) as folder:
+        if folder.names() == ["__pycache__"]:
+            folder.remove_folder("__pycache__")
+    above.remove_folder(name)
+    above.sync()
 
 
 def finish(
     site: Folder, home: Folder, entries: Sequence[JournalEntry], *, anyway: bool = False
 ) -> Left:
-    """Do what the entries say, from whatever point an earlier try had reached; arguments and errors are `put_in_place`'s."""
-    left = put_in_place(site, home, entries, anyway=anyway)
-    return settle(site, home, entries, left)
+    """Do what the entries say, from whatever point an earlier try had reached.
+
+    Its arguments and errors are those of `put_in_place`.
+    """
+    left = put_in_place(site, home, entries=entries, anyway=anyway)
+    return settle(site, home, entries=entries, left=left)
 
 
 def put_in_place(
@@ -208,14 +226,16 @@ def put_in_place(
         anyway: leave a file whose prepared one is lost as it is, and put the others in place.
 
     Raises:
-        LostError: a prepared file is lost or is not what the journal promised; nothing was put in place then.
+        LostError: a prepared file is lost or is not what the journal promised; nothing was put in
+            place then.
     """
     unable: dict[str, str] = {}
     verdicts: list[tuple[JournalEntry, str]] = []
     with home.make("receipts") as receipts:
         for entry in entries:
             try:
-                verdict = _CHANGED if entry.stays else _verdict(site, entry)
+                if not entry.stays:
+                    verdict = _verdict(site, entry)
                 _check_receipt(receipts, entry)
             except LostError as error:
                 if not anyway:
@@ -224,27 +244,30 @@ def put_in_place(
             except StoreError as error:  # something else stands where the file or its directory was
                 unable[entry.path] = error.message
             else:
-                verdicts += [] if entry.stays else [(entry, verdict)]
+                if not entry.stays:
+                    verdicts.append((entry, verdict))
+
     changed: list[str] = []
     # nothing but renames, so that readers see a mixture as briefly as possible
     for entry, verdict in verdicts:
         if verdict == _CHANGED or (verdict == _READY and not _replace_target(site, entry)):
             changed.append(entry.path)
-    return Left(tuple(changed), unable)
+    return Left(tuple(changed), unable=unable)
 
 
 def _check_receipt(receipts: Folder, entry: JournalEntry) -> None:
-    """Raise LostError where the receipt that was prepared for a file is not there."""
+    """Raise LostError if the receipt that was prepared for a file is not there."""
     if not entry.receipt:
         return
-    waits = receipts.has(staged(entry.path))
-    name = staged(entry.path) if waits else file_name(entry.path)
+    name = staged(entry.path)
+    if not receipts.has(name):
+        name = file_name(entry.path)
     if receipts.digest(name) != entry.receipt:
         raise _lost(receipts.path.rpartition("/")[0], f"{receipts.path}/{name}")
 
 
 def _replace_target(site: Folder, entry: JournalEntry) -> bool:
-    """Rename a prepared file over its target; False where somebody has put another file there a moment ago."""
+    """Rename a prepared file over its target; False if somebody has put another file there."""
     with site.holder(entry.path) as folder:
         is_old = folder.same(entry.name, entry.backup)
         if not is_old and folder.digest(entry.name) not in (entry.old, entry.new):
@@ -257,9 +280,10 @@ def _replace_target(site: Folder, entry: JournalEntry) -> bool:
 
 
 def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry], left: Left) -> Left:
-    """Once every file is in place: drop the second names and the bytecode, and put the receipts in place.
+    """Drop the second names and the bytecode of targets, and put the receipts in place.
 
-    A file that could not be dealt with keeps a receipt, the new one or else the old one: no change is forgotten.
+    A file that could not be dealt with keeps a receipt, the new one or else the old one: no change
+    is forgotten.
     """
     targets = [entry for entry in entries if not entry.stays]
     kept = _keep_saved(site, home, [entry for entry in targets if entry.path not in left.unable])
@@ -270,28 +294,30 @@ def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry], left: Le
     _purge(site, [entry for entry in entries if entry.stale and entry.stays])
     with home.make("receipts") as receipts:
         for entry in entries:
-            if not entry.receipt:
-                if entry.path not in left.unable:
-                    receipts.remove(file_name(entry.path))
-            elif receipts.has(staged(entry.path)) and _promised(receipts, entry):
-                receipts.move(staged(entry.path), file_name(entry.path))
+            if entry.receipt:
+                _put_receipt(receipts, entry)
+            elif entry.path not in left.unable:
+                receipts.remove(file_name(entry.path))
         receipts.sync()
-    remove_made(site, entries)  # last: a file whose directory is gone cannot be put back
-    return left._replace(unable=unable, kept=kept)
+    remove_folders(site, entries)  # last: a file whose directory is gone cannot be put back
+    return Left(left.changed, unable=unable, kept=kept)
 
 
-def _promised(receipts: Folder, entry: JournalEntry) -> bool:
-    """Whether the receipt that waits is the one of the journal."""
+def _put_receipt(receipts: Folder, entry: JournalEntry) -> None:
+    """Put the receipt that waits in place, if it is the one of the journal."""
+    name = staged(entry.path)
+    if not receipts.has(name):
+        return
     with suppress(StoreError):
-        return receipts.digest(staged(entry.path)) == entry.receipt
-    return False
+        if receipts.digest(name) == entry.receipt:
+            receipts.move(name, file_name(entry.path))
 
 
 def _keep_saved(site: Folder, home: Folder, entries: Iterable[JournalEntry]) -> dict[str, str]:
-    """Keep a copy of each old file that somebody wrote to after it was read: by path, where the copy lies.
+    """Keep a copy of each old file that somebody wrote to; return where each lies, by path.
 
-    It is another name of that very file where the filesystem has such: it needs no space, and what an editor still
-    writes to it arrives.
+    It is another name of that very file where the filesystem has such: it needs no space, and what
+    an editor still writes to it arrives.
     """
     kept: dict[str, str] = {}
     for entry in entries:
@@ -307,7 +333,7 @@ def _keep_saved(site: Folder, home: Folder, entries: Iterable[JournalEntry]) -> 
 
 
 def _keep_one(home: Folder, folder: Folder, entry: JournalEntry) -> str:
-    """Keep a copy of the old file in `folder` if somebody wrote to it; the path of the copy below the site directory."""
+    """Keep a copy of the old file in `folder` if somebody wrote to it; return its path."""
     if not folder.has(entry.backup) or folder.link(entry.backup):
         return ""  # what a link led to stands where it stood
     if folder.same(entry.name, entry.backup):
@@ -339,24 +365,23 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
     """Put every old file back after the commit point; may be repeated.
 
     Returns:
-        False where that is not possible: receipts are in place already, or an old file has no second name. Nothing was
-        changed then. A file that somebody else has changed since is left alone, and so is one that cannot be looked at.
+        False if that is not possible: receipts are in place already, or an old file has no second
+        name. Nothing was changed then. A file that somebody else has changed since is left alone,
+        and so is one that cannot be looked at.
     """
-    with home.make("receipts") as receipts:
-        # Where a changed file gets none, its second name tells: that is removed before any receipt is dropped.
-        telling = (entry for entry in entries if entry.receipt or entry.stays)
-        if any(receipts.digest(file_name(entry.path)) == entry.receipt for entry in telling):
-            return False
     targets = [entry for entry in entries if not entry.stays]
-    backs: list[JournalEntry] = []
+    replaced: list[JournalEntry] = []
+    if _has_receipt(home, entries):
+        return False
     for entry in targets:
         with suppress(FileNotFoundError, StoreError), site.holder(entry.path) as folder:
             if folder.digest(entry.name) != entry.new:
                 continue
             if entry.old and not folder.has(entry.backup):
                 return False
-            backs.append(entry)
-    for entry in backs:
+            replaced.append(entry)
+
+    for entry in replaced:
         with site.holder(entry.path) as folder:
             if entry.old:
                 folder.move(entry.backup, entry.name)
@@ -364,12 +389,26 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
                 folder.remove(entry.name)
     undo(site, targets)
     _purge(site, targets)
-    remove_made(site, targets)
+    remove_folders(site, targets)
     return True
 
 
+def _has_receipt(home: Folder, entries: Iterable[JournalEntry]) -> bool:
+    """Whether the receipt of any file is in place already, or dropped.
+
+    Of a changed file that gets none, its second name tells: that is removed before any receipt is
+    dropped.
+    """
+    with home.make("receipts") as receipts:
+        for entry in entries:
+            tells = bool(entry.receipt) or entry.stays
+            if tells and receipts.digest(file_name(entry.path)) == entry.receipt:
+                return True
+    return False
+
+
 def _verdict(site: Folder, entry: JournalEntry) -> str:
-    """What is to be done with a target: it is ready to be renamed, done already, or changed by somebody else.
+    """Whether a target is ready to be replaced, done already, or changed by somebody else.
 
     Raises:
         LostError: it is none of these.
@@ -380,17 +419,24 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
     except FileNotFoundError:
         return _CHANGED if entry.new else _DONE
     with folder:
-        current, name = folder.digest(entry.name), entry.temporary
+        current = folder.digest(entry.name)
         if current not in (entry.old, entry.new):
             return _CHANGED
         if not entry.new:
             return _READY if current else _DONE
-        if folder.has(name):
-            if folder.link(name) == entry.link and (entry.link or folder.digest(name) == entry.new):
-                return _READY
-        elif current == entry.new:
+        if _is_prepared(folder, entry):
+            return _READY
+        if current == entry.new and not folder.has(entry.temporary):
             return _DONE
-    raise _lost(site.path, f"{folder.path}/{name}")
+    raise _lost(site.path, f"{folder.path}/{entry.temporary}")
+
+
+def _is_prepared(folder: Folder, entry: JournalEntry) -> bool:
+    """Whether the file that was prepared is there, as the journal says."""
+    name = entry.temporary
+    if not folder.has(name) or folder.link(name) != entry.link:
+        return False
+    return bool(entry.link) or folder.digest(name) == entry.new
 
 
 def _lost(place: str, path: str) -> LostError:
@@ -413,7 +459,7 @@ def recover_run(site: Folder, home: Folder, journal: Journal) -> str:
     sentence = describe(journal, recovered=True)
     if journal.phase == PREPARING:
         unable = undo(site, journal.entries)
-        remove_made(site, journal.entries)
+        remove_folders(site, journal.entries)
         return but_for(sentence, Left(unable=unable))
     try:
         return but_for(sentence, finish(site, home, journal.entries))
@@ -452,16 +498,16 @@ def explained_left(left: Left) -> list[str]:
 
 def describe(journal: Journal, *, recovered: bool) -> str:
     """Return one sentence about an interrupted run: what recovery did (`recovered`) or will do."""
-    files = _files(journal)
     if journal.phase == PREPARING:
-        result = Message(
-            "an interrupted run was undone" if recovered else "an interrupted run will be undone"
-        )
-        return Message("{result}: {files} as before it", result=result, files=files)
-    result = Message(
-        "an interrupted run was finished" if recovered else "an interrupted run will be finished"
-    )
-    return Message("{result}: {files} as it meant them to be", result=result, files=files)
+        result = Message("an interrupted run will be undone")
+        if recovered:
+            result = Message("an interrupted run was undone")
+        return Message("{result}: {files} as before it", result=result, files=_files(journal))
+    result = Message("an interrupted run will be finished")
+    if recovered:
+        result = Message("an interrupted run was finished")
+    template = "{result}: {files} as it meant them to be"
+    return Message(template, result=result, files=_files(journal))
 
 
 def _files(journal: Journal) -> str:

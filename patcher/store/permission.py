@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import sys
@@ -15,7 +16,8 @@ from patcher.store.folder import HOME, HOME_HINT, Folder
 from patcher.store.receipt import path_problem
 
 MOUNTED = Message(
-    "another file is mounted over it; change that file where it is mounted from, or run without that mount"
+    "another file is mounted over it; change that file where it is mounted from, "
+    "or run without that mount"
 )
 _HELP = {
     errno.ENOSPC: Message("free some space on that disk, then run this again"),
@@ -26,7 +28,8 @@ _HELP = {
         "the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"
     ),
     errno.EACCES: Message(
-        "run this as the owner of the directory, use a virtual environment of your own, or see `sitepatch run --overlay`"
+        "run this as the owner of the directory, use a virtual environment of your own, "
+        "or see `sitepatch run --overlay`"
     ),
     errno.EPERM: Message(
         "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else"
@@ -44,19 +47,37 @@ _HELP = {
 def store_error(site: str, error: OSError, after: str = "") -> StoreError:
     """Return the StoreError for a system call that failed; `after` says how the run ended."""
     help_text = _HELP.get(error.errno or 0, "")
-    place = (
-        Message("{filename}: {error}", filename=error.filename, error=Message.whole(error.strerror))
-        if str(error.filename or "").startswith(site)
-        else Message("{site}: {error}", site=site, error=error)
-    )
-    return StoreError(place, joined("; ", (after, help_text)))
+    problem = Message("{site}: {error}", site=site, error=error)
+    if str(error.filename or "").startswith(site):
+        reason = Message.whole(error.strerror)
+        problem = Message("{file}: {reason}", file=error.filename, reason=reason)
+    return StoreError(problem, joined("; ", (after, help_text)))
 
 
 def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) -> list[str]:
     """Return everything that would keep `paths` below `site` from being changed, each text once.
 
-    Those in `moved` are to be replaced by their pristine copies, which have the right owners already, or are not there.
+    Those in `moved` are to be replaced by their pristine copies, which have the right owners
+    already, or are not there.
     """
+    problems = _store_problems(site)
+    for path in paths:
+        problem = path_problem(path)
+        if not problem:
+            try:
+                problems += _target_problems(site, path, moved=path in moved)
+            except StoreError as error:
+                problems.append(error.message)
+            except OSError as error:
+                problem = str(error)
+        if problem:
+            template = "{site}/{path}: {problem}"
+            problems.append(Message(template, site=site.path, path=path, problem=problem))
+    return list(dict.fromkeys(problems))
+
+
+def _store_problems(site: Folder) -> list[str]:
+    """What would keep the store from being written."""
     problems: list[str] = []
     try:
         with site.sub(HOME) as home:
@@ -68,59 +89,46 @@ def obstacles(site: Folder, paths: Sequence[str], moved: Container[str] = ()) ->
         problems += _unwritable(site)
     except StoreError as error:
         problems.append(error.message)
-    for path in paths:
-        problem = path_problem(path)
-        try:
-            problems += () if problem else _target_problems(site, path, moved=path in moved)
-        except StoreError as error:
-            problems.append(error.message)
-        except OSError as error:
-            problem = str(error)
-        if problem:
-            problems.append(
-                Message("{path}/{name}: {problem}", path=site.path, name=path, problem=problem)
-            )
-    return list(dict.fromkeys(problems))
+    return problems
 
 
 def obstacles_above(site: Folder, folder: str) -> list[str]:
-    """Return why the directory `folder` below `site` could be neither made nor removed: one text, or none."""
+    """Return why the directory `folder` could be neither made nor removed: one text, or none."""
     with suppress(FileNotFoundError, StoreError), site.holder(folder) as above:
         return list(_unwritable(above))
     return []
 
 
 def no_room(site: Folder, sizes: Sequence[int]) -> list[str]:
-    """Return why files of these sizes (bytes) would not fit on the filesystem of `site`: one text, or none."""
+    """Return why files of these sizes (bytes) would not fit on the disk: one text, or none."""
     disk = os.fstatvfs(site.fd)
     if not disk.f_blocks:  # a filesystem that does not count them
         return []
-    needed = sum(-(-size // disk.f_frsize) for size in sizes) * disk.f_frsize
-    free = (disk.f_bavail if os.geteuid() else disk.f_bfree) * disk.f_frsize
-    template = "{path}: {needed:,} bytes are needed and {free:,} are free; {help}"
-    if needed <= free:
-        if not disk.f_files or disk.f_ffree >= len(sizes):
-            return []
-        needed, free, template = (
-            len(sizes),
-            disk.f_ffree,
-            "{path}: inodes: {needed} needed, {free} free; {help}",
-        )
-    return [Message(template, path=site.path, needed=needed, free=free, help=_HELP[errno.ENOSPC])]
+    blocks = sum(-(-size // disk.f_frsize) for size in sizes)
+    free_blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
+    if blocks > free_blocks:
+        template = "{path}: {needed:,} bytes are needed and {free:,} are free; {help}"
+        needed, free = blocks * disk.f_frsize, free_blocks * disk.f_frsize
+    elif disk.f_files and disk.f_ffree < len(sizes):
+        template = "{path}: inodes: {needed} needed, {free} free; {help}"
+        needed, free = len(sizes), disk.f_ffree
+    else:
+        return []
+    help_text = _HELP[errno.ENOSPC]
+    return [Message(template, path=site.path, needed=needed, free=free, help=help_text)]
 
 
 def _target_problems(site: Folder, path: str, *, moved: bool) -> Iterator[str]:
+    """What would keep one file from being changed."""
     folder, name = _holder(site, path, nearest=moved)
     with folder:
         yield from _unwritable(folder)
         is_there = folder.has(name)
-        problem = (
-            _file_problem(folder, name, moved=moved)
-            if is_there
-            else ""
-            if moved
-            else Message("there is no such file")
-        )
+        problem = ""
+        if is_there:
+            problem = _file_problem(folder, name, moved=moved)
+        elif not moved:
+            problem = Message("there is no such file")
         if problem:
             yield Message("{path}/{name}: {problem}", path=folder.path, name=name, problem=problem)
         if is_there:
@@ -129,7 +137,7 @@ def _target_problems(site: Folder, path: str, *, moved: bool) -> Iterator[str]:
 
 
 def _holder(site: Folder, path: str, *, nearest: bool) -> tuple[Folder, str]:
-    """Open the directory of `path`, with its name there; of one that is to be made the `nearest` above it."""
+    """Open the directory of `path`, or the `nearest` above it, with its name there."""
     try:
         return site.holder(path), path.rpartition("/")[2]
     except FileNotFoundError:
@@ -140,10 +148,11 @@ def _holder(site: Folder, path: str, *, nearest: bool) -> tuple[Folder, str]:
 
 
 def _file_problem(folder: Folder, name: str, *, moved: bool) -> str:
-    """What keeps a file from being replaced, "" if nothing does.
+    """What keeps a file from being replaced; empty if nothing does.
 
-    A read-only file is no problem: as with every installer it is its directory that has to be writable, and the new file
-    is as read-only as the old one. It has to have the owner and the group of the old one.
+    A read-only file is no problem: as with every installer it is its directory that has to be
+    writable, and the new file is as read-only as the old one. It has to have the owner and the
+    group of the old one.
     """
     if folder.mounted(name):
         return MOUNTED
@@ -152,30 +161,50 @@ def _file_problem(folder: Folder, name: str, *, moved: bool) -> str:
     link = folder.link(name)
     if not link and _immutable(folder, name):
         return Message("the file is immutable; take that away with chattr -i or chflags")
-    directory, owner = (
-        os.fstat(folder.fd),
-        os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid,
-    )
-    info, user = os.stat(name, dir_fd=folder.fd), os.geteuid()
+
+    user = os.geteuid()
+    directory = os.fstat(folder.fd)
+    owner = os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_uid
     if directory.st_mode & stat.S_ISVTX and user not in (0, directory.st_uid, owner):
-        template = "belongs to user {owner}, and in a sticky directory user {mine} may not replace it; run this as that user"
-        return Message(template, owner=owner, mine=user)
-    # protected_hardlinks (proc(5)): the file of another user gets a second name from those who may write to it
-    if not user or link or (moved and os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd)):
+        return Message(
+            "belongs to user {owner}, and in a sticky directory user {mine} may not replace it; "
+            "run this as that user",
+            owner=owner,
+            mine=user,
+        )
+    if not user or link:
         return ""  # what a link leads to is left as it is
+    # protected_hardlinks (proc(5)): who may write to the file of another user may give it a second
+    # name
+    if moved and os.access(name, os.R_OK | os.W_OK, dir_fd=folder.fd):
+        return ""
+    return _owner_problem(folder, os.stat(name, dir_fd=folder.fd))
+
+
+def _owner_problem(folder: Folder, info: os.stat_result) -> str:
+    """Why a new file could not get the owner and the group of the old one; empty if it can."""
+    user = os.geteuid()
     if info.st_uid != user:
-        if info.st_uid == directory.st_uid and not _writable(folder):
+        if info.st_uid == os.fstat(folder.fd).st_uid and not _writable(folder):
             return ""  # `_unwritable` names that user
-        template = "belongs to user {owner}, and user {mine} may not give it back to them; run this as that user"
-        return Message(template, owner=info.st_uid, mine=user)
+        return Message(
+            "belongs to user {owner}, and user {mine} may not give it back to them; "
+            "run this as that user",
+            owner=info.st_uid,
+            mine=user,
+        )
     if info.st_gid not in {os.getegid(), *os.getgroups()}:
-        template = "belongs to group {group}, of which user {mine} is no member; run this as a member of that group"
-        return Message(template, group=info.st_gid, mine=user)
+        return Message(
+            "belongs to group {group}, of which user {mine} is no member; "
+            "run this as a member of that group",
+            group=info.st_gid,
+            mine=user,
+        )
     return ""
 
 
 def _writable(folder: Folder) -> bool:
-    """Whether names in a folder can be changed: not by root either where it is read-only or immutable."""
+    """Whether names in a folder can be changed; not by root, either, if it is immutable."""
     return os.access(".", os.W_OK | os.X_OK, dir_fd=folder.fd)
 
 
@@ -188,35 +217,42 @@ def _unwritable(folder: Folder) -> Iterator[str]:
     elif _immutable(folder, "."):
         problem = Message("the directory is immutable; take that away with chattr -i or chflags")
     else:
-        template = "user {uid} may not write here, its owner is user {owner}; {help}"
         problem = Message(
-            template, uid=os.getuid(), owner=os.fstat(folder.fd).st_uid, help=_HELP[errno.EACCES]
+            "user {uid} may not write here, its owner is user {owner}; {help}",
+            uid=os.getuid(),
+            owner=os.fstat(folder.fd).st_uid,
+            help=_HELP[errno.EACCES],
         )
     yield Message("{path}: {problem}", path=folder.path, problem=problem)
 
 
 def _immutable(folder: Folder, name: str) -> bool:
-    """Whether a file is marked immutable or append-only, which stops even root from replacing it."""
+    """Whether a file is immutable or append-only, which stops even root from replacing it."""
     fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder.fd)
     try:
-        if sys.platform == "darwin":
-            flags = os.fstat(fd).st_flags
-            return bool(
-                flags & (stat.UF_IMMUTABLE | stat.SF_IMMUTABLE | stat.UF_APPEND | stat.SF_APPEND)
-            )
-        else:  # noqa: RET505  (so that mypy sees two platforms and no dead code)
-            import fcntl
-
-            # FS_IOC_GETFLAGS, <linux/fs.h>
-            get_flags, immutable, append_only = (
-                0x80086601,
-                0x10,
-                0x20,
-            )
-            try:
-                flags = int.from_bytes(fcntl.ioctl(fd, get_flags, bytes(8))[:4], sys.byteorder)
-            except OSError:
-                return False  # a filesystem without such flags
-            return bool(flags & (immutable | append_only))
+        return bool(_flags(fd) & _IMMUTABLE)
     finally:
         os.close(fd)
+
+
+if sys.platform == "darwin":
+    _IMMUTABLE = stat.UF_IMMUTABLE | stat.SF_IMMUTABLE | stat.UF_APPEND | stat.SF_APPEND
+
+    def _flags(fd: int) -> int:
+        """The flags of an open file, of chflags(2)."""
+        return os.fstat(fd).st_flags
+
+else:
+    # <linux/fs.h>
+    _FS_IOC_GETFLAGS = 0x80086601
+    _FS_IMMUTABLE_FL = 0x10
+    _FS_APPEND_FL = 0x20
+    _IMMUTABLE = _FS_IMMUTABLE_FL | _FS_APPEND_FL
+
+    def _flags(fd: int) -> int:
+        """The flags of an open file, of chattr(1); 0 on a filesystem without."""
+        try:
+            flags = fcntl.ioctl(fd, _FS_IOC_GETFLAGS, bytes(8))
+        except OSError:
+            return 0
+        return int.from_bytes(flags[:4], sys.byteorder)

@@ -1,9 +1,11 @@
-"""Receipts to JSON and back. What is read may be forged or damaged: every field is checked before it is used."""
+"""Receipts to JSON and back. What is read may be forged or damaged: every field is checked."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
+from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from patcher import __version__
@@ -42,16 +44,12 @@ ORIGINS = ("recorded", "unrecorded", "edited", ADDED_FILE)
 
 
 def path_problem(path: str) -> str:
-    """Return what keeps `path` from being a `/`-separated path below a site directory; "" if nothing does."""
+    """Return what keeps `path` from being a `/`-separated path below a site directory; or empty."""
     parts = path.split("/")
     if path.startswith("/"):
         return Message("the path is absolute")
-    if (
-        "\0" in path
-        or "\\" in path
-        or ":" in parts[0]
-        or any(part in ("", ".", "..") for part in parts)
-    ):
+    has_special = "\0" in path or "\\" in path or ":" in parts[0]
+    if has_special or not {"", ".", ".."}.isdisjoint(parts):
         return Message("the path is not a plain path below the site directory")
     if parts[0].lower() == HOME:
         return Message("the path lies inside sitepatch's own folder")
@@ -71,19 +69,24 @@ def new_receipt(located: Located, path: str, past: Receipt | None) -> Receipt:
     Args:
         located: the package.
         path: of the file.
-        past: a receipt of the same pristine file, which knows its mode, mtime and link; without one they are read.
+        past: a receipt of the same pristine file, which knows its mode, mtime and link; without one
+            they are read.
     """
-    full = f"{located.site}/{path}"
+    pristine = _pristine(Path(located.site, path), past)
+    release = PatchedRelease(located.package, located.distribution, version=located.version)
+    return Receipt(path, release, pristine=pristine, current="", steps=())
+
+
+def _pristine(file: Path, past: Receipt | None) -> PristineFile:
+    """What is known of a pristine file, by a receipt of it or by what is there; not its hash."""
     if past is not None:
-        pristine = past.pristine._replace(sha256="", origin="recorded")
-    elif os.path.lexists(full):
-        info = os.lstat(full)
-        link = os.readlink(full) if stat.S_ISLNK(info.st_mode) else ""
-        pristine = PristineFile("", stat.S_IMODE(info.st_mode), info.st_mtime_ns, link)
-    else:  # a file that is added
-        pristine = PristineFile("", mode=0o644, mtime_ns=0)
-    release = PatchedRelease(located.package, located.distribution, located.version)
-    return Receipt(path, release, pristine, current="", steps=())
+        return past.pristine._replace(sha256="", origin="recorded")
+    try:
+        info = file.lstat()
+    except OSError:  # it is added
+        return PristineFile("", mode=0o644, mtime_ns=0)
+    link = os.readlink(file) if stat.S_ISLNK(info.st_mode) else ""
+    return PristineFile("", stat.S_IMODE(info.st_mode), mtime_ns=info.st_mtime_ns, link=link)
 
 
 def encode_receipt(receipt: Receipt) -> bytes:
@@ -97,18 +100,25 @@ def encode_receipt(receipt: Receipt) -> bytes:
         "current": receipt.current,
         "steps": [step_fields(step) for step in receipt.steps],
         "folder": receipt.folder,
-        "lost": [{"step": step_fields(step), "version": version} for step, version in receipt.lost],
+        "lost": [_lost_fields(lost) for lost in receipt.lost],
     }
     return encode_fields(fields)
 
 
+def _lost_fields(lost: LostStep) -> dict[str, Any]:
+    return {"step": step_fields(lost.step), "version": lost.version}
+
+
 def step_fields(step: Step) -> dict[str, Any]:
     """Return a step as JSON has it."""
-    # Latin-1 gives each byte one character: exact, and a user can read it
-    splices = [[splice.start, splice.end, splice.new.decode("latin-1")] for splice in step.splices]
     fields = step._asdict()
     fields.update(fields.pop("hunks")._asdict())
-    return {**fields, "options": dict(step.options), "splices": splices}
+    fields["options"] = dict(step.options)
+    fields["splices"] = []
+    for splice in step.splices:
+        # Latin-1 gives each byte one character: exact, and a user can read it
+        fields["splices"].append([splice.start, splice.end, splice.new.decode("latin-1")])
+    return fields
 
 
 def decode(data: bytes, where: str) -> Receipt:
@@ -116,18 +126,18 @@ def decode(data: bytes, where: str) -> Receipt:
 
     Args:
         data: the JSON text.
-        where: the path of the receipt file, for messages; its last component must be the name for the receipt's path.
+        where: the path of the receipt file, for messages; its last component must be the name for
+            the receipt's path.
 
     Raises:
-        StoreError: the receipt is damaged, forged or from a newer sitepatch; says which fields and what to do.
+        StoreError: the receipt is damaged, forged or from a newer sitepatch; says which fields and
+            what to do.
     """
-    hint = Message(
-        "if it is damaged, reinstall the packages that were patched here, then delete {where}",
-        where=where,
+    template = (
+        "if it is damaged, reinstall the packages that were patched here, then delete {where}"
     )
-    fields = decode_fields(data, where, hint, _RECEIPT)
-    steps = tuple(step_of(step) for step in fields["steps"])
-    lost = tuple(LostStep(step_of(entry["step"]), entry["version"]) for entry in fields["lost"])
+    hint = Message(template, where=where)
+    fields = decode_fields(data, where, hint=hint, kind=_RECEIPT)
     release = PatchedRelease(fields["package"], fields["distribution"], version=fields["version"])
     pristine = PristineFile(
         sha256=fields["pristine"],
@@ -141,9 +151,9 @@ def decode(data: bytes, where: str) -> Receipt:
         release=release,
         pristine=pristine,
         current=fields["current"],
-        steps=steps,
+        steps=tuple(map(step_of, fields["steps"])),
         folder=fields["folder"],
-        lost=lost,
+        lost=tuple(map(_lost_of, fields["lost"])),
     )
     if where.rpartition("/")[2] != file_name(receipt.path):
         problem = Message(
@@ -156,27 +166,30 @@ def decode(data: bytes, where: str) -> Receipt:
 
 def step_of(fields: Mapping[str, Any]) -> Step:
     """Return the step that fields of the kind `STEP` describe."""
-    splices = tuple(
-        Splice(start, end, code.encode("latin-1")) for start, end, code in fields["splices"]
-    )
+    splices: list[Splice] = []
+    for start, end, code in fields["splices"]:
+        splices.append(Splice(start, end, new=code.encode("latin-1")))
+    hunks = AppliedHunks(places=tuple(fields["places"]), states=tuple(fields["states"]))
     return Step(
         patchset=fields["patchset"],
         version=fields["version"],
         digest=fields["digest"],
         kind=fields["kind"],
         options=fields["options"],
-        splices=splices,
-        hunks=AppliedHunks(places=tuple(fields["places"]), states=tuple(fields["states"])),
+        splices=tuple(splices),
+        hunks=hunks,
     )
 
 
+def _lost_of(fields: Mapping[str, Any]) -> LostStep:
+    return LostStep(step_of(fields["step"]), fields["version"])
+
+
 def encode_fields(fields: Mapping[str, Any], indent: int | None = 1) -> bytes:
-    """Return `fields` as the JSON text that `decode_fields` reads, the same text for the same fields.
+    """Return `fields` as the JSON text that `decode_fields` reads; always the same for the same.
 
     Without `indent` it is on one line, which Python writes ten times as quickly.
     """
-    import json
-
     record = {**fields, "format": RECEIPT_FORMAT, "sitepatch": __version__}
     return json.dumps(record, indent=indent, sort_keys=True).encode() + b"\n"
 
@@ -187,7 +200,7 @@ def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> dict[str, 
     Args:
         data: the JSON text.
         where: the path of the file, for messages.
-        hint: what to do where it is damaged.
+        hint: what to do if it is damaged.
         kind: its fields, but for `format` and `sitepatch`, which each file has.
 
     Raises:
@@ -197,86 +210,78 @@ def decode_fields(data: bytes, where: str, hint: str, kind: Table) -> dict[str, 
     try:
         top = decode_json(data)
     except ValueError as error:
-        raise StoreError.at(
-            Location(where),
-            Message("is not the JSON that sitepatch writes: {error}", error=error),
-            hint,
-        ) from error
+        problem = Message("is not the JSON that sitepatch writes: {error}", error=error)
+        raise StoreError.at(Location(where), problem, hint) from error
     reader = Reader(where)
     head = reader.read(top, _HEAD)
     reader.stop(StoreError, hint)
     if head["format"] != RECEIPT_FORMAT:
         raise FormatError.at(
             Location(where),
-            "written by sitepatch {sitepatch} in format {format}; this one, {version}, reads format {receipt_format}",
-            Message("use that release of sitepatch, or a newer one, for this environment"),
-            sitepatch=head["sitepatch"],
+            "written by sitepatch {writer} in format {format}; "
+            "this one, {version}, reads format {known_format}",
+            "use that release of sitepatch, or a newer one, for this environment",
+            writer=head["sitepatch"],
             format=head["format"],
             version=__version__,
-            receipt_format=RECEIPT_FORMAT,
+            known_format=RECEIPT_FORMAT,
         )
-    fields = reader.read({key: value for key, value in top.items() if key not in head}, kind)
+    for key in head:
+        del top[key]
+    fields = reader.read(top, kind)
     reader.stop(StoreError, hint)
     return dict(fields)
 
 
-# the kinds of fields --------------------------------------------------------------------------------------------------
+# the kinds of fields ---------------------------------------------------------------------------
 def path_below(value: object) -> str:
     """The kind of `/`-separated paths below a site directory."""
-    problem = path_problem(value) if isinstance(value, str) else ""
-    return string(value) or (
-        Message("a path below a site directory ({problem})", problem=problem) if problem else ""
-    )
+    if not isinstance(value, str):
+        return string(value)
+    problem = path_problem(value)
+    if problem:
+        return Message("a path below a site directory ({problem})", problem=problem)
+    return ""
 
 
 FOLDER = or_empty(path_below)
-"""The kind of such paths of directories; "" for none."""
+"""The kind of such paths of directories; empty for none."""
 
 
 def whole_from(low: int) -> Callable[[object], str]:
     """The kind of integers from `low` that fit 64 bits."""
 
     def check(value: Any) -> str:
-        return (
-            ""
-            if not integer(value) and low <= value < 2**63
-            else Message("a whole number from {low}", low=low)
-        )
+        if not integer(value) and low <= value < 2**63:
+            return ""
+        return Message("a whole number from {low}", low=low)
 
     return check
 
 
 def _mode(value: Any) -> str:
-    return (
-        ""
-        if not integer(value) and 0 <= value <= 0o7777
-        else Message("permission bits, at most 0o7777")
-    )
+    if not integer(value) and 0 <= value <= 0o7777:
+        return ""
+    return Message("permission bits, at most 0o7777")
 
 
 def _link(value: Any) -> str:
-    return (
-        ""
-        if isinstance(value, str) and "\0" not in value
-        else Message("the target of a symbolic link")
-    )
+    if isinstance(value, str) and "\0" not in value:
+        return ""
+    return Message("the target of a symbolic link")
 
 
 def _splices(value: Any) -> str:
-    """The kind of lists of `[start, end, text]`, sorted and without overlap; each character of a text is a byte."""
+    """The kind of sorted lists of `[start, end, text]`; each character of a text is a byte."""
     if not isinstance(value, list):
         return Message("a list")
     floor = 0
     for item in value:
-        if not (
-            isinstance(item, list)
-            and len(item) == 3
-            and not integer(item[0])
-            and not integer(item[1])
-        ):
+        if not isinstance(item, list) or len(item) != 3 or integer(item[0]) or integer(item[1]):
             return Message("a list of [start, end, text]")
         start, end, code = item
-        if not floor <= start <= end or not isinstance(code, str) or max(code, default="") > "\xff":
+        is_text = isinstance(code, str) and max(code, default="") <= "\xff"
+        if not is_text or not floor <= start <= end:
             return Message("sorted splices [start, end, text]")
         floor = end
     return ""

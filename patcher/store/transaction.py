@@ -1,8 +1,8 @@
-"""What one run writes: its site directories are locked together, what was interrupted there is recovered, a plan is committed.
+"""What one run writes: it locks its site directories, recovers what was interrupted, commits.
 
-All directories are prepared, then the files of all are renamed; what fails before the last rename is undone in all of them.
-Each has a journal of its own: a process that is killed between two of these journals leaves some directories to be finished
-and the others to be undone.
+All directories are prepared, then the files of all are renamed; what fails before the last rename
+is undone in all of them. Each has a journal of its own: a process that is killed between two of
+these journals leaves some directories to be finished and the others to be undone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from patcher.text.listed import listed
 
 UNTOUCHED = Message("nothing was changed")
 FINISHED = Message("the run was finished all the same, every file is as it meant it to be")
-# the names that are given here: what has another one was not written by sitepatch, and stays
+# the names that sitepatch gives: what has another one was not written by it, and stays
 _HALF = re.compile(r"[0-9a-f]{64}(\.json\.new(\.tmp)?|(\.json)?\.tmp)")
 _PATCHSET = re.compile(r"[0-9a-f]{64}\.json(\.tmp)?")
 _HALF_COPY = re.compile(r".*\.[0-9a-f]{16}\.tmp", re.DOTALL)
@@ -34,12 +34,13 @@ _OPEN = Message("the next command that writes says whether the run is finished o
 
 @contextmanager
 def transaction(sites: Iterable[str]) -> Iterator[Transaction]:
-    """Lock site directories, in one order by their real paths, and recover what was interrupted there.
+    """Lock site directories, ordered by their real paths; recover what was interrupted there.
 
     A failure inside is recovered from at once, while the locks are held.
 
     Raises:
-        BusyError: another process that is changing one of them did not end in time (see `patcher.store.patience`).
+        BusyError: another process that is changing one of them did not end in time (see
+            `patcher.store.patience`).
         StoreError: a directory cannot be read or written; the hint says how the run ended.
         KeyboardInterrupt: Ctrl-C; its text says how the run ended.
     """
@@ -50,7 +51,8 @@ def transaction(sites: Iterable[str]) -> Iterator[Transaction]:
             for real, path in sorted(paths.items()):
                 with explained(path, UNTOUCHED):
                     site = stack.enter_context(Folder.open(path))
-                    run.places[real] = _Place(path, site, stack.enter_context(locked(site)))
+                    home = stack.enter_context(locked(site))
+                    run.places[real] = _Place(path, site, home=home)
             try:
                 run.recover()
                 yield run
@@ -58,13 +60,17 @@ def transaction(sites: Iterable[str]) -> Iterator[Transaction]:
                 run.rescue()
                 raise
     except KeyboardInterrupt as error:
+        sites = listed(list(paths.values()))
         raise KeyboardInterrupt(
-            Message("{sites}: {ended}", sites=listed(list(paths.values())), ended=run.ended)
+            Message("{sites}: {ending}", sites=sites, ending=run.ending)
         ) from error
 
 
 class Transaction:
-    """The locked site directories of a run. `recovered` has a sentence for each in which an interrupted run was recovered."""
+    """The locked site directories of a run.
+
+    `recovered` has a sentence for each in which an interrupted run was recovered.
+    """
 
     def __init__(self) -> None:
         self.places: dict[str, _Place] = {}
@@ -72,14 +78,16 @@ class Transaction:
         self._at = ""  # the directory at work on, for errors of the system
 
     @property
-    def ended(self) -> str:
+    def ending(self) -> str:
         """How the run has ended if it ends now, in one sentence."""
         places = list(self.places.values())
-        if len({place.ended for place in places}) < 2:
-            return places[0].ended if places else UNTOUCHED
-        return joined(
-            "; ", (Message("{place.path}: {place.ended}", place=place) for place in places)
-        )
+        endings = [place.ending for place in places] or [UNTOUCHED]
+        if len(set(endings)) == 1:
+            return endings[0]
+        sentences: list[str] = []
+        for place in places:
+            sentences.append(Message("{path}: {ending}", path=place.path, ending=place.ending))
+        return joined("; ", sentences)
 
     def holds(self, sites: Iterable[str]) -> bool:
         """Whether all of these site directories are locked."""
@@ -92,12 +100,11 @@ class Transaction:
                 sentence = place.recover()
                 if sentence:
                     self.recovered[place.path] = sentence
-                    place.ended = Message(
-                        "{sentence}; then {ended}", sentence=sentence, ended=UNTOUCHED
-                    )
+                    template = "{sentence}; then {ending}"
+                    place.ending = Message(template, sentence=sentence, ending=UNTOUCHED)
 
     def rescue(self) -> None:
-        """After a failure: recover at once; where even that fails, `ended` says what waits."""
+        """After a failure: recover at once; if even that fails, `ending` says what waits."""
         for place in self.places.values():
             place.rescue()
 
@@ -107,16 +114,16 @@ class Transaction:
         """Carry out all changes or none, even if the process or the machine dies in between.
 
         Args:
-            changes: by site directory, each of which is locked; at most one for each file. `old` is "" for a file that is not
-                there, which is added, restored or forgotten. New bytes without a receipt (edits by hand that outlive a
-                restore, a backup) drop the receipt.
-            patchsets: digest (hex) to name and text of each file, for the patchsets the new receipts name; those that are
-                stored already may be left out.
+            changes: by site directory, each of which is locked; at most one for each file. `old` is
+                empty for a file that is not there, which is added, restored or forgotten. New bytes
+                without a receipt (edits by hand that outlive a restore, a backup) drop the receipt.
+            patchsets: digest (hex) to name and text of each file, for the patchsets the new
+                receipts name; those that are stored already may be left out.
 
         Raises:
             OutdatedError: a file is not what `old` says; nothing was changed.
-            StoreError: something failed; nothing was changed. When it failed after the last rename, the hint says that the
-                run was finished, or the journal waits for `recover`.
+            StoreError: something failed; nothing was changed. When it failed after the last rename,
+                the hint says that the run was finished, or the journal waits for `recover`.
         """
         places = [self.places[os.path.realpath(site)] for site in changes]
         with self._explained():
@@ -124,28 +131,30 @@ class Transaction:
                 place.plan(of_site, patchsets)
             places = [place for place in places if place.works]
             for place in self._in_turn(places):
-                prepare.use_spare(place.home, place.works)
-                place.write_journal(journal.PREPARING)
-                prepare.prepare(place.site, place.home, place.works, patchsets)
-            try:
-                for place in self._in_turn(places):
-                    # the commit point: from now on, recovery finishes
-                    place.write_journal(journal.COMMITTING)
-                for place in self._in_turn(places):
-                    place.left = journal.put_in_place(place.site, place.home, place.entries)
-            except BaseException:
-                with ignored():
-                    for place in places:
-                        place.roll_back()
-                raise
+                place.prepare(patchsets)
+            self._put_in_place(places)
             for place in self._in_turn(places):
-                place.left = journal.settle(place.site, place.home, place.entries, place.left)
-                place.ended = journal.but_for(FINISHED, place.left)
-                place.clean_up()
-        problems = [problem for place in places for problem in place.problems()]
+                place.settle()
+        problems: list[str] = []
+        for place in places:
+            problems += place.problems()
         if problems:
             hint = Message("see what `sitepatch status` says, then run the command again")
             raise StoreError(joined("\n", problems), hint)
+
+    def _put_in_place(self, places: Sequence[_Place]) -> None:
+        """Pass the commit point and rename every file; what fails before the last one is undone."""
+        try:
+            for place in self._in_turn(places):
+                # the commit point: from now on, recovery finishes
+                place.write_journal(journal.COMMITTING)
+            for place in self._in_turn(places):
+                place.put_in_place()
+        except BaseException:
+            with ignored():
+                for place in places:
+                    place.roll_back()
+            raise
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -154,88 +163,108 @@ class Transaction:
             yield
         except OSError as error:
             self.rescue()
-            raise permission.store_error(self._at, error, self.ended) from error
+            raise permission.store_error(self._at, error, after=self.ending) from error
 
     def _in_turn(self, places: Iterable[_Place]) -> Iterator[_Place]:
+        """Yield places; an error of the system is one of the place that was yielded last."""
         for place in places:
             self._at = place.path
             yield place
 
 
 class _Place:
-    """One locked site directory: `ended` is how the run has ended there, `works` is what a commit is to do.
-
-    `left` is what it had to leave.
-    """
+    """One locked site directory: how the run has ended there, and what a commit does there."""
 
     def __init__(self, path: str, site: Folder, home: Folder) -> None:
-        self.path, self.site, self.home = path, site, home
-        self.ended: str = UNTOUCHED
+        self.path = path
+        self.ending: str = UNTOUCHED
         self.works: list[prepare.Work] = []
-        self.entries: Sequence[journal.JournalEntry] = ()
+        self._site = site
+        self._home = home
+        self._entries: Sequence[journal.JournalEntry] = ()
         self._named: Sequence[str] = ()
-        self.left = journal.Left()
+        self._left = journal.Left()
 
     def problems(self) -> list[str]:
-        """A sentence about all files that somebody else has changed meanwhile, and about each other one that was left."""
+        """What went wrong: the files that somebody else has changed, and others that were left."""
         problems: list[str] = []
-        if self.left.changed:
+        if self._left.changed:
             template = "{names} in {path}: changed by somebody else while sitepatch was at work"
-            names = ", ".join(self.left.changed)
+            names = ", ".join(self._left.changed)
             problems.append(Message(template, names=names, path=self.path))
-        return problems + journal.explained_left(self.left)
+        return problems + journal.explained_left(self._left)
 
     def recover(self) -> str:
-        """Undo or finish what the journal says; returns the sentence about it, "" without a journal."""
-        interrupted = journal.read_journal(self.home)
+        """Undo or finish what the journal says; returns the sentence about it, if there is one."""
+        interrupted = journal.read_journal(self._home)
         if interrupted is None:
-            self.home.remove(f"{JOURNAL}.tmp")
-            self.home.remove_folder(EDITED)
+            self._home.remove(f"{JOURNAL}.tmp")
+            self._home.remove_folder(EDITED)
             return ""
-        _, self.entries, self._named = interrupted
-        self.ended = journal.recover_run(self.site, self.home, interrupted)
-        self.clean_up()
-        return self.ended
+        self._entries = interrupted.entries
+        self._named = interrupted.named
+        self.ending = journal.recover_run(self._site, self._home, interrupted)
+        self._clean_up()
+        return self.ending
 
     def rescue(self) -> None:
-        """Recover after a failure; where even that fails, say what waits."""
-        ending, self.ended = self.ended, _OPEN
+        """Recover after a failure; if even that fails, say what waits."""
+        before, self.ending = self.ending, _OPEN
         try:
-            self.ended = self.recover() or ending
+            self.ending = self.recover() or before
         except OSError:  # the disk has become read-only, say
+            self.ending = before
             waiting = Store(self.path).interrupted()
-            self.ended = (
-                Message("{waiting}, by the next command that can write here", waiting=waiting)
-                if waiting
-                else ending
-            )
+            if waiting:
+                template = "{waiting}, by the next command that can write here"
+                self.ending = Message(template, waiting=waiting)
 
     def plan(self, changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]]) -> None:
         """Check the changes; nothing is written."""
         receipts = Store(self.path).receipts([])
-        self.works = prepare.plan_work(self.site, self.home, receipts, changes, patchsets)
-        prepare.check_possible(self.site, self.works)
-        self.entries = [work.entry for work in self.works]
-        copies = {
-            receipts[entry.path].pristine.sha256 for entry in self.entries if entry.path in receipts
-        }
-        self._named = sorted(
-            copies | {sha256(work.copy) for work in self.works if work.copy is not None}
+        self.works = prepare.plan_work(
+            self._site, self._home, receipts=receipts, changes=changes, patchsets=patchsets
         )
+        prepare.check_possible(self._site, self.works)
+        self._entries = [work.entry for work in self.works]
+        named: set[str] = set()
+        for work in self.works:
+            if work.entry.path in receipts:
+                named.add(receipts[work.entry.path].pristine.sha256)
+            if work.content.copy is not None:
+                named.add(sha256(work.content.copy))
+        self._named = sorted(named)
+
+    def prepare(self, patchsets: Mapping[str, Mapping[str, str]]) -> None:
+        """Write all that is renamed after the commit point."""
+        prepare.use_spare(self._home, self.works)
+        self.write_journal(journal.PREPARING)
+        prepare.prepare(self._site, self._home, works=self.works, patchsets=patchsets)
 
     def write_journal(self, phase: str) -> None:
         """Write the journal of the commit."""
-        journal.write_journal(self.home, phase, self.entries, self._named)
+        journal.write_journal(self._home, phase, entries=self._entries, named=self._named)
+
+    def put_in_place(self) -> None:
+        """Rename every file over its target."""
+        self._left = journal.put_in_place(self._site, self._home, entries=self._entries)
+
+    def settle(self) -> None:
+        """Put the receipts in place, and end the commit."""
+        self._left = journal.settle(self._site, self._home, entries=self._entries, left=self._left)
+        self.ending = journal.but_for(FINISHED, self._left)
+        self._clean_up()
 
     def roll_back(self) -> None:
-        """Put the old files back; what cannot be put back is left to `rescue`, which finishes it where that can be done."""
+        """Put the old files back; what cannot be put back, `rescue` finishes."""
         with suppress(OSError, StoreError):
-            if journal.roll_back(self.site, self.home, self.entries):
-                self.clean_up()
+            if journal.roll_back(self._site, self._home, self._entries):
+                self._clean_up()
 
-    def clean_up(self) -> None:
+    def _clean_up(self) -> None:
         """Remove what is of no use any more, then the journal."""
-        clean_up(self.home, self.entries, self._named, Store(self.path).receipts)
+        receipts = Store(self.path).receipts
+        clean_up(self._home, self._entries, named=self._named, receipts=receipts)
 
 
 def clean_up(
@@ -246,7 +275,8 @@ def clean_up(
 ) -> None:
     """Drop what the receipts named before a commit and name no more, then the journal.
 
-    A pristine copy that nothing of this commit explains stays: somebody may have removed the receipt that named it.
+    A pristine copy that nothing of this commit explains stays: somebody may have removed the
+    receipt that named it.
 
     Args:
         home: `.sitepatch`, locked.
@@ -257,31 +287,39 @@ def clean_up(
     bad: list[StoreError] = []
     current = receipts(bad)
     kept = claimed_names(current.values())
-    gone = {digest for entry in entries for digest in (entry.old, entry.new)}.union(named) - kept[
-        "pristine"
-    ]
-    rules: dict[str, Callable[[str], bool]] = {
-        "receipts": lambda name: bool(_HALF.fullmatch(name)),
-        "pristine": lambda name: bool(_HALF.fullmatch(name)) or (name in gone and not bad),
-        "patchsets": lambda name: (
-            bool(_PATCHSET.fullmatch(name)) and name not in kept["patchsets"] and not bad
-        ),
-        EDITED: lambda name: bool(_HALF_COPY.fullmatch(name)),
-    }
-    for folder_name, is_unwanted in rules.items():
-        with suppress(FileNotFoundError), home.sub(folder_name) as folder:
-            unwanted = [name for name in folder.names() if is_unwanted(name)]
-            for name in unwanted:
-                folder.remove(name)
-            if unwanted:
-                folder.sync()
-        home.remove_folder(folder_name)
+    unnamed = set(named)
+    for entry in entries:
+        unnamed |= {entry.old, entry.new}
+    unnamed -= kept["pristine"]
+
+    def is_unused_copy(name: str) -> bool:
+        return bool(_HALF.fullmatch(name)) or (name in unnamed and not bad)
+
+    def is_unused_text(name: str) -> bool:
+        return bool(_PATCHSET.fullmatch(name)) and name not in kept["patchsets"] and not bad
+
+    _remove_names(home, "receipts", _HALF.fullmatch)
+    _remove_names(home, "pristine", is_unused_copy)
+    _remove_names(home, "patchsets", is_unused_text)
+    _remove_names(home, EDITED, _HALF_COPY.fullmatch)
     loose = [name for name in (f"{SPARE}.tmp", f"{JOURNAL}.tmp") if home.has(name)]
     if not current and not bad:
         loose.append(SPARE)
     for name in loose:
         home.remove(name)
     if loose:
-        home.sync()  # the journal is removed last: without it nobody would look for what a power cut brings back
+        home.sync()
+    # the journal is removed last: without it nobody would look for what a power cut brings back
     home.remove(JOURNAL)
     home.sync()
+
+
+def _remove_names(home: Folder, name: str, is_unwanted: Callable[[str], object]) -> None:
+    """Remove what is unwanted from the folder `name` of a store, and the folder if it is empty."""
+    with suppress(FileNotFoundError), home.sub(name) as folder:
+        unwanted = list(filter(is_unwanted, folder.names()))
+        for file_name in unwanted:
+            folder.remove(file_name)
+        if unwanted:
+            folder.sync()
+    home.remove_folder(name)

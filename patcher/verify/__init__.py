@@ -1,4 +1,7 @@
-"""Compile, import and probe files with a patch in the target interpreter, before they are written: settings and results."""
+"""Files with a patch are compiled, imported and probed before they are written.
+
+Here are the settings and the results.
+"""
 
 # without `from __future__ import annotations`, as `patcher.model`
 from typing import NamedTuple, Tuple
@@ -14,8 +17,9 @@ NONE, COMPILE, IMPORT, PROBE = "none", "compile", "import", "probe"
 class VerifySettings(NamedTuple):
     """How to verify: `how` is COMPILE, IMPORT or PROBE, `timeout` in seconds for each process.
 
-    With `ahead` the directories of `env.search` come before the interpreter's own `sys.path`, else they replace it. `reason`
-    is why modules cannot be imported, "" where they can; `progress` is called as it goes on.
+    With `ahead` the directories of `env.search` come before the interpreter's own `sys.path`, else
+    they replace it. `reason` is why modules cannot be imported, "" where they can; `progress` is
+    called as it goes on.
     """
 
     env: Environment
@@ -34,8 +38,8 @@ class VerifySettings(NamedTuple):
 class CheckResult(NamedTuple):
     """The result for one file, module or probe (`name`).
 
-    `what` is COMPILE, IMPORT or PROBE; `problem` one line, "" for none; `output` the last lines of the traceback or of the
-    output; `before` whether it fails without the patch too.
+    `what` is COMPILE, IMPORT or PROBE; `problem` one line, "" for none; `output` the last lines of
+    the traceback or of the output; `before` whether it fails without the patch too.
     """
 
     what: str
@@ -48,15 +52,18 @@ class CheckResult(NamedTuple):
     @property
     def state(self) -> str:
         """`ok`, `failed` or `broken before`."""
-        return "ok" if not self.problem else Message("broken before") if self.before else "failed"
+        if not self.problem:
+            return "ok"
+        return Message("broken before") if self.before else "failed"
 
 
 class Verified(NamedTuple):
     """All results; `seconds` is the whole time that it took.
 
-    `left_out` are modules that were not imported, `reason` is why, "" where the user asked for that. `unseen` has a sentence
-    for each check that looked past the planned text, at the installed file, and so is worth nothing before it is written.
-    `nameless` are files that were to be imported, which no import can name.
+    `left_out` are modules that were not imported, `reason` is why, "" where the user asked for
+    that. `unseen` has a sentence for each check that looked past the planned text, at the installed
+    file, and so is worth nothing before it is written. `nameless` are files that were to be
+    imported, which no import can name.
     """
 
     checks: Tuple[CheckResult, ...]

@@ -1,10 +1,11 @@
-"""Run by the target interpreter: compiles files, imports modules or runs a probe, and writes the results to a file.
+"""Run by the target interpreter: compiles files, imports modules or runs a probe.
 
     python -I -B child.py REQUEST RESULTS
 
-Standard library alone, Python 3.6 or later, nothing of ours. REQUEST is a JSON file that `patcher.verify.run` writes.
-RESULTS gets a line of JSON when a task begins and one when it ends, so that neither what a module prints nor how it ends the
-process is mistaken for a result. A failed import is the last task of its process, so that it does not affect the others.
+Standard library alone, Python 3.6 or later, nothing of ours. REQUEST is a JSON file that
+`patcher.verify.run` writes. RESULTS gets a line of JSON when a task begins and one when it ends, so
+that neither what a module prints nor how it ends the process is mistaken for a result. A failed
+import is the last task of its process, so that it does not affect the others.
 """
 
 import binascii
@@ -17,25 +18,25 @@ import sys
 import time
 import warnings
 
-TYPE_CHECKING = (
-    False  # typing, and what is imported below, would cost half as much again as all the rest
-)
+# typing, and what is imported below, would cost half as much again as all the rest
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Any, Callable, Dict
+    from typing import Any, Callable, Dict, List
 
 _MOST = 8000  # characters of a traceback; that of an endless recursion is far longer
 _OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the requested module
 
 
 class _Results:
-    """The file of results. Opened for each line: a module may close every descriptor that it finds."""
+    """The file of results, opened for each line: a module may close every open file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.process = os.getpid()
 
     def write(self, fields: "Dict[str, Any]") -> None:
+        """Write a line of results."""
         if os.getpid() != self.process:
             os._exit(0)  # a process that a module forked and never ended; it must not write results
         with open(self.path, "a", encoding="ascii") as file:
@@ -43,7 +44,7 @@ class _Results:
 
 
 def compiled(path: str, source: bytes, shown: bool) -> str:
-    """Compile a file, execute nothing, and compare the result with what the source loader would load.
+    """Compile a file, execute nothing, and compare it with what the source loader would load.
 
     Args:
         path: of the file.
@@ -51,7 +52,7 @@ def compiled(path: str, source: bytes, shown: bool) -> str:
         shown: whether this is not what the disk has, so that its bytecode is for another text.
 
     Returns:
-        What is wrong apart from errors that are raised, "" for nothing.
+        what is wrong apart from errors that are raised; empty if nothing is.
     """
     warnings.simplefilter("ignore")
     code = compile(source, path, "exec", dont_inherit=True)
@@ -68,67 +69,64 @@ def compiled(path: str, source: bytes, shown: bool) -> str:
 
 
 def _same(code: "CodeType", loaded: "CodeType") -> bool:
-    # a constant nan is no other's equal
+    """Whether two code objects are the same; a constant nan is no other's equal."""
     return code == loaded or marshal.dumps(code, 2) == marshal.dumps(loaded, 2)
 
 
 def serve(texts: "Dict[str, bytes]") -> None:
-    """Make every import of these paths (directories resolved) read these bytes instead of the files."""
+    """Make imports of these paths (directories resolved) read these bytes instead of the files."""
     import linecache
 
     loader: Any = importlib.machinery.SourceFileLoader
     get_data, get_code = loader.get_data, loader.get_code
 
     def data_of(self: "Any", path: str) -> "Any":
-        served = texts.get(_resolved(path))
-        return get_data(self, path) if served is None else served
+        text = texts.get(_resolved(path))
+        return get_data(self, path) if text is None else text
 
     def code_of(self: "Any", fullname: str) -> "Any":
         path = self.get_filename(fullname)
-        served = texts.get(_resolved(path))
-        if served is None:
+        text = texts.get(_resolved(path))
+        if text is None:
             return get_code(self, fullname)
-        lines = served.decode("utf-8", "replace").splitlines(True)
+        lines = text.decode("utf-8", "replace").splitlines(True)
         # or `inspect.getsource` would read the disk
-        linecache.cache[path] = (
-            len(served),
-            None,
-            lines,
-            path,
-        )
-        return compile(served, path, "exec", dont_inherit=True)
+        linecache.cache[path] = (len(text), None, lines, path)
+        return compile(text, path, "exec", dont_inherit=True)
 
-    loader.get_data, loader.get_code = data_of, code_of
     added = [path for path in texts if not os.path.lexists(path)]
+    if added:
+        find_added(added)
+    loader.get_data, loader.get_code = data_of, code_of
+
+
+def find_added(paths: "List[str]") -> None:
+    """Have files that are not there yet found, after all other finders."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "added.py")
+    names: Dict[str, Any] = {"__name__": "added"}
+    with open(script, "rb") as file:
+        exec(compile(file.read(), script, "exec"), names)
+    spec_of_added = names["spec_of_added"]
 
     class Added:
-        """Finds the modules among files that are not there yet, after all other finders."""
-
         @staticmethod
         def find_spec(fullname: str, path: "Any" = None, target: "Any" = None) -> "Any":
-            name = fullname.rpartition(".")[2]
-            for folder in (
-                os.path.join(entry, name) for entry in (sys.path if path is None else path)
-            ):
-                for place in (os.path.join(folder, "__init__.py"), f"{folder}.py"):
-                    if _resolved(place) in added:
-                        return spec_from_file_location(fullname, place)
-                if any(place.startswith(_resolved(folder) + os.sep) for place in added):
-                    # a namespace package
-                    spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
-                    spec.submodule_search_locations = [folder]
-                    return spec
-            return None
+            places = sys.path if path is None else path
+            return spec_of_added(fullname, places, paths)
 
-    if added:
-        from importlib.util import spec_from_file_location
+    finders: Any = sys.meta_path
+    finders.append(Added)
 
-        finders: Any = sys.meta_path
-        finders.append(Added)
+
+_PROGRAMS = ("subprocess.Popen", "os.exec", "os.posix_spawn")
+"""The audit events of a program that is started."""
 
 
 def watch(texts: "Dict[str, bytes]", report: "Callable[..., None]") -> None:
-    """Report what looks past texts that are served: a file that is opened by its path, another Python that is started."""
+    """Report what looks past the texts that are served.
+
+    A file that is opened by its path, or another Python that is started.
+    """
     if not hasattr(sys, "addaudithook"):  # since Python 3.8
         return
     names = tuple({os.path.basename(path) for path in texts})
@@ -137,11 +135,7 @@ def watch(texts: "Dict[str, bytes]", report: "Callable[..., None]") -> None:
         if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(names):
             if _resolved(arguments[0]) in texts:
                 report("{task} opens {path} by its path", path=arguments[0])
-        elif event in (
-            "subprocess.Popen",
-            "os.exec",
-            "os.posix_spawn",
-        ) and "python" in os.path.basename(str(arguments[0])):
+        elif event in _PROGRAMS and "python" in os.path.basename(str(arguments[0])):
             report("{task} starts a Python process")
 
     sys.addaudithook(hook)
@@ -166,57 +160,74 @@ def _explained(error: BaseException) -> "Dict[str, str]":
     return {"problem": last_line.strip()[-_MOST:], "output": "".join(lines)[-_MOST:]}
 
 
+def _set_alarm(until: float) -> None:
+    """Report where the process hangs at that time, and end it, even if its parent is gone."""
+    try:
+        import faulthandler
+
+        faulthandler.enable()
+        faulthandler.dump_traceback_later(max(0.1, until - time.monotonic()), exit=True)
+    except (ImportError, AttributeError, ValueError, RuntimeError):
+        pass  # an interpreter without it; the parent keeps the time as well
+
+
 def main(request_path: str, results_path: str) -> None:
     """Carry out the request. Ends the process itself, or leaves that to the probe."""
     with open(request_path, encoding="ascii") as file:
         request = json.load(file)
     results = _Results(results_path)
-    try:
-        import faulthandler
-
-        faulthandler.enable()
-        # reports where it hangs, and ends it even where the parent process is gone
-        faulthandler.dump_traceback_later(max(0.1, request["until"] - time.monotonic()), exit=True)
-    except (ImportError, AttributeError, ValueError, RuntimeError):
-        pass  # an interpreter without it; the parent keeps the time as well
+    _set_alarm(request["until"])
     sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
-    texts = {path: binascii.a2b_base64(encoded) for path, encoded in request["texts"].items()}
-    served = {_resolved(path): texts[path] for path in request["serve"]}
+    texts = {}
+    for path, encoded in request["texts"].items():
+        texts[path] = binascii.a2b_base64(encoded)
     current = ["probe", request.get("name", "")]
+
+    def report(template: str, **fields: str) -> None:
+        if os.getpid() == results.process:  # not one that the module has forked
+            results.write({"unseen": template, "fields": {"task": " ".join(current), **fields}})
+
+    served = {_resolved(path): texts[path] for path in request["serve"]}
     if served:
         serve(served)
-
-        def report(template: str, **fields: str) -> None:
-            if os.getpid() == results.process:  # not one that the module has forked
-                results.write({"unseen": template, "fields": {"task": " ".join(current), **fields}})
-
         watch(served, report)
     if request["probe"]:
-        import runpy
-
-        sys.argv = [request["probe"]]
-        runpy.run_path(request["probe"], run_name="__main__")
+        run_probe(request["probe"])
         return
     sys.argv = [""]
     for kind, name in request["tasks"]:
         current[:] = [kind, name]
         results.write({"begin": current})
-        begun = time.monotonic()
-        ended = {"problem": "", "output": ""}
-        try:
-            if kind == "compile":
-                ended["problem"] = compiled(name, texts[name], request["shown"])
-            else:
-                importlib.import_module(name)
-        except BaseException as error:  # SystemExit and KeyboardInterrupt of a module too
-            ended = _explained(error)
-        results.write({"end": [kind, name], "seconds": time.monotonic() - begun, **ended})
-        if ended["problem"] and kind == "import":
+        start = time.monotonic()
+        result = run_task(kind, name, texts.get(name, b""), request["shown"])
+        results.write({"end": current, "seconds": time.monotonic() - start, **result})
+        if result["problem"] and kind == "import":
             break
     sys.stdout.flush()
     sys.stderr.flush()
     # without waiting for threads that a module left behind, or running its exit handlers
     os._exit(0)
+
+
+def run_probe(path: str) -> None:
+    """Run a probe as a script."""
+    import runpy
+
+    sys.argv = [path]
+    runpy.run_path(path, run_name="__main__")
+
+
+def run_task(kind: str, name: str, source: bytes, shown: bool) -> "Dict[str, str]":
+    """Compile a file or import a module; returns the problem and its output, if any."""
+    problem = ""
+    try:
+        if kind == "compile":
+            problem = compiled(name, source, shown)
+        else:
+            importlib.import_module(name)
+    except BaseException as error:  # SystemExit and KeyboardInterrupt of a module too
+        return _explained(error)
+    return {"problem": problem, "output": ""}
 
 
 if __name__ == "__main__":

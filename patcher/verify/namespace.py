@@ -1,17 +1,24 @@
-"""A view of the disk in which files have other bytes, for one process and all that it starts; nothing is written.
+"""A view of the disk in which files have other bytes, for one process and all that it starts.
 
-Each file is hidden by a bind mount of a copy, and each `__pycache__` beside one by an empty directory in memory, in a mount
-namespace of the process's own: mount_namespaces(7), user_namespaces(7), mount(2). Linux alone; a container may forbid it.
+Each file is hidden by a bind mount of a copy, and each `__pycache__` beside one by an empty
+directory in memory, in a mount namespace of the process's own: mount_namespaces(7),
+user_namespaces(7), mount(2). Linux alone; a container may forbid it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
 from typing import Any, Mapping
 
-_NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000  # CLONE_NEWNS and CLONE_NEWUSER of sched.h
-_BIND, _SLAVE = 0x1000, 0x4000 | 0x80000  # MS_BIND; MS_REC | MS_SLAVE: of sys/mount.h
+# <sched.h>
+_CLONE_NEWNS = 0x00020000
+_CLONE_NEWUSER = 0x10000000
+# <sys/mount.h>
+_MS_BIND = 0x1000
+_MS_REC = 0x4000
+_MS_SLAVE = 0x80000
 
 
 class Namespace:
@@ -53,30 +60,27 @@ class Namespace:
 
         Raises:
             OSError: the system forbids it.
-            ImportError, AttributeError: it knows nothing of the kind.
+            AttributeError: it knows nothing of the kind.
         """
-        import ctypes
-
         libc: Any = ctypes.CDLL(None, use_errno=True)
-
-        def call(function: Any, *arguments: Any) -> None:
-            if function(*arguments):
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number))
-
         try:
-            call(libc.unshare, _NEW_MOUNTS)
+            _call(libc.unshare, _CLONE_NEWNS)
         except PermissionError:  # no right to mount: in a namespace of its own a user has it
-            call(libc.unshare, _NEW_USER | _NEW_MOUNTS)
-            for name, content in (
-                ("setgroups", "deny"),
-                ("uid_map", self._user),
-                ("gid_map", self._group),
-            ):
-                Path("/proc/self", name).write_text(content, encoding="ascii")
+            _call(libc.unshare, _CLONE_NEWUSER | _CLONE_NEWNS)
+            own = Path("/proc/self")
+            (own / "setgroups").write_text("deny", encoding="ascii")
+            (own / "uid_map").write_text(self._user, encoding="ascii")
+            (own / "gid_map").write_text(self._group, encoding="ascii")
         # what is unmounted outside goes here, too, and is kept by nobody
-        call(libc.mount, b"none", b"/", None, _SLAVE, None)
+        _call(libc.mount, b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
         for copy, path in self._binds:
-            call(libc.mount, copy, path, None, _BIND, None)
+            _call(libc.mount, copy, path, None, _MS_BIND, None)
         for cache in self._hidden:
-            call(libc.mount, b"none", cache, b"tmpfs", 0, None)
+            _call(libc.mount, b"none", cache, b"tmpfs", 0, None)
+
+
+def _call(function: Any, *arguments: Any) -> None:
+    """Call a function of the C library, and raise OSError if it fails."""
+    if function(*arguments):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

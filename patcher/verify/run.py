@@ -1,9 +1,11 @@
-"""Whether files with a patch compile, modules import and probes pass in the target interpreter. Writes into no site directory.
+"""Whether files with a patch compile, modules import and probes pass in the target interpreter.
 
-Everything is run by `child.py` in new processes of that interpreter, which see the files with the patch, whether that is
-written yet or not (`patcher.verify.namespace`). What fails is tried once more with the files without it: what fails then too
-is `broken before`, not by the patch. Where nothing can be mounted, a process has texts that are not on the disk from memory;
-the processes that it starts do not, and nor does what it opens by path: that is reported.
+Nothing is written into a site directory. Everything is run by `child.py` in new processes of that
+interpreter, which see the files with the patch, whether that is written yet or not
+(`patcher.verify.namespace`). What fails is tried once more with the files without it: what fails
+then too is `broken before`, not by the patch. Where nothing can be mounted, a process has texts
+that are not on the disk from memory; the processes that it starts do not, and nor does what it
+opens by path: that is reported.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import tempfile
 import time
 from base64 import b64encode
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.message import Message
 from patcher.model import SOURCE, FilePlan, Patchset, module_of
@@ -22,9 +24,11 @@ from patcher.system.process import Ended, alone, ending, last_lines, relevant_li
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
 from patcher.verify.namespace import Namespace
 
-_AFTER = 0.1  # seconds after the limit at which a child that still runs shows where it is, and ends itself
-_GRACE = 1.0  # seconds after which a child is killed that should have ended itself at the limit
-_OWN = ("verify/child.py", "importlib/__init__.py")  # frames that are no part of what is verified
+# seconds after the limit at which a child that still runs shows where it is, and ends itself
+_AFTER = 0.1
+# seconds after the limit at which a child that should have ended itself is killed
+_GRACE = 1.0
+_OWN = ("verify/child.py", "importlib/__init__.py")  # files whose frames are not verified
 
 
 def verify_files(
@@ -37,7 +41,8 @@ def verify_files(
 ) -> Verified:
     """Compile files, import modules, and run probes: all of it, whatever fails.
 
-    The modules are those that the patchsets name; of one that names none, those of the files that it changes.
+    The modules are those that the patchsets name; of one that names none, those of the files that
+    it changes.
 
     Args:
         files: `after` are the bytes with the patchsets in question, `before` those without them.
@@ -49,43 +54,83 @@ def verify_files(
     Raises:
         OSError: the interpreter cannot be started, or there is no room for temporary files.
     """
-    begun = time.monotonic()
-    paths = {str(Path(file.site, file.path)): file for file in files}
-    after, before = (
-        {path: file.after for path, file in paths.items()},
-        {path: file.before for path, file in paths.items()},
-    )
-    texts = (after, before) if written else (before, after)
+    start = time.monotonic()
+    plans = {str(Path(file.site, file.path)): file for file in files}
+    texts = _texts(plans, written=written)
     modules, nameless = _modules(files, patchsets)
-    tasks = [(COMPILE, path) for path in paths if path.endswith(SOURCE)]
+    tasks = [(COMPILE, path) for path in plans if path.endswith(SOURCE)]
     if settings.imports:
         tasks += [(IMPORT, name) for name in modules]
-    probed = [patchset for patchset in patchsets if settings.how == PROBE and patchset.verify.probe]
+    probed: list[Patchset] = []
+    if settings.how == PROBE:
+        probed = [patchset for patchset in patchsets if patchset.verify.probe]
     total = len(tasks) + len(probed)
     settings.progress(0, total, Message("files and modules verified"))
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
-        stage = _Stage(settings, Path(folder), texts, in_memory=in_memory)
+        stage = _Stage(settings, Path(folder), texts=texts, in_memory=in_memory)
         checks = stage.examine(tasks, shown=not written)
-        # what was not there was not broken either
-        new = {
-            *stage.added,
-            *(paths[path].module for path in stage.added),
-        }
-        bad = [check[:2] for check in checks if check.problem and check.name not in new]
-        broken = {check[:2] for check in stage.examine(bad, shown=written) if check.problem}
-        checks = [check._replace(before=check[:2] in broken) for check in checks]
+        broken = _broken_before(stage, checks, plans=plans, shown=written)
         for patchset in probed:
             settings.progress(len(checks), total, Message("files and modules verified"))
             checks.append(stage.probe(patchset, shown=not written))
     settings.progress(1, 1, "verified")
-    relative = {path: file.path for path, file in paths.items()}
-    checks = [check._replace(name=relative.get(check.name, check.name)) for check in checks]
-    left_out = () if settings.imports else tuple(modules)
-    unseen = () if written else tuple(dict.fromkeys(stage.unseen))
-    if not settings.imports:
-        nameless = ()
-    seconds = time.monotonic() - begun
-    return Verified(tuple(checks), seconds, left_out, settings.reason, unseen, nameless)
+
+    return Verified(
+        checks=_reported(checks, plans=plans, broken=broken),
+        seconds=time.monotonic() - start,
+        left_out=() if settings.imports else modules,
+        reason=settings.reason,
+        unseen=() if written else tuple(dict.fromkeys(stage.unseen)),
+        nameless=nameless if settings.imports else (),
+    )
+
+
+_Task = Tuple[str, str]
+"""What is done (COMPILE, IMPORT, PROBE), and to which file or module."""
+
+
+def _broken_before(
+    stage: _Stage, checks: Sequence[CheckResult], plans: Mapping[str, FilePlan], *, shown: bool
+) -> set[_Task]:
+    """The checks that fail without the patch, too; what was not there was not broken."""
+    new = set(stage.added)
+    for path in stage.added:
+        new.add(plans[path].module)
+    tasks: list[_Task] = []
+    for check in checks:
+        if check.problem and check.name not in new:
+            tasks.append((check.what, check.name))
+    broken: set[_Task] = set()
+    for check in stage.examine(tasks, shown=shown):
+        if check.problem:
+            broken.add((check.what, check.name))
+    return broken
+
+
+def _reported(
+    checks: Sequence[CheckResult], plans: Mapping[str, FilePlan], broken: set[_Task]
+) -> tuple[CheckResult, ...]:
+    """The results as they are reported: files by their path in the site directory."""
+    results: list[CheckResult] = []
+    for check in checks:
+        is_broken = (check.what, check.name) in broken
+        name = plans[check.name].path if check.name in plans else check.name
+        results.append(check._replace(name=name, before=is_broken))
+    return tuple(results)
+
+
+class _Texts(NamedTuple):
+    """The bytes of files by path: as the disk has them, and as what is verified sees them."""
+
+    disk: Mapping[str, bytes]
+    shown: Mapping[str, bytes]
+
+
+def _texts(plans: Mapping[str, FilePlan], *, written: bool) -> _Texts:
+    """Both texts of files: with the patchsets, and without."""
+    before = {path: file.before for path, file in plans.items()}
+    after = {path: file.after for path, file in plans.items()}
+    return _Texts(disk=after, shown=before) if written else _Texts(disk=before, shown=after)
 
 
 def _modules(
@@ -113,38 +158,41 @@ def _modules(
 class _Stage:
     """Runs checks in processes that see the disk as it is, or are shown other texts of files.
 
-    `texts` are both: of the disk, and those that are shown; `added` are the files that only the latter have. `unseen` gets a
-    sentence for each check that looked past a text that was served from memory.
+    `added` are the files that the disk does not have. `unseen` gets a sentence for each check that
+    looked past a text that was served from memory.
     """
 
     def __init__(
-        self,
-        settings: VerifySettings,
-        folder: Path,
-        texts: tuple[dict[str, bytes], dict[str, bytes]],
-        *,
-        in_memory: bool,
+        self, settings: VerifySettings, folder: Path, texts: _Texts, *, in_memory: bool
     ) -> None:
-        self._settings, self._folder, self._texts = settings, folder, texts
+        self._settings = settings
+        self._folder = folder
+        self._texts = texts
         self.unseen: list[str] = []
         # nothing can be mounted over them
-        self.added = [path for path in texts[True] if not os.path.lexists(path)]
+        self.added = [path for path in texts.shown if not os.path.lexists(path)]
+        self._disk: Namespace | None = None
+        self._shown: Namespace | None = None
+        self._served = list(texts.shown)
+        if in_memory:
+            return
+        hidden = dict(texts.shown)
+        for path in self.added:
+            del hidden[path]
         (folder / "shown").mkdir()
-        view = Namespace(
-            {path: data for path, data in texts[True].items() if path not in self.added},
-            folder / "shown",
-        )
-        self._views = None if in_memory or not view.works() else (Namespace({}, folder), view)
-        self._served = self.added if self._views else list(texts[True])
+        view = Namespace(hidden, folder / "shown")
+        if view.works():
+            self._disk = Namespace({}, folder)
+            self._shown = view
+            self._served = self.added
 
     def examine(self, tasks: Sequence[tuple[str, str]], *, shown: bool) -> list[CheckResult]:
         """The result of each task; a new process takes the tasks that the last one left."""
         checks: list[CheckResult] = []
         while len(checks) < len(tasks):
             left = list(tasks[len(checks) :])
-            checks += _results(
-                left, *self._child({"tasks": left}, shown=shown), self._settings.timeout
-            )
+            lines, ended = self._child({"tasks": left}, shown=shown)
+            checks += _results(left, lines, ended=ended, limit=self._settings.timeout)
         return checks
 
     def probe(self, patchset: Patchset, *, shown: bool) -> CheckResult:
@@ -152,72 +200,101 @@ class _Stage:
         script = self._folder / "probe.py"
         script.write_bytes(patchset.folder.files[patchset.verify.probe].encode("utf-8"))
         _, ended = self._child({"probe": str(script), "name": patchset.name}, shown=shown)
-        problem = "" if ended.code == 0 else _ending(ended, self._settings.timeout)
+        if ended.code == 0:
+            return CheckResult(PROBE, patchset.name, seconds=ended.seconds)
         return CheckResult(
             PROBE,
             patchset.name,
-            problem,
-            relevant_lines(ended.output, _OWN) if problem else "",
-            ended.seconds,
+            problem=_ending(ended, self._settings.timeout),
+            output=relevant_lines(ended.output, _OWN),
+            seconds=ended.seconds,
         )
 
     def _child(self, request: dict[str, Any], *, shown: bool) -> tuple[list[dict[str, Any]], Ended]:
-        """Run the child on a request, in a new and empty working directory; returns its results and how it ended."""
-        settings, folder = self._settings, self._folder
-        # one clock for all processes; the interpreter may take long to start
-        until = time.monotonic() + settings.timeout + _AFTER
-        texts = {path: b64encode(data).decode("ascii") for path, data in self._texts[shown].items()}
-        fields = {
-            "search": list(settings.env.search),
-            "ahead": settings.ahead,
-            "until": until,
-            "probe": "",
-        }
-        seen = {"texts": texts, "shown": shown, "serve": self._served if shown else []}
-        (folder / "request").write_text(json.dumps({**fields, **seen, **request}), encoding="ascii")
+        """Run the child on a request, in a new and empty working directory.
+
+        Returns:
+            the lines of its results, and how it ended.
+        """
+        folder = self._folder
+        requested = {**self._request(shown=shown), **request}
+        (folder / "request").write_text(json.dumps(requested), encoding="ascii")
         results = folder / "results"
         results.write_bytes(b"")
-        command = [settings.env.python, "-I", "-B"]
-        prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
-        command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"] if prefix else []
-        command += [
-            str(Path(__file__).with_name("child.py")),
-            str(folder / "request"),
-            str(results),
-        ]
-        enter = self._views[shown].enter if self._views else None
-        cwd = tempfile.mkdtemp(prefix="cwd-", dir=str(folder))
-        ended = run_process(command, cwd, alone(), settings.timeout + _GRACE, enter)
-        lines = []
+        view = self._shown if shown else self._disk
+        ended = run_process(
+            self._command(),
+            cwd=tempfile.mkdtemp(prefix="cwd-", dir=str(folder)),
+            environ=alone(),
+            limit=self._settings.timeout + _GRACE,
+            enter=view.enter if view else None,
+        )
+        lines: list[dict[str, Any]] = []
         # a line that has no end was being written
-        for line in results.read_bytes().split(b"\n")[:-1]:
-            lines.append(json.loads(line.decode("ascii")))
-        self.unseen += [
-            Message(line["unseen"], **line["fields"]) for line in lines if "unseen" in line
-        ]
+        for text in results.read_bytes().split(b"\n")[:-1]:
+            line = json.loads(text.decode("ascii"))
+            lines.append(line)
+            if "unseen" in line:
+                self.unseen.append(Message(line["unseen"], **line["fields"]))
         return lines, ended
+
+    def _request(self, *, shown: bool) -> dict[str, Any]:
+        """What each request to the child has in it."""
+        encoded: dict[str, str] = {}
+        for path, data in (self._texts.shown if shown else self._texts.disk).items():
+            encoded[path] = b64encode(data).decode("ascii")
+        return {
+            "search": list(self._settings.env.search),
+            "ahead": self._settings.ahead,
+            # one clock for all processes; the interpreter may take long to start
+            "until": time.monotonic() + self._settings.timeout + _AFTER,
+            "probe": "",
+            "texts": encoded,
+            "shown": shown,
+            "serve": self._served if shown else [],
+        }
+
+    def _command(self) -> list[str]:
+        """The command that runs the child."""
+        command = [self._settings.env.python, "-I", "-B"]
+        prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
+        if prefix:
+            command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"]
+        script = Path(__file__).with_name("child.py")
+        return [*command, str(script), str(self._folder / "request"), str(self._folder / "results")]
 
 
 def _results(
     tasks: Sequence[tuple[str, str]], lines: Sequence[dict[str, Any]], ended: Ended, limit: float
 ) -> list[CheckResult]:
     """The results that a child wrote; that of a task which ended the process is how it ended."""
-    checks = [
-        CheckResult(
-            kind, name, Message.whole(line["problem"]), last_lines(line["output"]), line["seconds"]
+    checks: list[CheckResult] = []
+    begun: list[tuple[str, str]] = []
+    for line in lines:
+        if "begin" in line:
+            begun.append(line["begin"])
+        elif "end" in line:
+            kind, name = line["end"]
+            checks.append(
+                CheckResult(
+                    kind,
+                    name,
+                    problem=Message.whole(line["problem"]),
+                    output=last_lines(line["output"]),
+                    seconds=line["seconds"],
+                )
+            )
+
+    problem = _ending(ended, limit)
+    output = relevant_lines(ended.output, _OWN)
+    for kind, name in begun[len(checks) :]:
+        checks.append(
+            CheckResult(kind, name, problem=problem, output=output, seconds=ended.seconds)
         )
-        for line in lines
-        if "end" in line
-        for kind, name in [line["end"]]
-    ]
-    open_tasks = [line["begin"] for line in lines if "begin" in line][len(checks) :]
-    problem, output = _ending(ended, limit), relevant_lines(ended.output, _OWN)
-    for kind, name in open_tasks:
-        checks.append(CheckResult(kind, name, problem, output, ended.seconds))
     if checks:
         return checks
     problem = Message("the interpreter did not get so far: {problem}", problem=problem)
-    return [CheckResult(kind, name, problem, output) for kind, name in tasks]
+    return [CheckResult(kind, name, problem=problem, output=output) for kind, name in tasks]
 
 
 def _ending(ended: Ended, limit: float) -> str:

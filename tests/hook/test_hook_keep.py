@@ -19,6 +19,8 @@ from patcher.hook.directory import write_directory
 from patcher.installed.interpreter import Environment
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
+from patcher.store.folder import Folder
+from patcher.store.lock import locked
 from patcher.store.store import Store
 from patcher.verbs import hook as hooks
 from patcher.verbs import hook_start
@@ -158,38 +160,26 @@ def test_an_absent_package_is_no_failure_and_is_seen_when_it_comes(site, run):
     assert code == 1 and said == "late: late/m.py: not found: late 1.0 has no such file"
 
 
-def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, run, monkeypatch):
-    """The next start looks again: else it would run the old code, and say nothing new."""
-    folder = site.put("two")
-    monkeypatch.setattr(hook_start, "apply_requested", lambda *_, **__: (_ for _ in ()).throw(BusyError("pid 7 is at work", "wait")))
-    for _ in range(2):
-        assert run(folder) == (1, [f"two: not applied in {site}: pid 7 is at work; the next start of Python looks again"], [])
-    monkeypatch.undo()
-    assert run(folder)[:2] == (0, [APPLIED.format("1 file")])
-
-
-def test_it_is_compiled_and_not_imported_and_soon_gives_up_on_a_lock(site, run, monkeypatch):
-    requests, real = [], hook_start.apply_requested
-    monkeypatch.setattr(hook_start, "apply_requested", lambda *words, **how: requests.append(how["verify"]) or real(*words, **how))
-    site.install(text=f"import pathlib\npathlib.Path({str(site.above / 'imported')!r}).touch()\nVALUE = 1\n")
-    run(site.put("two"))
-    assert "VALUE = 22" in site.value() and not (site.above / "imported").exists()
-    assert requests == ["compile", "compile"]
-
-
-def test_where_the_lock_of_the_store_is_held_the_start_goes_on_soon(site, run):
-    from patcher.store.folder import Folder
-    from patcher.store.lock import locked
-
+def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, run):
+    """The start goes on soon, and the next one looks again: else it would run the old code, and say nothing new."""
     folder = site.put("two")
     begun = time.monotonic()
     with Folder.open(str(site)) as opened, locked(opened):
-        code, (said,), state = run(folder)
+        for _ in range(2):
+            code, (said,), state = run(folder)
+            assert code == 1 and state == [] and "is changing this directory" in said and said.endswith("the next start of Python looks again")
     assert time.monotonic() - begun < 60, "not as long as a command waits"
-    assert code == 1 and state == [] and "is changing this directory" in said and said.endswith("looks again")
+    assert run(folder)[:2] == (0, [APPLIED.format("1 file")])
+
+
+def test_it_is_compiled_and_not_imported(site, run):
+    site.install(text=f"import pathlib\npathlib.Path({str(site.above / 'imported')!r}).touch()\nVALUE = 1\n")
+    run(site.put("two"))
+    assert "VALUE = 22" in site.value() and not (site.above / "imported").exists()
 
 
 def test_one_that_cannot_be_written_is_one_line_and_nothing_is_recorded(site, run, monkeypatch):
+    """Two obstacles at once, for root as well, are made by no file of a test."""
     folder = site.put("two")
     monkeypatch.setattr(Store, "check_writable", lambda *_, **__: ["m.py: no", "n.py: no"])
     assert run(folder) == (1, [f"two: not applied in {site}: m.py: no n.py: no; nothing was changed"], [])
@@ -236,6 +226,7 @@ def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site
 
 
 def test_what_somebody_changes_while_it_is_written_is_left_to_the_next_start(site, run, monkeypatch):
+    """Between the look and the write of each of its attempts, as no other process of a test can be timed."""
     monkeypatch.setattr(hook_start, "apply_requested", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("other processes are at work")))
     assert run(site.put("two")) == (1, [f"two: not applied in {site}: other processes are at work"], [])
 

@@ -144,7 +144,7 @@ def test_several_directories_change_all_or_none(tmp_path, monkeypatch):
     def fails(site, home, entries):
         if site.path == str(sites[1].path):
             raise OSError(errno.EIO, "why")
-        return put_in_place(site, home, entries)
+        return put_in_place(site, home, entries=entries)
 
     with monkeypatch.context() as patched, pytest.raises(StoreError, match="why"):
         patched.setattr(journal, "put_in_place", fails)

@@ -105,7 +105,7 @@ def test_where_a_call_fails_no_folder_is_left_and_no_message_is_needed(tmp_path,
 
 @pytest.mark.parametrize("error", [errno.ENOENT, errno.ESTALE])
 def test_a_folder_that_is_gone_in_the_middle_is_made_again(tmp_path, site, monkeypatch, error):
-    real, calls = lock._try, []
+    real, calls = lock._is_taken, []
 
     def removed_once(*words):
         calls.append(words)
@@ -113,7 +113,7 @@ def test_a_folder_that_is_gone_in_the_middle_is_made_again(tmp_path, site, monke
             raise OSError(error, "gone")
         return real(*words)
 
-    monkeypatch.setattr(lock, "_try", removed_once)
+    monkeypatch.setattr(lock, "_is_taken", removed_once)
     with lock.locked(site):
         assert len(calls) == 2 and (tmp_path / ".sitepatch/lock").exists()
 

@@ -407,7 +407,7 @@ def test_an_interrupted_run_and_one_that_is_under_way(site):
 
     child = os.fork()
     if not child:
-        journal.put_in_place = lambda *rest: os._exit(7)
+        journal.put_in_place = lambda *rest, **more: os._exit(7)
         with contextlib.suppress(BaseException):
             command.main([DDP, "--target", str(site.path)], standalone_mode=False)
         os._exit(1)

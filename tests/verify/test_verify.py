@@ -758,9 +758,10 @@ def test_killed_while_verifying_it_has_written_nothing(venv):
 
 
 def test_the_child_needs_nothing_but_the_standard_library_of_python_3_6():
-    source = (ROOT / "patcher" / "verify" / "child.py").read_text()
-    assert "patcher" not in "".join(line for line in source.splitlines() if "import" in line.split("#")[0])
-    assert "__future__" not in source, "annotations are of 3.7"
+    for name in ("child.py", "added.py"):
+        source = (ROOT / "patcher" / "verify" / name).read_text()
+        assert "patcher" not in "".join(line for line in source.splitlines() if "import" in line.split("#")[0])
+        assert "__future__" not in source, "annotations are of 3.7"
 
 
 # two at once ----------------------------------------------------------------------------------------------------------
