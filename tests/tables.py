@@ -1,6 +1,7 @@
 """Make `known.json` of the built-in patchsets: what each of them makes, with its default options, of the releases that are here.
 
-    SITEPATCH_CACHE=DIR sitepatch check NAME --against all -v > patchsets/NAME/compatibility.txt
+    SITEPATCH_CACHE=DIR python -m tests.sources NAME    # where releases have no wheel
+    SITEPATCH_CACHE=DIR sitepatch check NAME --against all -v | sed '/^patch  /,$d' > patchsets/NAME/compatibility.txt
     SITEPATCH_CACHE=DIR python -m tests.tables [NAME...] [--site DIRECTORY...]
 
 The releases are those that `check --against` has kept in the cache, and site directories in which the packages are installed.

@@ -16,6 +16,7 @@ from patcher.message import Message
 from patcher.text.terminal import (
     LONGEST,
     Styled,
+    beginning,
     clip,
     join_styled,
     padded,
@@ -124,11 +125,15 @@ COLORS = {word: color for color, words in _WORDS.items() for word in words}
 
 
 class Row(NamedTuple):
-    """A line of a table: a word that is coloured by its meaning, further cells, and lines below it."""
+    """A line of a table: a word that is coloured by its meaning, further cells, and lines below it.
+
+    Where a `cut` row is wider than the terminal, its end is left out; others go on below.
+    """
 
     word: str
     cells: tuple[str, ...]
     details: tuple[str, ...] = ()
+    cut: bool = False
 
 
 def hint_lines(hint: str) -> list[str]:
@@ -152,7 +157,9 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
     room = max(20, most - word_width - 2) if most else sys.maxsize
 
     for row, cells in zip(rows, texts):
-        first_line, *further_lines = _filled(cells, widths, room)
+        first_line, *further_lines = _filled(cells, widths, sys.maxsize if row.cut else room)
+        if row.cut and width(first_line) > room:
+            first_line = beginning(first_line, room - 1) + "…"
         for detail in _detail_lines(row.details):
             further_lines += _wrapped(_clipped(printable(detail)), room)
 
@@ -164,12 +171,11 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
 
 
 def _column_widths(texts: Sequence[Sequence[str]]) -> list[int]:
-    """How wide the widest cell of each column is."""
+    """How wide the widest cell of each column is; nothing follows the last cell of a row, so it does not count."""
     widths: list[int] = []
     for cells in texts:
-        for at, cell in enumerate(cells):
-            if at == len(widths):
-                widths.append(0)
+        widths += [0] * (len(cells) - len(widths))
+        for at, cell in enumerate(cells[:-1]):
             widths[at] = max(widths[at], width(cell))
     return widths
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from hashlib import sha256
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
@@ -243,16 +244,27 @@ def command(console: Console, text: tuple[str, ...]) -> int:
     """List the patchsets that can be named, first those for what is installed.
 
     Each with its state here (applied, or as `sitepatch status` says; applicable: it is for the
-    installed release, upstream or
-    not needed: that release is known to do without, out of range, absent: its package is not
-    installed), its kind, releases, and where it was found. With TEXT, words or an error message,
-    those that it is about, and what it means; exit code 1 if there is nothing.
+    installed release, upstream or not needed: that release is known to do without). Of the other
+    built-in ones, which are for other releases (out of range) or for packages that are not
+    installed (absent), the packages alone; -v lists each, with its kind and releases. With TEXT,
+    words or an error message, those that it is about, and what it means; exit code 1 if there is
+    nothing.
     """
     outcome = list_patchsets(" ".join(text), place=console.place)
     console.about(outcome.env)
-    console.rows(
-        [*_list_rows(outcome.patchsets), *broken_rows(outcome.broken), *_symptom_rows(outcome)]
-    )
+    others: list[Row] = []
+    if text or console.verbose:
+        rows = _detailed_rows(outcome.patchsets)
+    else:
+        rows = _short_rows(outcome.patchsets)
+        others = _rows_of_others(outcome.patchsets)
+    console.rows([*rows, *others, *broken_rows(outcome.broken), *_symptom_rows(outcome)])
+    if others:
+        console.info(
+            "those of a package: {one}; each of them: {every}",
+            one=console.command("list", "PACKAGE"),
+            every=console.command("list", "-v"),
+        )
     is_unknown = bool(text) and not (outcome.patchsets or outcome.symptoms)
     if is_unknown:
         template = 'no patchset and no known error is about "{text}"; all patchsets: sitepatch list'
@@ -269,7 +281,41 @@ def command(console: Console, text: tuple[str, ...]) -> int:
     return console.answer(ok, about)
 
 
-def _list_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
+def _is_one_of_others(patchset: Patchset, standing: Availability) -> bool:
+    """Whether a patchset is built in and for nothing that is installed."""
+    return patchset.folder.source == BUILT_IN and not standing.in_range
+
+
+def _short_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
+    """One line for each patchset but the others: its name, where it was found, what it does."""
+    rows = []
+    for patchset, standing in entries:
+        if _is_one_of_others(patchset, standing):
+            continue
+        summary = translated(patchset.about.summary)
+        if patchset.folder.source != BUILT_IN:
+            summary = f"{translated(str(patchset.folder.source))}: {summary}"
+        rows.append(Row(standing.state, (patchset.name, Verbatim(summary)), cut=True))
+    return rows
+
+
+def _rows_of_others(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
+    """The packages of the others in one row for each state, with how many are for each package."""
+    numbers: dict[str, Counter[str]] = {OUT_OF_RANGE: Counter(), ABSENT: Counter()}
+    for patchset, standing in entries:
+        if _is_one_of_others(patchset, standing):
+            numbers[standing.state].update({variant.package for variant in patchset.variants})
+    rows = []
+    for state, counted in numbers.items():
+        packages = []
+        for package, number in sorted(counted.items()):
+            packages.append(package if number == 1 else f"{package} ({number})")
+        if packages:
+            rows.append(Row(state, (", ".join(packages),)))
+    return rows
+
+
+def _detailed_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
     """One row for each patchset: what it is here, and the installed release or its range."""
     rows = []
     for patchset, standing in entries:

@@ -90,12 +90,13 @@ def test_mmcv_1_asks_for_the_stream_of_a_device(library, release):
 
 
 BESIDE = {  # releases that refuse MMCV 2.2.0, and the module of each; what needs MMDetection imports it first
-    "newest": ["mmdet==3.3.0", "mmsegmentation==1.2.2", "mmaction2==1.2.0", "mmpose==1.2.0", "mmpretrain==1.1.0", "mmagic==1.2.0",
+    "newest": ["mmdet==3.3.0", "mmsegmentation==1.2.2", "mmaction2==1.2.0", "mmpose==1.1.0", "mmpretrain==1.1.1", "mmagic==1.2.0",
                "mmdet3d==1.4.0", "mmocr==1.0.1", "mmyolo==0.6.0", "mmrotate==1.0.0rc1"],
     "oldest": ["mmdet==3.0.0", "mmsegmentation==1.0.0", "mmaction2==1.0.0", "mmpose==1.0.0", "mmpretrain==1.0.0", "mmagic==1.0.0",
-               "mmdet3d==1.1.0", "mmocr==1.0.0", "mmyolo==0.1.0", "mmrotate==1.0.0rc0"],
+               "mmdet3d==1.1.0", "mmocr==1.0.0", "mmyolo==0.1.2", "mmrotate==1.0.0rc0"],
     "between": ["mmdet==3.2.0", "mmsegmentation==1.1.0", "mmaction2==1.1.0", "mmpose==1.1.0", "mmpretrain==1.0.2", "mmdet3d==1.2.0", "mmyolo==0.5.0"],
 }  # fmt: skip
+FOR_MMPRETRAIN = ["importlib-metadata==8.5.0", "zipp==3.21.0", "model-index==0.1.11", "ordered-set==4.1.0", "markdown==3.7"]  # it imports all of them first
 MODULES = {"mmsegmentation": "mmseg", "mmaction2": "mmaction"}
 IMPORTS = """
 import importlib, sys, traceback
@@ -124,7 +125,7 @@ RANGES = ["mmdet", "mmseg", "mmaction", "mmdet3d", "mmocr", "mmpose", "mmpretrai
 @pytest.mark.parametrize("releases", BESIDE)
 def test_all_of_openmmlab_is_imported_beside_a_newer_mmcv(library, releases):
     """What is built on MMDetection fails with its error first, and with its own once that is cured."""
-    pip_install(library, *BESIDE[releases], "importlib-metadata", "zipp")  # which MMPretrain imports
+    pip_install(library, *BESIDE[releases], *FOR_MMPRETRAIN)
     modules = [MODULES.get(name, name) for name in (each.partition("==")[0] for each in BESIDE[releases])]
     files = {name: library.site / name / "__init__.py" for name in modules}
     pristine = {name: file.read_bytes() for name, file in files.items()}
@@ -153,7 +154,11 @@ def test_a_newer_mmdet_is_taken(library, package, release, mmdet, mmcv):
 
 
 @slow
-def test_another_bound_stays(library):
-    pip_install(library, "mmpose==1.3.2")
-    applied = library.sitepatch("apply", "mmpose-mmcv-range", "-v")
-    assert applied.code == 0 and "not needed" in applied.out, applied
+@pytest.mark.parametrize("release", ["mmpose==1.2.0", "mmpretrain==1.2.0"])
+def test_a_release_that_takes_the_newer_mmcv_is_left_alone(library, release):
+    pip_install(library, release, *FOR_MMPRETRAIN)
+    package = release.partition("=")[0]
+    ended = imports(library, [package])()
+    assert ended.out.endswith("refused: 0\n"), ended
+    applied = library.sitepatch("apply", f"{package}-mmcv-range")
+    assert applied.code == 1 and "out of range" in applied.out, applied

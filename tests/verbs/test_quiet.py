@@ -1,12 +1,14 @@
 """What a person sees on a terminal: few lines, none that says what was said before or what is well."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from tests.command import DDP, done, environ, sitepatch
+from tests.records import with_record, write_files
 
 pty = pytest.importorskip("pty")
 pytestmark = pytest.mark.once
@@ -51,12 +53,30 @@ def test_what_does_not_fit_is_shown_and_what_fits_is_not(site):
     assert any(line.startswith("applicable ") for line in on_terminal(site, "apply", DDP, "--dry-run"))
 
 
-def test_the_list_has_one_line_a_patchset_and_its_summary_and_no_row_breaks(site):
-    shown = on_terminal(site, "list", columns=80)
-    heads = [line for line in shown if not line.startswith("   ")]
-    assert max(map(len, shown)) <= 80 and not any("built in" in line for line in shown)
-    assert [line.split()[0] for line in heads] == sorted((line.split()[0] for line in heads), key=["applicable", "out", "absent"].index)
-    assert all(len(line.split("  ")) >= 4 for line in heads)
+LEAST = "torch 2.13.0", "accelerate 1.15.0", "transformers 5.24.0"  # beside MMEngine: what a training of today has
+
+
+def test_the_list_is_one_screen(site):
+    """A line for each that is for what is installed, or is somebody's own; of the others the packages."""
+    site.source(DDP)
+    for name, version in (each.split() for each in LEAST):
+        write_files(site.path, with_record(name, version, {f"{name}/__init__.py": ""}))
+    shown = on_terminal(site, "list", "--patch-dir", "patchsets", columns=80)
+    *table, more = shown
+    assert max(map(len, table)) <= 80 and len(shown) <= 24, shown
+    assert more.startswith("those of a package: sitepatch list PACKAGE "), "commands are pasted, so no line of them breaks"
+    states = [line.split()[0] for line in table if not line.startswith("   ")]
+    assert states == sorted(states, key=["applicable", "not", "out", "absent"].index), shown
+    assert sum(line.startswith("absent ") for line in shown) == 1 and any(" mmcv (2), " in line for line in shown)
+    assert any(re.match(rf"applicable +{DDP} +patchsets: Show ", line) for line in shown), shown
+    each = on_terminal(site, "list", "-v", columns=80)
+    assert {line.split()[1] for line in each if line.startswith("absent ")} >= {"mmcv-torch2", "mmcv-yapf"}
+
+
+def test_what_is_cut_off_on_a_terminal_is_whole_elsewhere(site):
+    shown = on_terminal(site, "list", columns=60)
+    assert any(line.endswith("…") and line.startswith("applicable ") for line in shown)
+    assert "…" not in site("list").out
 
 
 def test_doctor_says_what_is_not_well_and_the_rest_when_it_is_asked(site):

@@ -1,3 +1,3 @@
 # case: mmpose/__init__.py
 mmcv_minimum_version = '2.0.0rc4'
-mmcv_maximum_version = '2.2.0'
+mmcv_maximum_version = '2.1.0'
