@@ -31,7 +31,7 @@ TARGETS = {
         "mmengine/_strategy/colossalai.py", "mmengine/device/utils.py",
         "mmengine/runner/amp.py", "mmengine/optim/optimizer/amp_optimizer_wrapper.py", "mmengine/logging/logger.py",
         "mmengine/dist/dist.py", "mmengine/structures/instance_data.py", "mmengine/runner/checkpoint.py",
-        "mmengine/utils/package_utils.py",
+        "mmengine/utils/package_utils.py", "mmengine/hooks/empty_cache_hook.py", "mmengine/runner/log_processor.py",
     ],
     "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py", "torch/_dynamo/eval_frame.py"],
 }  # fmt: skip

@@ -536,7 +536,7 @@ def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
     path = musa.path / "mmengine-0.10.7.dist-info" / "METADATA"
     path.write_text(path.read_text().replace("0.10.7", "2.0"))
     for state in ("applied", "out of range"):  # the release of MMEngine decides, not the code
-        listed = musa("list")
+        listed = musa("list", "-v")
         assert listed.code == 0
         lines = [re.split("  +", line) for line in listed.out.splitlines()[::2]]
         every = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
@@ -546,7 +546,7 @@ def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
         assert next(line for line in lines if line[1] == DDP)[0] == state
         assert ["applicable", DYNAMO, "1.1", "default", "torch 2.7.1"] in lines
         assert ["absent", "accelerate-ddp-hygiene", "1.3", "default", "accelerate >=0.25,<0.33, …"] in lines
-        assert ["out of range", "mmengine-device", "2.0", "fix", "mmengine >=0.1,<1"] in lines
+        assert ["out of range", "mmengine-device", "2.1", "fix", "mmengine >=0.1,<1"] in lines
         assert musa("restore").code == 0
 
 

@@ -1,0 +1,21 @@
+from accelerate.state import _sitepatch_accelerator  # sitepatch: accelerate-device
+import torch
+
+from accelerate.utils import is_npu_available
+
+
+def _validate_launch_command(args):
+    if args.num_processes is None:
+        if is_npu_available():
+            args.num_processes = torch.npu.device_count()
+        else:
+            args.num_processes = getattr(torch, _sitepatch_accelerator() or "cuda").device_count()
+    if (
+        not args.multi_gpu
+        and args.num_processes > 1
+        and (
+            (is_npu_available() and torch.npu.device_count() > 1)
+            or (getattr(torch, _sitepatch_accelerator() or "cuda").device_count() > 1)
+        )
+    ):
+        args.multi_gpu = True

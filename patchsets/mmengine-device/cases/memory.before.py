@@ -1,0 +1,18 @@
+# case: mmengine/runner/log_processor.py
+from mmengine.device import (get_max_cuda_memory, get_max_musa_memory,
+                             is_cuda_available, is_musa_available)
+
+
+class LogProcessor:
+
+    def get_log_after_iter(self, runner, batch_idx, mode):
+        if is_cuda_available() or is_musa_available():
+            max_memory = self._get_max_memory(runner)
+            log_str += f'memory: {max_memory}  '
+        return tag, log_str
+
+    def _get_max_memory(self, runner):
+        device = getattr(runner.model, 'output_device', None)
+        if is_musa_available():
+            return get_max_musa_memory(device)
+        return get_max_cuda_memory(device)
