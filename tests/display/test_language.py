@@ -241,5 +241,5 @@ def test_show_says_kinds_headings_and_states_in_chinese(tmp_path):
     shown = sitepatch("show", DDP, cwd=tmp_path, SITEPATCH_LANG="zh").out
     for text in ("  调试, 内置\n", "\n出处\n  作者：", "可以去掉的时机：", "ddp-refuses-several-devices：模型的参数", "（int）\n", "个版本）：可应用\n"):
         assert text in shown, text
-    listed = sitepatch("list", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh").out
+    listed = sitepatch("list", "-v", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh").out
     assert "  调试  mmengine" in listed and "  debug  " not in listed

@@ -9,6 +9,7 @@ import hashlib
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import torch
 from accelerate import Accelerator, dispatch_model
@@ -16,6 +17,17 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from accelerate.utils import set_seed
 from torch.utils.data import DataLoader, TensorDataset
 
+WRITTEN = []  # by this rank, of what one rank is to write
+_save = torch.save
+
+
+def recorded(what, file, *more, **words):
+    name = Path(file).name
+    WRITTEN.extend([] if name.startswith("random_states") else [name.partition(".")[0]])
+    _save(what, file, *more, **words)
+
+
+torch.save = recorded
 RANK = int(os.environ.get("RANK", "0"))
 
 
@@ -46,12 +58,13 @@ def train(way):
     weights = [parameter.detach().cpu() for parameter in model.parameters()]
     learned = "learned" if all(weight.tolist() != old for weight, old in zip(weights, before)) else "idle"
     digest = hashlib.sha256(repr([weight.tolist() for weight in weights]).encode()).hexdigest()[:12]
-    accelerator.save_state(f"checkpoint-{way}")
+    WRITTEN.clear()
+    accelerator.save_state(f"checkpoint-{way}", safe_serialization=False)
     accelerator.wait_for_everyone()
     device = next(model.parameters()).device
     scales = accelerator.scaler is not None and accelerator.scaler.is_enabled()
     main = "main" if accelerator.is_main_process else "other"
-    say("trained", way, RANK, f"{main} of {accelerator.num_processes}", device, learned, digest, "all" if sorted(seen) == numbers.flatten().tolist() else "some", scales)
+    say("trained", way, RANK, f"{main} of {accelerator.num_processes}", device, learned, digest, "all" if sorted(seen) == numbers.flatten().tolist() else "some", scales, "+".join(sorted(WRITTEN)) or "nothing")
     accelerator.end_training()
 
 
