@@ -177,6 +177,16 @@ def test_the_commands_of_a_page_do_what_it_says(page, tmp_path, counted):
         counted("commands of the documentation", number)
 
 
+def test_a_patchset_that_is_shared_as_the_page_says_is_listed_elsewhere(tmp_path):
+    shared, elsewhere = tmp_path / "shared", tmp_path / "elsewhere"
+    world = World(tmp_path / "world", pip=f'exec {sys.executable} -m pip "$@" --quiet --no-index --no-deps --disable-pip-version-check --target {shared}')
+    run_page("docs/howto/share.md", world)
+    elsewhere.mkdir()
+    variables = environ(PYTHONPATH=os.pathsep.join([str(ROOT), str(shared)]))
+    listed = subprocess.run([sys.executable, "-m", "patcher", "list", "--python", str(world.venv)], cwd=str(elsewhere), env=variables, capture_output=True)
+    assert re.search(r"^applicable +mmengine-buffers +entry point mmengine-buffers: ", listed.stdout.decode(), re.MULTILINE), listed
+
+
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/recording.svg"), ("zh", "docs/recording.zh.svg")])
 def test_the_recording_is_what_the_commands_say(language, page):
     shown = re.findall(r"<text[^>]*>(.*)</text>", read(page))

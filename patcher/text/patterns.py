@@ -29,6 +29,7 @@ _WORDS = bytes(range(256)).lower().translate(_NO_DIGITS)
 BETWEEN = b" \t\r\n\v\f>|*`'\"\\" + bytes(sorted(set("│┃╭╰╮╯─━┌└“”‘’•".encode())))
 _GAP = b"[" + re.escape(BETWEEN) + b"]*"
 ESCAPE = rb"(?<=\\[nrt])|(?<=\\u[0-9a-f]{4})"  # what JSON writes for a line's end or a letter
+_WINDOWS_FILE = re.compile(rb'(?<![A-Za-z])[A-Za-z]:\\[^"\n<>|*?]{1,300}?\.py\b')
 _BEFORE_WORD = rb"(?:(?<![A-Za-z0-9_])|" + ESCAPE + rb")"
 _AFTER_WORD, _AFTER_NAME = rb"(?![A-Za-z0-9_])", rb"(?!\.\w)"
 
@@ -38,12 +39,22 @@ def shape(text: bytes) -> bytes:
     return text.translate(_NO_DIGITS)
 
 
+def with_slashes(text: bytes) -> bytes:
+    """A text with `/` in the paths of Python files on Windows, each byte in its place.
+
+    Of two backslashes, as JSON writes one, the first stays: it may stand between any two letters.
+    """
+    if b":\\" not in text:
+        return text
+    return _WINDOWS_FILE.sub(lambda path: re.sub(rb"\\(?!\\)", b"/", path[0]), text)
+
+
 def wording(text: bytes) -> bytes:
     """A text in small letters, with `0` for each digit, without what stands between its words.
 
     It is the same however the text was wrapped.
     """
-    return text.translate(_WORDS, BETWEEN)
+    return with_slashes(text).translate(_WORDS, BETWEEN)
 
 
 class SymptomPattern:
@@ -64,6 +75,7 @@ class SymptomPattern:
     def place(self, text: bytes) -> int:
         """Where in a text it begins, as whole words; -1 where it is not."""
         first, *rest = _expressions(self.text)
+        text = with_slashes(text)
         begin = first.search(text)
         while begin:
             if _all_follow(rest, text, begin.start()):

@@ -109,14 +109,14 @@ def test_a_line_that_has_several_patterns_of_a_symptom_is_counted_once(known):
 
 
 # what is recognised ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported", "edits", "hand-edits"))])
+@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported", "edits", "hand-edits", "found"))])
 def test_a_real_error_is_recognised(known, heading, text):
     assert sorted(names(known, text)) == sorted(heading.split())
 
 
 def test_there_are_enough_of_both_and_every_symptom_is_shown(known):
     new = ("issues-developed", "issues-fourth", "issues-held-out-fourth")
-    errors, innocent = sections("errors", "cuda", "reported", "edits", "hand-edits", "issues", *new), sections("innocent")
+    errors, innocent = sections("errors", "cuda", "reported", "edits", "hand-edits", "found", "issues", *new), sections("innocent")
     assert len(sections("errors")) >= 25 and len(innocent) >= 25
     shown = {name for heading, _ in errors for name in heading.split()} | {heading.partition(": ")[0] for heading, _ in sections("sources")}
     rest = {symptom.name for symptom, _ in known.symptoms} - shown
@@ -129,7 +129,7 @@ def test_an_error_that_cannot_be_raised_here_is_recognised_by_the_wording_of_its
 
 
 def test_every_wording_in_a_patchset_has_a_text(known):
-    texts = [text.encode() for _, text in sections("errors", "cuda", "reported", "issues", "issues-developed", "issues-fourth", "sources", "edits", "hand-edits")]
+    texts = [text.encode() for _, text in sections("errors", "cuda", "reported", "issues", "issues-developed", "issues-fourth", "sources", "edits", "hand-edits", "found")]
     seen = {each.key for text in texts for each in read_log("log", io.BytesIO(text), known.patterns).sightings}
     assert [pattern for symptom, patchset in known.symptoms if patchset for pattern in symptom.signs.patterns if pattern not in seen] == []
 

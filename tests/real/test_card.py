@@ -84,6 +84,14 @@ def test_a_runner_trains_on_the_card_and_without_set_device_it_does_not(carded):
     assert fingerprint(carded.site, "mmengine") == pristine
 
 
+def test_the_cache_of_the_card_is_emptied_and_its_memory_is_logged(carded):
+    """The card says 7 MB; the hook is asked for before and after the epoch, and after each of two iterations."""
+    apply(carded, NAME)
+    assert carded.script("memory_script.py").out.endswith("memory 7,7 emptied 4 gcu:0\n")
+    apply(carded, NAME, "--set", "device=cpu")
+    assert carded.script("memory_script.py").out.endswith("memory not logged emptied 0 cpu\n")
+
+
 def test_a_second_node_of_musa_selects_its_devices_by_the_local_rank(musa):
     """MMEngine selects them by the rank in the whole run: 2 and 3, where there are 0 and 1."""
     found, _ = train(musa, "direct+brief", nodes=2, CARD="musa")

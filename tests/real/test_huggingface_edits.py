@@ -1,7 +1,11 @@
 """What people change by hand in accelerate and DeepSpeed: each trouble is raised on the real package, found, cured and restored."""
 
+from pathlib import Path
+
 import pytest
+from conftest import run
 from cures import cure, cures, pip_install, python
+from test_accelerate import free_port
 from test_card import lay_card
 from wheels import slow
 
@@ -28,6 +32,12 @@ def said(ended, way):
     return {int(words[2]): words[3:] for words in lines}
 
 
+def writers(ranks):
+    """{file of a checkpoint: the ranks that write it}; all write scaler.pt, which accelerate-ddp-hygiene is about."""
+    names = {name for words in ranks.values() for name in words[8].split("+")} - {"nothing", "scaler"}
+    return {name: [rank for rank in sorted(ranks) if name in ranks[rank][8].split("+")] for name in sorted(names)}
+
+
 ACCELERATE = ["accelerate/state.py", "accelerate/accelerator.py"]
 
 
@@ -41,6 +51,30 @@ def test_fp16_scales_on_a_card_that_accelerate_does_not_list(library):
     lay_card(library, "gcu")
     job = lambda: python(library, FP16, ACCELERATE_TORCH_DEVICE="gcu")  # noqa: E731
     cure(library, "accelerate-refuses-fp16", "accelerate-device", job, ACCELERATE, "scales True")
+
+
+@slow
+@pytest.mark.parametrize("card", ["xyz", "musa"])
+@pytest.mark.parametrize("way", ["no", "fp16"])
+def test_accelerate_launch_starts_a_process_for_each_card(library, card, way):
+    """`musa` is on accelerate's list; as a plain private-use device it has parameters that are not moved in their place."""
+    pip_install(library, "accelerate==1.15.0")
+    lay_card(library, card)
+
+    def launch():
+        launcher = [library.python, "-m", "accelerate.commands.launch", "--num_processes", "2", "--main_process_port", free_port()]
+        ended = run([*launcher, Path(__file__).with_name("accelerate_card.py"), way], cwd=library.cwd, limit=240, CARD=card)
+        return said(ended, way), ended
+
+    if way == "no":
+        alone, ended = launch()
+        assert [words[2:5:2] for words in alone.values()] == ([["1", "learned"]] if card == "xyz" else [["2", "idle"]] * 2), ended
+    assert library.sitepatch("apply", "accelerate-device", "--verify", "compile").code == 0
+    ranks, ended = launch()
+    assert {rank: words[:5] for rank, words in ranks.items()} == {
+        0: ["main", "of", "2", f"{card}:0", "learned"], 1: ["other", "of", "2", f"{card}:1", "learned"]
+    }, ended  # fmt: skip
+    assert ranks[0][5] == ranks[1][5] and writers(ranks) == {"optimizer": [0], "pytorch_model": [0]}
 
 
 DISPATCH = """
@@ -66,12 +100,14 @@ def test_two_ranks_train_together_on_a_card_that_accelerate_does_not_list(librar
     pristine = [(library.site / file).read_bytes() for file in ACCELERATE]
     alone = said(library.ranks(2, "accelerate_card.py", "no"), "no")
     assert {words[3] for words in alone.values()} == {"cpu"}, alone
+    assert release != "1.15.0" or writers(alone) == {"optimizer": [0, 1], "pytorch_model": [0, 1]}, "one file, two writers"
     assert library.sitepatch("apply", "accelerate-device", "--verify", "compile").code == 0
     ended = library.ranks(2, "accelerate_card.py", "no", "fp16", "bf16")
     for way in ("no", "fp16", "bf16"):
         ranks = said(ended, way)
         assert sorted(ranks) == [0, 1], ended
         assert [ranks[rank][:6] for rank in (0, 1)] == [["main", "of", "2", f"{card}:0", "learned", ranks[0][5]], ["other", "of", "2", f"{card}:1", "learned", ranks[0][5]]]
-        assert [words[6:] for words in ranks.values()] == [["all", str(way == "fp16")]] * 2
+        assert [words[6:8] for words in ranks.values()] == [["all", str(way == "fp16")]] * 2
+        assert writers(ranks) == {"optimizer": [0], "pytorch_model": [0]}
     assert library.sitepatch("restore", "accelerate-device").code == 0
     assert [(library.site / file).read_bytes() for file in ACCELERATE] == pristine

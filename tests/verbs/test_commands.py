@@ -577,7 +577,7 @@ def test_what_is_broken_is_one_line_and_keeps_nothing_else_from_being_used(site)
 
 def test_list_shows_a_broken_folder_and_ends_with_1(site):
     site.source(DDP, toml=[('kind = "debug"', 'kind = "debog"')])
-    done = sitepatch("list", cwd=site.cwd)
+    done = sitepatch("list", "-v", cwd=site.cwd)
     assert done.code == 1
     assert re.search(f"^broken +{DDP}$", done.out, re.MULTILINE) and 'did you mean "debug"?' in done.out
     assert GUARD in done.out

@@ -68,7 +68,7 @@ def test_the_list_is_one_screen(site):
     states = [line.split()[0] for line in table if not line.startswith("   ")]
     assert states == sorted(states, key=["applicable", "not", "out", "absent"].index), shown
     assert sum(line.startswith("absent ") for line in shown) == 1 and any(" mmcv (2), " in line for line in shown)
-    assert any(re.match(rf"applicable +{DDP} +patchsets: Show ", line) for line in shown), shown
+    assert any(re.match(rf"applicable +{DDP} +--patch-dir patchsets: Show ", line) for line in shown), shown
     each = on_terminal(site, "list", "-v", columns=80)
     assert {line.split()[1] for line in each if line.startswith("absent ")} >= {"mmcv-torch2", "mmcv-yapf"}
 

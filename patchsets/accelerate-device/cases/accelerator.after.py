@@ -11,7 +11,7 @@ class Accelerator:
     def prepare(self, *args):
         tpu_should_fix_optimizer = self.device_placement and (
             self.distributed_type == DistributedType.XLA
-            or self.distributed_type in (DistributedType.NO, DistributedType.MULTI_GPU)
+            or (self.distributed_type == DistributedType.NO or self.distributed_type.startswith("MULTI_"))
             and self.device.type == torch._C._get_privateuse1_backend_name()
         )
         if tpu_should_fix_optimizer:

@@ -282,6 +282,7 @@ def _module():
     module.synchronize = module.empty_cache = lambda device=None: None
     module.manual_seed = module.manual_seed_all = lambda seed: None  # random numbers are the host's
     module.get_rng_state = lambda device=None: torch.get_rng_state()
+    module.get_rng_state_all = lambda: [torch.get_rng_state()] * COUNT
     module.set_rng_state = lambda state, device=None: None
     module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16, torch.float32]
     if NAME == "musa":
