@@ -146,7 +146,7 @@ def test_all_of_openmmlab_is_imported_beside_a_newer_mmcv(library, releases):
 @cures("mmdet3d-refuses-mmdet", "mmocr-refuses-mmdet", "mmyolo-refuses-mmdet", "mmrotate-refuses-mmdet")
 @pytest.mark.parametrize(
     ("package", "release", "mmdet", "mmcv"),
-    [("mmocr", "1.0.1", "3.3.0", "2.1.0"), ("mmdet3d", "1.3.0", "3.3.0", "2.1.0"), ("mmyolo", "0.5.0", "3.1.0", "2.0.1"), ("mmrotate", "1.0.0rc1", "3.1.0", "2.0.1")],
+    [("mmocr", "1.0.1", "3.3.0", "2.1.0"), ("mmdet3d", "1.3.0", "3.3.0", "2.1.0"), ("mmyolo", "0.5.0", "3.1.0", "2.0.1"), ("mmrotate", "1.0.0rc1", "3.2.0", "2.1.0")],
 )
 def test_a_newer_mmdet_is_taken(library, package, release, mmdet, mmcv):
     pip_install(library, f"{package}=={release}", f"mmdet=={mmdet}", f"mmcv-lite=={mmcv}")
