@@ -3,7 +3,7 @@
 The verbs for Python programs: each takes names and keyword arguments, and returns a frozen outcome;
 nothing is printed. What keeps a verb from doing its work is raised as
 `patcher.errors.SitepatchError`, with a message and a hint. Hunks that do not fit are no exception:
-they are in `Outcome.plan.failed`, and nothing is written then. Progress goes to an `Events`.
+they are in `PlanOutcome.plan.failed`, and nothing is written then. Progress goes to an `Events`.
 """
 
 from __future__ import annotations

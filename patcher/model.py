@@ -3,8 +3,11 @@
 # without `from __future__ import annotations`: NamedTuple compiles each annotation that is text,
 # which takes 2 ms at every start
 from enum import Enum
+from hashlib import sha256
 from keyword import iskeyword
-from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from patcher.record import reported
 
 # of patchsets, in the order of application: debug shows the code with the fixes
 KINDS = (
@@ -125,10 +128,14 @@ class HunkText(NamedTuple):
         return (self._replace(others=()), *self.others)
 
 
+@reported("paths adds")
 class FilePatch(NamedTuple):
     """The hunks for one file.
 
-    `paths` are alternative places of it, `/`-separated, relative to the site directory.
+    Attributes:
+        paths: alternative places of it, `/`-separated, relative to the site directory.
+        line: the line of its heading in the `.spatch`.
+        hunks: the hunks.
     """
 
     paths: Tuple[str, ...]
@@ -142,11 +149,16 @@ class FilePatch(NamedTuple):
 
 
 class HunkAnswer(NamedTuple):
-    """The state of one hunk in one text.
+    """What the engine says of one hunk and one text.
 
-    `places` are 1-based line numbers of the text before the change. `problem` explains a failed
-    state, `hint` says what to do about it. `gone` is whether the hunk only deletes, and that code
-    is not there, but all that it keeps is.
+    Attributes:
+        hunk: the hunk.
+        state: its state.
+        places: 1-based line numbers of the text before the change.
+        splices: what it changes.
+        problem: the reason for the state, "" where there is nothing to explain.
+        hint: what to do about it.
+        gone: whether the hunk only deletes, and that code is not there, but all that it keeps is.
     """
 
     hunk: HunkText
@@ -172,7 +184,12 @@ class Rewrite(NamedTuple):
 class Option(NamedTuple):
     """One `[options.NAME]` of a patchset.
 
-    `type` is `int`, `float`, `bool` or `str`; `choices` is empty for any value.
+    Attributes:
+        name: its name.
+        type: `int`, `float`, `bool` or `str`.
+        default: its default.
+        help: what it is for.
+        choices: the values that it takes, empty for any value.
     """
 
     name: str
@@ -182,13 +199,17 @@ class Option(NamedTuple):
     choices: Tuple[OptionValue, ...] = ()
 
 
+@reported("package versions distributions patches")
 class Variant(NamedTuple):
-    """The patches for the releases `versions` (PEP 440) of `package`.
+    """The patches for some releases of a package.
 
-    `distributions` provide it, () for the one of its name.
-
-    `patches` are in the order of their `.spatch` files: each of these is matched against what those
-    before it have made.
+    Attributes:
+        package: the import package.
+        versions: the releases (PEP 440).
+        patches: the files that change, in the order of their `.spatch` files: each of these is
+            matched against what those before it have made.
+        names: names that exist at run time without being bound in the files.
+        distributions: those that provide the package, none for the one of its name.
     """
 
     package: str
@@ -199,19 +220,28 @@ class Variant(NamedTuple):
 
 
 class Verify(NamedTuple):
-    """`[verify]`: modules to import and a probe script to run in the target interpreter."""
+    """How a patchset is verified, beside what is done for each: its `[verify]`.
+
+    Attributes:
+        imports: modules to import in the target interpreter.
+        probe: a script to run there, "" for none.
+    """
 
     imports: Tuple[str, ...] = ()
     probe: str = ""
 
 
+@reported("patterns")
 class Signs(NamedTuple):
     """How a symptom shows.
 
-    A log has one of `patterns`, and the logs have one of `needs` (if any) and none of `unless`.
+    Each is literal text of one line in which `*` stands for any text.
 
-    Each is literal text of one line in which `*` stands for any text. With `accelerator`, one has
-    to be installed as well, or the logs have a tensor on one.
+    Attributes:
+        patterns: a log has the symptom if it has one of these.
+        needs: the logs also need one of these, if there are any.
+        unless: and none of these.
+        accelerator: whether one has to be installed as well, or the logs have a tensor on one.
     """
 
     patterns: Tuple[str, ...]
@@ -220,11 +250,17 @@ class Signs(NamedTuple):
     accelerator: bool = False
 
 
+@reported("name *signs meaning advice options")
 class Symptom(NamedTuple):
-    """A known problem as it shows in a log: its signs, what they mean and what to do.
+    """A known problem as it shows in a log.
 
-    `options` are values to suggest for the patchset that cures it; `follows` is whether it usually
-    follows from another.
+    Attributes:
+        name: its name.
+        signs: how it shows.
+        meaning: what it means.
+        advice: what to do.
+        options: values to suggest for the patchset that cures it.
+        follows: whether it usually follows from another one.
     """
 
     name: str
@@ -236,11 +272,12 @@ class Symptom(NamedTuple):
 
 
 class PatchsetSource(NamedTuple):
-    """Where a patchset was found: a `kind` of `patcher.patchset.places`, and what it names.
+    """Where a patchset was found.
 
-    `name` is a directory or an entry point.
-
-    That of one that was not searched for is of another kind, as `the store`.
+    Attributes:
+        kind: one of `patcher.patchset.places`; of a patchset that was not searched for another one,
+            as `the store`.
+        name: the directory or entry point, "" where that has no name.
     """
 
     kind: str
@@ -250,11 +287,16 @@ class PatchsetSource(NamedTuple):
         return f"{self.kind} {self.name}" if self.name else self.kind  # which may be a message
 
 
+@reported("kind summary prose provenance")
 class About(NamedTuple):
-    """What a patchset is for: its `kind`, one of KINDS, and what people read about it.
+    """What a patchset is for.
 
-    `prose` is the text above the first `---` line of its .spatch files, `provenance` where its
-    changes come from.
+    Attributes:
+        kind: `fix`, `default` or `debug`.
+        summary: what it does, in a sentence.
+        prose: the text above the first `---` line of its `.spatch` files.
+        provenance: where its changes come from.
+        symptoms: the problems that it cures.
     """
 
     kind: str
@@ -265,15 +307,32 @@ class About(NamedTuple):
 
 
 class PatchsetFolder(NamedTuple):
-    """The folder of a patchset: the texts by file name, and the sha256 (hex) over all of them."""
+    """The folder of a patchset.
+
+    Attributes:
+        source: where it was found.
+        files: the texts by file name.
+        digest: the sha256 (hex) over all of them.
+    """
 
     source: PatchsetSource
     files: Mapping[str, str]
     digest: str
 
 
+@reported("name version *about options variants verify *folder")
 class Patchset(NamedTuple):
-    """A patchset, loaded from its folder."""
+    """A patchset, loaded from its folder.
+
+    Attributes:
+        name: its name.
+        version: its version.
+        about: what it is for.
+        options: its options.
+        variants: its patches, by packages and releases.
+        verify: how it is verified.
+        folder: its folder.
+    """
 
     name: str
     version: str
@@ -303,12 +362,18 @@ class Requested(NamedTuple):
         return self.patchset.folder.digest, dict(self.options)
 
 
+@reported("package site distribution version")
 class Located(NamedTuple):
     """An import package as the target interpreter would find it.
 
-    `site` is the absolute site directory that holds it, `dist_info` the absolute path of the
-    metadata folder ("" for none), `version` is "" where it is not known, `notes` are remarks for
-    the user. `recorded` is whether the RECORD there lists the package.
+    Attributes:
+        package: its name.
+        site: the absolute site directory that holds it.
+        distribution: the distribution, "" where that is not known.
+        version: the version, "" where that is not known.
+        dist_info: the absolute path of the metadata folder, "" for none.
+        notes: remarks for the user.
+        recorded: whether the RECORD there lists the package.
     """
 
     package: str
@@ -445,31 +510,239 @@ class Change(NamedTuple):
     aside: bytes = b""
 
 
-class ReportedHunk(NamedTuple):
-    """The hunk that an answer is about.
+class Scope(NamedTuple):
+    """A definition that a hunk's scope names.
 
-    Without `scope` the answer is about a whole package or file.
-
-    `origin` is its .spatch and `line` the 1-based line there. `gone` is that of `HunkAnswer`.
+    Attributes:
+        name: its qualified name.
+        first: the number of its first line, from 1.
+        last: the number of its last line.
     """
 
-    scope: str = ""
-    origin: str = ""
-    line: int = 0
-    when_present: bool = False
-    gone: bool = False
+    name: str
+    first: int
+    last: int
 
 
+class MatchedPlace(NamedTuple):
+    """A place that one side of a hunk matches.
+
+    Attributes:
+        line: the number of its first line, from 1.
+        text: the code of that line.
+        scope: the innermost definition around it, "" for none.
+        names: the code that each metavariable is bound to, on one line.
+    """
+
+    line: int
+    text: str
+    scope: str
+    names: Mapping[str, str]
+
+
+class Mark(NamedTuple):
+    """A part of a line to point at.
+
+    Attributes:
+        line: the number of the line, from 1.
+        text: the line, without indentation and cut to what fits on a screen.
+        start: the first column to mark, from 0.
+        end: the column behind the last one.
+    """
+
+    line: int
+    text: str
+    start: int
+    end: int
+
+
+class Closest(NamedTuple):
+    """The code that is closest to what a hunk looks for.
+
+    Attributes:
+        line: the number of its first line, from 1.
+        text: the code of that line.
+        likeness: how much of the pattern is there, from 0 to 1.
+        code: the first difference, in the code.
+        pattern: the first difference, in the `.spatch`.
+        words: the difference in words.
+        hint: what to write.
+    """
+
+    line: int
+    text: str
+    likeness: float
+    code: Mark
+    pattern: Mark
+    words: str
+    hint: str
+
+
+class Elsewhere(NamedTuple):
+    """Another file of the package where the code of a hunk may have gone.
+
+    Attributes:
+        path: the file.
+        line: the line at which it defines the scope, 0 where only its name is the same.
+    """
+
+    path: str
+    line: int
+
+
+@reported("scope line state problem hint scopes near matches elsewhere closest forms")
+class Explanation(NamedTuple):
+    """Why a hunk does or does not match a text.
+
+    Attributes:
+        answer: the answer to explain; where a hunk has several forms, of the one that counts.
+        scopes: the definitions that its scope names.
+        near: the names of other definitions that may be meant.
+        matches: the places that match; of the after side where the state is *upstream*.
+        elsewhere: places outside of the scope that match.
+        closest: the closest code where none matches, null where nothing is close.
+        forms: an explanation of each form of a hunk that has several.
+    """
+
+    answer: HunkAnswer
+    scopes: Tuple[Scope, ...] = ()
+    near: Tuple[str, ...] = ()
+    matches: Tuple[MatchedPlace, ...] = ()
+    elsewhere: Tuple[MatchedPlace, ...] = ()
+    closest: Optional[Closest] = None
+    forms: Tuple["Explanation", ...] = ()
+
+    @property
+    def hunk(self) -> HunkText:
+        """The hunk, or the form of it that counts."""
+        return self.answer.hunk
+
+    @property
+    def scope(self) -> str:
+        """The scope that it names."""
+        return self.answer.hunk.scope
+
+    @property
+    def line(self) -> int:
+        """The line of its `@@` in the `.spatch`."""
+        return self.answer.hunk.line
+
+    @property
+    def state(self) -> State:
+        """Its state."""
+        return self.answer.state
+
+    @property
+    def problem(self) -> str:
+        """The reason for the state."""
+        return self.answer.problem
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return self.answer.hint
+
+
+@reported(
+    "patchset site path scope origin line state places problem hint when_present "
+    "diff elsewhere explanation"
+)
 class Answer(NamedTuple):
-    """The state of a hunk as a command reports it."""
+    """What a command reports of a hunk, or of a whole file or package that is refused.
+
+    Attributes:
+        patchset: the name of the patchset.
+        path: the file, below its site directory; the package where the answer is about all of it.
+        result: what the engine says of the hunk; of `NO_HUNK` where the answer is about a whole
+            file or package.
+        site: the site directory, "" where the package is not there.
+        explanation: why it does or does not match, null where nobody has asked for that.
+        diff: where it is explained, the unified diff of what this hunk alone changes or has
+            changed.
+        elsewhere: where it is explained, other files to which its code may have gone.
+    """
 
     patchset: str
     path: str
-    hunk: ReportedHunk
-    state: State
-    places: Tuple[int, ...] = ()
-    problem: str = ""
-    hint: str = ""
+    result: HunkAnswer
+    site: str = ""
+    explanation: Optional[Explanation] = None
+    diff: bytes = b""
+    elsewhere: Tuple[Elsewhere, ...] = ()
+
+    @property
+    def hunk(self) -> HunkText:
+        """The hunk, `NO_HUNK` where the answer is about a whole file or package."""
+        return self.result.hunk
+
+    @property
+    def scope(self) -> str:
+        """The scope of the hunk, "" where the answer is about a whole file or package."""
+        return self.result.hunk.scope
+
+    @property
+    def origin(self) -> str:
+        """The `.spatch` of the hunk, "" where the answer is about a whole file or package."""
+        return self.result.hunk.origin
+
+    @property
+    def line(self) -> int:
+        """The line of the hunk in its `.spatch`, from 1.
+
+        0 where the answer is about a whole file or package.
+        """
+        return self.result.hunk.line
+
+    @property
+    def state(self) -> State:
+        """Its state."""
+        return self.result.state
+
+    @property
+    def places(self) -> Tuple[int, ...]:
+        """The numbers of the lines that it changes, before the change.
+
+        Where it is applied and explained, in the file as it is now.
+        """
+        return self.result.places
+
+    @property
+    def problem(self) -> str:
+        """The reason for the state, "" where there is nothing to explain."""
+        return self.result.problem
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return self.result.hint
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether it is about a whole package, which is missing or cannot be patched here."""
+        names_a_file = "/" in self.path or self.path.endswith(".py")
+        return self.state.failed and not self.scope and not names_a_file
+
+    @property
+    def when_present(self) -> bool:
+        """Whether its code need not be there; imports that upstream has need not be added again."""
+        hunk = self.result.hunk
+        return hunk.flags.when_present or (self.state is State.UPSTREAM and hunk.only_imports)
+
+    def saying(self, **fields: Any) -> "Answer":
+        """This answer with other fields of its result."""
+        return self._replace(result=self.result._replace(**fields))
+
+
+NO_HUNK = HunkText(origin="", line=0, scope="", lines=())
+"""Of an answer about a whole file or package."""
+
+
+def refusal(
+    patchset: str, path: str, state: State, problem: str, hint: str = "", site: str = ""
+) -> Answer:
+    """An answer about a whole file or package."""
+    result = HunkAnswer(NO_HUNK, state, problem=problem, hint=hint)
+    return Answer(patchset, path, result, site=site)
 
 
 class FileRelease(NamedTuple):
@@ -493,11 +766,18 @@ def module_of(path: str) -> str:
     return ".".join(parts)
 
 
+@reported("site path changes sha256_before sha256_after patchsets")
 class FilePlan(NamedTuple):
-    """The plan for one file, and the bytes `before` and `after`.
+    """The plan for one file.
 
-    `release` is the one that it belongs to, None where none of the requested patchsets is for the
-    file.
+    Attributes:
+        site: the site directory.
+        path: the path below it.
+        before: the bytes as they are.
+        after: the bytes as they will be.
+        change: what the commit does with the file, None where it is left alone.
+        steps: the patchsets that are applied in it then.
+        release: the release that it belongs to, None where no requested patchset is for the file.
     """
 
     site: str
@@ -507,6 +787,26 @@ class FilePlan(NamedTuple):
     change: Optional[Change]
     steps: Tuple[Step, ...]
     release: Optional[FileRelease] = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the bytes of the file change."""
+        return self.before != self.after
+
+    @property
+    def sha256_before(self) -> str:
+        """The sha256 (hex) of the file as it is."""
+        return sha256(self.before).hexdigest()
+
+    @property
+    def sha256_after(self) -> str:
+        """The sha256 (hex) of the file as it will be."""
+        return sha256(self.after).hexdigest()
+
+    @property
+    def patchsets(self) -> Tuple[str, ...]:
+        """The names of the patchsets that are applied in it then."""
+        return tuple(step.patchset for step in self.steps)
 
     @property
     def module(self) -> str:

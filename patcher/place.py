@@ -1,4 +1,4 @@
-"""What a verb takes and gives: the place where it works, events, an outcome."""
+"""What a verb takes: the place where it works, and events that report its progress."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from patcher.installed.interpreter import Environment, discover
 from patcher.text.listed import AnyPath, Texts, one_or_more
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from patcher.model import Answer, FilePlan, Plan, Requested
-    from patcher.verify import Verified
+    from patcher.model import Answer, Requested
+    from patcher.outcomes import PlanOutcome
 
 
 class _Place(NamedTuple):
@@ -42,33 +40,30 @@ class Place(_Place):
         system: bool = False,
     ) -> Place:
         """The place, its paths as texts."""
-        return super().__new__(
-            cls,
-            python=None if python is None else os.fspath(python),
-            target=None if target is None else os.fspath(target),
-            patch_dirs=one_or_more(patch_dirs),
-            system=system,
-        )
+        python_text = None if python is None else os.fspath(python)
+        target_text = None if target is None else os.fspath(target)
+        folders = one_or_more(patch_dirs)
+        return super().__new__(cls, python_text, target_text, patch_dirs=folders, system=system)
 
     @property
     def options(self) -> tuple[str, str]:
-        """The options of a command line that mean this: the environment, the directories.
+        """The options of a command line for the environment, and those for the directories.
 
-        Each has a blank before it.
+        There is a blank before each option.
         """
-        env = dirs = ""
-        if self.python:
-            env += f" --python {quote(self.python)}"
-        if self.target:
-            env += f" --target {quote(self.target)}"
+        env = ""
+        for option, path in (("--python", self.python), ("--target", self.target)):
+            if path:
+                env += f" {option} {quote(path)}"
         if self.system:
             env += " --system"
+        folders = ""
         for folder in self.patch_dirs:
-            dirs += f" --patch-dir {quote(folder)}"
-        return env, dirs
+            folders += f" --patch-dir {quote(folder)}"
+        return env, folders
 
     def environment(self) -> Environment:
-        """The environment that is meant (see `patcher.installed.interpreter.discover`).
+        """The environment (see `patcher.installed.interpreter.discover`).
 
         With `system` all of it is its own.
 
@@ -77,61 +72,6 @@ class Place(_Place):
         """
         env = discover(self.python, self.target)
         return env._replace(outer=()) if self.system else env
-
-
-class Effect(NamedTuple):
-    """What `sync` does with a patchset in a directory, in how many files.
-
-    `word` is applied, updated, restored or forgotten.
-    """
-
-    word: str
-    patchset: str
-    site: str
-    files: int
-
-
-class Outcome(NamedTuple):
-    """The outcome of `apply`, `sync`, `restore` or an overlay.
-
-    `plan` is what was to be done, `written` whether it was. `patchsets` are the names that were
-    meant; once written, those that are applied in what changed. `requested` are those patchsets
-    with their options, `recovered` has a sentence for each interrupted run that was recovered
-    first, `fresh` says that nothing was patched there before, `verified` is what came of verifying
-    (None where nothing was verified), `place` has every directory of patchsets.
-
-    Of `sync` alone: `effects`, and `restored`, the names that were not requested. Of `restore`
-    alone: `idle` (names that are not applied), `damaged` (problem, what to do). Of `restore` and
-    `apply`: `hooks` (those that will undo it). Of an overlay alone: `overlay`, its folder, None
-    where there is nothing to patch.
-    """
-
-    place: Place
-    env: Environment
-    plan: Plan
-    patchsets: tuple[str, ...]
-    requested: tuple[Requested, ...] = ()
-    dry_run: bool = False
-    recovered: tuple[str, ...] = ()
-    written: bool = False
-    fresh: bool = False
-    verified: Verified | None = None
-    effects: tuple[Effect, ...] = ()
-    restored: tuple[str, ...] = ()
-    idle: tuple[str, ...] = ()
-    damaged: tuple[tuple[str, str], ...] = ()
-    hooks: tuple[str, ...] = ()
-    overlay: Path | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether all is as requested."""
-        return not (self.plan.failed or self.damaged or (self.verified and self.verified.failed))
-
-    @property
-    def changed(self) -> list[FilePlan]:
-        """The files of the plan that change: their text, or what is recorded about them."""
-        return [file for file in self.plan.files if file.change]
 
 
 class Events:
@@ -147,17 +87,24 @@ class Events:
         """So much of all (0: nobody knows) is done (see `patcher.model.Progress`)."""
 
     def fetching(self, releases: Mapping[str, int]) -> bool:
-        """Whether releases, so many of each distribution, are to be fetched."""
+        """Releases are about to be fetched, so many of each distribution.
+
+        Returns:
+            whether to fetch them.
+        """
         return True
 
     def unfit(self, answers: Sequence[Answer]) -> None:
-        """Hunks that do not fit, in a plan with another problem, which is raised next."""
+        """Hunks that do not fit, in a plan with another fault, which is raised next."""
 
-    def planned(self, outcome: Outcome) -> None:
+    def planned(self, outcome: PlanOutcome) -> None:
         """The plan is made, and nothing is written yet."""
 
     def reached(self, state: str) -> None:
-        """What has become of the files so far, in one sentence, should the run be interrupted."""
+        """What has become of the files so far, in one sentence.
+
+        It holds for a run that is interrupted from now on.
+        """
 
 
 SILENT = Events()

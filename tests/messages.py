@@ -234,7 +234,7 @@ def _silent(node):
         for keyword in node.keywords:
             yield from ast.walk(keyword.value) if keyword.arg in _UNSEEN else ()
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        for argument in _templates(node):
+        for argument in (*_templates(node), *(node.args if name == "reported" else ())):
             yield from ast.walk(argument)
         yield from ast.walk(node.args[1]) if name in ("count", "_count") and len(node.args) == 2 else ()
         owner = getattr(getattr(node.func, "value", None), "id", "")

@@ -243,7 +243,7 @@ def test_only_what_a_file_becomes_makes_a_patchset_outdated(place):
     assert place.states() == {"dd": "applied", "ee": "applied"}
     place.write("dd", more="\n@@ save @@\n-return out\n+return path, out\n")
     assert place.states() == {"dd": "outdated", "ee": "applied"}
-    assert "dd 1 (--patch-dir patches) differs from the one that is applied" in place("status").out
+    assert "dd 1 (--patch-dir patches) differs from the applied one" in place("status").out
     place.write("dd", versions="<1")
     assert place.states() == {"dd": "outdated", "ee": "applied"}
 

@@ -16,9 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from patcher.display.review_page import review_page as make_page
 from patcher.place import Place
 from patcher.verbs.diff import diff, reasons
-from patcher.verbs.pages import review
 from tests.command import DDP, GUARD, Site
 from tests.display import test_pages
 
@@ -49,7 +49,7 @@ def review_page(folder):
     ahead = diff((DDP, GUARD), place=place)
     now = diff((), place=place)
     outcome = ahead._replace(edits=now.edits, notes=now.notes)
-    return review.review_page(f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ()))
+    return make_page(f"sitepatch diff {DDP} {GUARD}", outcome, reasons(outcome, ()))
 
 
 def look(folder, chromium):

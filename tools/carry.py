@@ -34,9 +34,8 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.model import HunkText, State
+from patcher.model import Answer, HunkText, State
 from patcher.planner.reconcile import reconciled
-from patcher.planner.resolve import answer_of
 from tools import changes, peers
 from tools.changes import Edit, alike, parsed
 from tools.fuzz import Hang, limit
@@ -176,7 +175,7 @@ def applied(text: bytes, hunks: Sequence[HunkText]) -> tuple[bytes | None, str]:
     if not hunks:
         return None, "no hunks"
     result = rewrite(text, hunks, {})
-    answers = reconciled([answer_of("edit", "edit.py", answer) for answer in result.answers])
+    answers = reconciled([Answer("edit", "edit.py", answer) for answer in result.answers])
     lines = []
     for answer in answers:
         line = f"{answer.state.value} {answer.places} {answer.problem} {answer.hint}"

@@ -25,7 +25,7 @@ from patcher.model import Answer, HunkText, Patchset, Requested, State, Variant
 from patcher.patchset.results import request_of, rewrite_uncached
 from patcher.patchset.variants import matching_variants, resolve_options
 from patcher.planner.reconcile import reconciled
-from patcher.planner.resolve import answer_of
+from patcher.record import reported
 from patcher.system.reading import TEXT, read_file
 from patcher.text.diffs import diff_texts
 
@@ -65,20 +65,31 @@ class Case(NamedTuple):
         return self.origin.name.replace(".before.py", "").replace(".py", "")
 
 
+@reported("name path ok problem diff")
 class CaseResult(NamedTuple):
     """The result of a case.
 
     Attributes:
         case: the case.
-        path: the file that it stands for.
-        problem: how it is not as expected, "" where it is.
-        diff: leads from the expected text to the actual one.
+        path: the file that it is a text of.
+        problem: what is not as expected, "" where all is.
+        diff: a unified diff that leads from the expected text to the actual one.
     """
 
     case: Case
     path: str = ""
     problem: str = ""
     diff: bytes = b""
+
+    @property
+    def name(self) -> str:
+        """The name of the case."""
+        return self.case.name
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is as expected."""
+        return not self.problem
 
 
 # reading them -----------------------------------------------------------------------------------
@@ -172,9 +183,7 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
             hunks += patch.hunks
     request = request_of(Requested(patchset, options), tuple(hunks), names=variant.names)
     rewritten = rewrite_uncached(case.text, request)
-    answers = reconciled(
-        [answer_of(patchset.name, path, answer=each) for each in rewritten.answers]
-    )
+    answers = reconciled([Answer(patchset.name, path, each) for each in rewritten.answers])
 
     problem = _problem(case, answers)
     if not problem and case.expected == AFTER and rewritten.data != case.result:

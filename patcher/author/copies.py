@@ -15,6 +15,7 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Located
+from patcher.record import reported
 from patcher.store.status import read_installed
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
@@ -25,10 +26,14 @@ _STATE = ".sitepatch-edit.json"
 _NEAREST = 3  # files that are named where there is no such one
 
 
+@reported("folder paths")
 class Copies(NamedTuple):
-    """A new folder with copies of files of a package, laid out as a site directory.
+    """Copies of files of a package, laid out as a site directory.
 
-    The caller removes it.
+    Attributes:
+        folder: a new folder, which the caller removes.
+        located: the package.
+        paths: the paths of the files below the folder.
     """
 
     folder: Path

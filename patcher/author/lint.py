@@ -18,14 +18,14 @@ from patcher.patchset.places import MANIFEST
 
 
 class LintFinding(NamedTuple):
-    """One thing that is wrong.
+    """Something that is wrong with what a patchset says.
 
     Attributes:
         file: the file of the patchset.
-        line: the line in it (1-based), 0 for none.
-        rule: a name for the kind of problem.
+        line: the line, from 1; 0 for none.
+        rule: the name of the rule.
         text: what is wrong.
-        hint: what to do.
+        hint: what to do about it.
     """
 
     file: str

@@ -12,7 +12,6 @@ from patcher.message import Message, joined, one_line
 from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite
 from patcher.patchset.layers import rewrite_layers
 from patcher.planner.reconcile import reconciled
-from patcher.planner.resolve import answer_of
 from patcher.text.listed import listed
 
 
@@ -91,7 +90,7 @@ def with_patches(
                 hunks += patch.hunks
         rewritten = rewrite_layers(text, hunks, rewrite=rewrite_layer)
         results[path] = rewritten.data
-        answers += [answer_of("", path, answer=answer) for answer in rewritten.answers]
+        answers += [Answer("", path, answer) for answer in rewritten.answers]
 
     reasons: dict[str, list[str]] = {}
     for answer in reconciled(answers):  # of all files together: format rules 24 and 25

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence, Tuple
 
 from patcher.author.changed import InstalledFile
 from patcher.author.folder import with_modules
@@ -23,7 +23,15 @@ from patcher.errors import PatchError, SitepatchError, UsageError
 from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import FilePatch, HunkText, OptionValue, PatchsetSource, Requested, State
+from patcher.model import (
+    Explanation,
+    FilePatch,
+    HunkText,
+    OptionValue,
+    PatchsetSource,
+    Requested,
+    State,
+)
 from patcher.patchset.layers import layers_of
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -32,9 +40,6 @@ from patcher.planner.survey import make_plan, read_facts
 from patcher.store.status import read_installed, statuses
 from patcher.store.store import Store
 from patcher.text.diffs import diff_texts
-
-if TYPE_CHECKING:
-    from patcher.engine.explain import Explanation
 
 _MARK = b"# sitepatch:"
 _HEAD = "this hunk is missing here: change the code below, lines that begin so are taken out again"

@@ -24,6 +24,7 @@ from patcher.message import Message, joined
 from patcher.model import Located, Progress, Variant
 from patcher.patchset.layers import in_order, patch_name
 from patcher.patchset.variants import choose_variant, resolve_options
+from patcher.record import reported
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff
 
@@ -51,6 +52,7 @@ class PatchParts(NamedTuple):
     missing: tuple[LeftOut, ...] = ()
 
 
+@reported("name subject state problem hint left_out missing")
 class PatchResult(NamedTuple):
     """What came of one patch.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from patcher.message import Message
+from patcher.record import reported
 
 
 def package_of(path: str) -> str:
@@ -28,7 +29,12 @@ class FileEdit(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A hunk that was tried and not taken, and why."""
+    """A hunk that was tried and not taken.
+
+    Attributes:
+        text: the hunk.
+        why: why it was not taken.
+    """
 
     text: str
     why: str
@@ -50,13 +56,14 @@ class DraftHunk(NamedTuple):
     rejected: tuple[Rejected, ...] = ()
 
 
+@reported("path line text why")
 class LeftOut(NamedTuple):
-    """A part of an edit that is in no hunk, and why.
+    """A part of an edit that is in no hunk.
 
     Attributes:
-        path: its file.
-        line: its first line in the edited file (1-based), 0 for all of a file.
-        text: its lines, as a diff has them.
+        path: the file.
+        line: its first line in the edited file, from 1; 0 for all of a file.
+        text: its lines as a diff.
         why: why it is in no hunk.
         code: whether the rest may need it: not a comment, nor a test that no package has.
     """
@@ -77,11 +84,11 @@ class DraftFile(NamedTuple):
     """The hunks for one file.
 
     Attributes:
-        paths: alternative places of the file, as in `FilePatch`.
+        paths: alternative places of it, as in `FilePatch`.
         hunks: its hunks.
-        left_out: what is in none of them.
-        difference: how the layout differs from that of the edited file, "" where the hunks make it
-            byte for byte.
+        left_out: the parts of the edit that are in no hunk.
+        difference: how the layout of what the hunks make differs from the edited file, "" where it
+            does not.
     """
 
     paths: tuple[str, ...]
@@ -123,7 +130,11 @@ def added_file(path: str, text: bytes) -> DraftFile:
 
 
 class Draft(NamedTuple):
-    """The hunks for all edited files of one patchset."""
+    """The hunks for all edited files of one patchset.
+
+    Attributes:
+        files: the files.
+    """
 
     files: tuple[DraftFile, ...]
 

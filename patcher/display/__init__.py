@@ -1,1 +1,1 @@
-"""Everything that a person or a program reads: text, colours, tables, diffs, JSON, HTML. The only printer."""
+"""All that a person or a program reads: text, diffs, JSON, HTML; nothing else prints."""

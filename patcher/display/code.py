@@ -1,4 +1,4 @@
-"""The lines of a difference in HTML: one side below the other, or both beside each other where there is room. Pure."""
+"""The lines of a difference in HTML: one side below the other, or beside it. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ _NUMBERS = Html("<i></i>")
 
 
 class HunkLayout(NamedTuple):
-    """How many unchanged lines can be unfolded around a hunk, and whether there are two sides where the page is wide."""
+    """How hunks are laid out.
+
+    Attributes:
+        lines: how many unchanged lines can be unfolded around a hunk.
+        sides: whether there are two sides where the page is wide.
+    """
 
     lines: int = 0
     sides: bool = False
@@ -60,7 +65,10 @@ def counts(added: int, removed: int) -> Html:
 
 
 def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html]:
-    """The hunks of a file, each below its range and the function it is in, with what can be unfolded between them."""
+    """The hunks of a file, each below its range and the function that it is in.
+
+    What lies between them can be unfolded.
+    """
     for number, (hunk, name) in enumerate(zip(view.hunks, names)):
         yield from _gap(view, number, layout)
         head = tag("h4", link(name, hunk.range), tag("b", hunk.scope) if hunk.scope else "")
@@ -69,7 +77,10 @@ def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html
 
 
 def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> list[str]:
-    """The names of a file and of its hunks, by function rather than line: they are the same in the next release."""
+    """The names of a file and of its hunks.
+
+    By function rather than line: they are the same in the next release.
+    """
     return [
         names.name(f"{before}{diff.path}"),
         *(names.name(f"{before}{diff.path}:{hunk.scope}") for hunk in view.hunks),

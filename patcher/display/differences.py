@@ -1,4 +1,4 @@
-"""What differs, as values and as it is written on the console: on a terminal with marked words in Python's colours."""
+"""What differs: as values, and on the console, where changed words are marked."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import (
 from patcher.display.console import Console
 from patcher.display.styles import style, titled
 from patcher.message import Message
+from patcher.record import reported
 from patcher.text.terminal import Styled, join_styled
 
 if TYPE_CHECKING:
@@ -41,9 +42,15 @@ _TAGS = {"-": "red", "+": "green", "\\": "yellow"}
 
 
 class HandEditDiff(NamedTuple):
-    """A file that somebody edited; `compared` is what the original text is, `diff` None where nothing here gives that.
+    """A file that somebody edited.
 
-    `release` is its distribution with the version, `proven` whether RECORD's sha256 is that of the original text.
+    Attributes:
+        site: the site directory.
+        path: the path below it.
+        release: its distribution with the version.
+        compared: what the original text is.
+        proven: whether RECORD's sha256 is that of the original text.
+        diff: the edit, null where nothing here gives the original text.
     """
 
     site: str
@@ -62,11 +69,19 @@ class HandEditDiff(NamedTuple):
         )
 
 
+@reported("applied planned edits answers notes")
 class DiffOutcome(NamedTuple):
-    """What differs: `applied` by patchsets, `planned` by those that would be applied, `edits` by hand.
+    """What differs.
 
-    `items` are the files that are patched by those that were meant, `requested` what would be applied, `answers` those about
-    its hunks, `notes` what is to be known besides, runs that have not ended among it.
+    Attributes:
+        env: the environment.
+        applied: what is changed by patchsets.
+        planned: what would be changed by those that are not applied.
+        edits: what was edited by hand.
+        items: the files that are patched by the patchsets that are meant.
+        requested: what would be applied.
+        answers: the answer for each of its hunks.
+        notes: remarks, runs that have not ended among them.
     """
 
     env: Environment
@@ -90,7 +105,14 @@ class DiffOutcome(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """A patchset with its options; `applied` is whether it is applied, `checked` the table of releases in its folder."""
+    """A patchset that makes a difference.
+
+    Attributes:
+        patchset: the patchset.
+        options: its options.
+        applied: whether it is applied.
+        checked: the table of releases in its folder, "" for none.
+    """
 
     patchset: Patchset
     options: Mapping[str, OptionValue]
@@ -129,7 +151,7 @@ def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
     """The lines of a diff for a reader."""
     from patcher.display.view import View  # with diff-match-patch
 
-    before = f"a/{diff.path}" if diff.before else "/dev/null"
+    before = f"a/{diff.path}" if diff.sha256_before else "/dev/null"
     yield from (style(f"--- {before}", bold=True), style(f"+++ b/{diff.path}", bold=True))
     for hunk in View(diff).hunks:
         yield style(f"{hunk.range} {hunk.scope}".rstrip(), fg="cyan")
@@ -141,7 +163,7 @@ def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
 
 
 def _look(color: str | None, piece: Piece) -> dict[str, Any]:
-    """The colour of a deleted or inserted line; in unchanged lines that of the kind of each piece."""
+    """The colour of a deleted or inserted line; of an unchanged one that of each piece."""
     if color is None:
         return _KINDS.get(piece.kind, {})
     return {

@@ -1,6 +1,7 @@
-"""Syntax highlighting of Python text: which parts are strings, comments and so on, and which function a line is in.
+"""Syntax highlighting of Python: strings, comments and so on, and the function of each line.
 
-One regular expression reads any text, also half a function or the syntax of another Python, which `tokenize` and `ast` refuse.
+One regular expression reads any text, also half a function or the syntax of another Python, which
+`tokenize` and `ast` refuse.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _TOKEN = re.compile(
     r"""
     (?P<comment>\#[^\n]*)
   | (?P<string>(?<!\w)[A-Za-z]{0,2}(?:
-        '''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z) | \"\"\"[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:\"\"\"|\Z)
+        '''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)
+      | \"\"\"[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:\"\"\"|\Z)
       | '[^'\\\n]*(?:\\.[^'\\\n]*)*'? | "[^"\\\n]*(?:\\.[^"\\\n]*)*"?))
   | (?P<number>(?<!\w)\.?\d(?:[\w.]|(?<=[eE])[+-])*)
   | (?P<decorator>^[ \t]*@[ \t]*[\w.]+)
@@ -43,14 +45,18 @@ _KNOWN = frozenset(
 _LINE = re.compile(r"^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|[^\s#])", re.MULTILINE)
 
 TokenSpan = Tuple[int, int, str]
-"""Start and end (character offsets) and kind: `comment`, `string`, `number`, `decorator`, `keyword`, `defined` or `known`."""
+"""Start and end (character offsets) and kind.
+
+The kind is `comment`, `string`, `number`, `decorator`, `keyword`, `defined` or `known`.
+"""
 
 
 def highlight(code: str) -> tuple[list[TokenSpan], list[str]]:
     """Highlight a Python text; its lines end with LF alone, as those of a diff do.
 
     Returns:
-        its coloured parts, in order, and for each line the qualified name of the function or class around it.
+        its coloured parts, in order, and for each line the qualified name of the function or class
+            around it.
     """
     spans: list[TokenSpan] = []
     inner: set[int] = set()  # offsets of lines that begin inside a string or brackets
@@ -86,7 +92,10 @@ def _line_starts(code: str, start: int, end: int) -> list[int]:
 
 
 def _scopes(code: str, inner: set[int]) -> list[str]:
-    """The scope of each line; an empty line, a comment or a line inside brackets has that of the line above it."""
+    """The scope of each line.
+
+    An empty line, a comment or a line inside brackets has that of the line above it.
+    """
     begins: dict[int, tuple[int, str]] = {}
     for line in _LINE.finditer(code):
         if line.start() not in inner:

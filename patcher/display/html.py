@@ -1,7 +1,8 @@
-"""HTML pages that need nothing else: read offline, on light and dark paper, on a phone and printed, with scripts or without.
+"""HTML pages that need nothing else.
 
-Text becomes HTML in `tag` alone, which escapes it: what a page shows cannot act in it, and its content security policy lets
-nothing run or be fetched but the style and the script below.
+They are read offline, on light and dark paper, on a phone and printed, with scripts or without.
+Text becomes HTML in `tag` alone, which escapes it: what a page shows cannot act in it, and its
+content security policy lets nothing run or be fetched but the style and the script below.
 """
 
 from __future__ import annotations
@@ -29,52 +30,51 @@ _OURS = ("p", "h2", "h3", "dt", "dd", "li", "summary", "th", "td", "label", "sma
 
 
 def tag(name: str, *children: Child, **attributes: str | bool) -> Html:
-    """An element: text is made printable, escaped, and translated where it is ours; HTML stays as it is.
+    """An element: text is made printable, escaped, and translated where it is ours.
 
-    The name of an attribute is written with `_` for `-`, and `class_` for `class`; True is one without a value, and one whose
-    value is "" or False is left out.
+    HTML stays as it is. The name of an attribute is written with `_` for `-`, and `class_` for
+    `class`; True is one without a value, and one whose value is "" or False is left out.
     """
-    attributes.update(
-        {
-            key: translated(str(attributes[key]))
-            for key in ("title", "aria_label")
-            if key in attributes
-        }
-    )
-    children = tuple(map(localized, children)) if name in _OURS else children
-    shown = "".join(
-        f" {key.rstrip('_').replace('_', '-')}"
-        + ("" if value is True else f'="{escape(printable(str(value)))}"')
-        for key, value in attributes.items()
-        if value
-    )
+    shown = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _OURS:
+        children = tuple(map(localized, children))
     return Html(f"<{name}{shown}>{join(*children)}</{name}>")
+
+
+def _attribute(key: str, value: str | bool) -> str:
+    """An attribute of an element, with a blank before it; "" where it is left out."""
+    if not value:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {name}"
+    text = str(value)
+    if key in ("title", "aria_label"):
+        text = translated(text)
+    return f' {name}="{escape(printable(text))}"'
 
 
 def localized(child: Child) -> Html:
     """A sentence or a word of ours in the language of the user."""
-    return (
-        child
-        if isinstance(child, Html)
-        else coded(translated(child) if " " in child.strip() else term(child))
-    )
+    if isinstance(child, Html):
+        return child
+    return coded(translated(child) if " " in child.strip() else term(child))
 
 
 def coded(content: str) -> Html:
     """Text in which what stands in backticks is code."""
-    pieces = re.split(r"`([^`\n]+)`", content)
-    return join(
-        *(tag("code", piece) if number % 2 else piece for number, piece in enumerate(pieces))
-    )
+    pieces: list[Child] = list(re.split(r"`([^`\n]+)`", content))
+    for number in range(1, len(pieces), 2):
+        pieces[number] = tag("code", pieces[number])
+    return join(*pieces)
 
 
 def join(*children: Child, between: str = "") -> Html:
     """Several, one after the other."""
-    return Html(
-        between.join(
-            child if isinstance(child, Html) else escape(printable(child)) for child in children
-        )
-    )
+    parts = []
+    for child in children:
+        parts.append(child if isinstance(child, Html) else escape(printable(child)))
+    return Html(between.join(parts))
 
 
 def lines(content: str) -> Html:
@@ -95,9 +95,9 @@ def html_document(
     """
     style = "".join(_asset(f"{name}.css") for name in ("style", *styles))
     code = _asset("keys.js") if script else ""
-    allowed = f"style-src '{_hash(style)}'; img-src data:" + (
-        f"; script-src '{_hash(code)}'" if script else ""
-    )
+    allowed = f"style-src '{_hash(style)}'; img-src data:"
+    if script:
+        allowed += f"; script-src '{_hash(code)}'"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     head = [
         '<meta charset="utf-8">',
@@ -114,9 +114,10 @@ def html_document(
         "</head>\n<body>",
         tag("main", tag("h1", title), *body),
         tag("footer", f"sitepatch {__version__}", class_="soft"),
-        *([f"<script>{code}</script>"] if script else []),
-        "</body>\n</html>\n",
     ]
+    if script:
+        page.append(f"<script>{code}</script>")
+    page.append("</body>\n</html>\n")
     return "\n".join(page).encode("utf-8", "backslashreplace")
 
 

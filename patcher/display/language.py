@@ -1,7 +1,8 @@
-"""Messages and help in another language than English: each line of a template is looked up in patcher/locale/LANGUAGE.po.
+"""Messages and help in another language than English, from patcher/locale/LANGUAGE.po.
 
-An entry stands in one line each for `msgid` and `msgstr`, its fields are `{}` there, or their numbers where the translation
-has them in another order. A field that is a message is looked up in turn; all others stay as they are: paths, names, code.
+Each line of a template is looked up. An entry stands in one line each for `msgid` and `msgstr`; its
+fields are `{}` there, or their numbers where the translation has them in another order. A field
+that is a message is looked up in turn; all others stay as they are: paths, names, code.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（", ")": "
 
 
 class Catalog:
-    """The texts of a language; nothing for a language that we have not, such as `de` or `en_US.UTF-8`."""
+    """The texts of a language; none for one that we do not have, such as `de` or `en_US.UTF-8`."""
 
     def __init__(self, language: str) -> None:
         code = language.replace("-", "_").partition("_")[0]
@@ -111,16 +112,20 @@ def _is_wide(char: str) -> bool:
 
 
 def set_language(language: str) -> bool:
-    """Write what this process says to people in a language; returns whether there is a catalogue of it."""
+    """Write what this process says to people in a language.
+
+    Returns:
+        whether there is a catalogue of it.
+    """
     catalog = Catalog(language)
     if catalog:
         styles.set_translation(catalog.text, catalog.word)
     return bool(catalog)
 
 
-# help -----------------------------------------------------------------------------------------------------------------
+# help -------------------------------------------------------------------------------------------
 class Formatter(click.HelpFormatter):
-    """click's layout of help, with lines of the width that is seen: Chinese characters are two columns wide."""
+    """click's layout of help, for Chinese characters, which are two columns wide."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         """Write the line `Usage: PROGRAM ARGUMENTS`."""
@@ -131,7 +136,7 @@ class Formatter(click.HelpFormatter):
         self.write(f"{' ' * self.current_indent}{label(heading)}\n")
 
     def write_text(self, text: str) -> None:
-        """Write paragraphs; the lines of one that begins with a backspace are kept, as click has it."""
+        """Write paragraphs; one that begins with a backspace keeps its lines, as click has it."""
         for number, paragraph in enumerate(re.split(r"\n\s*\n", text)):
             self.write("\n" if number else "")
             if paragraph.startswith("\b"):
@@ -174,7 +179,7 @@ def _one_line(paragraph: str) -> str:
 
 
 def _added(addition: str) -> str:
-    """What click adds to a text of help, `default: 120.0; required]`, in the language of the user."""
+    """What click adds to help, `default: 120.0; required]`, in the language of the user."""
     parts = []
     for part in addition[:-1].split("; "):
         key, colon, value = part.partition(": ")

@@ -15,7 +15,10 @@ _NOT_THERE = (
 
 
 def pager() -> str:
-    """The command line of the pager, "" for none: SITEPATCH_PAGER, else that of git (GIT_PAGER, core.pager, PAGER, less)."""
+    """The command line of the pager, "" for none.
+
+    SITEPATCH_PAGER, else that of git (GIT_PAGER, core.pager, PAGER, less).
+    """
     command = os.environ.get("SITEPATCH_PAGER")
     if command is None:
         with suppress(OSError, subprocess.SubprocessError):
@@ -39,7 +42,11 @@ def pager() -> str:
 
 
 def paged(page: str) -> bool:
-    """Show text through the pager; returns whether that could be run. That it is left early is no fault."""
+    """Show text through the pager; that it is left early is no fault.
+
+    Returns:
+        whether the pager could be run.
+    """
     command = pager()
     if not command:
         return False

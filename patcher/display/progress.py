@@ -23,7 +23,10 @@ _UNKNOWN = (number for number in range(0))  # click then shows no length
 
 
 class ProgressBar:
-    """Shows how far a command is until `end`; a thread writes it, so that a step that takes long is seen too."""
+    """Shows how far a command is, until `end`.
+
+    A thread writes it, so that a step that takes long is seen, too.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,7 +1,8 @@
-"""Text for a terminal: in the language of the user, with colours, labels such as `error:`, coloured diffs, aligned tables.
+"""Text for a terminal: in the language of the user, with colours, labels and aligned tables.
 
-It is translated here, where it is written: all other code builds English sentences, and JSON keeps them. It stays English
-unless `set_translation` was called, as `patcher.display.language` does with its catalog.
+It is translated here, where it is written: all other code builds English sentences, and JSON keeps
+them. It stays English unless `set_translation` was called, as `patcher.display.language` does with
+its catalog.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from patcher.text.terminal import (
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan", "\\": "yellow"}
 
 
-# languages ------------------------------------------------------------------------------------------------------------
+# languages --------------------------------------------------------------------------------------
 class Verbatim(str):
-    """Text of others, such as a line of a log: made printable and wrapped as any text, and not translated."""
+    """Text of others, such as a line of a log: it is not translated."""
 
 
 _sentence: Callable[[str], str] | None = None
@@ -45,7 +46,7 @@ def set_translation(sentence: Callable[[str], str], word: Callable[[str], str]) 
 
 
 def translated(text: str) -> str:
-    """A text of one line or several in the language of the user; styled text is code, or was translated already."""
+    """A text in the language of the user; styled text is code, or was translated already."""
     return text if _sentence is None or isinstance(text, (Styled, Verbatim)) else _sentence(text)
 
 
@@ -60,12 +61,15 @@ def term(word: str) -> str:
 
 
 def label(name: str) -> str:
-    """A word and a colon in the language of the user, as `error:`; without a blank after it, which a wide colon includes."""
+    """A word and a colon in the language of the user, as `error:`.
+
+    There is no blank after it: a wide colon includes one.
+    """
     word = term(name)
     return f"{name}:" if word == name else f"{word}："
 
 
-# colours --------------------------------------------------------------------------------------------------------------
+# colours ----------------------------------------------------------------------------------------
 def style(text: str, **attributes: Any) -> Styled:
     """Text with a colour or a weight, as `click.style` takes them."""
     return Styled(click.style(printable(text), **attributes))
@@ -83,7 +87,7 @@ def labelled(word: str, text: str, **attributes: Any) -> Styled:
 
 
 def _gap(head: str) -> str:
-    """What stands between a label and its text: nothing after a wide colon, which includes a blank."""
+    """What stands between a label and its text: nothing after a wide colon."""
     return " " if head.endswith(":") else ""
 
 
@@ -104,7 +108,7 @@ def _color_line(line: str) -> Styled:
     return join_styled(line)
 
 
-# tables ---------------------------------------------------------------------------------------------------------------
+# tables -----------------------------------------------------------------------------------------
 _WORDS = {
     "green": ("applied", "captured", "updated", "overlay", "restored", "verified", "ok"),
     "cyan": ("applicable",),
@@ -125,9 +129,14 @@ COLORS = {word: color for color, words in _WORDS.items() for word in words}
 
 
 class Row(NamedTuple):
-    """A line of a table: a word that is coloured by its meaning, further cells, and lines below it.
+    """A line of a table.
 
-    Where a `cut` row is wider than the terminal, its end is left out; others go on below.
+    Attributes:
+        word: the first cell, which is coloured by its meaning.
+        cells: further cells.
+        details: the lines below it.
+        cut: whether its end is left out where it is wider than the terminal; other rows go on
+            below.
     """
 
     word: str
@@ -148,8 +157,8 @@ def hint_lines(hint: str) -> list[str]:
 def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
     """The lines of a table, styled; the last cell of a row is not padded.
 
-    Where a row is wider than `most` columns (0: no limit), its further cells and long texts go on below; of a very long
-    word (the name of a scope) the middle is left out.
+    Where a row is wider than `most` columns (0: no limit), its further cells and long texts go on
+    below; of a very long word (the name of a scope) the middle is left out.
     """
     texts = [[_clipped(printable(translated(cell))) for cell in row.cells] for row in rows]
     widths = _column_widths(texts)
@@ -210,14 +219,17 @@ def _detail_lines(details: Sequence[str]) -> Iterator[str]:
 
 
 def _clipped(text: str) -> str:
-    """The text with the middle of very long words left out; styled text, which is code, stays as it is."""
+    """The text without the middle of very long words; styled text is code, and stays."""
     if isinstance(text, Styled):
         return text
     return re.sub(rf"\S{{{LONGEST},}}", lambda word: clip(word.group(), LONGEST), text)
 
 
 def _wrapped(text: str, most: int) -> list[str]:
-    """A text in lines of at most `most` columns; code, which is styled or begins with a blank, stays as it is."""
+    """A text in lines of at most `most` columns.
+
+    Code, which is styled or begins with a blank, stays as it is.
+    """
     if width(text) <= most or isinstance(text, Styled) or text.startswith(" "):
         return [text]
     return wrapped(text, most)

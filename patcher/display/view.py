@@ -1,4 +1,4 @@
-"""A diff prepared for display: its lines in coloured pieces, with changed words marked, and the scope of each hunk."""
+"""A diff prepared for display: lines in coloured pieces, marked words, scopes of hunks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ _MOST = 20_000  # changed lines of a file, above which no words are marked
 
 
 class Piece(NamedTuple):
-    """A part of a line: its text, its kind (see `highlight.TokenSpan`, "" for none), and whether its words changed."""
+    """A part of a line.
+
+    Attributes:
+        text: its text.
+        kind: its kind (see `highlight.TokenSpan`), "" for none.
+        changed: whether its words changed.
+    """
 
     text: str
     kind: str
@@ -23,7 +29,14 @@ class Piece(NamedTuple):
 
 
 class DiffLine(NamedTuple):
-    """A line without its end: `tag` as in a unified diff, 1-based line numbers before and after, 0 for none."""
+    """A line of a diff, without its end.
+
+    Attributes:
+        tag: as in a unified diff.
+        old: its number before, from 1; 0 for none.
+        new: its number after, from 1; 0 for none.
+        pieces: its parts.
+    """
 
     tag: str
     old: int
@@ -37,7 +50,13 @@ class DiffLine(NamedTuple):
 
 
 class DiffHunk(NamedTuple):
-    """A hunk of a unified diff: its range line, the function or class that it is in, and its lines."""
+    """A hunk of a unified diff.
+
+    Attributes:
+        range: its range line.
+        scope: the function or class that it is in.
+        lines: its lines.
+    """
 
     range: str
     scope: str
@@ -45,7 +64,10 @@ class DiffHunk(NamedTuple):
 
     @property
     def runs(self) -> list[tuple[list[DiffLine], list[DiffLine]]]:
-        """The lines in order, as (deleted lines, inserted lines); for unchanged ones both are the same list."""
+        """The lines in order, as (deleted lines, inserted lines).
+
+        For unchanged ones both are the same list.
+        """
         runs: list[tuple[list[DiffLine], list[DiffLine]]] = []
         lines_of_code = [line for line in self.lines if line.tag != "\\"]
         for is_context, group in groupby(lines_of_code, lambda line: line.tag == " "):
@@ -79,7 +101,11 @@ class View:
         return [self._line((" ", old + at, new + at)) for at in range(count)]
 
     def gap(self, number: int) -> tuple[int, int, int]:
-        """The unchanged lines above a hunk (for `len(hunks)`: below the last one): the numbers of the first, and how many."""
+        """The unchanged lines above a hunk; for `len(hunks)` those below the last one.
+
+        Returns:
+            the numbers of the first before and after, and how many they are.
+        """
         before = self.hunks[number - 1].lines if number else ()
         old = max((line.old for line in before), default=0) + 1
         new = max((line.new for line in before), default=0) + 1
@@ -106,7 +132,7 @@ class View:
                 self._mark_words((deleted[0], deleted[-1]), (inserted[0], inserted[-1]))
 
     def _mark_words(self, deleted: tuple[int, int], inserted: tuple[int, int]) -> None:
-        """Mark the words that differ between two ranges of lines, each given by its first and last line."""
+        """Mark the words that differ between two ranges, each given by its first and last line."""
         old_start, old_end = self._old.span(*deleted)
         new_start, new_end = self._new.span(*inserted)
         words = word_edits(self._old.text[old_start:old_end], self._new.text[new_start:new_end])
@@ -114,7 +140,7 @@ class View:
         self._new.mark(new_start, [(j1, j2) for _, _, j1, j2 in words])
 
     def _scope(self, lines: Sequence[_Plain]) -> str:
-        """The scope of the first changed line that is not blank; of the first one where all are blank."""
+        """The scope of the first changed line that is not blank, else of the first one."""
         scopes = []
         for tag, old, new in lines:
             if tag not in "-+":
@@ -174,7 +200,10 @@ class _Side:
         self._marks: list[TokenSpan] = []
 
     def mark(self, start: int, words: Sequence[tuple[int, int]]) -> None:
-        """Mark words as changed, by their offsets from `start` on; to be called in the order of the text."""
+        """Mark words as changed, by their offsets from `start` on.
+
+        It is called in the order of the text.
+        """
         for begin, stop in words:
             if begin < stop:
                 self._marks.append((start + begin, start + stop, "changed"))
@@ -208,7 +237,13 @@ class _Side:
 
 
 def _within(spans: Sequence[TokenSpan], start: int, end: int) -> Sequence[TokenSpan]:
-    """Those of sorted spans, of which none lies in another, that touch `[start, end)`; and perhaps the one before them."""
+    """The spans that touch `[start, end)`, and perhaps the one before them.
+
+    Args:
+        spans: sorted; none lies in another.
+        start: of the range.
+        end: of the range.
+    """
     first = bisect_right(spans, (start, start, "")) - 1
     last = bisect_left(spans, (end, end, ""))
     return spans[max(0, first) : last]

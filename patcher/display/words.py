@@ -1,4 +1,4 @@
-"""Which words of two texts differ, to mark them in a diff. Used for display only: no change is placed by it."""
+"""The words of two texts that differ, to mark them in a diff; no change is placed by them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _ALIKE = 0.2  # of the characters that are not blank have to be the same, else n
 
 
 def word_edits(old: str, new: str) -> list[WordEdit]:
-    """The changed words: the characters `[i1, i2)` of `old` become `[j1, j2)` of `new`, as (i1, i2, j1, j2) in order.
+    """The changed words, as (i1, i2, j1, j2) in order.
 
-    There are none where the texts have little in common, or are too long to be compared so. What is between two changes and
+    The characters `[i1, i2)` of `old` become `[j1, j2)` of `new`. There are none where the texts
+    have little in common, or are too long to be compared so. What is between two changes and
     shorter than they are counts as changed (diff-match-patch calls it semantic cleanup).
     """
     if len(old) + len(new) > _MOST:

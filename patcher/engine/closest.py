@@ -16,6 +16,7 @@ from patcher.engine.match import MatchRange
 from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.message import Message
+from patcher.model import Closest, Mark
 
 LEAST = 0.3  # likeness below which code is not shown
 _MOST_STARTS = 60  # lines at which a run may begin that are compared
@@ -24,33 +25,6 @@ _SCREEN = 68  # columns of a line that is shown
 _LONGEST = 60  # characters of code that are quoted
 _PUNCTUATION = frozenset(".,()[]{}:=")
 _WORD = re.compile(r"\.\.\.|\"[^\"\n]*\"|'[^'\n]*'|\$?\w+|[^\w\s]")
-
-
-class Mark(NamedTuple):
-    """A line of a file or of a `.spatch`: its 1-based number, its text, and the columns to mark.
-
-    Columns are 0-based.
-    """
-
-    line: int
-    text: str
-    start: int
-    end: int
-
-
-class Closest(NamedTuple):
-    """The closest code: the number (1-based) and text of its first line, and the first difference.
-
-    `likeness` is how much of the pattern is there, from 0 to 1.
-    """
-
-    line: int
-    text: str
-    likeness: float
-    code: Mark
-    pattern: Mark
-    words: str
-    hint: str
 
 
 class _Word(NamedTuple):

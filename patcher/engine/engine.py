@@ -7,13 +7,10 @@ write patches, and knows the syntax of a file. Everything else in this package i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
 from patcher.engine.text import rewrite_text
-from patcher.model import HunkText, OptionValue, Rewrite, Splice
-
-if TYPE_CHECKING:
-    from patcher.engine.explain import Explanation
+from patcher.model import Explanation, HunkText, OptionValue, Rewrite, Splice
 
 Options = Mapping[str, OptionValue]
 

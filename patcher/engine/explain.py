@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from patcher.engine.answers import answer_alone
-from patcher.engine.closest import Closest, closest
+from patcher.engine.closest import closest
 from patcher.engine.find import find_form, find_in_scope, side_places, surroundings
 from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem, only_runs, walk_each
@@ -17,78 +17,21 @@ from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message, joined, one_line
-from patcher.model import HunkAnswer, HunkText, OptionValue, Splice, State
+from patcher.model import (
+    Closest,
+    Explanation,
+    HunkAnswer,
+    HunkText,
+    MatchedPlace,
+    OptionValue,
+    Scope,
+    State,
+)
 
 _MOST = 5  # places elsewhere in the file that are reported
 _CLOSE = 0.5  # least likeness of the code closest to a `when-present` hunk: below it is other code
 _LONGEST = 40  # characters of code that tells two places apart
 _UNMATCHED = (State.NOT_FOUND, State.NOT_NEEDED)
-
-
-class Scope(NamedTuple):
-    """A definition in the text: its qualified name, its first and its last line (1-based)."""
-
-    name: str
-    first: int
-    last: int
-
-
-class MatchedPlace(NamedTuple):
-    """A place that a side matches.
-
-    `line` is its first line (1-based) and `text` the code on it, `scope` the innermost definition
-    around it, "" if there is none. `names` are the metavariables, each with the code it is bound
-    to, on one line.
-    """
-
-    line: int
-    text: str
-    scope: str
-    names: tuple[tuple[str, str], ...]
-
-
-class Explanation(NamedTuple):
-    """All that is known of one hunk and one text.
-
-    For a hunk of several forms it is about the form that counts; `forms` has an explanation of
-    each. `answer` has the splices that this hunk alone would make. `scopes` are the definitions
-    that its scope names, `near` the names of others that may be meant. `matches` are the places
-    that match (of the after side if the state is upstream), `elsewhere` those outside of the scope;
-    `closest` is the most similar code if nothing matches.
-    """
-
-    answer: HunkAnswer
-    scopes: tuple[Scope, ...] = ()
-    near: tuple[str, ...] = ()
-    matches: tuple[MatchedPlace, ...] = ()
-    elsewhere: tuple[MatchedPlace, ...] = ()
-    closest: Closest | None = None
-    forms: tuple[Explanation, ...] = ()
-
-    @property
-    def hunk(self) -> HunkText:
-        """The hunk, of several forms the one that counts."""
-        return self.answer.hunk
-
-    @property
-    def state(self) -> State:
-        """The state of the hunk."""
-        return self.answer.state
-
-    @property
-    def problem(self) -> str:
-        """Why it is in that state."""
-        return self.answer.problem
-
-    @property
-    def hint(self) -> str:
-        """What to do about it."""
-        return self.answer.hint
-
-    @property
-    def splices(self) -> tuple[Splice, ...]:
-        """What this hunk alone would change."""
-        return self.answer.splices
 
 
 class _Nearby(NamedTuple):
@@ -227,14 +170,14 @@ def _innermost(source: Source, offset: int) -> str:
     return innermost
 
 
-def _bound_names(source: Source, hunk: Hunk, place: MatchRange) -> tuple[tuple[str, str], ...]:
+def _bound_names(source: Source, hunk: Hunk, place: MatchRange) -> dict[str, str]:
     """The metavariables in the order of the hunk, each with the code it is bound to."""
     bindings = place.matches[0].names
     names: dict[str, str] = {}
     for node in walk_each([*hunk.before.nodes, *hunk.after.nodes]):
         if node.name in bindings and not node.name.startswith("_"):
             names[f"${node.name}"] = source.one_line(bindings[node.name])
-    return tuple(names.items())
+    return names
 
 
 # no place -----------------------------------------------------------------------------------------

@@ -5,13 +5,14 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Sequence
 
-from patcher.engine.closest import Closest, closest
+from patcher.engine.closest import closest
 from patcher.engine.find import FoundPlaces, surroundings
 from patcher.engine.match import MatchRange
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message, joined
+from patcher.model import Closest
 from patcher.text.listed import count as count_of
 from patcher.text.terminal import underline
 

@@ -12,6 +12,7 @@ from typing import Collection, Container, Iterable, NamedTuple
 from patcher.errors import SitepatchError
 from patcher.installed.record import hashes_recorded
 from patcher.message import Message
+from patcher.record import reported
 from patcher.system.reading import read_file
 
 _REST = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
@@ -20,11 +21,17 @@ _NO_BACKUPS = (".pyi", ".so", ".h")
 """Suffixes of most files that are no Python sources: they are not compared with every name."""
 
 
+@reported("site path name")
 class Backup(NamedTuple):
-    """A Python file that differs from RECORD, and the file `name` beside it that does not.
+    """A Python file that differs from RECORD, and a backup beside it that does not.
 
-    `path` is `/`-separated and relative to `site`; `edited` are its bytes, `data` and `mtime_ns`
-    those of the backup.
+    Attributes:
+        site: the site directory.
+        path: the path of the file below it.
+        name: the name of the backup.
+        edited: the bytes of the file.
+        data: the bytes of the backup.
+        mtime_ns: its modification time.
     """
 
     site: str

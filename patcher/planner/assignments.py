@@ -19,14 +19,15 @@ from patcher.installed.environment import (
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import (
+    NO_HUNK,
     Answer,
     FilePatch,
     HunkText,
     Located,
-    ReportedHunk,
     Requested,
     State,
     Variant,
+    refusal,
 )
 from patcher.patchset import results
 from patcher.patchset.variants import matching_variants, pick_variants
@@ -104,14 +105,8 @@ class Assigner:
         if is_absent and self._of_project:
             optional = Message('or ask for "{name} optional", where it may be absent', name=name)
             hint = joined("\n", filter(None, (hint, optional)))
-        answer = Answer(
-            patchset=name,
-            path=package,
-            hunk=ReportedHunk(),
-            state=State.NOT_FOUND,
-            problem=error.message,
-            hint=hint,
-        )
+        message = error.message
+        answer = refusal(name, package, State.NOT_FOUND, problem=message, hint=hint)
         self.answers.append(answer)
 
     def _hunks_by_path(
@@ -141,24 +136,26 @@ class Assigner:
                 problem = blocker(located, paths[0], env=self._env, compiled=self._compiled)
                 if not problem:
                     return paths[0]
-                refusal = _Refusal(State.CONFLICT, problem)
+                reason = _Refusal(State.CONFLICT, problem)
             elif paths:
-                refusal = _several_places(paths)
+                reason = _several_places(paths)
             else:
-                refusal = _no_such_file(located, patch)
+                reason = _no_such_file(located, patch)
         except SitepatchError as error:
-            refusal = _Refusal(State.CONFLICT, error.message, hint=error.hint)
+            reason = _Refusal(State.CONFLICT, error.message, hint=error.hint)
 
+        answer = refusal(
+            requested.patchset.name,
+            patch.paths[0],
+            state=reason.state,
+            problem=reason.problem,
+            hint=reason.hint,
+            site=located.site,
+        )
+        origin = patch.hunks[0].origin
         for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks):
-            answer = Answer(
-                patchset=requested.patchset.name,
-                path=patch.paths[0],
-                hunk=ReportedHunk(scope, patch.hunks[0].origin, line=patch.line),
-                state=refusal.state,
-                problem=refusal.problem,
-                hint=refusal.hint,
-            )
-            self.answers.append(answer)
+            hunk = NO_HUNK._replace(origin=origin, line=patch.line, scope=scope)
+            self.answers.append(answer.saying(hunk=hunk))
         return ""
 
 

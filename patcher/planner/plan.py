@@ -78,7 +78,7 @@ def _plan_file(
     if file.problem and assignments:
         return None, refused_answers(assignments, file.problem)
     if file.problem:
-        return None, refused(reverted, path, error=file.problem)
+        return None, refused(reverted, site, path, error=file.problem)
 
     requests: dict[str, Assignment] = {}
     for assignment in assignments:
@@ -93,7 +93,7 @@ def _plan_file(
     try:
         after = _with_edit(file, steps) if file.handling is Handling.MERGE else data
     except SitepatchError as error:
-        return None, [*answers, *refused(reverted, path, error=error)]
+        return None, [*answers, *refused(reverted, site, path, error=error)]
 
     still_lost = tuple(entry for entry in lost if entry.step.patchset not in reverted)
     new = _NewState(steps, still_lost, current=sha256(data), after=after)

@@ -7,33 +7,27 @@ from typing import Sequence
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment
 from patcher.message import Message
-from patcher.model import ADDED, Answer, ReportedHunk, State
+from patcher.model import ADDED, NO_HUNK, Answer, State, refusal
 
 
 def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) -> list[Answer]:
     """A conflict, with the reason, for every scope of assignments that cannot be carried out."""
     answers: list[Answer] = []
     for assignment in assignments:
-        name = assignment.requested.patchset.name
+        names = [assignment.requested.patchset.name]
+        (answer,) = refused(names, assignment.located.site, assignment.path, error=error)
         for scope in dict.fromkeys(hunk.scope for hunk in assignment.hunks):
-            answers.append(_refused(name, assignment.path, hunk=ReportedHunk(scope), error=error))
+            answers.append(answer.saying(hunk=NO_HUNK._replace(scope=scope)))
     return answers
 
 
-def refused(names: Sequence[str], path: str, error: SitepatchError) -> list[Answer]:
+def refused(names: Sequence[str], site: str, path: str, error: SitepatchError) -> list[Answer]:
     """A conflict, with the reason, for each of these patchsets, about a file as a whole."""
-    return [_refused(name, path, hunk=ReportedHunk(), error=error) for name in names]
-
-
-def _refused(name: str, path: str, hunk: ReportedHunk, error: SitepatchError) -> Answer:
-    return Answer(
-        patchset=name,
-        path=path,
-        hunk=hunk,
-        state=State.CONFLICT,
-        problem=error.message,
-        hint=error.hint,
-    )
+    problem, hint = error.message, error.hint
+    answers: list[Answer] = []
+    for name in names:
+        answers.append(refusal(name, path, State.CONFLICT, problem=problem, hint=hint, site=site))
+    return answers
 
 
 def reconciled(answers: Sequence[Answer]) -> list[Answer]:
@@ -55,17 +49,17 @@ def reconciled(answers: Sequence[Answer]) -> list[Answer]:
 
 def _counts(answer: Answer, state: State) -> bool:
     """Whether a hunk is in this state, and says something about the others of its .spatch."""
-    return answer.state is state and not answer.hunk.when_present
+    return answer.state is state and not answer.when_present
 
 
 def _spatch(answer: Answer) -> tuple[str, str]:
     """The patchset, and the .spatch."""
-    return answer.patchset, answer.hunk.origin
+    return answer.patchset, answer.origin
 
 
 def _partly_upstream(answer: Answer) -> Answer:
     """The answer of a part that is there while others of its .spatch are not."""
-    if answer.hunk.scope == ADDED:
+    if answer.scope == ADDED:
         problem = Message(
             "the file that the patchset adds is there already, its other changes are not: it was "
             "left behind"
@@ -80,7 +74,7 @@ def _partly_upstream(answer: Answer) -> Answer:
             "compare the release with the patchset; mark hunks that may be there with "
             "`when-present`"
         )
-    return answer._replace(state=State.CONFLICT, problem=problem, hint=hint)
+    return answer.saying(state=State.CONFLICT, problem=problem, hint=hint)
 
 
 def _with_deletions(answers: Sequence[Answer]) -> list[Answer]:
@@ -93,7 +87,7 @@ def _with_deletions(answers: Sequence[Answer]) -> list[Answer]:
     for answer in answers:
         if answer.state is State.UPSTREAM:
             upstream.add(_spatch(answer))
-        elif answer.state is not State.NOT_NEEDED and not answer.hunk.gone:
+        elif answer.state is not State.NOT_NEEDED and not answer.result.gone:
             unsettled.add(_spatch(answer))
 
     problem = Message(
@@ -101,7 +95,7 @@ def _with_deletions(answers: Sequence[Answer]) -> list[Answer]:
     )
     result: list[Answer] = []
     for answer in answers:
-        if answer.hunk.gone and _spatch(answer) in upstream - unsettled:
-            answer = answer._replace(state=State.UPSTREAM, problem=problem, hint="")
+        if answer.result.gone and _spatch(answer) in upstream - unsettled:
+            answer = answer.saying(state=State.UPSTREAM, problem=problem, hint="")
         result.append(answer)
     return result

@@ -16,7 +16,6 @@ from patcher.model import (
     Answer,
     AppliedHunks,
     HunkAnswer,
-    ReportedHunk,
     Rewrite,
     State,
     Step,
@@ -107,7 +106,7 @@ def resolve(
             assignment = request or assignment_of(recorded[name].step)
             result = stack.result(data, assignment)
             for answer in stack.with_conflicts(result.answers, assignment):
-                answers.append(answer_of(name, path, answer))
+                answers.append(Answer(name, path, answer, site=site))
             step = _new_step(assignment, result, is_requested=request is not None)
 
         if step is not None:
@@ -184,42 +183,14 @@ def _recorded_state(answer: HunkAnswer) -> State:
 
 
 # answers -----------------------------------------------------------------------------------------
-def answer_of(patchset: str, path: str, answer: HunkAnswer) -> Answer:
-    """The answer of a hunk, as a command reports it."""
-    hunk = answer.hunk
-    is_import = answer.state is State.UPSTREAM and hunk.only_imports
-    reported = ReportedHunk(
-        scope=hunk.scope,
-        origin=hunk.origin,
-        line=hunk.line,
-        when_present=hunk.flags.when_present or is_import,
-        gone=answer.gone,
-    )
-    return Answer(
-        patchset=patchset,
-        path=path,
-        hunk=reported,
-        state=answer.state,
-        places=answer.places,
-        problem=answer.problem,
-        hint=answer.hint,
-    )
-
-
 def _applied_answers(step: Step, assignment: Assignment) -> list[Answer]:
     """The answers of an applied patchset: `applied` for what was `applicable` then."""
-    name = assignment.requested.patchset.name
+    name, site = assignment.requested.patchset.name, assignment.located.site
     states = step.hunks.states or [State.APPLICABLE] * len(assignment.hunks)
     answers: list[Answer] = []
-    for hunk, state in zip(assignment.hunks, states):
-        reported = ReportedHunk(
-            scope=hunk.scope,
-            origin=hunk.origin,
-            line=hunk.line,
-            when_present=hunk.flags.when_present,
-        )
-        now = State.APPLIED if state == State.APPLICABLE else State(state)
-        answers.append(Answer(name, assignment.path, hunk=reported, state=now))
+    for hunk, recorded in zip(assignment.hunks, states):
+        state = State.APPLIED if recorded == State.APPLICABLE else State(recorded)
+        answers.append(Answer(name, assignment.path, HunkAnswer(hunk, state), site=site))
     return answers
 
 

@@ -40,7 +40,12 @@ _SAFE_DAYS = 1
 class CacheEntry(NamedTuple):
     """An overlay, or a release that was fetched.
 
-    `size` is in bytes, `used` when it was made or used last (seconds since the epoch).
+    Attributes:
+        kind: which of these it is.
+        name: its name.
+        path: its path.
+        size: its size in bytes.
+        used: when it was made or used last, in seconds since the epoch.
     """
 
     kind: str

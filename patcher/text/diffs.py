@@ -6,23 +6,25 @@ from hashlib import sha256
 from typing import Iterable, NamedTuple, Sequence
 
 from patcher.model import Plan
+from patcher.record import reported
 from patcher.text.lines import LineEdit, grouped, line_edits
 from patcher.text.listed import release_name
 
 CONTEXT = 3
 
 
+@reported("site path patchsets sha256_before sha256_after added removed text release")
 class FileDiff(NamedTuple):
     """The difference of a file.
 
     Attributes:
         site: the site directory.
-        path: of the file in it.
-        patchsets: the names of those that make the difference, empty for edits by hand.
+        path: the path below it.
+        patchsets: the names of the patchsets that make the difference; none for edits by hand.
         old: the bytes before, None for a file that is not there.
         new: the bytes after.
         text: a unified diff with `a/` and `b/` before the path, in the file's own bytes.
-        release: name and version of the file's distribution, where that is known.
+        release: the name and version of the file's distribution, "" where that is not known.
     """
 
     site: str
@@ -34,13 +36,13 @@ class FileDiff(NamedTuple):
     release: str = ""
 
     @property
-    def before(self) -> str:
-        """The sha256 (hex) of `old`; empty for a file that is not there."""
+    def sha256_before(self) -> str:
+        """The sha256 (hex) of the file before; empty for a file that is not there."""
         return "" if self.old is None else sha256(self.old).hexdigest()
 
     @property
-    def after(self) -> str:
-        """The sha256 (hex) of `new`."""
+    def sha256_after(self) -> str:
+        """The sha256 (hex) of the file after."""
         return sha256(self.new).hexdigest()
 
     @property

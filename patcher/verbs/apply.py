@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Sequence
 
 import click
 
 from patcher.display.console import Console
+from patcher.display.plan import report_outcome, show_applied, show_plan
 from patcher.errors import UsageError
 from patcher.facts import Wanted
+from patcher.hook.installed import hooks_against
 from patcher.model import Requested
+from patcher.outcomes import ApplyOutcome, Task
 from patcher.patchset.selection import choose
-from patcher.place import HERE, SILENT, Events, Outcome, Place
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.text.listed import Texts
 from patcher.verbs.change import carry_out, verify_settings
@@ -22,7 +26,7 @@ from patcher.verbs.options import (
     settings_option,
     writing_options,
 )
-from patcher.verbs.report import report_outcome, show_applied, show_plan
+from patcher.verbs.restore import report_restored
 from patcher.verify import IMPORT
 
 
@@ -35,7 +39,7 @@ def apply(
     dry_run: bool = False,
     force: bool = False,
     events: Events = SILENT,
-) -> Outcome:
+) -> ApplyOutcome:
     """Verify patchsets, and apply all of them or none.
 
     Args:
@@ -56,9 +60,8 @@ def apply(
     )
     if not outcome.written:
         return outcome
-    from patcher.hook.installed import hooks_against  # not for a repeated apply
-
-    return outcome._replace(hooks=tuple(hooks_against(outcome.env, requested)))
+    hooks = hooks_against(outcome.task.env, requested)
+    return replace(outcome, hooks=tuple(hooks))
 
 
 def apply_requested(
@@ -70,21 +73,26 @@ def apply_requested(
     dry_run: bool,
     force: bool = False,
     events: Events = SILENT,
-) -> Outcome:
+) -> ApplyOutcome:
     """Apply patchsets that are loaded already, with these remarks; see `apply`."""
     env = place.environment()
-    verification = verify_settings(
-        place, env, verify, [item.patchset for item in requested], events
+    patchsets = [item.patchset for item in requested]
+    verification = verify_settings(place, env, verify, patchsets=patchsets, events=events)
+    task = Task(
+        place.patch_dirs,
+        env,
+        names=tuple(patchset.name for patchset in patchsets),
+        requested=tuple(requested),
+        dry_run=dry_run,
     )
-    names = tuple(item.patchset.name for item in requested)
     events.started(env, requested)
 
-    def look() -> Outcome:
-        plan = make_plan(env, Wanted(tuple(requested), force=force))
+    def look() -> ApplyOutcome:
+        plan = make_plan(env, Wanted(task.requested, force=force))
         plan = plan._replace(notes=(*notes, *plan.notes))
-        return Outcome(place, env, plan, names, tuple(requested), dry_run)
+        return ApplyOutcome(task, plan)
 
-    return carry_out(look, env, verification, events, dry_run=dry_run)
+    return carry_out(look, env, verification, events=events, dry_run=dry_run)
 
 
 @click.command(
@@ -112,26 +120,25 @@ def command(
 ) -> int:
     """Apply patchsets, all of them or none.
 
-    Where one does not fit, nothing is written, and every problem is reported. What is planned is compiled and imported by
-    the target interpreter first; where that fails, and does not fail without the patch, nothing is written either.
+    Where one does not fit, nothing is written, and every problem is reported. What is planned is
+    compiled and imported by the target interpreter first; where that fails, and does not fail
+    without the patch, nothing is written either.
     """
     if back and settings:
         raise UsageError("--set and --restore: found both", "options matter for applying alone")
     if back and verify == "probe":
         raise UsageError("--verify probe and --restore: found both", "a probe is part of verifying")
     if back:
-        from patcher.verbs.restore import report_restored
-
         return report_restored(console, names, force=force, dry_run=dry_run)
-    return report_applied(console, names, settings, verify, dry_run=dry_run, force=force)
+    return report_applied(console, names, settings, verify=verify, dry_run=dry_run, force=force)
 
 
 def report_applied(
     console: Console,
     names: Texts,
     settings: Texts,
-    verify: str,
     *,
+    verify: str,
     dry_run: bool = False,
     force: bool = False,
 ) -> int:
@@ -146,4 +153,7 @@ def report_applied(
         force=force,
         events=console,
     )
-    return report_outcome(console, outcome, show_applied)
+    report_outcome(console, outcome)
+    if outcome.written:
+        show_applied(console, outcome, hooks=outcome.hooks)
+    return console.answer(outcome.ok, outcome)

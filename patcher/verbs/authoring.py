@@ -7,23 +7,23 @@ import shlex
 import subprocess
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Callable, Sequence
+from typing import Callable, Sequence
 
 import click
 
 from patcher.author.folder import PATCHSETS
 from patcher.author.spatch_draft import Draft
+from patcher.compatibility import APPLICABLE, ReleaseOutcome
 from patcher.display.console import Console
 from patcher.display.differences import show_parts
+from patcher.display.patchsets import release_ranges
+from patcher.display.releases import runs, versions_of
 from patcher.display.styles import Row, color_diff, style
 from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import Patchset
 from patcher.text.listed import count, listed
 from patcher.text.terminal import join_styled
-from patcher.verbs.list import release_ranges
-from patcher.verbs.releases.outcome import APPLICABLE, ReleaseOutcome
-from patcher.verbs.releases.table import folded, versions_of
 
 output_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     "--output", metavar="DIR", help="Where the patchset's folder is put (default ./patchsets)."
@@ -139,42 +139,20 @@ def left_rows(draft: Draft) -> list[Row]:
     return rows
 
 
-def attributes(value: object, *names: str) -> dict[str, Any]:
-    """These attributes of a value, by name."""
-    return {name: getattr(value, name) for name in names}
-
-
-def hunks_json(draft: Draft) -> list[dict[str, Any]]:
-    """The hunks, each with the forms that were not taken."""
-    hunks = ((file.paths, hunk) for file in draft.files for hunk in file.hunks)
-    return [
-        {"paths": paths, **attributes(hunk, "text", "line", "form"), "lost": hunk.rejected}
-        for paths, hunk in hunks
-    ]
-
-
-def left_json(draft: Draft) -> list[dict[str, Any]]:
-    """The parts of the edit that are in no hunk."""
-    return [attributes(part, "path", "line", "text", "why") for part in draft.left_out]
-
-
 # further releases ---------------------------------------------------------------------------------
 def release_rows(releases: Sequence[ReleaseOutcome], *, in_full: bool) -> list[Row]:
     """A row for each run of further releases with one answer; `in_full` one for each release."""
-    runs = folded(releases)
-    if in_full:
-        runs = [(release,) for release in releases]
     rows = []
-    for run in runs:
+    for run in runs(releases, in_full=in_full):
         outcome = run[0]
         template = "{distribution} {versions}"
         versions = versions_of(run)
         name = Message(template, distribution=outcome.distribution, versions=versions)
         cells: list[str] = [name]
-        if outcome.word == APPLICABLE:
-            cells.append(Message("proven") if outcome.proven else Message("fits"))
+        if outcome.state == APPLICABLE:
+            cells.append(Message("proven") if outcome.changes.proven else Message("fits"))
         details = (outcome.problem,) if outcome.problem else ()
-        rows.append(Row(outcome.word, tuple(cells), details))
+        rows.append(Row(outcome.state, tuple(cells), details))
     return rows
 
 
@@ -187,25 +165,14 @@ def show_unlike(console: Console, releases: Sequence[ReleaseOutcome]) -> None:
         return
     groups: dict[tuple[tuple[bytes, ...], ...], list[ReleaseOutcome]] = {}
     for outcome in releases:
-        if outcome.unlike:
-            differing_lines = tuple(diff.lines for diff in outcome.unlike)
+        unlike = outcome.changes.unlike
+        if unlike:
+            differing_lines = tuple(diff.lines for diff in unlike)
             groups.setdefault(differing_lines, []).append(outcome)
     for group in groups.values():
         names = listed([f"{outcome.distribution} {outcome.version}" for outcome in group])
         heading = Message("in {names}, whose code differs", names=names)
-        show_parts(console, [(heading, group[0].unlike)])
-
-
-def release_json(outcome: ReleaseOutcome) -> dict[str, Any]:
-    """What came of a further release; `diff` is what reads otherwise than in the home release."""
-    diff = b"".join(diff.text for diff in outcome.unlike)
-    result = {
-        "state": outcome.word,
-        "proven": outcome.proven,
-        "diff": diff,
-        "problem": outcome.problem,
-    }
-    return {**attributes(outcome, "distribution", "version"), **result}
+        show_parts(console, [(heading, group[0].changes.unlike)])
 
 
 # what was written ---------------------------------------------------------------------------------

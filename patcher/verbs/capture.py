@@ -23,33 +23,34 @@ from patcher.author.folder import (
 from patcher.author.pristine import EditedFile, find_originals
 from patcher.author.spatch_draft import Draft, DraftFile, LeftOut
 from patcher.display.console import Console
+from patcher.display.plan import report_outcome, show_applied
 from patcher.errors import SitepatchError, StoreError, UsageError
 from patcher.facts import HandEdit, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Located, Patchset, PatchsetSource, Plan, Requested
+from patcher.outcomes import ApplyOutcome, Task
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
-from patcher.place import HERE, SILENT, Events, Outcome, Place
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.text.listed import AnyPath, Texts, count, listed, one_or_more, shortened
 from patcher.verbs.authoring import also_option, output_option
 from patcher.verbs.capture_report import (
+    CaptureAnswer,
     CapturedEdits,
     CapturedHunks,
     CaptureOutcome,
-    captured_json,
     edit_diffs,
     report_copies,
     show_captured,
 )
 from patcher.verbs.change import carry_out, note_interrupted, verify_settings
 from patcher.verbs.options import common_options, patient, verify_option
-from patcher.verbs.report import report_outcome, show_applied
 from patcher.verify import IMPORT
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def capture(
     """
     # with libcst, as what it imports is
     from patcher.author.revise import written_patchset
-    from patcher.verbs.proving import check_also, further_releases
+    from patcher.verbs.releases.further import check_also, further_releases
 
     folder = named_folder(name, output)
     is_there = (folder / MANIFEST).is_file()
@@ -232,7 +233,7 @@ def _drafted(
     """
     # with libcst
     from patcher.author.hunks.generalise import generalise
-    from patcher.verbs.proving import prove
+    from patcher.verbs.releases.further import prove
 
     draft = generalise(
         [edited.edit for edited in edits.files], [release.texts for release in releases]
@@ -260,7 +261,7 @@ def _drafted(
         folder,
         texts,
         homes=list(_packages(files)),
-        made=edit_diffs(files),
+        home_diffs=edit_diffs(files),
         releases=[(release, {}) for release in releases],
     )
     return CapturedHunks(draft, texts=proof.texts, releases=proof.releases)
@@ -282,8 +283,8 @@ def _revised(
         releases: the further releases.
     """
     # with libcst
-    from patcher.verbs.releases.against import try_release
-    from patcher.verbs.releases.outcome import compared
+    from patcher.verbs.releases.attempt import try_release
+    from patcher.verbs.releases.comparison import compared
 
     changed = []
     for edited in edits.files:
@@ -395,7 +396,7 @@ def _revision_notes(edits: CapturedEdits, patchset: Patchset, folder: Path) -> I
 
 def adopt(
     captured: CaptureOutcome, *, place: Place = HERE, verify: str = IMPORT, events: Events = SILENT
-) -> Outcome:
+) -> ApplyOutcome:
     """Apply a captured patchset in place of the edits, which are tracked from then on.
 
     Pristine copies, receipts and files are written in one commit. Where the patchset does not make
@@ -420,19 +421,15 @@ def adopt(
     events.started(env, [requested])
     wanted = Wanted((requested,), force=True, edits=_hand_edits(captured.files))
 
-    def look() -> Outcome:
+    task = Task(patch_dirs, env, names=(name,), requested=(requested,))
+
+    def look() -> ApplyOutcome:
         try:
             _check_unchanged(captured.edits)
         except SitepatchError as error:
             template = "{folder} holds what was captured before: remove it, then run this again"
             raise StoreError(error.message, Message(template, folder=folder)) from error
-        return Outcome(
-            place=place._replace(patch_dirs=patch_dirs),
-            env=env,
-            plan=make_plan(env, wanted),
-            patchsets=(name,),
-            requested=(requested,),
-        )
+        return ApplyOutcome(task, make_plan(env, wanted))
 
     return carry_out(look, env, settings, events)
 
@@ -513,7 +510,10 @@ def command(
         adopting = console.confirm(Message("replace your edit with the patchset?"))
     if outcome.ok and adopting:
         applied = adopt(outcome, place=console.place, verify=verify, events=console)
-        return report_outcome(console, applied, show_applied, **captured_json(outcome))
+        report_outcome(console, applied)
+        if applied.written:
+            show_applied(console, applied)
+        return console.answer(applied.ok, CaptureAnswer(outcome, adopted=applied))
     if outcome.ok:
         again = ["capture", *words, "--name", outcome.name]
         if options["output"]:
@@ -524,4 +524,4 @@ def command(
             again.append("--partial")
         line = console.command(*again, "--adopt")
         console.info("replace the edit with the patchset: {how}", how=line)
-    return console.answer(outcome.ok, {"written": False, **captured_json(outcome)})
+    return console.answer(outcome.ok, CaptureAnswer(outcome))

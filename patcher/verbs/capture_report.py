@@ -1,33 +1,32 @@
-"""What a capture has made: the record of it, how it is shown, and its JSON."""
+"""What a capture has made: the record of it, and how it is shown."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from patcher.author.pristine import EditedFile
 from patcher.author.spatch_draft import Draft
+from patcher.compatibility import ReleaseOutcome
 from patcher.display.console import Console
 from patcher.display.differences import show_diffs
 from patcher.display.rows import answer_rows
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Plan, Requested, apply_splices
+from patcher.outcomes import ApplyOutcome
+from patcher.record import reported
 from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.verbs.authoring import (
-    hunks_json,
-    left_json,
     left_rows,
     number_of_hunks,
-    release_json,
     release_rows,
     show_how_to_apply,
     show_hunks,
     show_unlike,
     show_written,
 )
-from patcher.verbs.releases.outcome import ReleaseOutcome
 
 
 class CapturedEdits(NamedTuple):
@@ -67,6 +66,31 @@ class CapturedHunks(NamedTuple):
     gone: int = 0
 
 
+class CapturedFile(NamedTuple):
+    """A file that was edited.
+
+    Attributes:
+        site: the site directory.
+        path: the path below it.
+        release: its distribution with the version.
+        compared_with: what the original text is.
+        proven: whether RECORD proves that this was installed.
+        exact: whether the patchset makes the file byte for byte as it was edited.
+        difference: how the layout differs, "" where it does not.
+        diff: the edit.
+    """
+
+    site: str
+    path: str
+    release: str
+    compared_with: str
+    proven: bool
+    exact: bool
+    difference: str
+    diff: bytes
+
+
+@reported("name folder captured draft releases notes")
 class CaptureOutcome(NamedTuple):
     """The outcome of `capture`.
 
@@ -77,7 +101,7 @@ class CaptureOutcome(NamedTuple):
         notes: remarks for the user.
         plan: applies the patchset in place of the edits, or, if copies were edited, to the
             installed files.
-        folder: the folder of the patchset; None where it was not written, as `hunks` or `plan`
+        folder: the folder of the patchset; null where it was not written, as `draft` or `plan`
             explains.
         requested: the patchset.
     """
@@ -105,12 +129,49 @@ class CaptureOutcome(NamedTuple):
         """The hunks."""
         return self.hunks.draft
 
+    @property
+    def releases(self) -> tuple[ReleaseOutcome, ...]:
+        """What the patchset does to the further releases."""
+        return self.hunks.releases
+
+    @property
+    def captured(self) -> tuple[CapturedFile, ...]:
+        """What was edited."""
+        captured = []
+        for edited in self.files:
+            captured.append(
+                CapturedFile(
+                    site=edited.file.site,
+                    path=edited.file.path,
+                    release=edited.file.release,
+                    compared_with=edited.before.where,
+                    proven=edited.before.proven,
+                    exact=edited.made == edited.file.data,
+                    difference=self.difference(edited),
+                    diff=diff_texts(edited.file.site, *edited.edit).text,
+                )
+            )
+        return tuple(captured)
+
     def difference(self, edited: EditedFile) -> str:
         """How the layout of a file differs from what was edited, "" where it does not."""
         for file in self.draft.files:
             if edited.file.path in file.paths:
                 return file.difference
         return ""
+
+
+@reported("*outcome adopted")
+class CaptureAnswer(NamedTuple):
+    """What was captured, and what came of it.
+
+    Attributes:
+        outcome: what was captured.
+        adopted: with --adopt what came of applying it, else null.
+    """
+
+    outcome: CaptureOutcome
+    adopted: ApplyOutcome | None = None
 
 
 def edit_diffs(files: Sequence[EditedFile]) -> list[FileDiff]:
@@ -124,7 +185,7 @@ def report_copies(console: Console, outcome: CaptureOutcome) -> int:
     show_captured(console, outcome)
     if outcome.folder:
         show_how_to_apply(console, outcome.name, outcome.folder)
-    return console.answer(outcome.ok, {"written": False, **captured_json(outcome)})
+    return console.answer(outcome.ok, CaptureAnswer(outcome))
 
 
 def show_captured(console: Console, outcome: CaptureOutcome) -> None:
@@ -204,30 +265,3 @@ def _summary(outcome: CaptureOutcome, folder: Path) -> str:
     if not any(file.hunks for file in outcome.draft.files):
         return Message("{folder}, as it stands", folder=folder)
     return summary
-
-
-# as JSON ------------------------------------------------------------------------------------------
-def captured_json(outcome: CaptureOutcome) -> dict[str, Any]:
-    """What was captured, as JSON."""
-    return {
-        "patchset": outcome.name,
-        "folder": str(outcome.folder or ""),
-        "captured": [_edited_json(outcome, edited) for edited in outcome.files],
-        "left": left_json(outcome.draft),
-        "hunks": hunks_json(outcome.draft),
-        "releases": [release_json(release) for release in outcome.hunks.releases],
-        "remarks": outcome.notes,
-    }
-
-
-def _edited_json(outcome: CaptureOutcome, edited: EditedFile) -> dict[str, Any]:
-    return {
-        "site": edited.file.site,
-        "path": edited.file.path,
-        "release": edited.file.release,
-        "compared_with": edited.before.where,
-        "proven": edited.before.proven,
-        "exact": edited.made == edited.file.data,
-        "difference": outcome.difference(edited),
-        "diff": diff_texts(edited.file.site, *edited.edit).text,
-    }

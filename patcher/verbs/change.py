@@ -1,42 +1,45 @@
-"""The one way in which every verb writes: look, lock, look again, verify, commit; and what comes of it."""
+"""The one way in which every verb writes: look, lock, look again, verify, commit."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Callable, Iterable, Mapping, Sequence, TypeVar
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Change, FilePlan, Plan
+from patcher.model import Change, FilePlan, Patchset, Plan
+from patcher.outcomes import PlanOutcome
 from patcher.patchset.selection import check_probes
-from patcher.place import Events, Outcome, Place
+from patcher.place import Events, Place
 from patcher.store.folder import edited_copy
 from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import describe_unfinished, has_store, recover, stores
 from patcher.store.store import Store
-from patcher.system import seconds_of
+from patcher.store.transaction import FINISHED, Transaction, transaction
+from patcher.system import mounts, seconds_of
 from patcher.system.signals import stoppable
 from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings
 
-if TYPE_CHECKING:
-    from patcher.model import Patchset
-    from patcher.store.transaction import Transaction
+_Outcome = TypeVar("_Outcome", bound=PlanOutcome)
 
 
 def carry_out(
-    look: Callable[[], Outcome],
+    look: Callable[[], _Outcome],
     env: Environment,
     settings: VerifySettings | None,
     events: Events,
     *,
     dry_run: bool = False,
-) -> Outcome:
+) -> _Outcome:
     """Look, lock, look again, verify, commit.
 
-    Nothing is written, and nothing locked, where the first look says that there is nothing to do or that a hunk fails.
+    Nothing is written, and nothing locked, where the first look says that there is nothing to do
+    or that a hunk fails.
 
     Args:
-        look: makes the outcome with the plan; it reads only, and is called again where the environment has changed.
+        look: makes the outcome with the plan; it reads only, and is called again where the
+            environment has changed.
         env: the environment.
         settings: how to verify, None for not at all.
         events: takes the plan, and what is done.
@@ -47,25 +50,25 @@ def carry_out(
     """
     if dry_run:
         note_interrupted(env, events)
-    recovered = (
-        []
-        if dry_run
-        else _told_recovered({store.site: recover(store.site) for store in stores(env)}, events)
-    )
-    first_look = settled(env, look) if dry_run else quiet(env, look)
-    sites = _sites(first_look) if first_look else {store.site for store in stores(env)}
-    if first_look and (dry_run or not sites):
-        first_look = first_look._replace(plan=_noted(first_look.plan), recovered=tuple(recovered))
-        events.planned(first_look)
-        return first_look
-    _check_writable(first_look.changed if first_look else ())
-    fresh = not any(map(has_store, sites))
-    from patcher.store.transaction import transaction  # only where something is to be written
+        outcome = settled(env, look)
+        return _unwritten(outcome, (), events)
 
-    def change() -> Outcome:
+    recoveries = {store.site: recover(store.site) for store in stores(env)}
+    recovered = _report_recovered(recoveries, events)
+    first_look = quiet(env, look)
+    if first_look is None:  # somebody is writing
+        sites = {store.site for store in stores(env)}
+    else:
+        sites = _sites(first_look)
+        if not sites:
+            return _unwritten(first_look, recovered, events)
+        _check_writable(first_look.changed)
+    fresh = not any(map(has_store, sites))
+
+    def change() -> _Outcome:
         with transaction(sites) as run:
-            recovered.extend(_told_recovered(run.recovered, events))
-            outcome = look()._replace(fresh=fresh, recovered=tuple(recovered))
+            recovered.extend(_report_recovered(run.recovered, events))
+            outcome = replace(look(), fresh=fresh, recovered=tuple(recovered))
             if run.holds(_sites(outcome)):
                 return _write(run, outcome, settings, events)
         sites.update(_sites(outcome))
@@ -76,72 +79,79 @@ def carry_out(
     return retry(change, events.note)
 
 
-def _told_recovered(sentences: Mapping[str, str], events: Events) -> list[str]:
-    """Report what was recovered in each site directory, and return that."""
-    lines = [f"{site}: {sentence}" for site, sentence in sentences.items() if sentence]
+def _report_recovered(endings: Mapping[str, str], events: Events) -> list[str]:
+    """Report how interrupted runs ended in each site directory, and return that."""
+    lines = [f"{site}: {ending}" for site, ending in endings.items() if ending]
     for line in lines:
         events.note(line, "recovered")
     return lines
 
 
-def _sites(outcome: Outcome) -> set[str]:
-    """The site directories that a plan is to change; none where a hunk failed."""
-    return set() if outcome.plan.failed else {file.site for file in outcome.changed}
+def _sites(outcome: PlanOutcome) -> set[str]:
+    """The site directories that a plan changes; none where a hunk failed."""
+    if outcome.plan.failed:
+        return set()
+    return {file.site for file in outcome.changed}
+
+
+def _unwritten(outcome: _Outcome, recovered: Sequence[str], events: Events) -> _Outcome:
+    """The outcome of a plan that is not carried out, once it is reported."""
+    outcome = replace(outcome, plan=_with_remarks(outcome.plan), recovered=tuple(recovered))
+    events.planned(outcome)
+    return outcome
 
 
 def _write(
-    run: Transaction, outcome: Outcome, settings: VerifySettings | None, events: Events
-) -> Outcome:
+    run: Transaction, outcome: _Outcome, settings: VerifySettings | None, events: Events
+) -> _Outcome:
     """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
-    outcome = outcome._replace(plan=_noted(outcome.plan))
+    outcome = replace(outcome, plan=_with_remarks(outcome.plan))
     events.planned(outcome)
     changed = outcome.changed
     if outcome.plan.failed or not changed:
         return outcome
-    applied = {step.patchset for file in changed for step in file.steps}
-    outcome = outcome._replace(
-        patchsets=tuple(filter(applied.__contains__, outcome.patchsets)) or outcome.patchsets
-    )
-    outcome = outcome._replace(verified=_verified(outcome, settings) if settings else None)
-    if outcome.verified and outcome.verified.failed:
-        return outcome
-    from patcher.store.transaction import FINISHED  # as above
+    patchsets = _patchsets(outcome)
+    if settings:
+        outcome = replace(outcome, verified=_verified(changed, patchsets, settings))
+        if outcome.verified and outcome.verified.failed:
+            return outcome
 
     changes: dict[str, list[Change]] = {}
     for file in changed:
-        changes.setdefault(file.site, []).extend([file.change] if file.change else [])
-    run.commit(
-        changes, {patchset.folder.digest: patchset.folder.files for patchset in _patchsets(outcome)}
-    )
-    for site, path, data in (
-        (file.site, file.path, file.change.aside) for file in changed if file.change
-    ):
-        if data:
-            copy = f"{site}/{edited_copy(path, data)}"
-            events.note(
-                Message("the edited {path} is kept as {copy}", path=path, copy=copy), "kept"
-            )
+        of_site = changes.setdefault(file.site, [])
+        if file.change:
+            of_site.append(file.change)
+    run.commit(changes, {patchset.folder.digest: patchset.folder.files for patchset in patchsets})
+    _note_kept_edits(changed, events)
     events.reached(FINISHED)
-    return outcome._replace(written=True)
+    return replace(outcome, written=True)
 
 
-def _verified(outcome: Outcome, settings: VerifySettings) -> Verified | None:
-    """What came of verifying the planned texts; None where no text is new."""
-    texts = [
-        file
-        for file in outcome.changed
-        if file.change and not file.change.forget and (file.change.old or file.change.new)
-    ]
+def _note_kept_edits(changed: Iterable[FilePlan], events: Events) -> None:
+    """Say where the edited texts are that were set aside."""
+    for file in changed:
+        if file.change and file.change.aside:
+            copy = f"{file.site}/{edited_copy(file.path, file.change.aside)}"
+            template = "the edited {path} is kept as {copy}"
+            events.note(Message(template, path=file.path, copy=copy), "kept")
+
+
+def _verified(
+    changed: Sequence[FilePlan], patchsets: Sequence[Patchset], settings: VerifySettings
+) -> Verified | None:
+    """The result of verifying the planned texts; None where no text is new."""
+    texts = []
+    for file in changed:
+        change = file.change
+        if change and not change.forget and (change.old or change.new):
+            texts.append(file)
     if not texts:
         return None
-    # with subprocess: only where something is to be written
-    from patcher.verify.run import (
-        verify_files,
-    )
+    from patcher.verify.run import verify_files  # with subprocess and tempfile
 
     try:
         with stoppable():
-            return verify_files(texts, _patchsets(outcome), settings)
+            return verify_files(texts, patchsets, settings)
     except OSError as error:
         problem = Message(
             "it could not be verified ({error}), and nothing was written", error=error
@@ -149,21 +159,21 @@ def _verified(outcome: Outcome, settings: VerifySettings) -> Verified | None:
         raise SitepatchError(problem, "see --verify none") from error
 
 
-def _noted(plan: Plan) -> Plan:
-    """A plan with what is to be known about the filesystems that it writes to (see `patcher.system.mounts`)."""
+def _with_remarks(plan: Plan) -> Plan:
+    """A plan with remarks about the filesystems that it writes to (see `patcher.system.mounts`)."""
     sites = dict.fromkeys(file.site for file in plan.files if file.change)
     if not sites:
         return plan
-    from patcher.system import mounts  # not for a repeated apply
-
     table = mounts.read_table()
-    return plan._replace(
-        notes=(*plan.notes, *filter(None, (mounts.own_locks(site, table) for site in sites)))
-    )
+    remarks = [mounts.own_locks(site, table) for site in sites]
+    return plan._replace(notes=(*plan.notes, *filter(None, remarks)))
 
 
-def _patchsets(outcome: Outcome) -> list[Patchset]:
-    return [item.patchset for item in outcome.requested if item.patchset.name in outcome.patchsets]
+def _patchsets(outcome: PlanOutcome) -> list[Patchset]:
+    """The patchsets that are applied in what changes."""
+    affected = outcome.affected
+    requested = outcome.task.requested
+    return [item.patchset for item in requested if item.patchset.name in affected]
 
 
 def verify_settings(
@@ -171,30 +181,34 @@ def verify_settings(
 ) -> VerifySettings | None:
     """The settings that `--verify` means for an environment, None for not to verify.
 
-    A directory given as `target` is no environment of its own: without `python` nobody knows which packages its modules run
-    with, so its files are compiled only.
+    A directory given as `target` is no environment of its own: without `python` nobody knows which
+    packages its modules run with, so its files are compiled only.
 
     Raises:
-        UsageError: a probe is requested that cannot be run there or is not trusted; see `seconds_of`.
+        UsageError: a probe is requested that cannot be run there or is not trusted; see
+            `seconds_of`.
     """
     if verification == NONE:
         return None
     alone = place.target is not None and place.python is None
     if verification == PROBE:
         if alone:
-            raise UsageError(
-                "--verify probe and --target: found no interpreter to run a probe in",
-                "name it with --python",
-            )
+            problem = "--verify probe and --target: found no interpreter to run a probe in"
+            raise UsageError(problem, "name it with --python")
         check_probes(patchsets, place.patch_dirs)
         for patchset in patchsets:
             if not patchset.verify.probe:
                 events.note(Message("{name} has no probe", name=patchset.name))
-    no_python = Message("--target names no interpreter to import them with; add --python")
-    reason = no_python if alone and verification != COMPILE else ""
-    limit = seconds_of("SITEPATCH_VERIFY_TIMEOUT", 120)
+    reason = ""
+    if alone and verification != COMPILE:
+        reason = Message("--target names no interpreter to import them with; add --python")
     return VerifySettings(
-        env, limit, verification, place.target is not None, reason, events.progress
+        env,
+        timeout=seconds_of("SITEPATCH_VERIFY_TIMEOUT", 120),
+        how=verification,
+        ahead=place.target is not None,
+        reason=reason,
+        progress=events.progress,
     )
 
 
@@ -205,14 +219,21 @@ def note_interrupted(env: Environment, events: Events) -> None:
 
 
 def _check_writable(changed: Sequence[FilePlan]) -> None:
+    """Refuse what cannot be written, all of it at once.
+
+    Raises:
+        StoreError: for everything that cannot be written.
+    """
     problems: list[str] = []
     for site in dict.fromkeys(file.site for file in changed):
-        changes = [
-            file.change
-            for file in changed
-            if file.site == site and file.change and not file.change.forget
-        ]
-        back = {change.path for change in changes if change.new is None or not change.old}
-        problems += Store(site).check_writable([change.path for change in changes], back)
+        paths: list[str] = []
+        back: set[str] = set()
+        for file in changed:
+            change = file.change
+            if file.site == site and change and not change.forget:
+                paths.append(change.path)
+                if change.new is None or not change.old:
+                    back.add(change.path)
+        problems += Store(site).check_writable(paths, back)
     if problems:
         raise StoreError(joined("\n", problems), "nothing was changed")

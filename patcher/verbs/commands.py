@@ -25,7 +25,7 @@ SECTIONS = {
         "run": Message("Apply patchsets, then run a command in place of sitepatch."),
     },
     "Projects": {
-        "sync": Message("Make the environment what the project asks for."),
+        "sync": Message("Bring the environment in line with the project."),
         "hook": Message(
             "Keep patchsets applied after every install, by a line in requirements.txt."
         ),

@@ -12,7 +12,7 @@ import tempfile
 from contextlib import ExitStack, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import click
 
@@ -69,13 +69,37 @@ def command(console: Console) -> int:
 
 
 # the story ----------------------------------------------------------------------------------------
+class Proof(NamedTuple):
+    """Something that the demo proves.
+
+    Attributes:
+        what: what it is.
+        ok: whether it holds.
+    """
+
+    what: str
+    ok: bool
+
+
+class DemoAnswer(NamedTuple):
+    """What the demo has shown.
+
+    Attributes:
+        source: where the releases of MMEngine came from.
+        proofs: what it proves.
+    """
+
+    source: str
+    proofs: tuple[Proof, ...]
+
+
 class Demo:
     """Runs the demo step by step."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.source = "pip"
-        self.proofs: list[dict[str, Any]] = []
+        self.proofs: list[Proof] = []
 
     def show(self) -> int:
         """Run all of it in a directory that is removed; returns 0 if every check holds, else 1."""
@@ -93,8 +117,8 @@ class Demo:
                 os.chdir(cwd)
                 os.environ.pop("PAGER")
                 os.environ.update(environ)
-        ok = all(proof["ok"] for proof in self.proofs)
-        return self.console.answer(ok, {"source": self.source, "proofs": self.proofs})
+        ok = all(proof.ok for proof in self.proofs)
+        return self.console.answer(ok, DemoAnswer(self.source, tuple(self.proofs)))
 
     def _run(self) -> None:
         title = "MMEngine {version} and {older}, each in a directory of its own."
@@ -183,7 +207,7 @@ class Demo:
         self.console.out(style("$", fg="cyan"), f" {command}")
 
     def _prove(self, proof: str, ok: bool, *, show: bool = True) -> None:
-        self.proofs.append({"what": proof, "ok": ok})
+        self.proofs.append(Proof(proof, ok=ok))
         if show:
             mark = style("✓", fg="green") if ok else style(translated("✗ NOT SO:"), fg="red")
             self.console.out(mark, f" {proof}")

@@ -20,9 +20,9 @@ from patcher.message import Message
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.diagnose_report import diagnosis_json, show_diagnosis, show_trial
-from patcher.verbs.findings import DiagnoseOutcome, KnownSymptoms
+from patcher.verbs.log_findings import DiagnoseOutcome, KnownSymptoms
 from patcher.verbs.options import common_options
-from patcher.verbs.trial import start_ranks
+from patcher.verbs.rank_trial import start_ranks
 
 _STDIN = Message("standard input")
 _MB = 1_000_000

@@ -15,9 +15,9 @@ from patcher.message import Message, joined
 from patcher.patchset.symptoms import with_tools
 from patcher.text.listed import count, ranks
 from patcher.text.terminal import width, wrapped
-from patcher.verbs.findings import DiagnoseOutcome, FoundSymptom
 from patcher.verbs.list import symptom_details
-from patcher.verbs.trial import TrialOutcome, rank_rows
+from patcher.verbs.log_findings import DiagnoseOutcome, FoundSymptom
+from patcher.verbs.rank_trial import TrialOutcome, rank_rows
 
 _FEW = 3  # lines that merely speak of errors
 _PLACES = 10  # reports that could not be read and are named
@@ -45,7 +45,7 @@ def show_diagnosis(console: Console, outcome: DiagnoseOutcome) -> None:
     _show_damage(console, outcome.logs)
     _show_cure(console, outcome)
     if outcome.ok:
-        mentions = outcome.mentions if console.verbose else outcome.mentions[:_FEW]
+        mentions = outcome.errors.mentions if console.verbose else outcome.errors.mentions[:_FEW]
         rows = []
         for mention in mentions:
             place = f"{mention.log}:{mention.line}"
@@ -75,10 +75,10 @@ def _rows(outcome: DiagnoseOutcome) -> list[Row]:
     for finding in outcome.findings:
         if not finding.symptom.follows:
             rows[(finding.symptom.name,)] = _finding_row(finding)
-    for failure in outcome.failures:
+    for failure in outcome.errors.failures:
         ending = failure.ending
         rows[ending.host, ending.time, failure.rank] = _failure_row(failure)
-    for error in outcome.unexplained:
+    for error in outcome.errors.unexplained:
         rows[error.text, error.at] = _unexplained_row(error)
     for finding in outcome.findings:
         rows[(finding.symptom.name,)] = _finding_row(finding)
@@ -158,11 +158,12 @@ def _ending(failure: Failure) -> Iterator[str]:
 def _finding_row(finding: FoundSymptom) -> Row:
     """A row for a finding; its word is the state of the patchset that cures it, else `advice`."""
     symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
-    where = [f"{finding.log}:{finding.line}"]
-    if finding.ranks:
-        where.append(ranks(finding.ranks))
-    if finding.number > 1:
-        where.append(count(finding.number, "line"))
+    lines = finding.lines
+    where = [f"{lines.log}:{lines.line}"]
+    if lines.ranks:
+        where.append(ranks(lines.ranks))
+    if lines.number > 1:
+        where.append(count(lines.number, "line"))
     cure = ""
     word = "follows" if symptom.follows else "advice"
     if fit:
@@ -171,7 +172,7 @@ def _finding_row(finding: FoundSymptom) -> Row:
         template = "shown by {name}" if patchset.about.kind == "debug" else "cured by {name}"
         does = Message(template, name=patchset.name)
         cure = Message("{does}: {text}", does=does, text=fit.text)
-    details = (Verbatim(finding.text), *symptom_details(symptom, cure, finding.devices))
+    details = (Verbatim(lines.text), *symptom_details(symptom, cure, finding.devices))
     return Row(word, (symptom.name, joined(", ", where)), details)
 
 
@@ -265,12 +266,14 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
 def diagnosis_json(console: Console, outcome: DiagnoseOutcome) -> dict[str, Any]:
     """The whole answer."""
     return {
-        "failures": [_failure_json(failure) for failure in outcome.failures],
+        "failures": [_failure_json(failure) for failure in outcome.errors.failures],
         "unexplained": [
             {"error": error.text, **_fields(error, "at", "raised_at", "ranks", "log", "line")}
-            for error in outcome.unexplained
+            for error in outcome.errors.unexplained
         ],
-        "mentions": [_fields(mention, "log", "line", "text") for mention in outcome.mentions],
+        "mentions": [
+            _fields(mention, "log", "line", "text") for mention in outcome.errors.mentions
+        ],
         "findings": list(map(_finding_json, outcome.findings)),
         "cure": _cure(console, outcome),
         "runs": len(outcome.runs),
@@ -302,8 +305,8 @@ def _finding_json(finding: FoundSymptom) -> dict[str, Any]:
     }
     seen = {
         "follows": symptom.follows,
-        "lines": finding.number,
-        **_fields(finding, "ranks", "log", "line", "text"),
+        "lines": finding.lines.number,
+        **_fields(finding.lines, "ranks", "log", "line", "text"),
     }
     cure = {
         "fit": fit.word if fit else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 import click
 
@@ -13,7 +13,7 @@ from patcher.author.changed import InstalledFile, find_changed
 from patcher.author.pristine import Original, search_pristine
 from patcher.display.console import Console
 from patcher.display.differences import DiffOutcome, HandEditDiff, Reason, show_parts
-from patcher.display.rows import answer_json, answer_rows, diff_json
+from patcher.display.rows import answer_rows
 from patcher.display.styles import titled
 from patcher.errors import SitepatchError
 from patcher.facts import Condition, FileStatus, Wanted
@@ -356,11 +356,11 @@ def command(
             )
         console.note(nothing)
     ok = not (outcome.failed or (exit_code and outcome.differs))
-    return console.answer(ok, _json(outcome))
+    return console.answer(ok, outcome)
 
 
 def _write_page(console: Console, path: str, *, title: str, outcome: DiffOutcome) -> None:
-    from patcher.verbs.pages.review import review_page  # with diff-match-patch
+    from patcher.display.review_page import review_page  # with diff-match-patch
 
     page = review_page(title, outcome, reasons(outcome, console.place.patch_dirs))
     console.file(path, page)
@@ -440,20 +440,3 @@ def _scaled(lines: int, scale: float) -> int:
     """The columns of a bar, rounded up; what a float has beyond a thousandth does not count."""
     thousandths = int(lines * scale * 1000)
     return math.ceil(thousandths / 1000)
-
-
-def _json(outcome: DiffOutcome) -> dict[str, Any]:
-    return {
-        "files": [diff_json(diff) for diff in (*outcome.applied, *outcome.planned)],
-        "edited": [
-            {
-                **edit._asdict(),
-                "added": edit.diff.added if edit.diff else 0,
-                "removed": edit.diff.removed if edit.diff else 0,
-                "diff": edit.diff.text if edit.diff else "",
-            }
-            for edit in outcome.edits
-        ],
-        "answers": [answer_json(answer) for answer in outcome.answers],
-        "notes": outcome.notes,
-    }

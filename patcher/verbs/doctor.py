@@ -12,6 +12,7 @@ from patcher.display.styles import Row, hint_lines, term, translated_lines
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.place import HERE, SILENT, Events, Place
+from patcher.record import reported
 from patcher.store.retry import settled
 from patcher.text.listed import count
 from patcher.verbs.health import applied, files, packages, training
@@ -78,11 +79,22 @@ _SHOWN = 3
 """Findings of one check without --verbose: a directory of others has one for each file."""
 
 
+@reported("sites findings")
 class DoctorOutcome(NamedTuple):
-    """What was found in an environment, in the order of the checks."""
+    """What was found in an environment.
+
+    Attributes:
+        env: the environment.
+        findings: what was found, in the order of the checks.
+    """
 
     env: Environment
     findings: tuple[Finding, ...]
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The site directories."""
+        return tuple(self.env.sites)
 
     @property
     def problems(self) -> int:
@@ -121,11 +133,9 @@ def command(console: Console) -> int:
     """
     outcome = doctor(place=console.place, events=console)
     console.rows(_rows(outcome.findings, in_full=console.verbose))
-    sites = list(outcome.env.sites)
     problems = count(outcome.problems, "problem")
-    console.info("{problems} in {sites}", problems=problems, sites=", ".join(sites))
-    fields = {"sites": sites, "findings": outcome.findings}
-    return console.answer(not outcome.problems, fields)
+    console.info("{problems} in {sites}", problems=problems, sites=", ".join(outcome.sites))
+    return console.answer(not outcome.problems, outcome)
 
 
 def _rows(findings: Sequence[Finding], *, in_full: bool) -> list[Row]:

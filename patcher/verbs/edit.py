@@ -204,7 +204,7 @@ def command(
     if no_editor:
         template = "edit what is in {folder}, then: {go_on}"
         console.out(Message(template, folder=copies.folder, go_on=go_on))
-        return console.answer(True, {"folder": str(copies.folder), "paths": list(copies.paths)})
+        return console.answer(True, copies)
 
     def run() -> int:
         outcome = capture(

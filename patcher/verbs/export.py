@@ -11,8 +11,9 @@ import click
 
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.export import PatchedFile, mail, patch
-from patcher.display.console import Console, decoded, requirement
-from patcher.display.rows import answer_json, answer_rows
+from patcher.display.answer import decoded
+from patcher.display.console import Console, requirement
+from patcher.display.rows import answer_rows
 from patcher.display.styles import color_diff
 from patcher.display.usage import Choice
 from patcher.engine.spatch.hunk import parse_spatch
@@ -20,33 +21,61 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Assignment, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import ADDED, Plan, Requested, State
+from patcher.model import ADDED, Answer, Plan, Requested, State
 from patcher.patchset.layers import layers_of, patch_name, patch_names
 from patcher.patchset.selection import choose
 from patcher.patchset.variants import choose_variant, pick_variants
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.rewriter import REWRITER
 from patcher.planner.survey import make_plan, read_facts
+from patcher.record import reported
 from patcher.store.retry import settled
 from patcher.system.output import write_output
 from patcher.text.diffs import diff_texts
 from patcher.text.listed import AnyPath, Texts, listed, one_or_more
 from patcher.verbs.export_wheels import patchset_wheel, write_wheels
 from patcher.verbs.options import common_options, complete_names, settings_option
+from patcher.verbs.releases.choice import check_against
 
 _PATCH, _WHEEL, _PATCHSET_WHEEL = _FORMATS = ("patch", "wheel", "patchset-wheel")
 _WHEELS = "dist"  # the folder that wheels are written to where none is named
 
 
+class WrittenFile(NamedTuple):
+    """A file that was written.
+
+    Attributes:
+        path: its path.
+        sha256: the sha256 (hex) of its bytes.
+    """
+
+    path: str
+    sha256: str
+
+
+@reported("text written answers notes")
 class ExportOutcome(NamedTuple):
     """What was exported.
 
-    `text` where no `output` was named, else the paths and the sha256 (hex) of what was `written`.
+    Attributes:
+        plan: what the patchsets would change.
+        text: the patch, "" where it was written or there is none.
+        written: the files that were written.
     """
 
     plan: Plan
     text: bytes = b""
-    written: tuple[tuple[str, str], ...] = ()
+    written: tuple[WrittenFile, ...] = ()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answer for each hunk."""
+        return self.plan.answers
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks."""
+        return self.plan.notes
 
     @property
     def ok(self) -> bool:
@@ -107,7 +136,8 @@ def export(
     files = _changed(plan)
     plan = plan._replace(notes=(*plan.notes, *_idle_notes(requested, files)))
     if form == _WHEEL:
-        written = tuple(write_wheels(env, files, folder, one_or_more(wheels), events=events))
+        wheel_files = write_wheels(env, files, folder, one_or_more(wheels), events=events)
+        written = tuple(WrittenFile(path, sha256=digest) for path, digest in wheel_files)
         return ExportOutcome(plan, written=written)
     return _patches(plan, env, requested[0], files, output=output)
 
@@ -126,8 +156,6 @@ def _check_options(form: str, names: Texts, *, has_settings: bool, has_wheels: b
 
 def _check_release(form: str, against: str) -> None:
     """Refuse what is no release, and formats that are of what is installed."""
-    from patcher.verbs.releases.against import check_against  # loads libcst
-
     check_against([against])
     if form != _PATCH:
         raise _takes_no("--against", form)
@@ -146,7 +174,7 @@ def _released(
     Raises:
         SitepatchError: there is no such release, or it cannot be fetched.
     """
-    from patcher.verbs.proving import fetched_releases  # loads libcst
+    from patcher.verbs.releases.trials import fetched_releases  # loads libcst
 
     (request,) = requested
     packages = list(pick_variants(request.patchset))
@@ -277,7 +305,7 @@ def _mails(requested: Requested, diffs: Mapping[str, list[bytes]]) -> dict[str, 
     return mails
 
 
-def _write_mails(folder: Path, mails: Mapping[str, bytes]) -> tuple[tuple[str, str], ...]:
+def _write_mails(folder: Path, mails: Mapping[str, bytes]) -> tuple[WrittenFile, ...]:
     """Write mails as `git format-patch` names them.
 
     Raises:
@@ -295,12 +323,12 @@ def _write_mails(folder: Path, mails: Mapping[str, bytes]) -> tuple[tuple[str, s
     return _write(texts)
 
 
-def _write(texts: Mapping[Path, bytes]) -> tuple[tuple[str, str], ...]:
+def _write(texts: Mapping[Path, bytes]) -> tuple[WrittenFile, ...]:
     """Write each text to its path; gives the paths and the sha256 (hex) of each."""
     written = []
     for path, data in texts.items():
         write_output(path, data)
-        written.append((str(path), sha256(data).hexdigest()))
+        written.append(WrittenFile(str(path), sha256=sha256(data).hexdigest()))
     return tuple(written)
 
 
@@ -366,12 +394,4 @@ def command(console: Console, names: tuple[str, ...], form: str, **options: Any)
             console.out(Message("wrote {path}", path=path))
         else:
             console.out(requirement(path, digest))
-    fields = {
-        "format": form,
-        "patchsets": list(names),
-        "text": text,
-        "written": [{"path": path, "sha256": digest} for path, digest in outcome.written],
-        "answers": [answer_json(answer) for answer in outcome.plan.answers],
-        "notes": outcome.plan.notes,
-    }
-    return console.answer(outcome.ok, fields)
+    return console.answer(outcome.ok, outcome)

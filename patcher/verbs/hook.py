@@ -7,7 +7,7 @@ import re
 import shlex
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 import click
 
@@ -23,6 +23,7 @@ from patcher.model import Requested
 from patcher.patchset.selection import ProjectEntry, chosen, named_entries, with_settings
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.request import read_project
+from patcher.record import reported
 from patcher.system.decode import decode_json
 from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
@@ -32,10 +33,17 @@ from patcher.verbs.options import common_options, complete_names, settings_optio
 
 # the directory ------------------------------------------------------------------------------------
 class HookOutcome(NamedTuple):
-    """A hook's directory: the hook, the files that were written, and remarks.
+    """A hook's directory.
 
-    `source` is the line by which pip installs the sitepatch that runs this, "" where it comes from
-    an index.
+    Attributes:
+        name: the name of the hook.
+        version: its version.
+        mode: what it does: `warn`, `repair` or `strict`.
+        patchsets: the patchsets that it keeps applied.
+        written: the files that were written.
+        source: the line by which pip installs the sitepatch that runs this, "" where it comes from
+            an index.
+        notes: remarks.
     """
 
     name: str
@@ -45,6 +53,19 @@ class HookOutcome(NamedTuple):
     written: tuple[str, ...]
     source: str
     notes: tuple[str, ...]
+
+
+@reported("*outcome requirements")
+class InitAnswer(NamedTuple):
+    """A hook's directory, and how it is installed.
+
+    Attributes:
+        outcome: the directory.
+        requirements: the lines for requirements.txt.
+    """
+
+    outcome: HookOutcome
+    requirements: tuple[str, ...]
 
 
 def init_hook(
@@ -177,6 +198,7 @@ def _own_source() -> str:
 
 
 # installed hooks ----------------------------------------------------------------------------------
+@reported("folder name version mode good patchsets messages hint")
 class HookStatus(NamedTuple):
     """The status of the hook in a folder.
 
@@ -195,6 +217,31 @@ class HookStatus(NamedTuple):
     good: bool
     messages: tuple[str, ...]
     hint: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the hook, "" where it is damaged."""
+        return self.hook.name if self.hook else ""
+
+    @property
+    def version(self) -> str:
+        """The version of the hook, "" where it is damaged."""
+        return self.hook.version if self.hook else ""
+
+    @property
+    def patchsets(self) -> tuple[str, ...]:
+        """The patchsets that it keeps applied."""
+        return tuple(self.hook.names) if self.hook else ()
+
+
+class StatusAnswer(NamedTuple):
+    """The hooks of an environment.
+
+    Attributes:
+        hooks: the hooks.
+    """
+
+    hooks: tuple[HookStatus, ...]
 
 
 def installed_hooks(env: Environment) -> tuple[HookStatus, ...]:
@@ -315,8 +362,7 @@ def init_command(
     console.info("for requirements.txt:")
     for line in lines:
         console.out(line)
-    about = {"name": outcome.name, "version": outcome.version, "mode": outcome.mode}
-    return console.answer(True, {**about, "written": outcome.written, "requirements": lines})
+    return console.answer(True, InitAnswer(outcome, tuple(lines)))
 
 
 @command.command("status", epilog="\b\nExample:\n  sitepatch hook status --python .venv")
@@ -329,7 +375,7 @@ def status_command(console: Console) -> int:
     console.rows([_row(status) for status in hooks])
     if not hooks:
         console.out(Message("there is no hook in {sites}", sites=", ".join(env.sites)))
-    return console.answer(all(status.good for status in hooks), {"hooks": list(map(_json, hooks))})
+    return console.answer(all(status.good for status in hooks), StatusAnswer(hooks))
 
 
 def _row(status: HookStatus) -> Row:
@@ -338,16 +384,3 @@ def _row(status: HookStatus) -> Row:
         return Row("damaged", (status.folder, *status.messages))
     about = hook.name, hook.version, status.mode, ", ".join(hook.names)
     return Row("ok" if status.good else Message("not so"), about, status.messages)
-
-
-def _json(status: HookStatus) -> dict[str, Any]:
-    hook, about = status.hook, {"folder": status.folder, "ok": status.good, "told": status.messages}
-    if hook is None:
-        return about
-    return {
-        **about,
-        "name": hook.name,
-        "version": hook.version,
-        "mode": status.mode,
-        "patchsets": hook.names,
-    }

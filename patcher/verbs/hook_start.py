@@ -23,8 +23,9 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Requested, Variant
+from patcher.outcomes import PlanOutcome
 from patcher.patchset.variants import pick_variants
-from patcher.place import Events, Outcome, Place
+from patcher.place import Events, Place
 from patcher.store import patience
 from patcher.store.folder import Folder, Meta
 from patcher.system.flock import take_flock
@@ -246,7 +247,7 @@ def _ensure_one(hook: Hook, item: Requested, *, rival: str, write: bool) -> Patc
     )
 
 
-def _problem(name: str, outcome: Outcome) -> str:
+def _problem(name: str, outcome: PlanOutcome) -> str:
     for answer in outcome.plan.failed:
         return joined(": ", (name, answer.path, Message(answer.state.value), answer.problem))
     if outcome.ok:

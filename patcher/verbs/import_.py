@@ -25,6 +25,7 @@ from patcher.author.manifest import with_patch_files
 from patcher.author.patches import NamedPatch, named_patches
 from patcher.author.ranges import widened
 from patcher.author.spatch_draft import Draft, LeftOut
+from patcher.compatibility import ReleaseOutcome
 from patcher.display.console import Console
 from patcher.display.styles import Row, color_diff, hint_lines
 from patcher.display.usage import Whole
@@ -34,14 +35,12 @@ from patcher.message import Message
 from patcher.model import Located, Patchset
 from patcher.patchset.places import MANIFEST
 from patcher.place import HERE, SILENT, Events, Place
+from patcher.record import reported
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import AnyPath, Texts, listed, one_or_more
 from patcher.verbs.authoring import (
     also_option,
-    attributes,
-    hunks_json,
     number_of_hunks,
-    release_json,
     release_rows,
     show_how_to_apply,
     show_hunks,
@@ -49,13 +48,13 @@ from patcher.verbs.authoring import (
     show_written,
 )
 from patcher.verbs.options import common_options
-from patcher.verbs.releases.outcome import ReleaseOutcome
 
 if TYPE_CHECKING:
     from patcher.author.patched_texts import Release
     from patcher.author.series import Importer, PatchResult
 
 
+@reported("name folder versions draft files releases left_out missing problems patches notes")
 class ImportOutcome(NamedTuple):
     """The outcome of an import.
 
@@ -81,6 +80,18 @@ class ImportOutcome(NamedTuple):
     def ok(self) -> bool:
         """Whether the patchset was written, with all patches."""
         return self.patchset is not None and not any(result.failed for result in self.results)
+
+    @property
+    def name(self) -> str:
+        """The name of the patchset."""
+        return self.folder.absolute().name
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The range of each package that was written; none where nothing was."""
+        if self.patchset is None:
+            return {}
+        return {variant.package: variant.versions for variant in self.patchset.variants}
 
     @property
     def patches(self) -> tuple[PatchResult, ...]:
@@ -142,7 +153,7 @@ def import_(
     """
     # with libcst
     from patcher.author.series import Importer
-    from patcher.verbs.proving import check_also
+    from patcher.verbs.releases.further import check_also
 
     series = find_series(name, output)
     folder = series.folder if series else output_folder(name, output, events.note)
@@ -186,7 +197,7 @@ def _further(
     """
     # with libcst
     from patcher.author.series import packages_of
-    from patcher.verbs.proving import further_releases, range_ends
+    from patcher.verbs.releases.further import further_releases, range_ends
 
     grows = False
     if series:
@@ -243,7 +254,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
 
     `head` is that of a patchset of one patch.
     """
-    from patcher.verbs.proving import prove  # with libcst
+    from patcher.verbs.releases.further import prove  # with libcst
 
     homes = importer.homes
     if not importer.single:
@@ -254,7 +265,7 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         return series_files(head, importer.patches, importer.changed, targets)
 
     proof = prove(
-        outcome.folder, texts, homes=homes, made=outcome.files, releases=importer.expected
+        outcome.folder, texts, homes=homes, home_diffs=outcome.files, releases=importer.expected
     )
     series = importer.series
     if series is None:
@@ -298,7 +309,7 @@ def _widened(versions: str, home: Located, releases: Sequence[ReleaseOutcome]) -
             continue
         if release.fits:
             fitting.append(release.version)
-        if release.failed:
+        if not release.ok:
             failed.append(release.version)
     if not says_nothing(home.version):
         fitting.append(home.version)
@@ -390,7 +401,7 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     _show_written(console, outcome)
     if not outcome.ok:
         _show_missing(console, outcome)
-    return console.answer(outcome.ok, _json(outcome))
+    return console.answer(outcome.ok, outcome)
 
 
 def _standard_input(patches: Sequence[str]) -> bytes:
@@ -508,40 +519,3 @@ def _advice(outcome: ImportOutcome) -> str:
     names = dict.fromkeys(part.name for part in outcome.missing)
     words = " ".join(f"--leave-out {shlex.quote(name)}" for name in names)
     return Message("; one of the rest is made with {words}", words=words)
-
-
-# as JSON ------------------------------------------------------------------------------------------
-def _json(outcome: ImportOutcome) -> dict[str, Any]:
-    return {
-        "patchset": outcome.folder.absolute().name,
-        "folder": str(outcome.folder) if outcome.ok else "",
-        "versions": {item.package: item.versions for item in outcome.patchset.variants}
-        if outcome.patchset
-        else {},
-        "hunks": hunks_json(outcome.draft),
-        "files": [
-            {**attributes(diff, "path", "added", "removed"), "diff": diff.text}
-            for diff in outcome.files
-        ],
-        "releases": list(map(release_json, outcome.releases)),
-        "left": [
-            {"patch": result.name, **attributes(part, "path", "line", "why"), "stops": stops}
-            for stops in (False, True)
-            for result in outcome.results
-            for part in (result.missing if stops else result.left_out)
-        ],
-        "problems": [
-            {
-                "path": match.section.path,
-                "installed": match.path,
-                "problem": match.problem,
-                "hint": match.hint,
-            }
-            for match in outcome.problems
-        ],
-        "patches": [
-            attributes(result, "name", "subject", "state", "problem", "hint")
-            for result in outcome.patches
-        ],
-        "remarks": outcome.notes,
-    }

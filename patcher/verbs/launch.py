@@ -1,4 +1,4 @@
-"""Runs a command of the user: the program, the Python that would run it, and whether that is of the environment."""
+"""The command that `run` starts: its program, the Python that would run it, and its start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Mapping, NoReturn, Sequence
 
 from patcher.errors import NotExecutableError, NotFoundCommandError, UsageError
@@ -27,27 +30,36 @@ def find_program(word: str) -> str:
     path = shutil.which(word)
     if path:
         return path
-    if os.sep in word and os.path.exists(word):
-        kind = Message("a directory" if os.path.isdir(word) else "a file that is not executable")
-        template, how = (
-            "{word}: found {what}",
-            Message("name a program, or the interpreter before the file"),
-        )
-        raise NotExecutableError(template, how, word=word, what=kind)
-    hint = "" if os.sep in word else Message("it is looked for in the directories of PATH")
-    raise NotFoundCommandError("{word}: command not found", hint, word=word)
+    is_path = os.sep in word
+    kind = _kind(word) if is_path else None
+    if kind is not None:
+        what = Message("a directory" if stat.S_ISDIR(kind) else "a file that is not executable")
+        how = Message("name a program, or the interpreter before the file")
+        raise NotExecutableError("{word}: found {what}", how, word=word, what=what)
+    where = "" if is_path else Message("it is looked for in the directories of PATH")
+    raise NotFoundCommandError("{word}: command not found", where, word=word)
+
+
+def _kind(path: str) -> int | None:
+    """What a path is (`st_mode`), None where nothing is there or may be seen."""
+    with suppress(OSError):
+        return Path(path).stat().st_mode
+    return None
 
 
 def interpreter_of(program: str) -> str | None:
-    """The Python that runs a program, if it is one or its first line (`#!`) names one; None if that is not known.
+    """The Python that runs a program, if it is one or its first line (`#!`) names one.
 
     Args:
         program: path of the file.
+
+    Returns:
+        None if that is not known.
     """
-    if _NAME.fullmatch(os.path.basename(program)):
+    if _is_python(program):
         return program
     try:
-        with open(program, "rb") as file:
+        with Path(program).open("rb") as file:
             first_line, second_line, *_ = [*file.read(4096).split(b"\n"), b"", b""]
     except OSError:
         return None
@@ -56,17 +68,24 @@ def interpreter_of(program: str) -> str | None:
     if line.strip() == "/bin/sh" and second_line.startswith(b"'''exec' "):
         line = os.fsdecode(second_line[len(b"'''exec' ") :])
     try:
-        parts = shlex.split(line)
+        words = shlex.split(line)
     except ValueError:
         return None
-    if parts and os.path.basename(parts[0]) == "env":
-        parts = [part for part in parts[1:] if part != "-S" and "=" not in part]
-    path = shutil.which(parts[0]) if parts else None
-    return path if path and _NAME.fullmatch(os.path.basename(path)) else None
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if word != "-S" and "=" not in word]
+    path = shutil.which(words[0]) if words else None
+    return path if path and _is_python(path) else None
+
+
+def _is_python(path: str) -> bool:
+    return _NAME.fullmatch(Path(path).name) is not None
 
 
 def other_environment(python: str, env: Environment) -> bool:
-    """Whether an interpreter searches other site directories than those of the environment; False where it gives no answer."""
+    """Whether an interpreter searches other site directories than those of the environment.
+
+    False where it gives no answer.
+    """
     if _place(python) == _place(env.python):
         return False
     try:
@@ -75,8 +94,9 @@ def other_environment(python: str, env: Environment) -> bool:
         return False
 
 
-def _place(path: str) -> tuple[str, str]:
-    return os.path.realpath(path), os.path.realpath(os.path.dirname(os.path.abspath(path)))
+def _place(path: str) -> tuple[Path, Path]:
+    """The file of an interpreter, and the directory that it is started from."""
+    return Path(path).resolve(), Path(path).absolute().parent.resolve()
 
 
 def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
@@ -88,22 +108,15 @@ def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) ->
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     # Python ignores them, and what is ignored stays so
-    for name in (
-        "SIGPIPE",
-        "SIGXFZ",
-        "SIGXFSZ",
-    ):
+    for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
         os.execve(program, list(command), dict(environ))
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
-        hint = Message(
-            "the interpreter that its first line names is not there"
-            if missing
-            else "a script begins with #!"
-        )
-        raise NotExecutableError(
-            "{program}: {error}", hint, program=program, error=Message.whole(error.strerror)
-        ) from error
+        hint = Message("a script begins with #!")
+        if isinstance(error, FileNotFoundError):
+            hint = Message("the interpreter that its first line names is not there")
+        reason = Message.whole(error.strerror)
+        problem = "{program}: {error}"
+        raise NotExecutableError(problem, hint, program=program, error=reason) from error

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from hashlib import sha256
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 import click
 
 from patcher.display.console import Console
+from patcher.display.patchsets import release_range
 from patcher.display.styles import Row, Verbatim, hint_lines, term, translated
 from patcher.errors import SitepatchError
 from patcher.installed.environment import find_file, locate
 from patcher.installed.interpreter import Environment
-from patcher.message import Message, joined
-from patcher.model import HunkText, Located, Patchset, Requested, State, Symptom, Variant
+from patcher.message import Message
+from patcher.model import (
+    HunkText,
+    Located,
+    Patchset,
+    PatchsetSource,
+    Requested,
+    State,
+    Symptom,
+    Variant,
+)
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import BUILT_IN, builtin_dir, builtin_table
 from patcher.patchset.results import request_of, shipped_result
 from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.patchset.variants import matching_variants, paths_of, pick_variants, resolve_options
 from patcher.place import HERE, Place
+from patcher.record import reported
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, read_installed, statuses
 from patcher.text.listed import release_name
@@ -31,15 +42,6 @@ from patcher.verbs.standing import applied_patchsets
 APPLICABLE, OUT_OF_RANGE, ABSENT = "applicable", Message("out of range"), "absent"
 UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
 _NEAREST_FIRST = (APPLICABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT)
-FIELDS = {
-    "origin": Message("origin"),
-    "bug": Message("bug"),
-    "forwarded": Message("forwarded"),
-    "author": Message("author"),
-    "last_update": Message("last update"),
-    "remove_when": Message("can go when"),
-}
-"""The keys of `[provenance]` as people read them."""
 
 
 class Availability(NamedTuple):
@@ -65,16 +67,127 @@ class Availability(NamedTuple):
         return _NEAREST_FIRST.index(self.state) + 1
 
 
-class ListOutcome(NamedTuple):
-    """The patchsets, the nearest to what is installed first, and `broken` ones by name.
+class Range(NamedTuple):
+    """The releases of a package that a patchset is for.
 
-    `symptoms` are those that the text is about, each with the name of the patchset that cures it,
-    "" for none.
+    Attributes:
+        package: the import package.
+        versions: its versions (PEP 440), "" for any.
+    """
+
+    package: str
+    versions: str
+
+
+@reported("name version kind summary source digest packages state installed")
+class ListedPatchset(NamedTuple):
+    """A patchset, and what it is to an environment.
+
+    Attributes:
+        patchset: the patchset.
+        availability: what it is to the environment.
+    """
+
+    patchset: Patchset
+    availability: Availability
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.patchset.name
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        return self.patchset.version
+
+    @property
+    def kind(self) -> str:
+        """`fix`, `default` or `debug`."""
+        return self.patchset.about.kind
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return self.patchset.about.summary
+
+    @property
+    def source(self) -> PatchsetSource:
+        """Where it was found."""
+        return self.patchset.folder.source
+
+    @property
+    def digest(self) -> str:
+        """The sha256 (hex) over its texts."""
+        return self.patchset.folder.digest
+
+    @property
+    def packages(self) -> tuple[Range, ...]:
+        """The releases that it is for."""
+        return tuple(Range(one.package, one.versions) for one in self.patchset.variants)
+
+    @property
+    def state(self) -> str:
+        """What it is here, as `status` has it where it is applied.
+
+        Else `applicable`, `upstream`, `not needed`, `out of range` or `absent`.
+        """
+        return self.availability.state
+
+    @property
+    def installed(self) -> tuple[Located, ...]:
+        """Its packages that are installed, of whatever release."""
+        return self.availability.installed
+
+
+@reported("name patterns meaning advice patchset")
+class KnownError(NamedTuple):
+    """An error that is known.
+
+    Attributes:
+        symptom: how it shows.
+        patchset: the name of the patchset that cures it, "" for none.
+    """
+
+    symptom: Symptom
+    patchset: str
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.symptom.name
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The lines that it has in a log; `*` stands for any text."""
+        return self.symptom.signs.patterns
+
+    @property
+    def meaning(self) -> str:
+        """What it means."""
+        return self.symptom.meaning
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return with_tools(self.symptom.advice)
+
+
+@reported("patchsets symptoms broken notes")
+class ListOutcome(NamedTuple):
+    """The patchsets that can be named.
+
+    Attributes:
+        env: the environment.
+        patchsets: the nearest to what is installed first.
+        symptoms: the errors that the text is about.
+        broken: by name, patchsets that cannot be read.
+        notes: remarks.
     """
 
     env: Environment
-    patchsets: tuple[tuple[Patchset, Availability], ...]
-    symptoms: tuple[tuple[Symptom, str], ...]
+    patchsets: tuple[ListedPatchset, ...]
+    symptoms: tuple[KnownError, ...]
     broken: Mapping[str, SitepatchError]
     notes: tuple[str, ...]
 
@@ -90,7 +203,7 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
     env = place.environment()
     candidates, broken = Catalogue(place.patch_dirs).load()
     patchsets = [candidate.patchset for candidate in candidates]
-    symptoms: list[tuple[Symptom, str]] = []
+    symptoms: list[KnownError] = []
     if text:
         patchsets, symptoms = _Query(text).select(patchsets, general_symptoms(builtin_dir()))
     notes: list[str] = []
@@ -100,8 +213,10 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
 
     items = settled(env, lambda: statuses(env, []))
     applied = applied_patchsets(env, items, place.patch_dirs, applied_names(items)).by_name()
-    entries = [(patchset, availability(env, patchset, applied)) for patchset in patchsets]
-    entries.sort(key=lambda entry: entry[1].rank)
+    entries = []
+    for patchset in patchsets:
+        entries.append(ListedPatchset(patchset, availability(env, patchset, applied)))
+    entries.sort(key=lambda entry: entry.availability.rank)
     return ListOutcome(
         env=env,
         patchsets=tuple(entries),
@@ -123,7 +238,7 @@ class _Query:
 
     def select(
         self, patchsets: Sequence[Patchset], general: Sequence[Symptom]
-    ) -> tuple[list[Patchset], list[tuple[Symptom, str]]]:
+    ) -> tuple[list[Patchset], list[KnownError]]:
         """The patchsets that the text is about, and the symptoms.
 
         Args:
@@ -135,13 +250,13 @@ class _Query:
                 for none.
         """
         selected: list[Patchset] = []
-        symptoms: list[tuple[Symptom, str]] = []
+        symptoms: list[KnownError] = []
         for patchset in patchsets:
             cured = [symptom for symptom in patchset.about.symptoms if self._means(symptom)]
-            symptoms += [(symptom, patchset.name) for symptom in cured]
+            symptoms += [KnownError(symptom, patchset.name) for symptom in cured]
             if cured or self._describes(patchset):
                 selected.append(patchset)
-        symptoms += [(symptom, "") for symptom in general if self._means(symptom)]
+        symptoms += [KnownError(symptom, "") for symptom in general if self._means(symptom)]
         return selected, symptoms
 
     def _means(self, symptom: Symptom) -> bool:
@@ -271,14 +386,7 @@ def command(console: Console, text: tuple[str, ...]) -> int:
         console.info(template, text=" ".join(text))
     console.notes(outcome.notes)
 
-    ok = not (outcome.broken or is_unknown)
-    about = {
-        "patchsets": _listed_json(outcome.patchsets),
-        "symptoms": symptoms_json(outcome.symptoms),
-        "broken": broken_json(outcome.broken),
-        "notes": outcome.notes,
-    }
-    return console.answer(ok, about)
+    return console.answer(not (outcome.broken or is_unknown), outcome)
 
 
 def _is_one_of_others(patchset: Patchset, standing: Availability) -> bool:
@@ -286,7 +394,7 @@ def _is_one_of_others(patchset: Patchset, standing: Availability) -> bool:
     return patchset.folder.source == BUILT_IN and not standing.in_range
 
 
-def _short_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
+def _short_rows(entries: Iterable[ListedPatchset]) -> list[Row]:
     """One line for each patchset but the others: its name, where it was found, what it does."""
     rows = []
     for patchset, standing in entries:
@@ -299,7 +407,7 @@ def _short_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
     return rows
 
 
-def _rows_of_others(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
+def _rows_of_others(entries: Iterable[ListedPatchset]) -> list[Row]:
     """The packages of the others in one row for each state, with how many are for each package."""
     numbers: dict[str, Counter[str]] = {OUT_OF_RANGE: Counter(), ABSENT: Counter()}
     for patchset, standing in entries:
@@ -315,7 +423,7 @@ def _rows_of_others(entries: Iterable[tuple[Patchset, Availability]]) -> list[Ro
     return rows
 
 
-def _detailed_rows(entries: Iterable[tuple[Patchset, Availability]]) -> list[Row]:
+def _detailed_rows(entries: Iterable[ListedPatchset]) -> list[Row]:
     """One row for each patchset: what it is here, and the installed release or its range."""
     rows = []
     for patchset, standing in entries:
@@ -352,66 +460,9 @@ def _symptom_rows(outcome: ListOutcome) -> list[Row]:
     return rows
 
 
-def _listed_json(entries: Iterable[tuple[Patchset, Availability]]) -> list[dict[str, Any]]:
-    listed = []
-    for patchset, standing in entries:
-        homes = [
-            {"package": home.package, "distribution": home.distribution, "version": home.version}
-            for home in standing.installed
-        ]
-        listed.append({**patchset_json(patchset), "state": standing.state, "installed": homes})
-    return listed
-
-
-def patchset_json(patchset: Patchset) -> dict[str, Any]:
-    """A patchset as `list --json` has it."""
-    ranges = [
-        {"package": variant.package, "versions": variant.versions} for variant in patchset.variants
-    ]
-    head = {
-        "name": patchset.name,
-        "version": patchset.version,
-        "kind": patchset.about.kind,
-        "summary": patchset.about.summary,
-    }
-    return {
-        **head,
-        "source": str(patchset.folder.source),
-        "digest": patchset.folder.digest,
-        "packages": ranges,
-    }
-
-
-def symptoms_json(symptoms: Iterable[tuple[Symptom, str]]) -> list[dict[str, Any]]:
-    """Symptoms and the names of the patchsets that cure them, as JSON."""
-    answers = []
-    for symptom, name in symptoms:
-        head = {"symptom": symptom.name, "patchset": name, "patterns": symptom.signs.patterns}
-        answers.append({**head, "meaning": symptom.meaning, "advice": with_tools(symptom.advice)})
-    return answers
-
-
-def release_range(variant: Variant) -> str:
-    """The package of a variant and the releases that it is for: `mmengine >=0.1,<1`."""
-    versions = variant.versions or Message("(any version)")
-    return Message("{package} {versions}", package=variant.package, versions=versions)
-
-
-def release_ranges(variants: Iterable[Variant]) -> str:
-    """Those of several variants."""
-    return joined(", ", map(release_range, variants))
-
-
 def broken_rows(broken: Mapping[str, SitepatchError]) -> list[Row]:
     """One row for each patchset that is wrong in itself, with what is wrong."""
     return [Row("broken", (name,), (error.brief,)) for name, error in broken.items()]
-
-
-def broken_json(broken: Mapping[str, SitepatchError]) -> list[dict[str, Any]]:
-    """The patchsets that are wrong in themselves, as JSON."""
-    return [
-        {"name": name, "problem": error.message, **error.place} for name, error in broken.items()
-    ]
 
 
 def symptom_details(symptom: Symptom, cure: str = "", devices: Iterable[str] = ()) -> list[str]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from patcher.display.console import Console
-from patcher.display.rows import plan_json
+from patcher.display.plan import failures, show_plan, verified_rows
 from patcher.display.styles import Row
 from patcher.facts import Wanted
 from patcher.message import Message
+from patcher.outcomes import OverlayOutcome, Task
 from patcher.overlay.make import VERIFIED, overlay_files, write_overlay
 from patcher.patchset.selection import choose
-from patcher.place import HERE, SILENT, Events, Outcome, Place
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.project.request import ProjectFiles, ProjectRequest, read_request
 from patcher.store.retry import retry, settled
 from patcher.text.listed import Texts, count
 from patcher.verbs.change import note_interrupted, verify_settings
-from patcher.verbs.report import show_plan, verified_json, verified_rows, what_failed
 from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
 
 
@@ -30,7 +30,7 @@ def make_overlay(
     place: Place = HERE,
     verify: str = IMPORT,
     events: Events = SILENT,
-) -> Outcome:
+) -> OverlayOutcome:
     """Make an overlay of what `apply` of these names, or `sync` of a project, would write.
 
     Nothing else is written.
@@ -45,27 +45,28 @@ def make_overlay(
     events.started(env, request.patchsets)
     note_interrupted(env, events)
 
+    task = Task(
+        request.patch_dirs,
+        env,
+        names=tuple(patchset.name for patchset in patchsets),
+        requested=request.patchsets,
+    )
     # a project reverts what it does not request
     wanted = Wanted(request.patchsets, reverted=None if project else ())
 
-    def look_and_write() -> Outcome:
+    def look_and_write() -> OverlayOutcome:
         plan = settled(env, lambda: make_plan(env, wanted))
         files = overlay_files(plan)
         is_needed = bool(files) and not plan.failed
-        return Outcome(
-            place=place._replace(patch_dirs=request.patch_dirs),
-            env=env,
-            plan=plan._replace(notes=(*request.notes, *plan.notes)),
-            patchsets=tuple(patchset.name for patchset in patchsets),
-            requested=request.patchsets,
-            overlay=write_overlay(files) if is_needed else None,
-        )
+        plan = plan._replace(notes=(*request.notes, *plan.notes))
+        return OverlayOutcome(task, plan, overlay=write_overlay(files) if is_needed else None)
 
     outcome = retry(look_and_write, events.note)
     events.planned(outcome)
     if outcome.overlay is None or verification is None:
         return outcome
-    return outcome._replace(verified=_verified(outcome, outcome.overlay, verification))
+    verified = _verified(outcome, outcome.overlay, verification)
+    return replace(outcome, verified=verified)
 
 
 def _request(
@@ -78,7 +79,9 @@ def _request(
     return ProjectRequest(tuple(requested), notes=tuple(notes), patch_dirs=place.patch_dirs)
 
 
-def _verified(outcome: Outcome, folder: Path, verification: VerifySettings) -> Verified | None:
+def _verified(
+    outcome: OverlayOutcome, folder: Path, verification: VerifySettings
+) -> Verified | None:
     """What came of verifying an overlay.
 
     None where it was verified before, which is not repeated but for probes.
@@ -88,7 +91,7 @@ def _verified(outcome: Outcome, folder: Path, verification: VerifySettings) -> V
         return None
     from patcher.verify.run import verify_files  # with subprocess: not where it was verified
 
-    patchsets = [item.patchset for item in outcome.requested]
+    patchsets = [item.patchset for item in outcome.task.requested]
     files = overlay_files(outcome.plan)
     verified = verify_files(files, patchsets, verification, in_memory=True)
     if verification.imports and not verified.failed:
@@ -103,7 +106,7 @@ def report_overlay(
     *,
     project: ProjectFiles | None,
     verify: str,
-) -> Outcome:
+) -> OverlayOutcome:
     """Make an overlay, and report it."""
     console.on_plan = show_plan
     outcome = make_overlay(
@@ -111,8 +114,7 @@ def report_overlay(
     )
     verified = outcome.verified
     if outcome.plan.failed:
-        reason = what_failed(outcome.plan)
-        console.note("nothing was run: {reason}", "stopped", reason=reason)
+        console.note("nothing was run: {reason}", "stopped", reason=failures(outcome.plan))
     elif outcome.overlay is None:
         console.info("nothing to overlay: what is asked for is applied already, or not needed")
 
@@ -121,18 +123,10 @@ def report_overlay(
     if verified and verified.failed:
         console.note("nothing was run: verification failed", "stopped")
     elif outcome.overlay:
-        number = sum(file.before != file.after for file in outcome.plan.files)
+        number = sum(file.changes for file in outcome.plan.files)
         template = "{files} in {overlay}"
         what = Message(template, files=count(number, "file"), overlay=outcome.overlay)
         console.info_rows([Row("overlay", (what,))])
 
-    if console.as_json:
-        fields: dict[str, Any] = {
-            "patchsets": outcome.patchsets,
-            "overlay": outcome.overlay or "",
-            **plan_json(outcome.plan),
-        }
-        if verified:
-            fields["verify"] = verified_json(verified)
-        console.answer(outcome.ok, fields)
+    console.answer(outcome.ok, outcome)
     return outcome

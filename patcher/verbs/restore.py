@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Sequence
@@ -9,21 +10,23 @@ from typing import Sequence
 import click
 
 from patcher.display.console import Console
+from patcher.display.plan import RUNNING, report_outcome
 from patcher.display.rows import answer_rows
 from patcher.display.styles import Row, hint_lines
 from patcher.errors import FormatError, Location, SitepatchError, StoreError, UsageError
 from patcher.facts import Wanted
+from patcher.hook.installed import hooks_for
 from patcher.installed.backups import Backup, proven_backups
 from patcher.message import Message
 from patcher.model import Change, FilePlan, NewBytes, Plan
+from patcher.outcomes import Damage, PlanOutcome, RestoreOutcome, Task
 from patcher.patchset.catalogue import Catalogue
-from patcher.place import HERE, SILENT, Events, Outcome, Place
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.store.status import applied_names, divide_names, statuses, unclaimed
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.change import carry_out
 from patcher.verbs.options import common_options, complete_names, patient
-from patcher.verbs.report import RUNNING, report_outcome
 
 
 def restore(
@@ -33,13 +36,16 @@ def restore(
     force: bool = False,
     dry_run: bool = False,
     events: Events = SILENT,
-) -> Outcome:
-    """Restore what patchsets changed; a file that no other patchset changes is as it was before: bytes, mode and mtime.
+) -> RestoreOutcome:
+    """Restore what patchsets changed.
+
+    A file that no other patchset changes is as it was before: bytes, mode and mtime.
 
     Args:
         names: of patchsets, all without any.
         place: the environment.
-        force: drop edits by hand instead of keeping them in the file; their text is kept in the store.
+        force: drop edits by hand instead of keeping them in the file; their text is kept in the
+            store.
         dry_run: write nothing.
         events: takes the plan, and what is done.
 
@@ -49,7 +55,7 @@ def restore(
     env = place.environment()
     events.started(env)
 
-    def look() -> Outcome:
+    def look() -> RestoreOutcome:
         bad: list[StoreError] = []
         items = statuses(env, bad)
         for error in bad:
@@ -60,24 +66,33 @@ def restore(
         idle, meant = divide_names(applied, one_or_more(names))
         if idle:
             Catalogue(place.patch_dirs).check_names(idle, applied)
-        plan = make_plan(env, Wanted((), tuple(meant), force), items)
-        outcome = Outcome(place, env, plan, tuple(meant), (), dry_run, idle=tuple(idle))
-        return outcome._replace(damaged=tuple(unclaimed(env, items, bad)))
+        plan = make_plan(env, Wanted((), tuple(meant), force=force), items)
+        return RestoreOutcome(
+            Task(place.patch_dirs, env, names=tuple(meant), dry_run=dry_run),
+            plan,
+            idle=tuple(idle),
+            damaged=tuple(Damage(*problem) for problem in unclaimed(env, items, bad)),
+        )
 
-    outcome = carry_out(look, env, None, events, dry_run=dry_run)
+    outcome = carry_out(look, env, None, events=events, dry_run=dry_run)
     if not outcome.written:
         return outcome
-    from patcher.hook.installed import hooks_for  # not for a repeated apply
-
-    return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets)))
+    return replace(outcome, hooks=tuple(hooks_for(env, outcome.patchsets)))
 
 
 def restore_backups(
     words: Texts = (), *, place: Place = HERE, dry_run: bool = False, events: Events = SILENT
-) -> Outcome:
-    """Put files back: bytes and mtime of the backup, mode and owner of the file. The edited texts are kept in the store.
+) -> RestoreOutcome:
+    """Put files back from backups beside them; see `restore` for the other arguments.
 
-    A word is a path in a site directory, or as the caller sees it; see `restore` for the others.
+    Bytes and mtime are those of the backup, mode and owner those of the file. The edited texts are
+    kept in the store.
+
+    Args:
+        words: paths in a site directory, or as the caller sees them.
+        place: the environment.
+        dry_run: write nothing.
+        events: takes the plan, and what is done.
 
     Raises:
         SitepatchError: a word names no such file; or what keeps it from writing.
@@ -85,48 +100,68 @@ def restore_backups(
     env = place.environment()
     events.started(env)
 
-    def look() -> Outcome:
+    def look() -> RestoreOutcome:
         patched = {(item.site, item.receipt.path) for item in statuses(env)}
-        files = _meant(proven_backups(env.own, patched), one_or_more(words))
-        plan = Plan(tuple(map(_file_plan, files)), (), tuple(backup.message for backup in files))
-        return Outcome(place, env, plan, (), (), dry_run)
+        backups = _named(proven_backups(env.own, patched), one_or_more(words))
+        files = tuple(map(_file_plan, backups))
+        plan = Plan(files, (), notes=tuple(backup.message for backup in backups))
+        return RestoreOutcome(Task(place.patch_dirs, env, names=(), dry_run=dry_run), plan)
 
-    return carry_out(look, env, None, events, dry_run=dry_run)
+    return carry_out(look, env, None, events=events, dry_run=dry_run)
 
 
-def _meant(backups: Sequence[Backup], words: Sequence[str]) -> list[Backup]:
-    meant = {
-        word: [backup for backup in backups if not word or _above(Path(word), backup)]
-        for word in words or ("",)
-    }
-    problem = Message("found no backup beside an edited file of it that RECORD proves")
-    problems = [SitepatchError.at(Location(word), problem) for word in words if not meant[word]]
+def _named(backups: Sequence[Backup], words: Sequence[str]) -> list[Backup]:
+    """The backups of the files that words name, all without any.
+
+    Raises:
+        SitepatchError: for every word that names none.
+    """
+    named: set[Backup] = set()
+    problems: list[SitepatchError] = []
+    for word in words or ("",):
+        matches = [backup for backup in backups if not word or _is_within(backup, Path(word))]
+        named.update(matches)
+        if word and not matches:
+            problem = Message("found no backup beside an edited file of it that RECORD proves")
+            problems.append(SitepatchError.at(Location(word), problem))
     if problems:
         hint = Message(
-            "what patchsets changed is restored without --from-backup; anything else by an install of the same release"
+            "what patchsets changed is restored without --from-backup; "
+            "anything else by an install of the same release"
         )
         raise SitepatchError.joined(problems, hint)
-    return [backup for backup in backups if any(backup in matches for matches in meant.values())]
+    return [backup for backup in backups if backup in named]
 
 
-def _above(word: Path, backup: Backup) -> bool:
-    file = Path(backup.site, backup.path)
-    return any(
-        path in (meant, *meant.parents)
-        for path, meant in ((word, Path(backup.path)), (Path.cwd() / word, file))
-    )
+def _is_within(backup: Backup, word: Path) -> bool:
+    """Whether a backup's file is that path or below it: in its site directory, or from here."""
+    in_site = Path(backup.path)
+    on_disk = Path(backup.site, backup.path)
+    return word in (in_site, *in_site.parents) or Path.cwd() / word in (on_disk, *on_disk.parents)
 
 
 def _file_plan(backup: Backup) -> FilePlan:
-    old = sha256(backup.edited).hexdigest()
-    new = NewBytes(backup.data, mtime_ns=backup.mtime_ns)
-    change = Change(backup.path, old, new, receipt=None, aside=backup.edited)
-    return FilePlan(backup.site, backup.path, backup.edited, backup.data, change, ())
+    change = Change(
+        backup.path,
+        old=sha256(backup.edited).hexdigest(),
+        new=NewBytes(backup.data, mtime_ns=backup.mtime_ns),
+        receipt=None,
+        aside=backup.edited,
+    )
+    return FilePlan(
+        backup.site,
+        backup.path,
+        before=backup.edited,
+        after=backup.data,
+        change=change,
+        steps=(),
+    )
 
 
 @click.command(
     "restore",
-    epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n  sitepatch restore --from-backup --dry-run",
+    epilog="\b\nExamples:\n  sitepatch restore mmengine-ddp-debug\n"
+    "  sitepatch restore --from-backup --dry-run",
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @click.option("--force", is_flag=True, help="Drop edits made by hand; a copy is kept in the store.")
@@ -145,22 +180,23 @@ def command(
 ) -> int:
     """Restore the files that patchsets changed, byte for byte.
 
-    Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was edited by hand since, the
-    edit is kept and only our change is removed.
+    Those of all patchsets without a name. Mode and mtime are as before, too. In a file that was
+    edited by hand since, the edit is kept and only our change is removed.
 
-    With --from-backup files in which no patchset is applied are put back from a backup beside them (runner.py.orig) that has
-    the sha256 that RECORD gives; the edited texts are kept in the store.
+    With --from-backup files in which no patchset is applied are put back from a backup beside them
+    (runner.py.orig) that has the sha256 that RECORD gives; the edited texts are kept in the store.
     """
-    if from_backup:
-        if force:
-            raise UsageError(
-                "--force and --from-backup: found both",
-                "the edited text is kept in the store in any case",
-            )
-        console.on_plan = _show_backup_plan
-        outcome = restore_backups(names, place=console.place, dry_run=dry_run, events=console)
-        return report_outcome(console, outcome, _show_put_back)
-    return report_restored(console, names, force=force, dry_run=dry_run)
+    if not from_backup:
+        return report_restored(console, names, force=force, dry_run=dry_run)
+    if force:
+        problem = "--force and --from-backup: found both"
+        raise UsageError(problem, "the edited text is kept in the store in any case")
+    console.on_plan = _show_backup_plan
+    outcome = restore_backups(names, place=console.place, dry_run=dry_run, events=console)
+    report_outcome(console, outcome)
+    if outcome.written:
+        _show_put_back(console, outcome)
+    return console.answer(outcome.ok, outcome)
 
 
 def report_restored(
@@ -169,79 +205,77 @@ def report_restored(
     """Restore, and report it."""
     console.on_plan = _show_restore_plan
     outcome = restore(names, place=console.place, force=force, dry_run=dry_run, events=console)
-    damaged = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
-    return report_outcome(console, outcome, _show_restored, damaged=damaged)
+    report_outcome(console, outcome)
+    if outcome.written:
+        _show_restored(console, outcome)
+    return console.answer(outcome.ok, outcome)
 
 
-def _show_restore_plan(console: Console, outcome: Outcome) -> None:
+def _show_restore_plan(console: Console, outcome: PlanOutcome) -> None:
+    assert isinstance(outcome, RestoreOutcome)
     console.rows(answer_rows(outcome.plan.answers))
     for name in outcome.idle:
         console.info("{name} is not applied here: nothing to restore", name=name)
-    console.rows(
-        [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged]
-    )
-    if not (outcome.patchsets or outcome.idle or outcome.damaged):
-        console.info(
-            "nothing is applied in {place}: nothing to restore", place=", ".join(outcome.env.own)
-        )
+    rows = []
+    for damage in outcome.damaged:
+        rows.append(Row("damaged", (), details=(damage.problem, *hint_lines(damage.hint))))
+    console.rows(rows)
+    if not (outcome.task.names or outcome.idle or outcome.damaged):
+        sites = ", ".join(outcome.task.env.own)
+        console.info("nothing is applied in {place}: nothing to restore", place=sites)
     console.notes(outcome.plan.notes)
 
 
-def _show_restored(console: Console, outcome: Outcome) -> None:
-    console.info_rows([_restored_row(file) for file in outcome.changed])
-    if console.verbose and not all(file.change and file.change.forget for file in outcome.changed):
+def _show_restored(console: Console, outcome: RestoreOutcome) -> None:
+    changed = outcome.changed
+    console.info_rows([Row(*_restored(file)) for file in changed])
+    forgotten = all(file.change and file.change.forget for file in changed)
+    if console.verbose and not forgotten:
         console.note(RUNNING)
+    template = (
+        "the next start of Python applies them again, as {hook} asks for: uninstall {hook} first"
+    )
     for hook in outcome.hooks:
-        console.note(
-            "the next start of Python applies them again, as {hook} asks for: uninstall {hook} first",
-            hook=hook,
-        )
+        console.note(template, hook=hook)
 
 
-def _restored_row(file: FilePlan) -> Row:
+def _restored(file: FilePlan) -> tuple[str, tuple[str, str]]:
+    """What became of a file: a word, and below which path what it means."""
     change = file.change
-    untouched = change and (change.forget or (change.old and file.before == file.after))
-    if untouched:
-        meaning = Message("our change is gone already; the file was left alone")
-        return Row("forgotten", (file.path, meaning))
-    stays = ", ".join(step.patchset for step in file.steps)
-    if stays:
-        edits = (
-            Message(", and what was edited by hand")
-            if file.change and file.change.new and file.change.new.merged
-            else ""
+    if change and (change.forget or (change.old and file.before == file.after)):
+        return "forgotten", (
+            file.path,
+            Message("our change is gone already; the file was left alone"),
         )
-        return Row(
-            "restored",
-            (file.path, Message("but for {stays}, still applied{more}", stays=stays, more=edits)),
-        )
-    if file.change and file.change.new:
-        return Row(
-            "restored", (file.path, Message("our change is out, what was edited by hand stays"))
-        )
-    if not Path(file.site, file.path).exists():
-        return Row("restored", (file.path, Message("removed: a patchset had added it")))
-    return Row("restored", (file.path, Message("bytes, mode and mtime as before")))
+    meaning = Message("bytes, mode and mtime as before")
+    if file.steps:
+        stays = ", ".join(step.patchset for step in file.steps)
+        edits = ""
+        if change and change.new and change.new.merged:
+            edits = Message(", and what was edited by hand")
+        meaning = Message("but for {stays}, still applied{more}", stays=stays, more=edits)
+    elif change and change.new:
+        meaning = Message("our change is out, what was edited by hand stays")
+    elif not Path(file.site, file.path).exists():
+        meaning = Message("removed: a patchset had added it")
+    return "restored", (file.path, meaning)
 
 
-def _show_backup_plan(console: Console, outcome: Outcome) -> None:
+def _show_backup_plan(console: Console, outcome: PlanOutcome) -> None:
     if not outcome.plan.files:
-        sites = ", ".join(outcome.env.own)
         console.info(
-            "no file in {sites} has a backup (FILE.orig, FILE.bak) with the sha256 that RECORD gives: nothing to restore",
-            sites=sites,
+            "no file in {sites} has a backup (FILE.orig, FILE.bak) with the sha256 that RECORD "
+            "gives: nothing to restore",
+            sites=", ".join(outcome.task.env.own),
         )
-        console.hints(
-            [
-                Message(
-                    "to get a release anew: pip install --force-reinstall --no-deps NAME==VERSION"
-                )
-            ]
+        hint = Message(
+            "to get a release anew: pip install --force-reinstall --no-deps NAME==VERSION"
         )
+        console.hints([hint])
     console.notes(outcome.plan.notes)
 
 
-def _show_put_back(console: Console, outcome: Outcome) -> None:
+def _show_put_back(console: Console, outcome: RestoreOutcome) -> None:
     meaning = Message("what was installed, with the mtime of the backup")
     console.info_rows([Row("restored", (file.path, meaning)) for file in outcome.changed])
     if console.verbose:

@@ -98,7 +98,7 @@ def command(
 ) -> int:
     """Apply patchsets, then run a command in place of sitepatch.
 
-    Without a NAME the environment is made what the project asks for, as by sync. Where something
+    Without a NAME the environment is brought in line with the project, as by sync. Where something
     does not fit, nothing is run, and the exit code is 1; else it is the command's. The output of
     sitepatch itself goes to stderr.
 
@@ -148,7 +148,7 @@ def _apply(
 ) -> int:
     """Apply what is named, or what the project requests; returns the exit code."""
     if files is None:
-        return report_applied(console, names, settings, verify)
+        return report_applied(console, names, settings, verify=verify)
     from patcher.verbs.sync import report_synced  # not where patchsets are named
 
     return report_synced(console, files, verify)

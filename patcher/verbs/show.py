@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Iterable, NamedTuple, Sequence
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
 import click
 
+from patcher.compatibility import APPLICABLE, OUT_OF_RANGE
 from patcher.display.console import Console
+from patcher.display.patchsets import FIELDS, release_range
 from patcher.display.styles import color_diff, style, term
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
-from patcher.model import Patchset
+from patcher.model import Option, Patchset, State, Symptom
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import has_texts
+from patcher.patchset.symptoms import with_tools
 from patcher.patchset.toml import option_text
 from patcher.place import HERE, Place
+from patcher.record import reported
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled, printable_lines
-from patcher.verbs.list import FIELDS, patchset_json, release_range, symptoms_json
 from patcher.verbs.options import common_options, complete_names
 
 _TABLE_ROW = re.compile(
     r"(applicable|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?"
 )
+_NOTHING_TO_DO = (State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
+_FILE_HEADERS = re.compile(r"^(?=--- |\+\+\+ )", re.MULTILINE)
 
 
 class Proven(NamedTuple):
-    """Releases on which a patchset was tried, with one answer: `releases` of them, from `first` to `last`."""
+    """Releases on which a patchset was tried, with one answer.
+
+    Attributes:
+        distribution: the distribution.
+        first: the first of them.
+        last: the last of them.
+        releases: how many they are.
+        state: the answer.
+    """
 
     distribution: str
     first: str
@@ -40,12 +53,27 @@ class Proven(NamedTuple):
     state: str
 
 
+@reported("patchset symptoms proven notes")
 class ShowOutcome(NamedTuple):
-    """A patchset, the releases that it was tried on, and remarks."""
+    """A patchset, and what is known of it.
+
+    Attributes:
+        patchset: the patchset.
+        proven: the releases that it was tried on.
+        notes: remarks.
+    """
 
     patchset: Patchset
-    tried: tuple[Proven, ...]
+    proven: tuple[Proven, ...]
     notes: tuple[str, ...]
+
+    @property
+    def symptoms(self) -> tuple[Symptom, ...]:
+        """The errors that it cures."""
+        symptoms = []
+        for symptom in self.patchset.about.symptoms:
+            symptoms.append(symptom._replace(advice=with_tools(symptom.advice)))
+        return tuple(symptoms)
 
 
 def show(name: str, *, place: Place = HERE) -> ShowOutcome:
@@ -57,11 +85,14 @@ def show(name: str, *, place: Place = HERE) -> ShowOutcome:
     """
     item = Catalogue(place.patch_dirs).find(name)
     table = compatibility_table(item.patchset, place.patch_dirs)
-    return ShowOutcome(item.patchset, tuple(proven(table)), tuple(item.notes))
+    return ShowOutcome(item.patchset, tuple(proven(table)), notes=tuple(item.notes))
 
 
 def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
-    """The `compatibility.txt` beside this very patchset: what `check --against all` has found; "" where there is none."""
+    """The `compatibility.txt` beside this very patchset, "" where there is none.
+
+    It has what `check --against all` has found.
+    """
     with suppress(OSError, UnicodeDecodeError, SitepatchError):
         for folder, _ in Catalogue(patch_dirs).folders.get(patchset.name, ()):
             if has_texts(folder, patchset.folder.files):
@@ -71,11 +102,16 @@ def compatibility_table(patchset: Patchset, patch_dirs: Sequence[str]) -> str:
 
 def proven(table: str) -> list[Proven]:
     """The rows of a `compatibility.txt`, neighbours with one answer together."""
-    rows = [row.groups() for row in map(_TABLE_ROW.fullmatch, table.splitlines()[1:]) if row]
+    rows = []
+    for line in table.splitlines()[1:]:
+        row = _TABLE_ROW.fullmatch(line)
+        if row:
+            rows.append(row.groups())
     results = []
     for (state, distribution), run in groupby(rows, key=lambda row: row[:2]):
         versions = [version for _, _, version in run]
-        results.append(Proven(distribution, versions[0], versions[-1], len(versions), state))
+        first, last = versions[0], versions[-1]
+        results.append(Proven(distribution, first, last=last, releases=len(versions), state=state))
     return results
 
 
@@ -85,7 +121,8 @@ def proven(table: str) -> list[Proven]:
 def command(console: Console, name: str) -> int:
     """Show why a patchset exists, what it changes and where.
 
-    With its options, the releases that it is proven for, those in which it changes nothing, its patches, and how to undo it.
+    With its options, the releases that it is proven for, those in which it changes nothing, its
+    patches, and how to undo it.
     """
     outcome = show(name, place=console.place)
     console.notes(outcome.notes)
@@ -93,117 +130,100 @@ def command(console: Console, name: str) -> int:
         console.command("apply", name, patch_dirs=console.place.patch_dirs),
         console.command("restore", name),
     )
-    console.page(_description(outcome.patchset, outcome.tried, commands))
-    return console.answer(
-        True,
-        {
-            "patchset": _description_json(outcome.patchset, outcome.tried),
-            "notes": list(outcome.notes),
-        },
-    )
+    console.page(_page(outcome, commands))
+    return console.answer(True, outcome)
 
 
-def _description(patchset: Patchset, tried: Sequence[Proven], commands: Sequence[str]) -> list[str]:
-    """A patchset in lines: why, what, options, for which releases, and the commands to apply and to undo it."""
-
-    def part(title: str, content: Iterable[str]) -> list[str]:
-        lines = [joined("", ("  ", line)) for line in content]
-        return ["", style(term(title), bold=True), *lines] if lines else []
-
-    def releases(*states: str) -> list[str]:
-        return [_proven_text(row) for row in tried if row.state in states]
-
-    idle, good = ("upstream", Message("not needed"), Message("out of range")), ("applicable",)
+def _page(outcome: ShowOutcome, commands: Sequence[str]) -> list[str]:
+    """A patchset in lines: why, what, options, for which releases, and how to apply and undo it."""
+    patchset = outcome.patchset
     heading = style(f"{patchset.name} {patchset.version}", bold=True)
-    page = [
-        join_styled(heading, f"  {term(patchset.about.kind)}, {term(str(patchset.folder.source))}"),
-        patchset.about.summary,
-    ]
-    page += ["", printable_lines(patchset.about.prose.strip("\n"))] if patchset.about.prose else []
-    page += part(
-        "provenance",
-        (_field(FIELDS[key], value) for key, value in patchset.about.provenance.items()),
-    )
-    cured = [
-        [
-            _field(symptom.name, Message.whole(symptom.meaning)),
-            *(f"  {pattern}" for pattern in symptom.signs.patterns),
-        ]
-        for symptom in patchset.about.symptoms
-    ]
-    page += part("cures", chain.from_iterable(cured))
-    options = []
-    for option in patchset.options:
-        choices = (
-            Message(", one of {choices}", choices=", ".join(map(option_text, option.choices)))
-            if option.choices
-            else ""
-        )
-        options.append(
-            Message(
-                "{name}={value}  {help} ({type}{choices})",
-                name=f"{patchset.name}.{option.name}",
-                value=option_text(option.default),
-                help=Message.whole(option.help),
-                type=option.type,
-                choices=choices,
-            )
-        )
-    page += part("options", options) or ["", Message("It has no options.")]
-    ranges = []
-    for variant in patchset.variants:
-        ranges.append(release_range(variant))
-        ranges += [f"  {' or '.join(patch.paths)}" for patch in variant.patches]
-    page += part("for", ranges)
-    page += part(Message("proven for"), releases(*good))
-    page += part(Message("changes nothing in"), releases(*idle))
-    page += part(
-        Message("does not fit"), releases(*({row.state for row in tried} - {*idle, *good}))
-    )
+    where = f"  {term(patchset.about.kind)}, {term(str(patchset.folder.source))}"
+    page = [join_styled(heading, where), patchset.about.summary]
+    if patchset.about.prose:
+        page += ["", printable_lines(patchset.about.prose.strip("\n"))]
+    page += _part("provenance", _provenance(patchset))
+    page += _part("cures", _cures(patchset))
+    if patchset.options:
+        page += _part("options", [_option(patchset, option) for option in patchset.options])
+    else:
+        page += ["", Message("It has no options.")]
+    page += _part("for", _ranges(patchset))
+    page += _releases(outcome.proven)
     for name, content in patchset.folder.files.items():
         if name.endswith(".spatch"):
-            hunks = re.split(r"^(?=--- |\+\+\+ )", content, maxsplit=1, flags=re.MULTILINE)[-1]
+            hunks = _FILE_HEADERS.split(content, maxsplit=1)[-1]
             page += ["", style(name, bold=True), *color_diff(hunks.rstrip("\n"))]
-    return page + part(Message("to apply it, and to undo it"), commands)
+    return [*page, *_part(Message("to apply it, and to undo it"), commands)]
+
+
+def _part(title: str, content: Iterable[str]) -> list[str]:
+    """A heading and the lines below it; nothing where there are none."""
+    lines = [joined("", ("  ", line)) for line in content]
+    if not lines:
+        return []
+    return ["", style(term(title), bold=True), *lines]
+
+
+def _provenance(patchset: Patchset) -> Iterator[str]:
+    for key, value in patchset.about.provenance.items():
+        yield _field(FIELDS[key], value)
+
+
+def _cures(patchset: Patchset) -> Iterator[str]:
+    for symptom in patchset.about.symptoms:
+        yield _field(symptom.name, Message.whole(symptom.meaning))
+        for pattern in symptom.signs.patterns:
+            yield f"  {pattern}"
+
+
+def _option(patchset: Patchset, option: Option) -> str:
+    choices = ""
+    if option.choices:
+        words = ", ".join(map(option_text, option.choices))
+        choices = Message(", one of {choices}", choices=words)
+    return Message(
+        "{name}={value}  {help} ({type}{choices})",
+        name=f"{patchset.name}.{option.name}",
+        value=option_text(option.default),
+        help=Message.whole(option.help),
+        type=option.type,
+        choices=choices,
+    )
+
+
+def _ranges(patchset: Patchset) -> Iterator[str]:
+    for variant in patchset.variants:
+        yield release_range(variant)
+        for patch in variant.patches:
+            yield f"  {' or '.join(patch.paths)}"
+
+
+def _releases(rows: Sequence[Proven]) -> list[str]:
+    """The releases that the patchset was tried on, by what it does there."""
+    fits, idle, misfits = [], [], []
+    for row in rows:
+        if row.state == APPLICABLE:
+            fits.append(_proven_text(row))
+        elif row.state in _NOTHING_TO_DO:
+            idle.append(_proven_text(row))
+        else:
+            misfits.append(_proven_text(row))
+    return [
+        *_part(Message("proven for"), fits),
+        *_part(Message("changes nothing in"), idle),
+        *_part(Message("does not fit"), misfits),
+    ]
 
 
 def _proven_text(row: Proven) -> str:
     releases = f"{row.distribution} {row.first}"
     if row.releases > 1:
-        many = count(row.releases, "release")
-        releases = Message(
-            "{first} to {last} ({releases})", first=releases, last=row.last, releases=many
-        )
+        number = count(row.releases, "release")
+        template = "{first} to {last} ({releases})"
+        releases = Message(template, first=releases, last=row.last, releases=number)
     return _field(releases, Message.whole(row.state))
 
 
 def _field(name: str, value: str) -> str:
     return Message("{name}: {value}", name=name, value=value)
-
-
-def _description_json(patchset: Patchset, tried: Sequence[Proven]) -> dict[str, Any]:
-    """A patchset as `show --json` has it."""
-    options = [{**option._asdict(), "choices": list(option.choices)} for option in patchset.options]
-    variants = [
-        {
-            "package": variant.package,
-            "versions": variant.versions,
-            "files": [list(p.paths) for p in variant.patches],
-        }
-        for variant in patchset.variants
-    ]
-    verify = {"imports": list(patchset.verify.imports), "probe": patchset.verify.probe}
-    symptoms = symptoms_json((symptom, patchset.name) for symptom in patchset.about.symptoms)
-    details = {
-        "prose": patchset.about.prose,
-        "provenance": dict(patchset.about.provenance),
-        "options": options,
-        "variants": variants,
-    }
-    proof = {
-        "verify": verify,
-        "files": dict(patchset.folder.files),
-        "symptoms": symptoms,
-        "proven": [row._asdict() for row in tried],
-    }
-    return {**patchset_json(patchset), **details, **proof}

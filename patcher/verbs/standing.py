@@ -1,15 +1,18 @@
-"""What each patchset that is applied is in an environment: the one place that decides it, for every command.
+"""The state of each patchset that is applied in an environment: decided here, for every command.
 
-The state of a patchset is the worst of the files that it changes. `patcher.store.status` says what a file is to a patchset;
-here is added what that does not show: the store is damaged, a run is under way, another version of the patchset would make
-another file, or a release that was installed since does without it.
+The state of a patchset is the worst of the files that it changes. `patcher.store.status` says what
+a file is to a patchset; added here is what that does not show: the store is damaged, a run is under
+way, another version of the patchset would make another file, or a release that was installed since
+does without it.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from shlex import join
+from typing import Iterable, Mapping, NamedTuple, Sequence, Tuple
 
+from patcher.compatibility import overall
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import Condition, FileStatus, Wanted
 from patcher.installed.interpreter import Environment
@@ -18,13 +21,12 @@ from patcher.model import OptionValue, Patchset, Requested, State, Step
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import has_texts
 from patcher.patchset.toml import option_text
+from patcher.patchset.variants import resolve_options
+from patcher.planner.rewriter import stored_patchset
+from patcher.planner.survey import make_plan
+from patcher.record import reported
 from patcher.store.receipt import ADDED_FILE
-from patcher.store.status import (
-    INTERRUPTED,
-    UNDER_WAY,
-    lost_copies,
-    unfinished_files,
-)
+from patcher.store.status import INTERRUPTED, UNDER_WAY, lost_copies, unfinished_files
 from patcher.store.store import Store
 from patcher.text.listed import listed, release_name
 
@@ -48,38 +50,68 @@ _LEFT_BEHIND = Message("the patchset added it, and the install left it behind")
 
 
 class AppliedFile(NamedTuple):
-    """A file that a patchset changes: the lines of its changes, and its state."""
+    """A file that a patchset changes.
+
+    Attributes:
+        path: the path below its site directory.
+        places: the lines of its changes.
+        state: its state.
+    """
 
     path: str
     places: tuple[int, ...]
     state: str
 
 
+@reported("site name version digest options state releases files problems advice")
 class AppliedPatchset(NamedTuple):
     """A patchset that is applied in a site directory.
 
-    `digest` is the patchset's. `state` is the worst of its files: the value of a Condition, `damaged`, `interrupted`, `under
-    way`, `outdated` (another version of it would make other files), or, where another release was installed since, `upstream`
-    or `not needed`: it can go. `files` are those that it changes, `releases` those that were patched, `problems` one line
-    each, `advice` what to do, "" where `problems` say it or nothing is wrong.
+    Attributes:
+        site: the site directory.
+        step: what is applied.
+        state: the worst state of its files, as docs/answers.md lists them.
+        releases: the releases that were patched.
+        files: the files that it changes.
+        problems: what is wrong, one line each.
+        advice: what to do, "" where `problems` say it or nothing is wrong.
     """
 
     site: str
-    name: str
-    version: str
-    digest: str
+    step: Step
     state: str
     releases: tuple[str, ...]
     files: tuple[AppliedFile, ...]
-    options: Mapping[str, OptionValue]
     problems: tuple[str, ...] = ()
     advice: str = ""
 
+    @property
+    def name(self) -> str:
+        """The name of the patchset."""
+        return self.step.patchset
+
+    @property
+    def version(self) -> str:
+        """The version of the patchset."""
+        return self.step.version
+
+    @property
+    def digest(self) -> str:
+        """The sha256 (hex) over the texts of the patchset."""
+        return self.step.digest
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        """The options that it was applied with."""
+        return self.step.options
+
 
 class Newer(NamedTuple):
-    """Another version of a patchset that is applied, which would make other texts of these files.
+    """Another version of a patchset that is applied, which would make other texts of files.
 
-    A file is (site directory, path).
+    Attributes:
+        remark: what differs.
+        files: (site directory, path) of each.
     """
 
     remark: str
@@ -87,7 +119,12 @@ class Newer(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The patchsets that are applied in an environment, and those, by name, that cannot be read."""
+    """The patchsets that are applied in an environment.
+
+    Attributes:
+        patchsets: the patchsets.
+        broken: by name, those that cannot be read.
+    """
 
     patchsets: tuple[AppliedPatchset, ...]
     broken: Mapping[str, SitepatchError]
@@ -95,10 +132,14 @@ class Standing(NamedTuple):
     def state(self, file: FileStatus, step: Step) -> str:
         """The state of a file, to a patchset."""
         for patchset in self.patchsets:
-            if (patchset.site, patchset.name) != (file.site, step.patchset):
+            if (patchset.site, patchset.name, patchset.digest) != (
+                file.site,
+                step.patchset,
+                step.digest,
+            ):
                 continue
             for applied in patchset.files:
-                if applied.path == file.receipt.path and patchset.digest == step.digest:
+                if applied.path == file.receipt.path:
                     return applied.state
         return file.condition.value
 
@@ -116,10 +157,14 @@ def worst_of(states: Iterable[str]) -> str:
     return min(states, key=_WORST_FIRST.index)
 
 
+_Steps = Sequence[Tuple[FileStatus, Step]]
+"""The files of a patchset, each with what is applied there."""
+
+
 def applied_patchsets(
     env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str], names: Sequence[str]
 ) -> Standing:
-    """What the named patchsets are.
+    """The state of each of the named patchsets.
 
     Args:
         env: the environment.
@@ -131,14 +176,17 @@ def applied_patchsets(
     for item in items:
         for file, step in item.patchsets:
             if step.patchset in names:
-                key = (item.site, step.patchset, step.digest)
+                key = item.site, step.patchset, step.digest
                 grouped.setdefault(key, []).append((file, step))
     newer, broken = _newer(env, list(grouped.values()), patch_dirs)
     damaged, running = lost_copies(items), unfinished_files(env)
     patchsets = []
     for steps in grouped.values():
-        states = [_state(file, step, newer, damaged, running) for file, step in steps]
-        patchsets.append(_patchset(env, steps, states, newer.get(steps[0][1].digest)))
+        states = [
+            _state(file, step, newer, damaged=damaged, running=running) for file, step in steps
+        ]
+        newer_one = newer.get(steps[0][1].digest)
+        patchsets.append(_patchset(env, steps, states, newer=newer_one))
     return Standing(tuple(patchsets), broken)
 
 
@@ -146,13 +194,14 @@ def _state(
     file: FileStatus,
     step: Step,
     newer: Mapping[str, Newer],
+    *,
     damaged: Mapping[tuple[str, str], StoreError],
     running: Mapping[tuple[str, str], str],
 ) -> str:
-    """The state of a file, to a patchset, as far as the releases that were installed since do not matter."""
+    """The state of a file, to a patchset, as far as releases installed since do not matter."""
     key = (file.site, file.receipt.path)
-    needed = [(file.site, file.receipt.pristine.sha256), (file.site, step.digest)]
-    if file.live and any(copy in damaged for copy in needed):
+    copies = [(file.site, file.receipt.pristine.sha256), (file.site, step.digest)]
+    if file.live and any(copy in damaged for copy in copies):
         return DAMAGED
     if key in running:
         return running[key]
@@ -162,10 +211,7 @@ def _state(
 
 
 def _patchset(
-    env: Environment,
-    steps: Sequence[tuple[FileStatus, Step]],
-    states: list[str],
-    newer: Newer | None,
+    env: Environment, steps: _Steps, states: list[str], *, newer: Newer | None
 ) -> AppliedPatchset:
     """A patchset, from its files and their states."""
     first, step = steps[0]
@@ -177,26 +223,21 @@ def _patchset(
     if state == OUTDATED and newer:
         problems.append(newer.remark)
         advice = _apply_command(step, _stored(first.site, step))
-    files = [
-        AppliedFile(file.receipt.path, applied.hunks.places, word)
-        for (file, applied), word in zip(steps, states)
-    ]
-    releases = dict.fromkeys(file.release for file, _ in steps)
+    files = []
+    for (file, applied), word in zip(steps, states):
+        files.append(AppliedFile(file.receipt.path, applied.hunks.places, state=word))
     return AppliedPatchset(
         site=first.site,
-        name=step.patchset,
-        version=step.version,
-        digest=step.digest,
+        step=step,
         state=state,
-        releases=tuple(releases),
+        releases=tuple(dict.fromkeys(file.release for file, _ in steps)),
         files=tuple(files),
-        options=step.options,
         problems=tuple(problems),
         advice=advice,
     )
 
 
-def _problems(steps: Sequence[tuple[FileStatus, Step]], states: Sequence[str]) -> list[str]:
+def _problems(steps: _Steps, states: Sequence[str]) -> list[str]:
     """What is wrong with the files of a patchset, each problem once."""
     gone = OVERWRITTEN in states or Condition.MISSING.value in states
     paths_of: dict[str, list[str]] = {}
@@ -208,22 +249,23 @@ def _problems(steps: Sequence[tuple[FileStatus, Step]], states: Sequence[str]) -
             paths_of.setdefault(meaning, []).append(file.receipt.path)
     problems: list[str] = []
     for meaning, paths in paths_of.items():
-        everywhere = len(paths) == len(steps)
-        where = Message("{paths}: {text}", paths=joined(", ", paths), text=meaning)
-        problems.append(meaning if everywhere else where)
+        if len(paths) == len(steps):
+            problems.append(meaning)
+        else:
+            template = "{paths}: {text}"
+            problems.append(Message(template, paths=joined(", ", paths), text=meaning))
     return problems
 
 
-# another version ------------------------------------------------------------------------------------------------------
+# another version --------------------------------------------------------------------------------
 def _newer(
-    env: Environment,
-    groups: Iterable[Sequence[tuple[FileStatus, Step]]],
-    patch_dirs: Sequence[str],
+    env: Environment, groups: Iterable[_Steps], patch_dirs: Sequence[str]
 ) -> tuple[dict[str, Newer], dict[str, SitepatchError]]:
-    """Other versions of patchsets that are applied, by the digest of what is applied; and broken folders by name.
+    """Other versions of patchsets that are applied, by the applied digest; and broken folders.
 
-    Texts are compared with the copies in the stores; a manifest is decoded only where they differ, and then what the files
-    would become decides. A name that is not found, or whose folder is broken, is not outdated.
+    Texts are compared with the copies in the stores; a manifest is decoded only where they differ,
+    and then what the files would become decides. A name that is not found, or whose folder is
+    broken, is not outdated.
     """
     catalogue = Catalogue(patch_dirs)
     broken = dict(catalogue.broken)
@@ -241,64 +283,58 @@ def _newer(
         except SitepatchError as error:
             broken[step.patchset] = error
             continue
-        files = (
-            _made_otherwise(env, patchset, steps) if patchset.folder.digest != step.digest else None
-        )
+        if patchset.folder.digest == step.digest:
+            continue
+        files = _made_otherwise(env, patchset, steps)
         if files:
-            template = "{one.name} {one.version} ({one.folder.source}) differs from the one that is applied"
             known = newer[step.digest].files if step.digest in newer else frozenset()
-            newer[step.digest] = Newer(Message(template, one=patchset), known | files)
+            template = "{one.name} {one.version} ({one.folder.source}) differs from the applied one"
+            newer[step.digest] = Newer(Message(template, one=patchset), files=known | files)
     return newer, broken
 
 
 def _made_otherwise(
-    env: Environment, patchset: Patchset, steps: Sequence[tuple[FileStatus, Step]]
+    env: Environment, patchset: Patchset, steps: _Steps
 ) -> frozenset[tuple[str, str]]:
-    """The files of a patchset that another version would make others: all where it does not fit, or is for more files."""
-    from patcher.patchset.variants import resolve_options  # what is as it was applied needs no plan
-    from patcher.planner.survey import make_plan
+    """The files of a patchset that another version would make others.
 
-    applied = {
-        (file.site, file.receipt.path) for file, _ in steps if file.condition is Condition.APPLIED
-    }
+    All where it does not fit, or is for more files.
+    """
+    applied = set()
+    for file, _ in steps:
+        if file.condition is Condition.APPLIED:
+            applied.add((file.site, file.receipt.path))
     site, step = steps[0][0].site, steps[0][1]
-    stored = _stored(site, step)
     try:
-        options = resolve_options(patchset, _settings(step, stored))
+        options = resolve_options(patchset, _settings(step, _stored(site, step)))
         plan = make_plan(env, Wanted((Requested(patchset, options),)))
     except SitepatchError:
         return frozenset(applied)
-    others = {(file.site, file.path) for file in plan.files if file.before != file.after}
+
+    changed = {(file.site, file.path) for file in plan.files if file.changes}
+    more = changed - {(file.site, file.receipt.path) for file, _ in steps}
     paths = {path for _, path in applied}
-    misfit = any(answer.path in paths or not answer.hunk.scope for answer in plan.failed)
-    more = others - {(file.site, file.receipt.path) for file, _ in steps}
-    return frozenset(applied if misfit or more else applied & others)
+    misfit = any(answer.path in paths or not answer.scope for answer in plan.failed)
+    if misfit or more:
+        return frozenset(applied)
+    return frozenset(applied & changed)
 
 
-# another release ------------------------------------------------------------------------------------------------------
-def _in_releases(
-    env: Environment, steps: Sequence[tuple[FileStatus, Step]], states: list[str]
-) -> tuple[list[str], str]:
-    """The states of files over which other releases were installed, if these do without the patchset; and the advice."""
-    replaced = [
-        (file, step)
-        for (file, step), state in zip(steps, states)
-        if file.replaced and state == OVERWRITTEN
-    ]
+# another release --------------------------------------------------------------------------------
+def _in_releases(env: Environment, steps: _Steps, states: list[str]) -> tuple[list[str], str]:
+    """The states of files over which other releases were installed, and the advice.
+
+    They differ where these releases do without the patchset.
+    """
+    replaced = []
+    for (file, step), state in zip(steps, states):
+        if file.replaced and state == OVERWRITTEN:
+            replaced.append((file, step))
     if not replaced:
         return states, ""
-    from patcher.planner.rewriter import stored_patchset  # as above
-    from patcher.planner.survey import make_plan
-    from patcher.verbs.releases.outcome import overall
 
     site, step = replaced[0][0].site, replaced[0][1]
-    names = (
-        release_name(
-            file.receipt.release.package, file.receipt.release.distribution, file.installed
-        )
-        for file, _ in replaced
-    )
-    release = listed(list(dict.fromkeys(names)))
+    release = _installed_releases([file for file, _ in replaced])
     try:
         patchset = stored_patchset(site, step)
         plan = make_plan(env, Wanted((Requested(patchset, step.options),)))
@@ -307,20 +343,28 @@ def _in_releases(
     if plan.failed:
         why = one_line(plan.failed[0].problem)
         template = "it does not fit {release} ({why}): sitepatch check {patchset} --explain{here}"
-        advice = Message(template, release=release, why=why, patchset=step.patchset)
-        return states, advice
+        return states, Message(template, release=release, why=why, patchset=step.patchset)
 
-    told = list(states)
+    now = list(states)
     for index, (file, _) in enumerate(steps):
         if states[index] == OVERWRITTEN and file.replaced:
-            answers = [answer for answer in plan.answers if answer.path == file.receipt.path]
-            state = overall(answer.state for answer in answers).value
-            told[index] = state if state in NEEDLESS else OVERWRITTEN
-    state = worst_of(told)
+            path = file.receipt.path
+            state = overall(answer.state for answer in plan.answers if answer.path == path).value
+            now[index] = state if state in NEEDLESS else OVERWRITTEN
+    state = worst_of(now)
     if state == OVERWRITTEN:
         words = _apply_command(step, patchset)
-        return told, Message("it fits {release}: {words}", release=release, words=words)
-    return told, _drop(step, release, state)
+        return now, Message("it fits {release}: {words}", release=release, words=words)
+    return now, _drop(step, release, state)
+
+
+def _installed_releases(files: Iterable[FileStatus]) -> str:
+    """The releases that are installed now, in words."""
+    names = []
+    for file in files:
+        patched = file.receipt.release
+        names.append(release_name(patched.package, patched.distribution, file.installed))
+    return listed(list(dict.fromkeys(names)))
 
 
 def _drop(step: Step, release: str, state: str) -> str:
@@ -337,31 +381,28 @@ def _drop(step: Step, release: str, state: str) -> str:
     return ""
 
 
-# the command that applies again ---------------------------------------------------------------------------------------
+# the command that applies again -----------------------------------------------------------------
 def _stored(site: str, step: Step) -> Patchset | None:
-    from patcher.planner.rewriter import stored_patchset  # as above
-
+    """The copy of a patchset in the store, None where it is lost."""
     with suppress(SitepatchError):  # `damaged` says so
         return stored_patchset(site, step)
     return None
 
 
 def _settings(step: Step, stored: Patchset | None) -> dict[str, str]:
-    """The options with which a patchset is applied that are not its defaults, as `--set` takes them."""
+    """The options of an applied patchset that are not its defaults, as `--set` takes them."""
     options = stored.options if stored else ()
     default = {option.name: option.default for option in options}
-    return {
-        name: option_text(value)
-        for name, value in step.options.items()
-        if value != default.get(name)
-    }
+    settings = {}
+    for name, value in step.options.items():
+        if value != default.get(name):
+            settings[name] = option_text(value)
+    return settings
 
 
 def _apply_command(step: Step, stored: Patchset | None) -> str:
     """The command that applies a patchset again, with the options that it is applied with."""
-    import shlex
-
     words = [step.patchset]
     for name, text in _settings(step, stored).items():
         words += ["--set", f"{name}={text}"]
-    return Message("sitepatch apply {words}{here}", words=shlex.join(words))
+    return Message("sitepatch apply {words}{here}", words=join(words))

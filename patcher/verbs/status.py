@@ -1,23 +1,29 @@
-"""`status`: the patchsets that are applied in an environment, each with its state and what to do about it."""
+"""`status`: the patchsets that are applied, each with its state and what to do about it."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 import click
 
 from patcher.display.console import Console
+from patcher.display.plan import verified_rows
 from patcher.display.styles import Row, hint_lines, term
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import FileStatus
 from patcher.installed.backups import Backup, proven_backups
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import FilePlan, State
+from patcher.model import FilePlan, OptionValue, Patchset, State, Step
+from patcher.outcomes import Damage
 from patcher.patchset.catalogue import Catalogue
+from patcher.patchset.layers import patch_name
 from patcher.patchset.toml import options_text
+from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.place import HERE, SILENT, Events, Place
+from patcher.planner.rewriter import stored_patchset
+from patcher.record import reported
 from patcher.store.retry import settled
 from patcher.store.status import (
     applied_names,
@@ -31,70 +37,204 @@ from patcher.store.status import (
 )
 from patcher.system.signals import stoppable
 from patcher.text.listed import Texts, count, one_or_more
+from patcher.verbs.change import verify_settings
 from patcher.verbs.options import common_options, complete_names, verify_option
-from patcher.verbs.standing import APPLIED, AppliedPatchset, applied_patchsets, worst_of
+from patcher.verbs.standing import (
+    APPLIED,
+    AppliedPatchset,
+    Standing,
+    applied_patchsets,
+    worst_of,
+)
 from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
 
 
+class PatchsetInFile(NamedTuple):
+    """A patchset in a file.
+
+    Attributes:
+        name: its name.
+        version: its version.
+        state: the state of the file, to this patchset.
+        options: the options that it was applied with.
+        places: the lines of its changes.
+    """
+
+    name: str
+    version: str
+    state: str
+    options: Mapping[str, OptionValue]
+    places: tuple[int, ...]
+
+
+@reported("site path package distribution version installed origin condition patchsets")
 class FileState(NamedTuple):
-    """A file that is patched; `states` are those of its patchsets, in the order of `FileStatus.patchsets`."""
+    """A file that is patched.
+
+    Attributes:
+        file: its receipt, and what it is to that.
+        states: the states of its patchsets, in the order of `FileStatus.patchsets`.
+    """
 
     file: FileStatus
     states: tuple[str, ...]
 
+    @property
+    def site(self) -> str:
+        """The site directory."""
+        return self.file.site
 
+    @property
+    def path(self) -> str:
+        """The path below it."""
+        return self.file.receipt.path
+
+    @property
+    def package(self) -> str:
+        """The import package."""
+        return self.file.receipt.release.package
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that it belonged to when it was patched."""
+        return self.file.receipt.release.distribution
+
+    @property
+    def version(self) -> str:
+        """The version of the distribution then."""
+        return self.file.receipt.release.version
+
+    @property
+    def installed(self) -> str:
+        """The version of the distribution now, "" where its metadata do not have one."""
+        return self.file.installed
+
+    @property
+    def origin(self) -> str:
+        """What proves the pristine bytes: `recorded`, `unrecorded`, `edited` or `added`."""
+        return self.file.receipt.pristine.origin
+
+    @property
+    def condition(self) -> str:
+        """How the file relates to its receipt."""
+        return self.file.condition.value
+
+    @property
+    def patchsets(self) -> tuple[PatchsetInFile, ...]:
+        """The patchsets that are recorded for the file."""
+        patchsets = []
+        for (_, step), state in zip(self.file.patchsets, self.states):
+            patchsets.append(
+                PatchsetInFile(
+                    step.patchset,
+                    step.version,
+                    state=state,
+                    options=step.options,
+                    places=step.hunks.places,
+                )
+            )
+        return tuple(patchsets)
+
+
+class Interrupted(NamedTuple):
+    """An interrupted run that could not be finished or undone.
+
+    Attributes:
+        state: `interrupted` or `under way`.
+        site: the site directory.
+        problem: why.
+    """
+
+    state: str
+    site: str
+    problem: str
+
+
+@reported("recovered interrupted damaged kept")
+class StoreStates(NamedTuple):
+    """What is wrong in the stores, and what lies in them.
+
+    Attributes:
+        recovered: a sentence for each interrupted run that was finished or undone.
+        interrupted: the runs that could not be.
+        damaged: what is damaged or lost.
+        unreadable: whether a receipt is among that, so that what it was about is unknown.
+        kept: the paths of edited texts that were set aside.
+        recent: those of the last day.
+    """
+
+    recovered: tuple[str, ...]
+    interrupted: tuple[Interrupted, ...]
+    damaged: tuple[Damage, ...]
+    unreadable: bool
+    kept: tuple[str, ...]
+    recent: tuple[str, ...]
+
+
+@reported("patchsets files *stores backups idle verified")
 class StatusOutcome(NamedTuple):
     """The state of an environment.
 
-    `recovered` has a sentence for each interrupted run that was finished or undone, `interrupted` (the word, the site
-    directory, why) of each that could not be. `damaged` are (problem, what to do) of the stores; with `unreadable` a receipt
-    is among them, so that what it was about is unknown. `broken` are patchsets, by name, that cannot be read. `backups` are
-    files edited by hand with a backup beside them. `kept` are the edited texts in the stores that were set aside, `recent`
-    those of the last day. `idle` are names that were asked for and are not applied, `verified` is what verifying has shown,
-    None where nothing was verified.
+    Attributes:
+        env: the environment.
+        standing: the state of each patchset that is applied.
+        files: the files that are patched.
+        stores: what is wrong in the stores, and what lies in them.
+        backups: the files edited by hand with a backup beside them that RECORD proves.
+        idle: names that were asked for and are not applied.
+        verified: what came of verifying, null where nothing was verified.
     """
 
     env: Environment
-    patchsets: tuple[AppliedPatchset, ...]
+    standing: Standing
     files: tuple[FileState, ...]
-    recovered: tuple[str, ...]
-    interrupted: tuple[tuple[str, str, str], ...]
-    damaged: tuple[tuple[str, str], ...]
-    unreadable: bool
-    broken: Mapping[str, SitepatchError]
+    stores: StoreStates
     backups: tuple[Backup, ...]
-    kept: tuple[str, ...]
-    recent: tuple[str, ...]
     idle: tuple[str, ...] = ()
     verified: Verified | None = None
 
     @property
+    def patchsets(self) -> tuple[AppliedPatchset, ...]:
+        """The patchsets that are applied."""
+        return self.standing.patchsets
+
+    @property
     def differs(self) -> bool:
         """Whether anything is not as it was applied."""
-        well = all(patchset.state == APPLIED for patchset in self.patchsets)
-        return bool(self.interrupted or self.damaged or not well)
+        if self.stores.interrupted or self.stores.damaged:
+            return True
+        return any(patchset.state != APPLIED for patchset in self.patchsets)
 
     @property
     def works(self) -> bool:
         """Whether all that was to be verified is applied, as it was, and works."""
         if self.verified is None:
             return True
-        meant = {patchset.name for patchset in self.patchsets}
-        there = all(
-            file.live
-            for state in self.files
-            for file, step in state.file.patchsets
-            if step.patchset in meant
-        )
-        return there and not self.idle and not self.verified.failed
+        if self.idle or self.verified.failed:
+            return False
+        names = {patchset.name for patchset in self.patchsets}
+        for state in self.files:
+            for file, step in state.file.patchsets:
+                if step.patchset in names and not file.live:
+                    return False
+        return True
+
+
+class _Look(NamedTuple):
+    """What is read of the stores at once: the files, and how interrupted runs ended."""
+
+    items: list[FileStatus]
+    interrupted: list[tuple[str, str, str]]
+    damaged: list[tuple[str, str]]
+    unreadable: bool
 
 
 def status(
     names: Texts = (), *, place: Place = HERE, verify: str = NONE, events: Events = SILENT
 ) -> StatusOutcome:
-    """The state of what is applied, of these patchsets alone where there are names; interrupted runs are recovered first.
+    """The state of what is applied; interrupted runs are recovered first.
 
     Args:
         names: of patchsets, all that are applied without any.
@@ -110,127 +250,162 @@ def status(
     events.started(env)
     recovered: list[str] = []
 
-    def look() -> tuple[list[FileStatus], list[tuple[str, str, str]], list[tuple[str, str]], bool]:
-        recoveries, left = recover_all(env)
-        recovered.extend(recoveries)
+    def look() -> _Look:
+        endings, interrupted = recover_all(env)
+        recovered.extend(endings)
         bad: list[StoreError] = []
         items = statuses(env, bad)
-        return items, left, [*damaged(items), *unclaimed(env, items, bad)], bool(bad)
+        problems = [*damaged(items), *unclaimed(env, items, bad)]
+        return _Look(items, interrupted, damaged=problems, unreadable=bool(bad))
 
-    items, left, problems, unreadable = settled(env, look)
-    names_applied = applied_names(items)
+    seen = settled(env, look)
+    names_applied = applied_names(seen.items)
     idle, applied = divide_names(names_applied, one_or_more(names))
     if idle:
         Catalogue(place.patch_dirs).check_names(idle, names_applied)
-    patched = {(item.site, item.receipt.path) for item in items}
-    known = applied_patchsets(env, items, place.patch_dirs, applied)
-    files = [
-        FileState(item, tuple(known.state(file, step) for file, step in item.patchsets))
-        for item in items
-        if any(step.patchset in applied for _, step in item.patchsets)
-    ]
-    homes, since = stores(env), time.time() - _NEWS
-    outcome = StatusOutcome(
+    standing = applied_patchsets(env, seen.items, place.patch_dirs, names=applied)
+    patched = {(item.site, item.receipt.path) for item in seen.items}
+    verified = None
+    if verify != NONE:
+        verified = _verify(names, place, env, verification=verify, events=events)
+    return StatusOutcome(
         env=env,
-        patchsets=known.patchsets,
-        files=tuple(files),
-        recovered=tuple(recovered),
-        interrupted=tuple(left),
-        damaged=tuple(problems),
-        unreadable=unreadable,
-        broken=known.broken,
+        standing=standing,
+        files=_files(seen.items, standing, applied),
+        stores=_store_states(env, seen, recovered),
         backups=tuple(proven_backups(env.own, patched)),
-        kept=tuple(path for store in homes for path in store.edited_copies()),
-        recent=tuple(path for store in homes for path in store.edited_copies(since)),
         idle=tuple(idle),
-    )
-    return (
-        outcome
-        if verify == NONE
-        else outcome._replace(verified=_verify(names, place, env, verify, events))
+        verified=verified,
     )
 
 
-def patch_states(
-    applied: AppliedPatchset, files: Sequence[FileState]
-) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """The state of each patch of an applied patchset, and the files that it changes; nothing where its copy is damaged.
+def _files(
+    items: Sequence[FileStatus], standing: Standing, applied: Sequence[str]
+) -> tuple[FileState, ...]:
+    """The files in which one of these patchsets is applied."""
+    files = []
+    for item in items:
+        if any(step.patchset in applied for _, step in item.patchsets):
+            states = [standing.state(file, step) for file, step in item.patchsets]
+            files.append(FileState(item, tuple(states)))
+    return tuple(files)
 
-    A patch that changed nothing when the patchset was applied is `upstream` or `not needed`, as it was then.
-    """
-    from patcher.patchset.layers import patch_name  # these cost more than the rest of `status`
-    from patcher.patchset.variants import matching_variants, pick_variants
-    from patcher.planner.rewriter import stored_patchset
 
-    paths_of: dict[str, dict[str, list[str]]] = {}  # patch -> state -> files
-    steps = (
-        (at, step, state)
-        for file in files
-        for (at, step), state in zip(file.file.patchsets, file.states)
+def _store_states(env: Environment, seen: _Look, recovered: Sequence[str]) -> StoreStates:
+    since = time.time() - _NEWS
+    kept: list[str] = []
+    recent: list[str] = []
+    for store in stores(env):
+        kept += store.edited_copies()
+        recent += store.edited_copies(since)
+    return StoreStates(
+        recovered=tuple(recovered),
+        interrupted=tuple(Interrupted(*each) for each in seen.interrupted),
+        damaged=tuple(Damage(*each) for each in seen.damaged),
+        unreadable=seen.unreadable,
+        kept=tuple(kept),
+        recent=tuple(recent),
     )
-    for item, step, state in steps:
-        if (item.site, step.patchset, step.digest) != (applied.site, applied.name, applied.digest):
-            continue
-        try:
-            variants = pick_variants(stored_patchset(item.site, step)).get(
-                item.receipt.release.package, ()
-            )
-        except SitepatchError:  # `damaged` says so
-            return {}
-        path, variants = (
-            item.receipt.path,
-            matching_variants(variants, item.receipt.release.version),
-        )
-        patches = (
-            patch for variant in variants for patch in variant.patches if path in patch.paths
-        )
-        for hunk, recorded in zip(
-            (hunk for patch in patches for hunk in patch.hunks), step.hunks.states
-        ):
-            word = state if recorded == State.APPLICABLE.value else recorded
-            paths_of.setdefault(patch_name(hunk.origin), {}).setdefault(word, []).append(path)
-    words = {name: worst_of(states) for name, states in paths_of.items()}
-    return {
-        name: (words[name], tuple(dict.fromkeys(paths_of[name][words[name]]))) for name in paths_of
-    }
 
 
 def _verify(
-    names: Texts, place: Place, env: Environment, verification: str, events: Events
+    names: Texts, place: Place, env: Environment, *, verification: str, events: Events
 ) -> Verified:
     """Verify what is applied, as `apply` does with `--verify`."""
-    from patcher.planner.rewriter import stored_patchset  # what `status` alone has no use for
-    from patcher.verbs.change import verify_settings
-    from patcher.verify.run import verify_files as run_checks
+    from patcher.verify.run import verify_files  # with subprocess
 
     def look() -> Verified:
         items = statuses(env)
         _, applied = divide_names(applied_names(items), one_or_more(names))
-        steps = {
-            step.digest: (item.site, step)
-            for item in items
-            for _, step in item.patchsets
-            if step.patchset in applied
-        }
-        patchsets = [stored_patchset(site, step) for site, step in steps.values()]
-        settings = verify_settings(place, env, verification, patchsets, events)
+        patchsets: dict[str, Patchset] = {}
+        files = []
+        for item in items:
+            is_live = False
+            for file, step in item.patchsets:
+                if step.patchset in applied:
+                    is_live = is_live or file.live
+                    if step.digest not in patchsets:
+                        patchsets[step.digest] = stored_patchset(item.site, step)
+            if is_live:
+                files.append(_applied_file(item, applied))
+        settings = verify_settings(
+            place, env, verification, patchsets=list(patchsets.values()), events=events
+        )
         assert settings is not None
-        files = [
-            FilePlan(
-                item.site,
-                item.receipt.path,
-                before_and_after(item.site, item.receipt, applied)[0],
-                item.data,
-                None,
-                item.receipt.steps,
-            )
-            for item in items
-            if any(file.live and step.patchset in applied for file, step in item.patchsets)
-        ]
         with stoppable():
-            return run_checks(files, patchsets, settings, written=True)
+            return verify_files(files, list(patchsets.values()), settings, written=True)
 
     return settled(env, look)
+
+
+def _applied_file(item: FileStatus, applied: Sequence[str]) -> FilePlan:
+    """A file with what patchsets have changed in it, as if that were planned."""
+    before, _ = before_and_after(item.site, item.receipt, applied)
+    return FilePlan(
+        item.site,
+        item.receipt.path,
+        before=before,
+        after=item.data,
+        change=None,
+        steps=item.receipt.steps,
+    )
+
+
+# the patches of a patchset ----------------------------------------------------------------------
+class PatchState(NamedTuple):
+    """A patch of an applied patchset.
+
+    Attributes:
+        state: its state.
+        paths: the files of that state.
+    """
+
+    state: str
+    paths: tuple[str, ...]
+
+
+def patch_states(applied: AppliedPatchset, files: Sequence[FileState]) -> dict[str, PatchState]:
+    """The state of each patch of an applied patchset, by its name; none where its copy is damaged.
+
+    A patch that changed nothing when the patchset was applied is `upstream` or `not needed`, as it
+    was then.
+    """
+    paths_of: dict[str, dict[str, list[str]]] = {}  # patch -> state -> files
+    for file in files:
+        for (item, step), state in zip(file.file.patchsets, file.states):
+            key = item.site, step.patchset, step.digest
+            if key != (applied.site, applied.name, applied.digest):
+                continue
+            try:
+                recorded = _recorded_states(item, step)
+            except SitepatchError:  # `damaged` says so
+                return {}
+            for name, word in recorded:
+                if word == State.APPLICABLE.value:
+                    word = state
+                paths_of.setdefault(name, {}).setdefault(word, []).append(file.path)
+
+    states = {}
+    for name, by_state in paths_of.items():
+        worst = worst_of(by_state)
+        states[name] = PatchState(worst, tuple(dict.fromkeys(by_state[worst])))
+    return states
+
+
+def _recorded_states(item: FileStatus, step: Step) -> list[tuple[str, str]]:
+    """The name of the patch and the recorded state of each hunk of a patchset in a file.
+
+    Raises:
+        SitepatchError: the copy of the patchset is damaged.
+    """
+    receipt = item.receipt
+    variants = pick_variants(stored_patchset(item.site, step)).get(receipt.release.package, ())
+    names = []
+    for variant in matching_variants(variants, receipt.release.version):
+        for patch in variant.patches:
+            if receipt.path in patch.paths:
+                names += [patch_name(hunk.origin) for hunk in patch.hunks]
+    return list(zip(names, step.hunks.states))
 
 
 @click.command(
@@ -252,108 +427,71 @@ def command(
 
     One line for each patchset, or for each NAME; with -v also its files and lines.
 
-    --verify also compiles, or imports, what is patched in the target interpreter. A module that cannot be imported without
-    the patch either is reported, and is no failure.
+    --verify also compiles, or imports, what is patched in the target interpreter. A module that
+    cannot be imported without the patch either is reported, and is no failure.
     """
     outcome = status(names, place=console.place, verify=verify, events=console)
-    console.notes(outcome.recovered, "recovered")
-    console.notes((error.brief for error in outcome.broken.values()), "broken")
-    rows = [Row(word, (site,), (problem,)) for word, site, problem in outcome.interrupted]
-    rows += [Row("damaged", (), (problem, *hint_lines(hint))) for problem, hint in outcome.damaged]
+    _show(console, outcome)
+    ok = outcome.works and not outcome.stores.unreadable
+    if check and (outcome.differs or outcome.idle):
+        ok = False
+    return console.answer(ok, outcome)
+
+
+def _show(console: Console, outcome: StatusOutcome) -> None:
+    stores = outcome.stores
+    console.notes(stores.recovered, "recovered")
+    console.notes([error.brief for error in outcome.standing.broken.values()], "broken")
+    rows = []
+    for run in stores.interrupted:
+        rows.append(Row(run.state, (run.site,), details=(run.problem,)))
+    for damage in stores.damaged:
+        rows.append(Row("damaged", (), details=(damage.problem, *hint_lines(damage.hint))))
     for patchset in outcome.patchsets:
-        patches = patch_states(patchset, outcome.files) if console.verbose else {}
-        rows.append(_row(patchset, patches, verbose=console.verbose))
-    console.rows([row for row in rows if not console.quiet or row.word != "applied"])
+        details = _details(patchset, outcome.files) if console.verbose else []
+        rows.append(_row(patchset, details))
+    console.rows([row for row in rows if not console.quiet or row.word != APPLIED])
     if not rows and not outcome.idle:
         console.info("nothing is applied in {place}", place=", ".join(outcome.env.own))
-    console.notes(Message("{name} is not applied here", name=name) for name in outcome.idle)
-    for backup in outcome.backups:
-        console.note(
-            "{one.message}; put it back: sitepatch restore --from-backup {one.path}{env}",
-            one=backup,
-        )
-    for path in outcome.recent:
-        console.note(
-            "{path}, an edited text that was set aside; remove it when you no longer need it",
-            "kept",
-            path=path,
-        )
-    ok = outcome.works and not (outcome.unreadable or (check and (outcome.differs or outcome.idle)))
-    fields: dict[str, Any] = {
-        "patchsets": outcome.patchsets,
-        "files": [_file_json(file) for file in outcome.files],
-    }
-    fields["interrupted"] = [
-        {"site": site, "problem": problem} for _, site, problem in outcome.interrupted
-    ]
     if outcome.verified:
-        # `status` alone has no use for it
-        from patcher.verbs.report import (
-            verified_json,
-            verified_rows,
-        )
-
         console.rows(verified_rows(console, outcome.verified))
-        fields["verify"] = verified_json(outcome.verified)
-    fields["damaged"] = [{"problem": problem, "hint": hint} for problem, hint in outcome.damaged]
-    fields["backups"] = [
-        {"site": backup.site, "path": backup.path, "backup": backup.name}
-        for backup in outcome.backups
-    ]
-    return console.answer(ok, {**fields, "recovered": outcome.recovered, "kept": outcome.kept})
+    _show_notes(console, outcome)
 
 
-def _row(
-    patchset: AppliedPatchset, patches: Mapping[str, tuple[str, tuple[str, ...]]], *, verbose: bool
-) -> Row:
+def _show_notes(console: Console, outcome: StatusOutcome) -> None:
+    """Say what was asked for in vain, which edit can be put back, and what was set aside."""
+    for name in outcome.idle:
+        console.note("{name} is not applied here", name=name)
+    template = "{one.message}; put it back: sitepatch restore --from-backup {one.path}{env}"
+    for backup in outcome.backups:
+        console.note(Message(template, one=backup))
+    template = "{path}, an edited text that was set aside; remove it when you no longer need it"
+    for path in outcome.stores.recent:
+        console.note(template, "kept", path=path)
+
+
+def _row(patchset: AppliedPatchset, details: Sequence[str]) -> Row:
+    """A patchset in one line, with these details, its problems and the advice below it."""
     bad = sum(file.state != APPLIED for file in patchset.files)
     files: str = count(len(patchset.files), "file")
-    files = (
-        Message("{bad} of {files}", bad=bad, files=files)
-        if 0 < bad < len(patchset.files)
-        else files
-    )
-    details = (
-        [f"{file.path}:{','.join(map(str, file.places))}" for file in patchset.files]
-        if verbose
-        else []
-    )
-    if len(patches) > 1:
-        details = [
-            f"{term(state)}  {name}: {', '.join(paths)}" for name, (state, paths) in patches.items()
-        ]
-    details += [*patchset.problems, *hint_lines(patchset.advice)]
+    if 0 < bad < len(patchset.files):
+        files = Message("{bad} of {files}", bad=bad, files=files)
     cells = (
         f"{patchset.name} {patchset.version}",
         ", ".join(patchset.releases),
         files,
         options_text(patchset.options),
     )
-    return Row(patchset.state, cells, tuple(details))
+    below = (*details, *patchset.problems, *hint_lines(patchset.advice))
+    return Row(patchset.state, cells, details=below)
 
 
-def _file_json(file_state: FileState) -> dict[str, Any]:
-    item, receipt = file_state.file, file_state.file.receipt
-    steps = [
-        {
-            "name": step.patchset,
-            "version": step.version,
-            "state": state,
-            "options": step.options,
-            "places": step.hunks.places,
-        }
-        for (_, step), state in zip(item.patchsets, file_state.states)
-    ]
-    head = {
-        "site": item.site,
-        "path": receipt.path,
-        "package": receipt.release.package,
-        "distribution": receipt.release.distribution,
-    }
-    head.update(installed=item.installed, origin=receipt.pristine.origin)
-    return {
-        **head,
-        "version": receipt.release.version,
-        "condition": item.condition,
-        "patchsets": steps,
-    }
+def _details(patchset: AppliedPatchset, files: Sequence[FileState]) -> list[str]:
+    """The patches of a patchset, else its files and lines."""
+    patches = patch_states(patchset, files)
+    if len(patches) > 1:
+        lines = []
+        for name, patch in patches.items():
+            lines.append(f"{term(patch.state)}  {name}: {', '.join(patch.paths)}")
+        return lines
+    return [f"{file.path}:{','.join(map(str, file.places))}" for file in patchset.files]

@@ -1,4 +1,4 @@
-"""`sync`: make an environment what a project asks for, in one commit."""
+"""`sync`: bring an environment in line with a project, in one commit."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Sequence
 import click
 
 from patcher.display.console import Console
+from patcher.display.plan import note_running, report_outcome, show_plan
 from patcher.display.styles import Row
 from patcher.errors import SitepatchError
 from patcher.facts import FileStatus, Wanted
-from patcher.hook.installed import hook_name, loaded_hooks
+from patcher.hook.installed import Hook, hook_name, loaded_hooks
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
-from patcher.model import Plan, Requested
+from patcher.model import FilePlan, Plan, Requested
+from patcher.outcomes import Effect, PlanOutcome, SyncOutcome, Task
 from patcher.patchset.toml import options_text
-from patcher.place import HERE, SILENT, Effect, Events, Outcome, Place
+from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.project.request import PROJECT_FILES, ProjectFiles, read_request
 from patcher.store.status import applied_names, live_names, statuses
 from patcher.text.listed import count
 from patcher.verbs.change import carry_out, verify_settings
 from patcher.verbs.options import common_options, patient, project_options, writing_options
-from patcher.verbs.report import note_running, report_outcome, show_plan
 from patcher.verify import IMPORT
 
 
@@ -34,80 +35,54 @@ def sync(
     dry_run: bool = False,
     force: bool = False,
     events: Events = SILENT,
-) -> Outcome:
-    """Verify what the project asks for, and make the environment that, all or nothing; see `patcher.apply` for the arguments.
+) -> SyncOutcome:
+    """Bring the environment in line with a project, all or nothing; see `patcher.apply`.
 
     Raises:
         SitepatchError: see `read_request`; what keeps it from making a plan or from writing.
     """
-    asked_for = read_request(project, place.patch_dirs)
-    requested = asked_for.patchsets
+    request = read_request(project, place.patch_dirs)
+    requested = request.patchsets
     env = place.environment()
     damaged = _refuse_what_a_hook_undoes(env, requested)
-    verification = verify_settings(
-        place, env, verify, [asked.patchset for asked in requested], events
-    )
-    names = [asked.patchset.name for asked in requested]
-    place = place._replace(patch_dirs=asked_for.patch_dirs)
+    patchsets = [item.patchset for item in requested]
+    verification = verify_settings(place, env, verify, patchsets=patchsets, events=events)
+    names = [patchset.name for patchset in patchsets]
     events.started(env, requested)
 
-    def look() -> Outcome:
+    def look() -> SyncOutcome:
         items = statuses(env)
-        plan = make_plan(env, Wanted(requested, None, force), items)
-        going = dict.fromkeys(name for name in applied_names(items) if name not in names)
+        plan = make_plan(env, Wanted(requested, None, force=force), items)
         live = live_names(items)
-        reverted = [
-            Message("{name} is applied and is not asked for: it is reverted", name=name)
-            for name in going
-            if name in live
-        ]
-        plan = plan._replace(notes=(*asked_for.notes, *damaged, *reverted, *plan.notes))
+        unwanted = dict.fromkeys(name for name in applied_names(items) if name not in names)
+        template = "{name} is applied and is not asked for: it is reverted"
+        reverted = [Message(template, name=name) for name in unwanted if name in live]
+        plan = plan._replace(notes=(*request.notes, *damaged, *reverted, *plan.notes))
+
         answered = {answer.patchset for answer in plan.answers}
         fitting = tuple(name for name in names if name in answered)
-        outcome = Outcome(place, env, plan, fitting, requested, dry_run)
-        return outcome._replace(effects=_effects(items, plan), restored=tuple(going))
+        task = Task(request.patch_dirs, env, names=fitting, requested=requested, dry_run=dry_run)
+        return SyncOutcome(task, plan, effects=_effects(items, plan), restored=tuple(unwanted))
 
-    return carry_out(look, env, verification, events, dry_run=dry_run)
+    return carry_out(look, env, verification, events=events, dry_run=dry_run)
 
 
+# hooks that would undo it -----------------------------------------------------------------------
 def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested]) -> list[str]:
     """Return a remark on each damaged hook.
 
     Raises:
-        SitepatchError: an installed hook keeps a patchset applied otherwise than as the project asks for it.
+        SitepatchError: an installed hook keeps a patchset applied otherwise than as the project
+            asks for it.
     """
     by_name = {item.patchset.name: item for item in requested}
     problems: list[str] = []
-    own_env = env._replace(sites=env.own)
-    hooks, damaged = loaded_hooks(own_env)
+    hooks, damaged = loaded_hooks(env._replace(sites=env.own))
     for hook in hooks:
         for kept in hook.requested:
-            name = kept.patchset.name
-            asked = by_name.get(name)
-            conflict = Message(
-                "{name}: {hook.name} keeps it applied in {hook.site}", name=name, hook=hook
-            )
-            if asked is None:
-                problems.append(
-                    Message("{what}, and the project does not ask for it", what=conflict)
-                )
-            elif asked.patchset.folder.digest != kept.patchset.folder.digest:
-                problems.append(
-                    Message("{what} in another version than the project asks for", what=conflict)
-                )
-            elif dict(asked.options) != dict(kept.options):
-                asked_options, kept_options = (
-                    options_text(asked.options),
-                    options_text(kept.options),
-                )
-                problems.append(
-                    Message(
-                        "{what} with {there}, and the project asks for {here}",
-                        what=conflict,
-                        there=kept_options,
-                        here=asked_options,
-                    )
-                )
+            problem = _conflict(hook, kept, by_name.get(kept.patchset.name))
+            if problem:
+                problems.append(problem)
     if problems:
         same = Message(
             "make the hook ask for the same (sitepatch hook init DIR) and install it again"
@@ -115,30 +90,61 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
         undo = Message("nothing was changed: the next start of Python would undo it")
         hint = Message("{same}, or uninstall it", same=same)
         raise SitepatchError(joined("\n", problems), joined("\n", (undo, hint)))
-    bad = [(hook_name(folder), error) for folder, error in damaged.items()]
-    template = "the hook {name} is damaged and does nothing: {error.brief}; {error.hint}"
-    return [Message(template, name=name, error=error) for name, error in bad]
+
+    remarks: list[str] = []
+    for folder, error in damaged.items():
+        template = "the hook {name} is damaged and does nothing: {error.brief}; {error.hint}"
+        remarks.append(Message(template, name=hook_name(folder), error=error))
+    return remarks
 
 
+def _conflict(hook: Hook, kept: Requested, wanted: Requested | None) -> str:
+    """The difference between what a hook keeps and what the project asks for, "" for none."""
+    template = "{name}: {hook.name} keeps it applied in {hook.site}"
+    what = Message(template, name=kept.patchset.name, hook=hook)
+    if wanted is None:
+        return Message("{what}, and the project does not ask for it", what=what)
+    if wanted.patchset.folder.digest != kept.patchset.folder.digest:
+        return Message("{what} in another version than the project asks for", what=what)
+    if dict(wanted.options) != dict(kept.options):
+        return Message(
+            "{what} with {there}, and the project asks for {here}",
+            what=what,
+            there=options_text(kept.options),
+            here=options_text(wanted.options),
+        )
+    return ""
+
+
+# what it does -----------------------------------------------------------------------------------
 def _effects(items: Sequence[FileStatus], plan: Plan) -> tuple[Effect, ...]:
     """What a plan does with each patchset, and in how many files of which directory."""
     before = {(item.site, item.receipt.path): item for item in items}
     counts: dict[tuple[str, str, str], int] = {}
-    for file in [file for file in plan.files if file.change]:
-        item = before.get((file.site, file.path))
-        recorded = {step.patchset: (at, step) for at, step in item.patchsets} if item else {}
-        words: dict[str, str] = {}
-        for step in file.steps:
-            at, old = recorded.pop(step.patchset, (None, step))
-            if at is None or not at.live:
-                words[step.patchset] = "applied"
-            elif old.identity != step.identity:
-                words[step.patchset] = "updated"
-        for name, (at, _) in recorded.items():
-            words[name] = "restored" if at.live or at.deleted else "forgotten"
-        for name, word in words.items():
-            counts[word, name, file.site] = counts.get((word, name, file.site), 0) + 1
-    return tuple(Effect(*key, number) for key, number in sorted(counts.items()))
+    for file in plan.files:
+        if not file.change:
+            continue
+        for name, word in _effects_in(file, before.get((file.site, file.path))).items():
+            key = word, name, file.site
+            counts[key] = counts.get(key, 0) + 1
+    return tuple(Effect(*key, files=number) for key, number in sorted(counts.items()))
+
+
+def _effects_in(file: FilePlan, before: FileStatus | None) -> dict[str, str]:
+    """What becomes of each patchset in a file that changes, by its name."""
+    recorded = {}
+    for status, step in before.patchsets if before else ():
+        recorded[step.patchset] = status, step
+    words: dict[str, str] = {}
+    for step in file.steps:
+        known = recorded.pop(step.patchset, None)
+        if known is None or not known[0].live:
+            words[step.patchset] = "applied"
+        elif known[1].identity != step.identity:
+            words[step.patchset] = "updated"
+    for name, (status, _) in recorded.items():
+        words[name] = "restored" if status.live or status.deleted else "forgotten"
+    return words
 
 
 @click.command(
@@ -160,12 +166,13 @@ def command(
     force: bool,
     verify: str,
 ) -> int:
-    """Make the environment what the project asks for.
+    """Bring the environment in line with the project.
 
-    What is missing is applied, what changed is updated, and what is applied but is not asked for is REVERTED, also
-    what was applied by hand. All of it or nothing, and verified as by apply.
+    What is missing is applied, what changed is updated, and what is applied but is not asked for is
+    REVERTED, also what was applied by hand. All of it or nothing, and verified as by apply.
 
-    The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements files.
+    The project asks in [tool.sitepatch] of its pyproject.toml and in comments of requirements
+    files.
     """
     files = ProjectFiles(project, requirements)
     return report_synced(console, files, verify, dry_run=dry_run, force=force)
@@ -179,38 +186,39 @@ def report_synced(
     dry_run: bool = False,
     force: bool = False,
 ) -> int:
-    """Make the environment what the project asks for, and report it."""
+    """Bring the environment in line with the project, and report it."""
     console.on_plan = _show_sync_plan
     outcome = sync(
         project, place=console.place, verify=verify, dry_run=dry_run, force=force, events=console
     )
-    return report_outcome(console, outcome, _show_synced, restored=list(outcome.restored))
+    report_outcome(console, outcome)
+    if outcome.written:
+        console.info_rows(_effect_rows(outcome))
+        note_running(console, outcome)
+    return console.answer(outcome.ok, outcome)
 
 
-def _show_sync_plan(console: Console, outcome: Outcome) -> None:
-    if not outcome.requested and not outcome.plan.files and not outcome.plan.answers:
+def _show_sync_plan(console: Console, outcome: PlanOutcome) -> None:
+    task, plan = outcome.task, outcome.plan
+    if not task.requested and not plan.files and not plan.answers:
         console.info(
             "nothing is asked for, and nothing is applied in {place}: nothing to do",
-            place=", ".join(outcome.env.own),
+            place=", ".join(task.env.own),
         )
     show_plan(console, outcome)
 
 
-def _show_synced(console: Console, outcome: Outcome) -> None:
-    requested, rows = {item.patchset.name for item in outcome.requested}, []
+def _effect_rows(outcome: SyncOutcome) -> list[Row]:
+    """What was done with each patchset, and why one was restored."""
+    requested = {item.patchset.name for item in outcome.task.requested}
+    rows = []
     for effect in outcome.effects:
-        why = (
-            ""
-            if effect.word in ("applied", "updated")
-            else Message(", which it does not change any more")
-        )
-        why = why if effect.patchset in requested else Message(", not asked for")
+        why = ""
+        if effect.patchset not in requested:
+            why = Message(", not asked for")
+        elif effect.word not in ("applied", "updated"):
+            why = Message(", which it does not change any more")
         template = "{one.patchset}: {files} in {one.site}{why}"
-        rows.append(
-            Row(
-                effect.word,
-                (Message(template, one=effect, files=count(effect.files, "file"), why=why),),
-            )
-        )
-    console.info_rows(rows)
-    note_running(console, outcome)
+        text = Message(template, one=effect, files=count(effect.files, "file"), why=why)
+        rows.append(Row(effect.word, (text,)))
+    return rows

@@ -9,6 +9,7 @@ from typing import NamedTuple, Tuple
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Progress
+from patcher.record import reported
 
 NONE, COMPILE, IMPORT, PROBE = "none", "compile", "import", "probe"
 """What `--verify` takes: each does what the one before does, too."""
@@ -35,11 +36,17 @@ class VerifySettings(NamedTuple):
         return self.how != COMPILE and not self.reason
 
 
+@reported("what name state problem output seconds")
 class CheckResult(NamedTuple):
-    """The result for one file, module or probe (`name`).
+    """The result for one file, module or probe.
 
-    `what` is COMPILE, IMPORT or PROBE; `problem` one line, "" for none; `output` the last lines of
-    the traceback or of the output; `before` whether it fails without the patch too.
+    Attributes:
+        what: `compile`, `import` or `probe`.
+        name: the file, module or probe.
+        problem: what is wrong in one line, "" for nothing.
+        output: the last lines of the traceback or of the output.
+        seconds: the time that it took.
+        before: whether it fails without the patch too.
     """
 
     what: str
@@ -57,13 +64,18 @@ class CheckResult(NamedTuple):
         return Message("broken before") if self.before else "failed"
 
 
+@reported("ok checks seconds left_out reason unseen nameless")
 class Verified(NamedTuple):
-    """All results; `seconds` is the whole time that it took.
+    """The result of verifying files.
 
-    `left_out` are modules that were not imported, `reason` is why, "" where the user asked for
-    that. `unseen` has a sentence for each check that looked past the planned text, at the installed
-    file, and so is worth nothing before it is written. `nameless` are files that were to be
-    imported, which no import can name.
+    Attributes:
+        checks: the result for each file, module and probe.
+        seconds: the whole time that it took.
+        left_out: modules that were not imported.
+        reason: why they were not, "" where the user asked for that.
+        unseen: a sentence for each check that looked past the planned text, at the installed file,
+            and so is worth nothing before it is written.
+        nameless: files to import that no import can name.
     """
 
     checks: Tuple[CheckResult, ...]
@@ -72,6 +84,11 @@ class Verified(NamedTuple):
     reason: str = ""
     unseen: Tuple[str, ...] = ()
     nameless: Tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing fails with the patch only."""
+        return not self.failed
 
     @property
     def failed(self) -> Tuple[CheckResult, ...]:

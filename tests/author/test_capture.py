@@ -74,10 +74,10 @@ def test_the_answer_in_json(world):
     world.backup()
     world.edit()
     told = json.loads(done(world("capture", "--name", "mine", "--adopt", "--json")).out)
-    assert (told["written"], told["patchset"], told["left"]) == (True, "mine", [])
+    assert (told["adopted"]["written"], told["name"]) == (True, "mine")
     (file,) = told["captured"]
     assert (file["path"], file["proven"], file["exact"], file["release"]) == ("demo/m.py", True, True, "demo 1.0")
-    assert [hunk["text"].split("\n")[0] for hunk in told["hunks"]] == ["@@ load @@"]
+    assert [hunk["text"].split("\n")[0] for hunk in told["draft"]["files"][0]["hunks"]] == ["@@ load @@"]
 
 
 def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_is(world):

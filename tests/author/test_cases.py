@@ -112,8 +112,8 @@ def test_without_a_name_every_patchset_is_tried_and_a_broken_one_is_named(folder
     (folder.parent / "patchsets/bad").mkdir()
     (folder.parent / "patchsets/bad/patchset.toml").touch()
     outcome = check(place=Place(target=str(folder)))
-    assert set(outcome.broken) == {"mine", "bad"} and not outcome.ok
-    assert set(outcome.cases) == {*BUILT_IN}
+    assert set(outcome.inspection.broken) == {"mine", "bad"} and not outcome.ok
+    assert set(outcome.inspection.cases) == {*BUILT_IN}
     with pytest.raises(UsageError):
         check("mien", place=Place(target=str(folder)))
 

@@ -18,7 +18,7 @@ from patcher.installed.interpreter import discover
 from patcher.patchset.manifest import load_patchset
 from patcher.place import Place
 from patcher.verbs.import_ import import_
-from patcher.verbs.proving import prove
+from patcher.verbs.releases.further import prove
 from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
 from tests.command import done, sitepatch, tree
 from tests.index import Index
@@ -98,9 +98,9 @@ def test_standard_input_and_the_answer_in_json(world):
     ended = subprocess.run(command, cwd=world.cwd, env=environ(), input=text.encode(), stdout=subprocess.PIPE, timeout=120)
     told = json.loads(ended.stdout)
     assert (ended.returncode, told["ok"], told["folder"], told["versions"]) == (0, True, "patchsets/mine", {"demo": "==1.0"})
-    assert [(each["path"], each["why"]) for each in told["left"]] == [("README.md", "no Python file")]
-    assert [(each["paths"], each["line"]) for each in told["hunks"]] == [(["demo/m.py"], 6)]
-    assert told["files"][0]["diff"].endswith('+    print("loaded", model)  # where is it?\n     if strict:\n         check(model)\n     return model\n')
+    assert [(each["path"], each["why"]) for each in told["left_out"]] == [("README.md", "no Python file")]
+    assert [(each["paths"], [hunk["line"] for hunk in each["hunks"]]) for each in told["draft"]["files"]] == [(["demo/m.py"], [6])]
+    assert told["files"][0]["text"].endswith('+    print("loaded", model)  # where is it?\n     if strict:\n         check(model)\n     return model\n')
 
 
 # which file is meant --------------------------------------------------------------------------------------------------
@@ -369,9 +369,11 @@ def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monke
     located = locate(discover(None, str(world.path)), "demo")
     files, release = functools.partial(patchset_files, Head("mine", "For a test"), wrong), Release(located, {"demo/m.py": M.encode()})
     right = {"demo/m.py": M.replace("build(path)\n    if", "build(None)\n    if").encode()}
-    good, told = prove(world.cwd / "mine", files, [located], [], [(release, right), (release, {"demo/m.py": EDIT.encode()})]).releases
-    assert (good.word, good.proven, told.proven) == ("applicable", True, False)
-    assert (told.word, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
+    good, told = prove(
+        world.cwd / "mine", files, [located], home_diffs=[], releases=[(release, right), (release, {"demo/m.py": EDIT.encode()})]
+    ).releases
+    assert (good.state, good.changes.proven, told.changes.proven) == ("applicable", True, False)
+    assert (told.state, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
 
 
 @pytest.mark.parametrize(
@@ -430,12 +432,12 @@ def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch)
     record = folder / "demo-1.0.post1.dist-info" / "RECORD"
     record.write_text(record.read_text().replace("demo-1.0.", "demo-1.0.post1."))
     made = run(world, diff(), also=("0.9", "demo==1.1", "1.1.5", "1.2", "1.3", str(folder)))
-    assert {one.version: one.word for one in made.releases} == {
+    assert {one.version: one.state for one in made.releases} == {
         "0.9": "applicable", "1.0.post1": "applicable", "1.1": "applicable", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
     }  # fmt: skip
     assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
-    assert [one.version for one in made.releases if one.proven] == ["1.0.post1", "1.2"]  # the others differ beside the change
-    assert b"+    print(" in {one.version: one for one in made.releases}["0.9"].unlike[0].text
+    assert [one.version for one in made.releases if one.changes.proven] == ["1.0.post1", "1.2"]  # the others differ beside the change
+    assert b"+    print(" in {one.version: one for one in made.releases}["0.9"].changes.unlike[0].text
     absent = "demo 7: the index has no such release for macOS or Linux; the newest is 1.3"
     for spec, problem in (("7", absent), ("other==1.1", "--also other==1.1: no file of it is changed")):
         with pytest.raises(SitepatchError, match=problem):

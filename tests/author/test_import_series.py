@@ -168,7 +168,7 @@ def test_further_releases_follow_patch_by_patch(world):
     third = World(world.cwd / "other" / "third", {**FILES, "demo/m.py": GONE})
     quilt(world, one=ONE, two=TWO)
     made = run(world, world.cwd, also=(str(other.path), str(third.path)))
-    assert [release.word for release in made.releases] == ["applicable", "not found"] and made.ok
+    assert [release.state for release in made.releases] == ["applicable", "not found"] and made.ok
 
 
 def test_what_is_left_out_is_listed_patch_by_patch(world):
@@ -181,7 +181,7 @@ def test_what_is_left_out_is_listed_patch_by_patch(world):
         "imported two 1 hunk", "imported three 1 hunk", "left out: releasenotes/x.yaml, a new file",
     ]  # fmt: skip
     answer = json.loads(done(world("import", "debian/patches", "--name", "again", "--json")).out)
-    assert [(part["patch"], part["path"]) for part in answer["left"]] == [
+    assert [(patch["name"], part["path"]) for patch in answer["patches"] for part in patch["left_out"]] == [
         ("one", "changelog.d/12.rst"), ("one", "demo/tests/test_new.py"), ("three", "releasenotes/x.yaml"),
     ]  # fmt: skip
 

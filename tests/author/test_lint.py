@@ -28,8 +28,8 @@ def findings(folder, toml=TOML, spatch=FINE):
 def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = check(place=Place(target=str(tmp_path)))
-    assert outcome.ok and set(outcome.findings) == {path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml")}
-    assert [finding for findings in outcome.findings.values() for finding in findings] == []
+    assert outcome.ok and set(outcome.inspection.findings) == {path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml")}
+    assert [finding for findings in outcome.inspection.findings.values() for finding in findings] == []
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_an_error_and_a_broken_patchset_fail_the_check(tmp_path):
     Path(tmp_path, "bad").mkdir()
     Path(tmp_path, "bad/patchset.toml").touch()
     outcome = check(place=place)
-    assert not outcome.ok and list(outcome.broken) == ["bad"]
+    assert not outcome.ok and list(outcome.inspection.broken) == ["bad"]

@@ -212,7 +212,7 @@ def test_check_says_since_when_a_patch_is_upstream_in_json_and_as_a_page(world):
     assert [[patch["state"] for patch in release["patches"]] for release in checked["releases"]] == [
         ["applicable", "applicable", "applicable"], ["upstream", "applicable", "applicable"], ["upstream", "applicable", "not found"],
     ]  # fmt: skip
-    (failed,) = checked["releases"][2]["patches"][2]["hunks"]
+    (failed,) = checked["releases"][2]["patches"][2]["answers"]
     assert failed["scope"] == "check" and "none" in json.dumps(failed)
     page = (world.cwd / "page.html").read_text()
     assert page.count('<th scope="row"') >= 3 and "upstream since demo 1.1" in page

@@ -148,8 +148,8 @@ def test_what_is_made_of_code_that_differs_is_shown_once_and_only_fits_until_a_c
     assert " def load(path, strict=False):\n     model = build(path)\n+    print(model)\n" in click.unstyle(told)
     releases = {release["version"]: release for release in data["releases"]}
     assert {version for version, release in releases.items() if release["proven"]} == {"1.1", "1.5", "1.6"}
-    assert [bool(release["diff"]) for release in releases.values()] == [False, True, True, False]
-    assert "+    print(model)\n" in releases["1.4"]["diff"]
+    assert [bool(release["unlike"]) for release in releases.values()] == [False, True, True, False]
+    assert "+    print(model)\n" in releases["1.4"]["unlike"][0]["text"]
 
 
 def test_a_release_whose_old_value_is_a_list_is_not_overwritten(world, tmp_path):

@@ -9,7 +9,7 @@ from patcher.diagnosis.files import read_log
 from patcher.installed.accelerators import installed_accelerators
 from patcher.installed.interpreter import discover
 from patcher.place import Place
-from patcher.verbs.findings import KnownSymptoms
+from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import Site
 from tests.diagnosis.test_diagnose import FRAME, REFUSED, found
 

@@ -25,9 +25,9 @@ from patcher.place import Place
 from patcher.text import patterns
 from patcher.text.listed import ranks
 from patcher.text.patterns import wording
-from patcher.verbs import findings
-from patcher.verbs.findings import KnownSymptoms
-from patcher.verbs.fit import ABSENT, APPLICABLE, APPLIED, MISFIT, Fit
+from patcher.verbs import log_findings
+from patcher.verbs.cure import ABSENT, APPLICABLE, APPLIED, MISFIT, Fit
+from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import DDP, ROOT, Site, environ, sitepatch
 from tests.display.test_language import entries
 
@@ -85,7 +85,7 @@ def test_an_unknown_error_is_named_once_with_its_ranks_also_beside_a_known_one(k
     logs = [("a", "".join(lines)), ("b", UNKNOWN.replace("CartError: no such card: 7", REFUSED.strip().partition(": ")[2]))]
     read = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in logs]
     outcome = known.outcome(read)
-    assert [(each.text, each.ranks, each.log, each.line) for each in outcome.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
+    assert [(each.text, each.ranks, each.log, each.line) for each in outcome.errors.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
     assert [each.symptom.name for each in outcome.findings] == [PLAIN]
 
 
@@ -104,8 +104,8 @@ def test_a_line_that_has_several_patterns_of_a_symptom_is_counted_once(known):
     full = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB\n"
     other = "RuntimeError: MUSA error: out of memory\n"
     for text, number in ((full, 1), (full * 2, 2), (full * 2 + other, 3), (other + full, 2)):
-        assert [each.number for each in found(known, text) if each.symptom.name == "out-of-device-memory"] == [number], text
-    assert [each.number for each in found(known, full, full)] == [2]
+        assert [each.lines.number for each in found(known, text) if each.symptom.name == "out-of-device-memory"] == [number], text
+    assert [each.lines.number for each in found(known, full, full)] == [2]
 
 
 # what is recognised ---------------------------------------------------------------------------------------------------
@@ -343,7 +343,7 @@ def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
 def failures(known, *texts):
     """What is known of the first failure in each launcher's summary, as the headings of torchrun.log have it."""
     logs = [read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns) for at, text in enumerate(texts)]
-    found = [(each, each.ending.signal or f"exit code {each.ending.exitcode}", each.traceback) for each in known.outcome(logs).failures]
+    found = [(each, each.ending.signal or f"exit code {each.ending.exitcode}", each.traceback) for each in known.outcome(logs).errors.failures]
     return [f"rank {each.rank}, {ended}" + (f": {raised.error} at {raised.at}" if raised.error else "") for each, ended, raised in found]
 
 
@@ -502,7 +502,7 @@ def causes(known, *texts, names=()):
     """What is known of the ranks that failed first, as the headings of waited.log have it."""
     logs = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in itertools.zip_longest(names, texts, fillvalue="log")]
     found = []
-    for each in known.outcome(logs).failures:
+    for each in known.outcome(logs).errors.failures:
         late = f"late {ranks(each.late)}: " if each.late else ""
         victim = "" if each.victim is None else f", rank {each.victim} waited"
         error = each.traceback.error or each.ending.signal or each.ending.exitcode
@@ -681,7 +681,7 @@ def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said, k
     assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": kind})
     assert "sitepatch apply mmengine-ddp-device" in finding.symptom.advice, "how to train on the CPU on purpose"
     fitting = finding._replace(fit=Fit(APPLICABLE, "", (f"device={kind}",)))
-    assert findings._cure([fitting]) == ("apply", "mmengine-device", "--set", f"mmengine-device.device={kind}")
+    assert log_findings._cure([fitting]) == ("apply", "mmengine-device", "--set", f"mmengine-device.device={kind}")
     assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
 
 
@@ -714,7 +714,7 @@ def read_text(known, text):
 )
 def test_an_error_that_nobody_knows_is_named_without_a_traceback_too(known, text, error):
     outcome = read_text(known, f"Epoch 1\n[rank3]: {text}Epoch 2\n")
-    assert [(each.text, each.ranks, each.line) for each in outcome.unexplained] == [(error, (3,), 2)]
+    assert [(each.text, each.ranks, each.line) for each in outcome.errors.unexplained] == [(error, (3,), 2)]
 
 
 def test_the_file_of_the_installed_package_that_raised_is_told_beside_ones_own(tmp_path):
@@ -743,7 +743,7 @@ LISTENS = "[E socket.cpp:435] [c10d] The server socket has failed to listen on a
 )
 def test_what_is_an_error_only_where_a_log_ends_in_it(known, text, found_in_it):
     outcome = read_text(known, "Epoch 0\n" + text)
-    assert [each.symptom.name for each in outcome.findings] == found_in_it and outcome.ok == (not found_in_it) and outcome.mentions == ()
+    assert [each.symptom.name for each in outcome.findings] == found_in_it and outcome.ok == (not found_in_it) and outcome.errors.mentions == ()
 
 
 @pytest.mark.parametrize("unit", ["No ", "No module named x", "a typical problem ", "new message ", "fixes a ", "Aborted a (", "x.y"])
@@ -754,9 +754,9 @@ def test_a_line_of_a_megabyte_is_read_however_it_repeats_itself(known, unit):
 
 def test_a_traceback_that_is_pasted_without_its_end_is_named(known):
     text = '[rank1]: Traceback (most recent call last):\n[rank1]:   File "/srv/train.py", line 3, in step\n[rank1]:     go(\n'
-    (cut,) = read_text(known, text).unexplained
+    (cut,) = read_text(known, text).errors.unexplained
     assert (cut.text, cut.at, cut.ranks) == ("Traceback (most recent call last):", "/srv/train.py:3 in step", (1,))
-    assert [each.text for each in read_text(known, f"ShopError: no card\n{text}").unexplained] == ["ShopError: no card"]
+    assert [each.text for each in read_text(known, f"ShopError: no card\n{text}").errors.unexplained] == ["ShopError: no card"]
 
 
 def test_a_traceback_that_is_pasted_without_its_beginning_or_its_indentation_is_read(known):
@@ -764,19 +764,19 @@ def test_a_traceback_that_is_pasted_without_its_beginning_or_its_indentation_is_
         '  File "/srv/train.py", line 3, in step\n    go()\nAssertionError\n',
         'Traceback (most recent call last):\nFile "/srv/train.py", line 3, in step\nsubprocess.run(\nraise AssertionError(\nAssertionError\n',
     ):
-        (cut,) = read_text(known, "".join(f"[rank2]: {line}\n" for line in text.splitlines())).unexplained
+        (cut,) = read_text(known, "".join(f"[rank2]: {line}\n" for line in text.splitlines())).errors.unexplained
         assert (cut.text, cut.ranks) == ("AssertionError", (2,))
-        assert [(each.text, each.at) for each in read_text(known, text).unexplained] == [("AssertionError", "/srv/train.py:3 in step")]
+        assert [(each.text, each.at) for each in read_text(known, text).errors.unexplained] == [("AssertionError", "/srv/train.py:3 in step")]
 
 
 def test_an_error_stays_where_the_one_that_was_raised_in_its_place_was_not_pasted(known):
     text = f"{UNKNOWN}\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n"
-    assert [each.text for each in read_text(known, text).unexplained] == ["shop.cart.CartError: no such card: 7"]
-    assert [each.text for each in read_text(known, f"{text}ShopError: closed\n").unexplained] == ["shop.cart.CartError: no such card: 7"]
+    assert [each.text for each in read_text(known, text).errors.unexplained] == ["shop.cart.CartError: no such card: 7"]
+    assert [each.text for each in read_text(known, f"{text}ShopError: closed\n").errors.unexplained] == ["shop.cart.CartError: no such card: 7"]
 
 
 def test_an_error_within_a_string_of_json_is_read_from_its_name_on(known):
-    (error,) = read_text(known, '{"message": "it ended\\nShopError: closed"}\n').unexplained
+    (error,) = read_text(known, '{"message": "it ended\\nShopError: closed"}\n').errors.unexplained
     assert error.text.startswith("ShopError: closed")
 
 
@@ -789,7 +789,7 @@ def test_an_example_of_an_error_is_none(known, before, error):
 
 def test_what_a_launcher_says_explains_no_error(known):
     text = "[rank1]: ShopError: closed\nERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 7) of binary: python\n"
-    assert [each.text for each in read_text(known, text).unexplained] == ["ShopError: closed"]
+    assert [each.text for each in read_text(known, text).errors.unexplained] == ["ShopError: closed"]
 
 
 def test_what_a_library_tells_of_itself_is_no_error(known):
@@ -801,9 +801,9 @@ def test_what_a_library_tells_of_itself_is_no_error(known):
 
 def test_what_a_logger_calls_an_error_and_exit_codes_are_named_where_there_is_nothing_else(known):
     logged, code = "2026-11-22 10:00:00 ERROR the loader gave up\n", "exited with code 3\n"
-    assert [each.text for each in read_text(known, logged + code).unexplained] == ["ERROR the loader gave up"]
-    assert [each.text for each in read_text(known, logged + "ShopError: closed\n" + code).unexplained] == ["ShopError: closed"]
-    assert read_text(known, logged + REFUSED + code).unexplained == ()
+    assert [each.text for each in read_text(known, logged + code).errors.unexplained] == ["ERROR the loader gave up"]
+    assert [each.text for each in read_text(known, logged + "ShopError: closed\n" + code).errors.unexplained] == ["ShopError: closed"]
+    assert read_text(known, logged + REFUSED + code).errors.unexplained == ()
 
 
 @pytest.mark.parametrize("rest", ["Retrying in 5 seconds (attempt 1 of 3)\n", "WARNING: falling back to the CPU\n"])
@@ -818,7 +818,7 @@ def test_what_was_tried_again_and_fails_later_is_an_error(known):
     reader.feed(f"{error}[rank0]: Retrying in 5 seconds (attempt 1 of 3)\n{rest}".encode())
     assert known.outcome([reader.log()]).ok
     reader.feed(f"{error}{rest}".encode())  # each line is like one before
-    assert [(each.line, each.number) for each in known.outcome([reader.log()]).findings] == [(12, 1)]
+    assert [(each.lines.line, each.lines.number) for each in known.outcome([reader.log()]).findings] == [(12, 1)]
 
 
 def test_what_is_tried_again_in_the_next_block_is_no_error(known):

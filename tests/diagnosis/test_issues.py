@@ -15,7 +15,7 @@ import pytest
 
 from patcher.diagnosis.files import read_log
 from patcher.place import Place
-from patcher.verbs.findings import KnownSymptoms
+from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import ROOT
 from tests.diagnosis.test_diagnose import LOGS, PLAIN, REFUSED, sections
 
@@ -125,8 +125,8 @@ def test_errors_are_read_however_they_are_pasted(known, way):
 def test_an_error_is_found_wrapped_at_any_column(known, wrap, width):
     text = "\n".join(wrap(REFUSED, width)) + "\n"
     outcome = known.outcome([read_log("log", io.BytesIO(text.encode()), known.patterns)])
-    assert [(finding.symptom.name, finding.line <= 4) for finding in outcome.findings] == [(PLAIN, True)]
-    assert not outcome.unexplained
+    assert [(finding.symptom.name, finding.lines.line <= 4) for finding in outcome.findings] == [(PLAIN, True)]
+    assert not outcome.errors.unexplained
 
 
 def test_innocent_texts_are_not_blamed(known):
@@ -140,14 +140,14 @@ GOLDEN = ROOT / "tests/golden/texts.txt"
 def answer(outcome):
     """An answer as lines: what is found where, in how many lines of which ranks, who failed first, what nobody knows, what is mentioned."""
     for finding in outcome.findings:
-        yield f"{finding.symptom.name} {finding.line} x{finding.number} {finding.ranks} {finding.devices} {finding.text}"
-    for failure in outcome.failures:
+        yield f"{finding.symptom.name} {finding.lines.line} x{finding.lines.number} {finding.lines.ranks} {finding.devices} {finding.lines.text}"
+    for failure in outcome.errors.failures:
         ended, raised = failure.ending, failure.traceback
         said = (failure.rank, ended.exitcode, ended.signal, raised.line, raised.error, raised.at, failure.named)
         yield f"failed {said} waited {failure.waited} late {failure.late} victim {failure.victim}"
-    for error in outcome.unexplained:
+    for error in outcome.errors.unexplained:
         yield f"unknown {error.line} x{error.number} {error.ranks} at {error.at!r}, raised at {error.raised_at!r}: {error.text}"
-    yield from (f"mentioned {mention.line}: {mention.text}" for mention in outcome.mentions)
+    yield from (f"mentioned {mention.line}: {mention.text}" for mention in outcome.errors.mentions)
     for run in outcome.runs:
         for wrap in run.wraps:
             yield from (f"run {run.number} wrap {wrap.number} {conclusion.code} {conclusion.ranks}: {conclusion.text}" for conclusion in wrap.conclusions)

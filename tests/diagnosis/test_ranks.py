@@ -12,7 +12,7 @@ import pytest
 
 from patcher.errors import SitepatchError
 from patcher.place import Place
-from patcher.verbs import trial as trials
+from patcher.verbs import rank_trial as trials
 from tests.command import ROOT, environ, sitepatch
 
 pytestmark = pytest.mark.once

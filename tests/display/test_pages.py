@@ -4,27 +4,27 @@ import re
 
 import pytest
 
+from patcher.compatibility import APPLICABLE, Checked, PatchOutcome
 from patcher.display import styles
 from patcher.display.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.display.html import Html, join, tag
+from patcher.display.releases_page import releases_page as made_page
+from patcher.display.review_page import review_page
 from patcher.installed.interpreter import Environment
 from patcher.model import (
     About,
-    Answer,
     FilePatch,
     HunkText,
     Option,
     Patchset,
     PatchsetFolder,
     PatchsetSource,
-    ReportedHunk,
     State,
     Variant,
     Verify,
 )
 from patcher.text.diffs import diff_texts
-from patcher.verbs.pages import releases, review
-from patcher.verbs.releases.outcome import APPLICABLE, Checked, PatchState, ReleaseOutcome
+from tests.answers import answer, release
 from tests.pages import whole
 from tests.verbs.test_golden import GOLDEN, compared
 
@@ -61,13 +61,14 @@ def hostile_pages():
     source = b"x = '<script>alert(1)</script>'\n", "x = '\x1b[8m\u202e</del>'\r\n".encode() + b"# \xff\n"
     (diff,) = differing((NASTY, *source), names=(NASTY,))
     diff = diff._replace(site=NASTY, release=NASTY)
-    answers = (Answer(NASTY, NASTY, ReportedHunk(NASTY), State.CONFLICT, (3,), NASTY, NASTY),)
+    answers = (answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
     edits = (HandEditDiff(NASTY, NASTY, NASTY, NASTY, True, diff), HandEditDiff(NASTY, "other", NASTY))
     outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,))
-    found = ReleaseOutcome(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
-    checked = Checked(one, (found, found._replace(version="2", answers=())))
+    found = release(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
+    other = release(NASTY, "2", "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,))
+    checked = Checked(one, (found, other))
     reasons = [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]
-    return review.review_page(NASTY, outcome, reasons), releases.releases_page(NASTY, [checked])
+    return review_page(NASTY, outcome, reasons), made_page(NASTY, [checked])
 
 
 def rich_review():
@@ -85,46 +86,54 @@ def rich_review():
         HandEditDiff("/site", "pkg/m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "pkg/lost.py", "pkg 1.0"),
         HandEditDiff("/site", "pkg/n.py", "", "what pip installed", False, unreleased._replace(release="", site="/other")),
     )
-    lost = Answer("p", "pkg/m.py", ReportedHunk("f"), State.NOT_FOUND, (), "`f` is gone", "look at `g`")
-    answers = (lost, lost._replace(hunk=ReportedHunk("g")), lost._replace(state=State.APPLICABLE, problem=""), lost._replace(patchset="q", path="", hunk=ReportedHunk(), hint=""))
+    lost = answer("p", "pkg/m.py", "f", State.NOT_FOUND, (), "`f` is gone", "look at `g`")
+    answers = (
+        lost, answer("p", "pkg/m.py", "g", State.NOT_FOUND, (), "`f` is gone", "look at `g`"), lost.saying(state=State.APPLICABLE, problem=""),
+        answer("q", "", "", State.NOT_FOUND, (), "`f` is gone"),
+    )  # fmt: skip
     other = WHY._replace(
         name="q", about=ABOUT._replace(prose="One.\n\nTwo.\n\nThree, `as code`,\ngoes on.\n\n- a\n- b", provenance={"bug": "see https://example.org"}), options=WHY.options * 2
     )
     reasons = [Reason(WHY, {"limit": 7}, True, "p 1.0, 3 releases: applicable 3\nrow\n  row"), Reason(other, {}, False)]
     outcome = DiffOutcome(ENV, applied, planned, edits, answers=answers, notes=("a `note`",))
     return {
-        "review": review.review_page("sitepatch diff p", outcome, reasons),
-        "review-fits": review.review_page("sitepatch diff", outcome._replace(answers=(), notes=(), edits=(), planned=()), reasons[:1]),
-        "review-edited": review.review_page("sitepatch diff", DiffOutcome(ENV, edits=edits[:1]), []),
-        "review-empty": review.review_page("sitepatch diff", DiffOutcome(ENV, ()), []),
+        "review": review_page("sitepatch diff p", outcome, reasons),
+        "review-fits": review_page("sitepatch diff", outcome._replace(answers=(), notes=(), edits=(), planned=()), reasons[:1]),
+        "review-edited": review_page("sitepatch diff", DiffOutcome(ENV, edits=edits[:1]), []),
+        "review-empty": review_page("sitepatch diff", DiffOutcome(ENV, ()), []),
     }
 
 
 def rich_releases():
     """Releases with everything that they can have."""
-    answers = tuple(Answer("p", f"pkg/m{number % 3}.py", ReportedHunk("f" * (number % 2)), State.APPLICABLE, (number,)) for number in range(8))
+    answers = tuple(answer("p", f"pkg/m{number % 3}.py", "f" * (number % 2), State.APPLICABLE, (number,)) for number in range(8))
     old = code(3)
     first, second = differing(("pkg/m0.py", old, old + b"x = 1\n"), ("pkg/m1.py", old, old.replace(b"return 1\n", b"return 2\n")))
-    fits = ReleaseOutcome("pkg", "1.0", APPLICABLE, diffs=(first, second), answers=answers)
-    failed = (answers[0]._replace(state=State.CONFLICT, problem="`f` is twice\nline 2", hint="see g"), answers[1]._replace(state=State.UPSTREAM))
+    both = (first, second)
+
+    def made(version, state=APPLICABLE, *, name="pkg", diffs=(), answers=(), **fields):
+        return release(name, version, state, diffs=diffs, answers=answers, **fields)
+
+    fits = made("1.0", diffs=both, answers=answers)
+    failed = (answers[0].saying(state=State.CONFLICT, problem="`f` is twice\nline 2", hint="see g"), answers[1].saying(state=State.UPSTREAM))
     outcomes = [
-        fits, fits._replace(version="1.1", yanked=True), fits._replace(version="1.2", word="conflict", diffs=(), answers=failed),
-        fits._replace(version="1.3", word="out of range", problem="it is not for `pkg`", diffs=(), answers=()),
-        fits._replace(version="1.4", diffs=(second,)), fits._replace(version="1.5", word="upstream", diffs=(), answers=failed[1:]),
-        fits._replace(distribution="pkg-vendor", version="1.5"), fits._replace(distribution="pkg-vendor", version="2.0", word="no wheel", diffs=(), answers=()),
-    ]
-    patches = tuple(PatchState(f"{number}", APPLICABLE) for number in (1, 2))
+        fits, made("1.1", diffs=both, answers=answers, yanked=True), made("1.2", "conflict", answers=failed),
+        made("1.3", "out of range", problem="it is not for `pkg`"),
+        made("1.4", diffs=(second,), answers=answers), made("1.5", "upstream", answers=failed[1:]),
+        made("1.5", name="pkg-vendor", diffs=both, answers=answers), made("2.0", "no wheel", name="pkg-vendor"),
+    ]  # fmt: skip
+    patches = tuple(PatchOutcome(f"{number}", APPLICABLE) for number in (1, 2))
     series = [
-        fits._replace(answers=answers[:2], diffs=(first,), patches=patches), fits._replace(version="1.1", answers=answers[:2], diffs=(first,), patches=patches),
-        fits._replace(version="1.2", answers=failed, diffs=(), patches=(patches[0]._replace(word="upstream"), patches[1]._replace(word="conflict", problem="it `does` not"))),
-        fits._replace(version="1.3", word="upstream", answers=failed[1:], diffs=(), patches=(patches[0]._replace(word="upstream"),)),
-    ]
+        made("1.0", answers=answers[:2], diffs=(first,), patches=patches), made("1.1", answers=answers[:2], diffs=(first,), patches=patches),
+        made("1.2", answers=failed, patches=(patches[0]._replace(state="upstream"), patches[1]._replace(state="conflict", problem="it `does` not"))),
+        made("1.3", "upstream", answers=failed[1:], patches=(patches[0]._replace(state="upstream"),)),
+    ]  # fmt: skip
     hunks = tuple(HunkText(f"{number}.spatch", 1, "f", ()) for number in (1, 2))
     several = WHY._replace(name="series", variants=(Variant("pkg", "", tuple(FilePatch(("pkg/m0.py",), 1, (hunk,)) for hunk in hunks)),))
     return {
-        "releases": releases.releases_page("sitepatch check", [Checked(WHY, tuple(outcomes)), Checked(several, tuple(series))]),
-        "releases-fit": releases.releases_page("sitepatch check", [Checked(WHY, (fits._replace(diffs=(), answers=answers[:1]),))]),
-        "releases-none": releases.releases_page("sitepatch check", [Checked(WHY, ())]),
+        "releases": made_page("sitepatch check", [Checked(WHY, tuple(outcomes)), Checked(several, tuple(series))]),
+        "releases-fit": made_page("sitepatch check", [Checked(WHY, (made("1.0", answers=answers[:1]),))]),
+        "releases-none": made_page("sitepatch check", [Checked(WHY, ())]),
     }
 
 
@@ -151,7 +160,7 @@ def test_hostile_text_in_every_field_is_text():
 
 def test_the_top_of_a_review_says_what_where_which_release_and_why():
     diffs = differing(("pkg/m.py", b"a = None\n", b"a = 30\n"))
-    page = review.review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applicable 3\nrow")])
+    page = review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applicable 3\nrow")])
     read = whole(page)
     text = read.text("main")
     for said in ("1 file would be changed", "would be changed by p", "pkg 1.0", "/site", "A summary", "Why it is.", "can go when", "it is fixed",
@@ -163,7 +172,7 @@ def test_the_top_of_a_review_says_what_where_which_release_and_why():
 
 def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
     text = "It fails twice:\n1. at <first>,\n   on each rank\n2. then\n\n- one\n\na  b\n  c  d\n\n- x\n    kept  so\n"
-    page = review.review_page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(about=ABOUT._replace(prose=text)), {}, False, "")]).decode()
+    page = review_page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(about=ABOUT._replace(prose=text)), {}, False, "")]).decode()
     assert "<p>It fails twice:</p><ol><li>at &lt;first&gt;, on each rank</li><li>then</li></ol>" in page
     assert "<ul><li>one</li></ul><pre>a  b\n  c  d</pre><pre>- x\n    kept  so</pre>" in page
 
@@ -171,7 +180,7 @@ def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
 def test_what_people_edited_is_shown_apart_and_a_text_that_nothing_gives_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
     edits = HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "lost.py", "pkg 1.0")
-    page = review.review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])
+    page = review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])
     read = whole(page)
     assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]
     assert "Edited by hand" in read.text("h2") and "edited by hand, compared with what p made of it" in read.text("summary")
@@ -181,7 +190,7 @@ def test_what_people_edited_is_shown_apart_and_a_text_that_nothing_gives_is_name
 def test_the_places_of_a_page_keep_their_names_when_lines_move():
     def names(before):
         old = before + code(30)
-        page = review.review_page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
+        page = review_page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
         return [each["id"] for _, each in whole(page).elements if each.get("class") == "hunk"]
 
     assert names(b"") == names(b"import os\n" * 9) == ["m.py:f7", "m.py:f20"]
@@ -190,18 +199,18 @@ def test_the_places_of_a_page_keep_their_names_when_lines_move():
 def test_the_lines_of_both_sides_are_numbered_and_unchanged_ones_can_be_unfolded():
     before = b"".join(b"line %d\n" % number for number in range(1, 300))
     after = before.replace(b"line 20\n", b"line 20\nnew\n").replace(b"line 200\n", b"")
-    text = review.review_page("t", DiffOutcome(ENV, differing(("m.py", before, after))), []).decode()
+    text = review_page("t", DiffOutcome(ENV, differing(("m.py", before, after))), []).decode()
     assert '<ins class="l"><i></i><i>21</i><code>new</code></ins>' in text
     assert re.search(r"<i>21</i><i>22</i><code>line <span class=\"n\">21</span></code>", text)
     assert re.findall(r"<summary>(\d+) unchanged lines</summary>", text) == ["17", "173", "96"]
     long = before.replace(b"line 299\n", b"line 299\n" * 200).replace(b"line 1\n", b"")
-    text = review.review_page("t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []).decode()
+    text = review_page("t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []).decode()
     assert re.findall(r"<summary>([^<]*) unchanged lines</summary>", text) == ["4", "100 of 274", "100 of 274", "100 of 205"]
 
 
 def test_a_long_insertion_is_folded():
     new = b"".join(b"x%d = 1\n" % number for number in range(100))
-    text = review.review_page("t", DiffOutcome(ENV, differing(("m.py", b"a = 1\n", b"a = 1\n" + new))), []).decode()
+    text = review_page("t", DiffOutcome(ENV, differing(("m.py", b"a = 1\n", b"a = 1\n" + new))), []).decode()
     assert "<summary>85 more inserted lines</summary>" in text and text.count('<ins class="l">') == 100
 
 
@@ -209,7 +218,7 @@ def large_page():
     """A review of 200 files."""
     old = code(60)
     new = old.replace(b"return 3\n", b"return 4\n").replace(b"return 50\n", b"return 5\n")
-    return review.review_page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
+    return review_page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
 
 
 def test_two_hundred_files_are_a_page_of_a_few_megabytes():
@@ -220,16 +229,18 @@ def test_two_hundred_files_are_a_page_of_a_few_megabytes():
 
 def releases_page():
     """42 releases: two reasons, one change, a yanked one."""
-    answer = Answer("p", "pkg/m.py", ReportedHunk("f"), State.APPLICABLE, (3,))
-    lost = answer._replace(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
+    found = answer("p", "pkg/m.py", "f", State.APPLICABLE, (3,))
+    lost = found.saying(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
     outcomes = []
     for minor in range(40):
         old = b"# %d\n" % minor * 9 + code(3)
         diffs = differing(("pkg/m.py", old, old.replace(b"return 1\n", b"return 2\n")))
         fits = minor % 10 != 3
-        outcome = ReleaseOutcome("pkg", f"1.{minor}", APPLICABLE, yanked=minor == 5, diffs=diffs, answers=(answer,))
-        outcomes.append(outcome if fits else outcome._replace(word="not found", diffs=(), answers=(lost,)))
-    return releases.releases_page("t", [Checked(WHY, (*outcomes, ReleaseOutcome("pkg", "9.0", "no wheel", problem="it has none")))])
+        if fits:
+            outcomes.append(release("pkg", f"1.{minor}", APPLICABLE, yanked=minor == 5, diffs=diffs, answers=(found,)))
+        else:
+            outcomes.append(release("pkg", f"1.{minor}", "not found", yanked=minor == 5, answers=(lost,)))
+    return made_page("t", [Checked(WHY, (*outcomes, release("pkg", "9.0", "no wheel", problem="it has none")))])
 
 
 def test_the_table_of_releases_has_each_reason_and_each_change_once():
@@ -245,28 +256,28 @@ def test_the_table_of_releases_has_each_reason_and_each_change_once():
 
 def test_a_list_of_many_hunks_is_folded():
     def page(hunks):
-        answers = tuple(Answer("p", "pkg/m.py", ReportedHunk(f"f{number}"), State.APPLICABLE, (3,)) for number in range(hunks))
-        return releases.releases_page("t", [Checked(WHY, (ReleaseOutcome("pkg", "1.0", APPLICABLE, answers=answers),))]).decode()
+        answers = tuple(answer("p", "pkg/m.py", f"f{number}", State.APPLICABLE, (3,)) for number in range(hunks))
+        return made_page("t", [Checked(WHY, (release("pkg", "1.0", APPLICABLE, answers=answers),))]).decode()
 
     assert "<details open><summary>A row is a release" in page(6) and "<details><summary>A row is a release" in page(7)
 
 
 def test_what_is_in_backticks_is_code_and_hostile_text_in_them_stays_text():
     one = WHY._replace(about=About("fix", "asks `a.b` of `<c>`", "it `d`\n\n- `e` and `f", {"bug": "see `g`"}))
-    page = review.review_page("t", DiffOutcome(ENV, ()), [Reason(one, {}, True)]).decode()
+    page = review_page("t", DiffOutcome(ENV, ()), [Reason(one, {}, True)]).decode()
     for text in ("asks <code>a.b</code> of <code>&lt;c&gt;</code>", "it <code>d</code>", "<li><code>e</code> and `f</li>", "see <code>g</code>"):
         assert text in page, text
 
 
 def test_the_first_change_of_a_review_is_above_its_reasons():
-    page = review.review_page("t", DiffOutcome(ENV, planned=differing(("m.py", b"a\n", b"b\n"))), [Reason(WHY, {}, False)]).decode()
+    page = review_page("t", DiffOutcome(ENV, planned=differing(("m.py", b"a\n", b"b\n"))), [Reason(WHY, {}, False)]).decode()
     assert page.index('<del class="l">') < page.index('id="reasons"') < page.index("Why it is.")
     assert "<details><summary>1 file</summary>" in page, "the list of files is folded"
 
 
 def test_a_review_of_what_does_not_fit_says_so_above_its_reasons():
-    lost = Answer("p", "m.py", ReportedHunk("f"), State.NOT_FOUND, (), "`f` is gone", "")
-    page = review.review_page("t", DiffOutcome(ENV, answers=(lost,)), [Reason(WHY, {}, False)]).decode()
+    lost = answer("p", "m.py", "f", State.NOT_FOUND, (), "`f` is gone", "")
+    page = review_page("t", DiffOutcome(ENV, answers=(lost,)), [Reason(WHY, {}, False)]).decode()
     assert '<p class="summary">nothing differs</p>' in page and "<code>f</code> is gone" in page
     assert page.index('id="remarks"') < page.index('id="reasons"')
 

@@ -6,10 +6,9 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 import pytest
 
 from patcher.engine.engine import explain, rewrite
-from patcher.engine.explain import Explanation
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
-from patcher.model import OptionValue, State
+from patcher.model import Explanation, OptionValue, State
 from patcher.text.terminal import underline, width
 from tests.engine.helpers import Changed, Refused, Stays, block, every_case
 

@@ -10,11 +10,9 @@ from typing import Iterator
 
 import pytest
 
-from patcher.engine.closest import Mark
 from patcher.engine.engine import explain, rewrite
-from patcher.engine.explain import Explanation
 from patcher.engine.spatch.hunk import parse_spatch
-from patcher.model import apply_splices
+from patcher.model import Explanation, Mark, apply_splices
 
 pytestmark = pytest.mark.once
 FILE = Path(__file__).with_name("explained.txt")
@@ -35,19 +33,19 @@ def told(source: str, hunk: str, header: str) -> str:
     assert one.state is answer.state
     said = [f"{answer.state.value}: {answer.problem}", f"hint: {answer.hint}"]
     lines = [line for line in (f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)) if line not in "\n".join(said)]
-    if one.splices:
-        lines += ["result:", *apply_splices(data, one.splices).decode().split("\n")]
+    if one.answer.splices:
+        lines += ["result:", *apply_splices(data, one.answer.splices).decode().split("\n")]
     return "\n".join(line for line in [*said, "--- explain", *lines] if line not in ("", "hint: ")) + "\n"
 
 
 def parts(one: Explanation) -> Iterator[str]:
     yield from (f"scope {scope.name}: lines {scope.first} to {scope.last}" for scope in one.scopes)
-    assert isinstance(one.near, tuple) and isinstance(one.splices, tuple)
+    assert isinstance(one.near, tuple) and isinstance(one.answer.splices, tuple)
     if one.near:
         yield f"near: {', '.join(one.near)}"
     for what, spots in (("place", one.matches), ("elsewhere", one.elsewhere)):
         for spot in spots:
-            names = "".join(f", {name} is {code}" for name, code in spot.names)
+            names = "".join(f", {name} is {code}" for name, code in spot.names.items())
             yield f"{what}, line {spot.line}, in {spot.scope or 'the module'}: {spot.text}{names}"
     if one.closest is not None:
         best = one.closest

@@ -23,7 +23,8 @@ from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.place import SILENT
 from patcher.system.archive import member
-from patcher.verbs.releases.against import check_releases, fetch_all, list_releases
+from patcher.verbs.releases.against import check_releases
+from patcher.verbs.releases.fetched import fetch_all, list_releases
 from tests.index import Index, wheel
 from tests.verbs.test_check import PLAIN, SHARE, files, write_patchset
 
@@ -383,13 +384,13 @@ def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_no
     write_patchset(tmp_path, "ask")
     patchset = load_patchset(tmp_path / "ask", "test")
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [])
-    assert [(one.version, one.word) for one in checked.outcomes] == [("1.0", "applicable"), ("1.1", "not fetched"), ("1.2", "not fetched")]
-    assert all(one.problem.startswith("pip could not fetch it: ") and "is there a network" in one.hint for one in checked.outcomes[1:])
+    assert [(one.version, one.state) for one in checked.releases] == [("1.0", "applicable"), ("1.1", "not fetched"), ("1.2", "not fetched")]
+    assert all(one.problem.startswith("pip could not fetch it: ") and "is there a network" in one.hint for one in checked.releases[1:])
     assert [path.name for path in (tmp_path / "cache/releases/demo").iterdir()] == ["1.0"]
     index.acts.clear()
     index.fetched.clear()
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [])
-    assert [one.word for one in checked.outcomes] == ["applicable"] * 3 and NAME not in index.fetched
+    assert [one.state for one in checked.releases] == ["applicable"] * 3 and NAME not in index.fetched
     assert not list(tmp_path.rglob(".part-*"))
 
 

@@ -23,16 +23,16 @@ from patcher.model import (
     Plan,
     PristineFile,
     Receipt,
-    ReportedHunk,
     Requested,
     State,
 )
 from patcher.patchset.manifest import load_patchset
 from patcher.planner.reconcile import reconciled
-from patcher.planner.resolve import answer_of, resolve
+from patcher.planner.resolve import resolve
 from patcher.planner.rewriter import REWRITER
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
+from tests import answers as made
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
 from tests.records import row, write_patchset
@@ -365,12 +365,12 @@ def test_a_deletion_is_upstream_where_all_else_of_its_patchset_is(tmp_path: Path
 
 
 def test_a_deletion_is_not_upstream_where_the_rest_of_its_patchset_is_ours() -> None:
-    gone = Answer("ours", NEW, ReportedHunk("load", gone=True), State.NOT_FOUND)
+    gone = made.answer("ours", NEW, "load", State.NOT_FOUND, gone=True)
     for state in State:
-        other = Answer("ours", OLD, ReportedHunk("load"), state)
+        other = made.answer("ours", OLD, "load", state)
         (answer, _) = reconciled([gone, other])
         assert answer.state is (State.UPSTREAM if state is State.UPSTREAM else State.NOT_FOUND)
-    assert reconciled([gone, Answer("another", OLD, ReportedHunk("load"), State.UPSTREAM)])[0] == gone
+    assert reconciled([gone, made.answer("another", OLD, "load", State.UPSTREAM)])[0] == gone
     assert reconciled([gone, gone]) == [gone, gone]
 
 
@@ -782,8 +782,7 @@ def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World)
 
 def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_another_part() -> None:
     def answered(*states: Tuple[str, State, bool]) -> List[State]:
-        answers = [Answer(name, "p", ReportedHunk("s", when_present=may), state) for name, state, may in states]
-        return [answer.state for answer in reconciled(answers)]
+        return [answer.state for answer in reconciled([made.answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
 
     changes, there, other = ("a", State.APPLICABLE, False), ("a", State.UPSTREAM, False), ("b", State.UPSTREAM, False)
     assert answered(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
@@ -807,7 +806,7 @@ def test_an_import_that_is_there_already_is_no_sign_that_upstream_did_the_rest_a
     texts = ("@@ <module> @@\n" + lines, "@@ f @@\n-old(a)\n+new(a)\n")
     hunks = [parse_spatch(f"--- p/m.py\n{text}", "p")[1][0].hunks[0] for text in texts]
     for states, expected in (((State.UPSTREAM, State.APPLICABLE), conflict), ((State.APPLICABLE, State.UPSTREAM), True)):
-        answers = reconciled([answer_of("a", "p/m.py", HunkAnswer(hunk, state)) for hunk, state in zip(hunks, states)])
+        answers = reconciled([Answer("a", "p/m.py", HunkAnswer(hunk, state)) for hunk, state in zip(hunks, states)])
         assert (State.CONFLICT in [answer.state for answer in answers]) is expected
 
 

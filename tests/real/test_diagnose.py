@@ -11,7 +11,7 @@ from wheels import slow
 
 from patcher.diagnosis.files import read_log
 from patcher.place import Place
-from patcher.verbs.findings import KnownSymptoms
+from patcher.verbs.log_findings import KnownSymptoms
 
 pytestmark = pytest.mark.real
 

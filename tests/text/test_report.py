@@ -6,12 +6,13 @@ import subprocess
 
 import pytest
 
-from patcher.display.console import to_json
-from patcher.display.rows import answer_rows, diff_json
+from patcher.display.answer import to_json
+from patcher.display.rows import answer_rows
 from patcher.display.styles import table_lines
-from patcher.model import Answer, ReportedHunk, State
+from patcher.model import State
 from patcher.text.diffs import diff_texts
 from patcher.verbs.diff import stat_table
+from tests.answers import answer
 
 TEXTS = [
     b"",
@@ -104,16 +105,16 @@ def test_the_table_of_changes_is_aligned_by_the_columns_of_a_path():
 
 def test_json_keeps_every_byte():
     diff = diff_texts("", "m.py", b"\xff\n", b"\xfe\n")
-    assert to_json(diff_json(diff))["diff"].encode("utf-8", "surrogateescape") == diff.text
+    assert to_json(diff)["text"].encode("utf-8", "surrogateescape") == diff.text
 
 
 def test_every_line_of_a_hint_is_a_line_of_its_own():
-    (row,) = answer_rows([Answer("p", "m.py", ReportedHunk("f"), State.CONFLICT, (), "why", "one\ntwo")])
+    (row,) = answer_rows([answer("p", "m.py", "f", State.CONFLICT, (), "why", "one\ntwo")])
     assert row.details == ("why", "hint: one", "two")
 
 
 def test_a_failed_answer_is_explained_below_its_row():
-    (row,) = answer_rows([Answer("p", "m.py", ReportedHunk("f"), State.AMBIGUOUS, (3, 9), "two\nplaces", "say count=2")])
+    (row,) = answer_rows([answer("p", "m.py", "f", State.AMBIGUOUS, (3, 9), "two\nplaces", "say count=2")])
     assert row.word == "ambiguous"
     assert row.cells == ("p", "m.py:3,9", "f")
     assert row.details == ("two\nplaces", "hint: say count=2")
@@ -122,7 +123,7 @@ def test_a_failed_answer_is_explained_below_its_row():
 
 def test_what_is_wrong_with_a_file_is_told_once_for_all_scopes():
     edited, gone = ("it was edited", "--force"), ("it is gone", "--force")
-    answers = [Answer("p", path, ReportedHunk(scope), State.CONFLICT, (), *why) for path, scope, why in [
+    answers = [answer("p", path, scope, State.CONFLICT, (), *why) for path, scope, why in [
         ("m.py", "f", edited), ("m.py", "f", edited), ("m.py", "g", edited), ("m.py", "h", gone), ("n.py", "f", edited),
     ]]  # fmt: skip
     assert [row.cells for row in answer_rows(answers)] == [("p", "m.py", "f, g"), ("p", "m.py", "h"), ("p", "n.py", "f")]

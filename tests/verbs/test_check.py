@@ -15,19 +15,21 @@ from pathlib import Path
 import click
 import pytest
 
+from patcher.compatibility import Checked
 from patcher.display.console import Console
+from patcher.display.releases import checked_rows
 from patcher.errors import SitepatchError
 from patcher.installed.index import Listing
 from patcher.installed.interpreter import discover
 from patcher.installed.versions import accepts, matching_versions, newest, oldest_first
-from patcher.model import Located, Requested
+from patcher.model import Located, Requested, State
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.variants import resolve_options
 from patcher.verbs.demo import fixtures, lay_out
-from patcher.verbs.releases.against import fetch_all, try_release
-from patcher.verbs.releases.outcome import Checked, ReleaseOutcome
-from patcher.verbs.releases.table import checked_rows
+from patcher.verbs.releases.attempt import try_release
+from patcher.verbs.releases.fetched import fetch_all
+from tests.answers import answer, release
 from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ, sitepatch
 from tests.index import Index, sdist
 from tests.pages import whole
@@ -208,11 +210,15 @@ def test_what_is_said_of_a_release(told, version, state, text):
     assert re.fullmatch(text, found[1])
 
 
+def changing(version, *places, name="demo", yanked=False):
+    answers = tuple(answer("ask", path, "f", State.APPLICABLE, (line,)) for path, line in places)
+    return release(name, version, "applicable", yanked=yanked, answers=answers)
+
+
 OUTCOMES = (
-    ReleaseOutcome("demo", "1.0", "applicable", ((SHARE, (2,)),)), ReleaseOutcome("demo", "1.1", "applicable", ((SHARE, (4,)), ("demo/other.py", (1,))), yanked=True),
-    ReleaseOutcome("demo", "1.2", "not found", (), f"{SHARE}: gone", "look\nagain"), ReleaseOutcome("demo", "1.3", "not found", (), f"{SHARE}: gone"),
-    ReleaseOutcome("demo", "1.4", "no wheel"), ReleaseOutcome("demo", "1.5", "upstream"), ReleaseOutcome("demo", "1.6", "applicable", ((SHARE, (2,)),)),
-    ReleaseOutcome("demo-lite", "1.6", "applicable", ((SHARE, (2,)),)),
+    changing("1.0", (SHARE, 2)), changing("1.1", (SHARE, 4), ("demo/other.py", 1), yanked=True),
+    release("demo", "1.2", "not found", problem=f"{SHARE}: gone", hint="look\nagain"), release("demo", "1.3", "not found", problem=f"{SHARE}: gone"),
+    release("demo", "1.4", "no wheel"), release("demo", "1.5", "upstream"), changing("1.6", (SHARE, 2)), changing("1.6", (SHARE, 2), name="demo-lite"),
 )  # fmt: skip
 
 
@@ -277,10 +283,10 @@ def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_pat
             there = try_release(requested, Located(package, str(site), package, version, ""))
             here = plan_apply(discover(None, str(site)), [requested])
             states = [answer.state.value for answer in here.answers]
-            assert [there.word] == states, there
+            assert [there.state] == states, there
             places = () if here.failed else tuple((one.path, one.places) for one in here.answers if one.places)
             assert there.places == places
-            words.setdefault(name, []).append(there.word)
+            words.setdefault(name, []).append(there.state)
     guard = ["not needed", "not needed", "applicable", "not needed"]
     libcuda = ["applicable", "not found", "not found"]
     mmengine = [["applicable"] * 3] * 2
@@ -445,8 +451,8 @@ def test_json_has_a_record_for_each_release(check, told):
     assert not by_version["1.0"]["yanked"]
     assert by_version["3.0"]["ok"]
     assert by_version["1.0"]["places"] == [{"path": SHARE, "lines": [2]}]
-    (diff,) = by_version["1.0"]["files"]
-    assert '+    if getattr(storage, "is_musa", False):' in diff["diff"]
+    (diff,) = by_version["1.0"]["diffs"]
+    assert '+    if getattr(storage, "is_musa", False):' in diff["text"]
     assert [each["version"] for each in one["releases"] if not each["ok"]] == ["1.1"]
     assert str(Path.home()) not in ended.out
 

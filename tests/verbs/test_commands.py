@@ -683,12 +683,12 @@ def test_json_of_every_command(site):
     listed = [one["name"] for one in asked("list")["patchsets"]]
     assert listed == sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
     assert asked("show", "mmengine-device")["patchset"]["options"][2]["choices"] == ["auto", "none"]
-    assert {one["path"] for one in asked("diff", DDP)["files"]} == CHANGED
+    assert {one["path"] for one in asked("diff", DDP)["planned"]} == CHANGED
     dry = asked("apply", DDP, "--dry-run")
     assert (dry["written"], dry["diff"].count("\n+++ b/")) == (False, 3)
     made = asked("apply", DDP)
     assert made["written"] and {one["state"] for one in made["answers"]} == {"applicable", "not needed"}
-    assert {one["path"]: one["after"] for one in made["files"]} == {
+    assert {one["path"]: one["sha256_after"] for one in made["files"]} == {
         path: hashlib.sha256(site.file(path).read_bytes()).hexdigest() for path in CHANGED
     }
     assert {one["condition"] for one in asked("status")["files"]} == {"applied"}

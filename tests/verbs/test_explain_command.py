@@ -5,9 +5,6 @@ import re
 
 import pytest
 
-from patcher.facts import Content, TargetFile
-from patcher.model import Splice, Step, apply_splices
-from patcher.verbs.explanations import _now
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
 from tests.verbs.test_commands import ship, tutorial
 
@@ -45,7 +42,7 @@ def hunks(site, *words, code):
     """The JSON answer's hunks."""
     answer = json.loads(told(site, *words, "--json", code=code).out)
     assert (answer["schema"], answer["command"], answer["ok"]) == (1, "check", code == 0)
-    return answer["hunks"]
+    return answer["answers"]
 
 
 # what fits ------------------------------------------------------------------------------------------------------------
@@ -71,7 +68,8 @@ def test_a_long_binding_is_cut_in_the_middle_and_whole_in_json(site):
     long = "[int(os.environ['LOCAL_RANK']), int(os.environ['RANK']) % 8, int(os.environ['WORLD_SIZE'])]"
     drifted(site, (b"device_ids=[int(os.environ['LOCAL_RANK'])],", f"device_ids={long},".encode()))
     assert "  $IDS = [int(os.environ['LOCAL_RANK']…nt(os.environ['WORLD_SIZE'])]\n" in told(site, DDP, code=0).out
-    assert long in [match["names"].get("$IDS") for hunk in hunks(site, DDP, code=0) for match in hunk["matches"]]
+    explained = [hunk["explanation"] for hunk in hunks(site, DDP, code=0) if hunk["explanation"]]
+    assert long in [match["names"].get("$IDS") for explanation in explained for match in explanation["matches"]]
 
 
 def test_an_option_is_seen_in_the_change(site):
@@ -102,20 +100,31 @@ def test_a_patchset_that_another_is_applied_after_is_explained_on_the_text_it_wa
     assert sum("                                      True)\n" in hunk["diff"] for hunk in before) == 1  # the other's change
 
 
-def test_places_are_moved_by_all_that_was_applied_since():
-    pristine = b"one\ntwo\nthree\n"
-    first = Splice(4, 4, b"new\n")
-    data = apply_splices(pristine, [first])
-    later = Splice(0, 0, b"head\nhead\n")
-    steps = tuple(Step(name, "1", "", "fix", {}, (splice,)) for name, splice in (("a", first), ("b", later)))
-    assert _now(TargetFile(Content(pristine, apply_splices(data, [later])), steps), "a", [first]) == (4,)
+def written(site, name, hunk):
+    """A patchset for the one file of the stand-in for torch."""
+    folder = site.cwd / "patchsets" / name
+    folder.mkdir(parents=True)
+    (folder / "patchset.toml").write_text(
+        f'schema = 1\nname = "{name}"\nversion = "1"\nkind = "fix"\nsummary = "s"\n'
+        '[[variant]]\npackage = "torch"\nversions = ""\npatches = ["p.spatch"]\n'
+    )
+    (folder / "p.spatch").write_text(f"Why.\n\n--- {REDUCTIONS}\n{hunk}")
+
+
+def test_places_are_moved_by_all_that_was_applied_since(musa):
+    written(musa, "a-lower", "@@ reduce_storage @@\n-storage.is_musa\n+storage.is_other\n")
+    written(musa, "b-upper", "@@ <module> @@\n-shared_cache = {}\n+first = {}\n+second = {}\n+shared_cache = dict(first)\n")
+    assert [musa("apply", name).code for name in ("a-lower", "b-upper")] == [0, 0]
+    (hunk,) = hunks(musa, "a-lower", code=0)
+    assert (hunk["state"], hunk["places"]) == ("applied", [33])
+    assert b"storage.is_other" in musa.file(REDUCTIONS).read_bytes().split(b"\n")[32]
 
 
 def test_upstream_reports_where_the_after_side_stands(musa):
     drifted(musa, (b"storage.is_musa", b'getattr(storage, "is_musa", False)'), path=REDUCTIONS)
     (hunk,) = hunks(musa, GUARD, code=0)
     assert (hunk["state"], hunk["places"]) == ("upstream", [31])
-    assert hunk["matches"][0]["text"] == 'elif getattr(storage, "is_musa", False):'
+    assert hunk["explanation"]["matches"][0]["text"] == 'elif getattr(storage, "is_musa", False):'
     assert "the code of the `+` lines is there already" in told(musa, GUARD, code=0).out
 
 
@@ -174,7 +183,7 @@ def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(s
     assert [hunk["state"] for hunk in found] == ["applicable", *["not found"] * 4]  # the first is for the module
     first = found[-1]
     assert first["problem"] == "there is no `Runner.wrap_model` in this file"
-    assert [(each["path"], each["line"], each["scope"]) for each in first["elsewhere"]] == [(RUNNER, 46, "Runner.build_wrapper")]
+    assert [(each["line"], each["scope"]) for each in first["explanation"]["elsewhere"]] == [(46, "Runner.build_wrapper")]
     assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 46: write that scope if it is meant"
 
 
@@ -211,17 +220,10 @@ def test_a_file_that_moved_is_named_by_its_scope_and_its_name(site):
 
 
 def test_ambiguous_shows_each_place_and_what_to_write(musa):
-    (musa.cwd / "patchsets").mkdir()
-    folder = musa.source_copy = musa.cwd / "patchsets" / "one"
-    folder.mkdir()
-    (folder / "patchset.toml").write_text(
-        'schema = 1\nname = "one"\nversion = "1"\nkind = "fix"\nsummary = "s"\n'
-        '[[variant]]\npackage = "torch"\nversions = ""\npatches = ["p.spatch"]\n'
-    )
-    (folder / "p.spatch").write_text(f"Why.\n\n--- {REDUCTIONS}\n@@ reduce_storage @@\n-raise RuntimeError($TEXT)\n+raise ValueError($TEXT)\n")
+    written(musa, "one", "@@ reduce_storage @@\n-raise RuntimeError($TEXT)\n+raise ValueError($TEXT)\n")
     (hunk,) = hunks(musa, "one", code=1)
     assert hunk["state"] == "ambiguous"
-    assert [match["text"].split("(")[0] for match in hunk["matches"]] == ["raise RuntimeError"] * 3
+    assert [match["text"].split("(")[0] for match in hunk["explanation"]["matches"]] == ["raise RuntimeError"] * 3
     assert hunk["hint"].startswith("write the header around it: `if storage.is_cuda:` (line 22), ")
     text = told(musa, "one", code=1).out
     assert text.count("raise RuntimeError(") == 3
@@ -279,11 +281,15 @@ def test_json_has_all_of_it(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     lost = next(hunk for hunk in hunks(site, DDP, code=1) if hunk["state"] == "not found")
     assert set(lost) == {
-        "site", "path", "scope", "state", "places", "problem", "hint", "when_present", "origin", "line", "scopes", "near",
-        "matches", "closest", "forms", "elsewhere", "diff",
+        "patchset", "site", "path", "scope", "origin", "line", "state", "places", "problem", "hint", "when_present", "diff",
+        "elsewhere", "explanation",
     }  # fmt: skip
-    assert lost["scopes"] == [{"name": "Runner.wrap_model", "first": 16, "last": 48}]
-    closest = lost["closest"]
+    explanation = lost["explanation"]
+    assert set(explanation) == {
+        "scope", "line", "state", "problem", "hint", "scopes", "near", "matches", "elsewhere", "closest", "forms",
+    }  # fmt: skip
+    assert explanation["scopes"] == [{"name": "Runner.wrap_model", "first": 16, "last": 48}]
+    closest = explanation["closest"]
     assert (closest["line"], closest["text"]) == (46, "model = MODEL_WRAPPERS.create(")
     marked = [closest[side]["text"][closest[side]["start"] : closest[side]["end"]] for side in ("code", "pattern")]
     assert marked == ["create", "build"]
@@ -310,4 +316,4 @@ def test_names_of_any_length_are_shown_in_short(site):
         ended = site(*words)
         assert ended.code == 1 and "not found" in ended.out + ended.err
         assert len(ended.out + ended.err) < 4_000, words
-    assert json.loads(site("check", "long", "--explain", "--json").out)["hunks"][0]["scope"] == scope
+    assert json.loads(site("check", "long", "--explain", "--json").out)["answers"][0]["scope"] == scope

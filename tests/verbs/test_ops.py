@@ -9,7 +9,8 @@ import patcher
 from patcher import Events, Place, ProjectFiles, apply, check, restore, status, sync
 from patcher.errors import StoreError, UsageError
 from patcher.model import Plan
-from patcher.place import SILENT, Outcome
+from patcher.outcomes import PlanOutcome, Task
+from patcher.place import SILENT
 from patcher.store import retry
 from patcher.store.store import Store
 from patcher.verbs.change import carry_out
@@ -166,7 +167,7 @@ def test_where_others_are_at_work_all_the_time_what_is_seen_before_the_lock_does
         looks.append(env)
         if len(looks) == 1:
             raise StoreError("half of the files are written")
-        return Outcome(Place(), env, Plan((), ()), ())
+        return PlanOutcome(Task((), env, ()), Plan((), ()))
 
     monkeypatch.setattr(retry, "_ended", lambda env: False)
     assert carry_out(look, env, None, SILENT).ok and len(looks) == 2

@@ -116,7 +116,7 @@ def test_in_json_it_is_one_line_on_stderr_and_stdout_is_the_commands(project, ov
     out, told, rest = run(project.python, "-c", code)
     assert (out, rest) == ("2\n", ["mine", ""])
     assert told["patchsets"] == ["two"] and told["files"][0]["path"] == "demo/m.py" and told["files"][0]["changes"]
-    assert told["verify"]["ok"] and told["said"] != [] if not overlay else os.path.isdir(told["overlay"])
+    assert told["verified"]["ok"] and told["said"] != [] if not overlay else os.path.isdir(told["overlay"])
     out, told, rest = run(sys.executable, "-c", "print('ran')", names=["two", "other"])
     assert (out, rest) == ("ran\n", [""])
     assert any(f"runs {sys.executable}, and what is patched" in line for line in told["said"])

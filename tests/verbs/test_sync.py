@@ -390,7 +390,7 @@ def test_json_reports_what_was_done(site):
     told = json.loads(done(site("sync", "--json")).out)
     assert (told["schema"], told["command"], told["ok"], told["written"]) == (1, "sync", True, True)
     assert (told["patchsets"], told["restored"], len(told["files"])) == ([DDP], [GUARD], 4)
-    assert told["verify"]["ok"] is True
+    assert told["verified"]["ok"] is True
     again = json.loads(done(site("sync", "--json", "--dry-run")).out)
     assert (again["written"], again["restored"], again["diff"]) == (False, [], "")
     asks(site, f"{DDP}==0.1")

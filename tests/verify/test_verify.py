@@ -174,7 +174,7 @@ def test_quiet_says_nothing_and_json_has_the_seconds_of_each_step(venv):
     name = venv.patchset("good", "three = 3", probe="import demo.m\nassert demo.m.three == 3\n")
     told = json.loads(venv("apply", name, "--json", "--verify", "probe").out)
     assert (told["ok"], told["written"]) == (True, True)
-    verify = told["verify"]
+    verify = told["verified"]
     assert [(each["what"], each["name"], each["state"]) for each in verify["checks"]] == [
         ("compile", "demo/m.py", "ok"), ("import", "demo.m", "ok"), ("probe", "good", "ok"),
     ]  # fmt: skip
@@ -259,7 +259,7 @@ def test_a_patch_that_breaks_the_import_is_never_written(venv):
     assert not (venv.site / ".sitepatch").exists()
     told = json.loads(venv("apply", name, "--json").out)
     assert (told["ok"], told["written"]) == (False, False)
-    assert told["verify"]["checks"][1]["problem"] == "RuntimeError: boom"
+    assert told["verified"]["checks"][1]["problem"] == "RuntimeError: boom"
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_the_place_is_shown_also_where_the_interpreter_adds_a_stack_of_c_calls()
 def test_a_module_that_fails_spoils_none_of_the_others(venv, code):
     venv.patchset("bad", code, imports=["demo", "demo.m", "demo.n"])
     done = venv("apply", "bad", "--json")
-    states = [(each["name"], each["state"]) for each in json.loads(done.out)["verify"]["checks"]]
+    states = [(each["name"], each["state"]) for each in json.loads(done.out)["verified"]["checks"]]
     assert states == [("demo/m.py", "ok"), ("demo", "ok"), ("demo.m", "failed"), ("demo.n", "ok")]
 
 
@@ -454,7 +454,7 @@ def test_what_was_before_is_imported_from_memory_also_by_modules_that_look_at_th
     look = "import inspect\nfrom demo import m\nassert 'three' not in inspect.getsource(m), 'the new text'\nimport nothing\n"
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
     name = venv.patchset("patch", "three = 3", imports=["demo.look"])
-    told = json.loads(venv("apply", name, "--json").out)["verify"]
+    told = json.loads(venv("apply", name, "--json").out)["verified"]
     assert [(each["state"], each["problem"]) for each in told["checks"]] == [
         ("ok", ""), ("broken before", "AssertionError: the new text"),
     ]  # fmt: skip
@@ -807,4 +807,4 @@ def test_a_file_that_no_import_can_name_is_said(venv):
         venv.patchset("odd", "x = 1", path=f"demo/{name}.py", imports=())
         ended = venv("apply", "odd")
         assert ended.code == 0 and f"not imported: demo/{name}.py: no import can name such a file, it was compiled only" in ended.out, ended
-        assert json.loads(venv("status", "--verify", "import", "--json").out)["verify"]["left_out"] == [f"demo/{name}.py"]
+        assert json.loads(venv("status", "--verify", "import", "--json").out)["verified"]["left_out"] == [f"demo/{name}.py"]

@@ -20,6 +20,7 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Located
 from patcher.planner.targets import read_target
+from patcher.record import reported
 from patcher.text.listed import listed
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
@@ -63,6 +64,7 @@ class FileChange(NamedTuple):
     adds: bool = False
 
 
+@reported("named path problem hint")
 class FileMatch(NamedTuple):
     """The installed file that a section is for.
 
@@ -89,6 +91,11 @@ class FileMatch(NamedTuple):
     def path(self) -> str:
         """The installed file, "" for none."""
         return self.change.path if self.change else ""
+
+    @property
+    def named(self) -> str:
+        """The path that the diff names."""
+        return self.section.path
 
     @property
     def located(self) -> Located | None:

@@ -11,7 +11,7 @@ from patcher.message import Message
 from patcher.model import HunkText, Located, Patchset
 from patcher.store.status import live_names
 from patcher.system.reading import TEXT, read_file
-from patcher.verbs.fit import APPLICABLE, fit_of
+from patcher.verbs.cure import APPLICABLE, fit_of
 from patcher.verbs.health.checks import NOTE, PROBLEM, Observations
 from patcher.verbs.health.examination import Examination
 
@@ -28,7 +28,7 @@ def code_that_fails(case: Examination) -> Observations:
         if not all(hunk.flags.when_present for hunk in _hunks(patchset)):
             continue
         symptom = patchset.about.symptoms[0]
-        fit = fit_of(case.env, case.statuses, patchset, symptom)
+        fit = fit_of(case.env, case.statuses, patchset, symptom=symptom)
         if fit.word == APPLICABLE:
             template = "sitepatch apply {name}{here}: {text}"
             yield PROBLEM, symptom.meaning, Message(template, name=patchset.name, text=fit.text)

@@ -40,7 +40,7 @@ def problem(said):
     """What is wrong, a line each, with what to do about it; "" where all is as it was asked for."""
     if said["ok"]:
         return ""
-    error, verified = said.get("error", {}), said.get("verify", {})
+    error, verified = said.get("error", {}), said.get("verified") or {}
     found = [(error.get("message"), error.get("hint"))]
     found += [(f"{one['patchset']}: {one['path']}: {one['problem']}", one["hint"]) for one in _wrong(said, "answers")]
     found += [(f"{one['what']} {one['name']} {one['state']}: {one['problem']}", "") for one in _wrong(verified, "checks")]

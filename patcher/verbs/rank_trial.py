@@ -1,4 +1,7 @@
-"""`diagnose --ranks N`: starts ranks of the environment, says whether they can talk, and reads what they write as any log."""
+"""`diagnose --ranks N`: starts ranks of the environment, and says whether they can talk.
+
+What they write is read as any log.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,19 @@ from patcher.installed.accelerators import installed_accelerators
 from patcher.message import Message, joined
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.system.signals import stoppable
-from patcher.verbs.findings import DiagnoseOutcome, KnownSymptoms
+from patcher.verbs.log_findings import DiagnoseOutcome, KnownSymptoms
 
 _OWN_LAUNCHER = "torch_xla"  # it gives each process all devices
 
 
 class TrialOutcome(NamedTuple):
-    """How each rank ended, the verdict on all of them, and what is known of the errors that they wrote."""
+    """What ranks that were started came to.
+
+    Attributes:
+        ranks: how each ended.
+        verdict: the verdict on all of them.
+        found: what is known of the errors that they wrote.
+    """
 
     ranks: tuple[EndedRank, ...]
     verdict: Verdict
@@ -65,43 +74,43 @@ def start_ranks(
     except OSError as error:
         hint = Message("fewer ranks, or see the limit of processes (ulimit -u)")
         raise SitepatchError("ranks could not be started: {error}", hint, error=error) from error
+
     verdict = verdict_on(ranks, timeout)
-    written = (
-        [] if verdict.ok else [(f"rank{rank.number}", io.BytesIO(rank.output)) for rank in ranks]
-    )
-    return TrialOutcome(
-        ranks,
-        verdict,
-        symptoms.outcome([read_log(name, log, symptoms.patterns) for name, log in written]),
-    )
+    logs = []
+    if not verdict.ok:
+        for rank in ranks:
+            name = f"rank{rank.number}"
+            logs.append(read_log(name, io.BytesIO(rank.output), symptoms.patterns))
+    return TrialOutcome(ranks, verdict, found=symptoms.outcome(logs))
 
 
 def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> list[Row]:
-    """A row for each rank, with its last lines where it failed first, or is late in a place where no other one stands."""
-    shown, rows = set(), []
+    """A row for each rank.
+
+    With its last lines where it failed first, or is late in a place where no other one stands.
+    """
+    shown: set[str] = set()
+    rows = []
     for rank, state in zip(ranks, verdict.states):
-        details: tuple[str, ...] = ()
+        details: list[str] = []
         key = rank.last_calls if state == LATE else state
         if state in (FAILED, LATE) and key not in shown:
             shown.add(key)
-            details = tuple(filter(None, rank.last_calls.split("\n")))
-        where = Message(
-            "{rank.device} by {rank.backend}" if rank.device else "no device yet", rank=rank
-        )
-        rows.append(
-            Row(
-                state,
-                (Message("rank {number}", number=rank.number), where, _reached(rank)),
-                details,
-            )
-        )
+            details = [line for line in rank.last_calls.split("\n") if line]
+        where = Message("no device yet")
+        if rank.device:
+            where = Message("{rank.device} by {rank.backend}", rank=rank)
+        cells = (Message("rank {number}", number=rank.number), where, _reached(rank))
+        rows.append(Row(state, cells, details=tuple(details)))
     return rows
 
 
 def _reached(rank: EndedRank) -> str:
-    problem = "" if rank.done else Message("still in {place}", place=rank.place)
+    """The steps of a rank, and where it failed or still is."""
+    steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps)
+    problem = ""
     if rank.failure:
         problem = Message("failed in {place}: {why}", place=rank.place, why=rank.failure)
-    return joined(
-        "; ", [", ".join(f"{name} {seconds:.2f} s" for name, seconds in rank.steps), problem]
-    )
+    elif not rank.done:
+        problem = Message("still in {place}", place=rank.place)
+    return joined("; ", [steps, problem])

@@ -1,0 +1,183 @@
+"""What patchsets do to releases, on the console.
+
+The text of one patchset is a heading, then a line for each run of releases with one answer, oldest
+first, and one for each that does not fit; with `--verbose` a line for each release, as in
+`compatibility.txt`.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Iterable, Sequence, Tuple
+
+from patcher.compatibility import GOOD, NO_RELEASE, Checked, PatchOutcome, ReleaseOutcome
+from patcher.display.console import Console
+from patcher.display.explained import explained_row
+from patcher.display.styles import Row, term
+from patcher.message import Message, joined, one_line
+from patcher.model import Patchset, State
+from patcher.patchset.layers import patch_names
+from patcher.text.listed import count
+
+Releases = Tuple[ReleaseOutcome, ...]
+"""Releases with one answer."""
+_FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
+
+
+def show_releases(console: Console, results: Sequence[Checked]) -> None:
+    """Show what becomes of patchsets on releases."""
+    hints: list[str] = []
+    for number, checked in enumerate(results):
+        if number:
+            console.out("")
+        console.out(checked_heading(checked))
+        console.rows(checked_rows(checked, in_full=console.verbose))
+        console.rows(patch_rows(checked, verbose=console.verbose))
+        rows = []
+        for name, release in checked.upstream_since.items():
+            since = Message("since {release}: it can go", release=release)
+            rows.append(Row(State.UPSTREAM.value, (name, since)))
+        console.info_rows(rows)
+        hints += [release.hint for release in checked.releases]
+    console.hints(hints)
+
+
+def checked_heading(checked: Checked) -> str:
+    """The patchset, how many releases were looked at, and how many of them are in which state."""
+    states: dict[str, int] = {}
+    number = 0
+    for release in checked.releases:
+        if release.state != NO_RELEASE:
+            states[release.state] = states.get(release.state, 0) + 1
+            number += release.version != ""
+    parts: list[str] = []
+    if number:
+        parts.append(count(number, "release"))
+    parts.append(", ".join(f"{term(state)} {times}" for state, times in states.items()))
+    heading = Message("{one.name} {one.version}", one=checked)
+    return joined(", ", (heading, joined(": ", parts)))
+
+
+def checked_rows(checked: Checked, *, in_full: bool) -> list[Row]:
+    """One line for each run of releases with one answer; `in_full` one for each release."""
+    rows = []
+    for run in runs(checked.releases, in_full=in_full):
+        places: dict[str, None] = {}
+        for release in run:
+            for path, lines in release.places:
+                if len(run) == 1:
+                    path += f":{','.join(map(str, lines))}"
+                places[path] = None
+        first = run[0]
+        about = joined("  ", [*places, first.problem])
+        rows.append(Row(first.state, (first.distribution, versions_of(run), about)))
+    return rows
+
+
+def runs(releases: Iterable[ReleaseOutcome], *, in_full: bool = False) -> list[Releases]:
+    """Neighbours with one answer together, each that failed by itself; `in_full` each by itself."""
+
+    def answer(release: ReleaseOutcome) -> tuple[object, ...]:
+        return (
+            release.distribution,
+            release.state,
+            release.problem,
+            release.changes.proven,
+            "" if release.ok else release.version,
+        )
+
+    if in_full:
+        return [(release,) for release in releases]
+    return [tuple(run) for _, run in groupby(releases, answer)]
+
+
+def versions_of(run: Releases) -> str:
+    """The version of a release, or the first and the last one of several, and how many they are."""
+    first = run[0]
+    if len(run) == 1:
+        return version_of(first)
+    number: str = count(len(run), "release")
+    yanked = sum(release.release.yanked for release in run)
+    if yanked:
+        number += Message(", {yanked} yanked", yanked=yanked)
+    template = "{version} to {last.version} ({releases})"
+    return Message(template, version=first.version, last=run[-1], releases=number)
+
+
+def version_of(release: ReleaseOutcome) -> str:
+    """The version, and whether it was yanked."""
+    if release.release.yanked:
+        return Message("{version} (yanked)", version=release.version)
+    return release.version
+
+
+# the patches of a patchset ----------------------------------------------------------------------
+def patch_columns(checked: Checked) -> list[Releases]:
+    """The releases of which the patches are known; neighbours in which all are the same together.
+
+    None where each release has one patch: what that is, the line of the release says.
+    """
+    if not checked.has_several_patches:
+        return []
+
+    def answers(release: ReleaseOutcome) -> tuple[object, ...]:
+        patches = [(patch.name, patch.state, patch.problem) for patch in release.patches]
+        return release.distribution, patches
+
+    known = [release for release in checked.releases if release.patches]
+    return [tuple(run) for _, run in groupby(known, answers)]
+
+
+def patches_by_name(
+    patchset: Patchset, columns: Sequence[Releases]
+) -> dict[str, list[PatchOutcome | None]]:
+    """What each patch is in each column, by its name; None where its variant has no such patch."""
+    known = [{patch.name: patch for patch in column[0].patches} for column in columns]
+    by_name = {}
+    for name in patch_names(patchset):
+        patches = [column.get(name) for column in known]
+        if any(patches):
+            by_name[name] = patches
+    return by_name
+
+
+def column_name(run: Releases) -> str:
+    """The release of a column, or the first and the last one."""
+    first, last = run[0].version, run[-1].version
+    if len(run) == 1:
+        return first
+    return Message("{version} to {last}", version=first, last=last)
+
+
+def patch_rows(checked: Checked, *, verbose: bool) -> list[Row]:
+    """A row for each patch, a column for each release, the totals, and why a patch fails."""
+    columns = patch_columns(checked)
+    if not columns:
+        return []
+    rows = [Row("patch", tuple(map(column_name, columns)))]
+    for name, patches in patches_by_name(checked.patchset, columns).items():
+        rows.append(Row(name, tuple(patch.state if patch else "-" for patch in patches)))
+    rows.append(Row("total", tuple(map(_total, columns))))
+    for column in columns:
+        for patch in column[0].patches:
+            if patch.problem:
+                rows.append(_problem_row(patch, column, verbose=verbose))
+    return rows
+
+
+def _total(column: Releases) -> str:
+    """How many patches of a column are no failure."""
+    patches = column[0].patches
+    number = sum(patch.state in GOOD for patch in patches)
+    return Message("{number} of {patches}", number=number, patches=len(patches))
+
+
+def _problem_row(patch: PatchOutcome, column: Releases, *, verbose: bool) -> Row:
+    """Why a patch does not fit the releases of a column."""
+    lines: list[str] = []
+    for answer in patch.answers:
+        lines += explained_row(answer, diff_lines=0).details[:-1]
+    if not verbose:
+        lines = lines[:_FEW_LINES]
+    where = f"{column[0].distribution} {column_name(column)}"
+    return Row(patch.state, (patch.name, where), details=(one_line(patch.problem), *lines))

@@ -1,0 +1,270 @@
+"""A patchset that is not written yet on further releases, and the ranges that it fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Set
+
+from patcher.author.changed import python_files
+from patcher.author.folder import PackageRange
+from patcher.author.patched_texts import Release, with_patches
+from patcher.author.ranges import fitting_range
+from patcher.author.same_code import same_code
+from patcher.compatibility import APPLICABLE, HOLDS, ReleaseChanges, ReleaseOutcome
+from patcher.errors import SitepatchError, UsageError
+from patcher.installed.environment import locate
+from patcher.installed.interpreter import discover
+from patcher.installed.versions import is_version
+from patcher.message import Message, joined, one_line
+from patcher.model import FilePatch, Located, Patchset, PatchsetSource, Requested, State
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import MANIFEST
+from patcher.patchset.variants import paths_of, pick_variants, resolve_options
+from patcher.place import Events
+from patcher.system.reading import read_file
+from patcher.text.diffs import FileDiff
+from patcher.verbs.releases.attempt import try_release
+from patcher.verbs.releases.comparison import compared, up_to_upstream
+from patcher.verbs.releases.fetched import named_releases, whole_package
+
+Homes = Mapping[Located, Set[str]]
+"""The installed packages, each with the files that a patchset changes."""
+
+
+def check_also(also: Sequence[str]) -> None:
+    """Check that each text is a release (`1.2`, `NAME==1.2`) or a directory.
+
+    Raises:
+        UsageError: for all that are neither.
+    """
+    template = "--also {text}: found no such directory and no version"
+    problems = []
+    for spec in also:
+        if not (_version(spec) or Path(spec).is_dir()):
+            problems.append(Message(template, text=spec))
+    if problems:
+        hint = "name a release (1.2, NAME==1.2), or a directory of packages"
+        raise UsageError(joined("\n", problems), hint)
+
+
+def _version(spec: str) -> str:
+    """The version that a value of `--also` names, "" for a directory."""
+    version = spec.rpartition("==")[2]
+    return version if is_version(version) and not Path(spec).is_dir() else ""
+
+
+def further_releases(
+    also: Sequence[str], homes: Homes, events: Events
+) -> tuple[list[Release], list[str]]:
+    """The named releases, and a message for each that one of several packages lacks.
+
+    Args:
+        also: releases and directories, checked by `check_also`.
+        homes: the installed packages, each with the files that the patchset changes.
+        events: reports the progress.
+
+    Raises:
+        NoPip: pip is missing or too old.
+        SitepatchError: a release is of none of the packages, or the only package has no such
+            release, or it cannot be fetched.
+    """
+    releases, problems = _in_folders(also, homes)
+    names: set[str] = set()
+    for home in homes:
+        names.update(("", home.distribution, home.package))
+    idle = [spec for spec in also if _version(spec) and spec.rpartition("==")[0] not in names]
+    for spec in idle:
+        problems.append(Message("--also {text}: no file of it is changed", text=spec))
+    for home, paths in homes.items():
+        found, missing = _of_package(also, home, paths, events=events)
+        releases += found
+        problems += missing
+    if homes and (idle or (problems and len(homes) == 1)):
+        hint = "no patchset was written; leave it out, or name one that is there"
+        raise SitepatchError(joined("\n", problems), hint)
+    return releases, problems
+
+
+def _in_folders(also: Sequence[str], homes: Homes) -> tuple[list[Release], list[str]]:
+    """The packages in the directories that are named, and a message for each that is missing."""
+    releases: list[Release] = []
+    problems: list[str] = []
+    for spec in also:
+        if not Path(spec).is_dir():
+            continue
+        env = discover(None, spec)
+        for home, paths in homes.items():
+            try:
+                releases.append(_release(locate(env, home.package, sorted(paths)), paths))
+            except SitepatchError as error:
+                template = "--also {text}: {message}"
+                problems.append(Message(template, text=spec, message=error.message))
+    return releases, problems
+
+
+def _of_package(
+    also: Sequence[str], home: Located, paths: set[str], *, events: Events
+) -> tuple[list[Release], list[str]]:
+    """The named releases of a package, and a message for each that is missing."""
+    name = home.distribution or home.package
+    versions = []
+    for spec in also:
+        if _version(spec) and spec.rpartition("==")[0] in ("", name, home.package):
+            versions.append(_version(spec))
+    if not versions:
+        return [], []
+
+    releases: list[Release] = []
+    problems: list[str] = []
+    for version, kept in named_releases(name, paths, versions, events=events).items():
+        folder = kept
+        if isinstance(kept, Path) and not all((kept / path).is_file() for path in paths):
+            located = home._replace(site=str(kept), version=version)
+            folder = whole_package(located, paths, events)
+        if isinstance(folder, SitepatchError):
+            problems.append(not_fetched(name, version, folder))
+        else:
+            releases.append(_release(home._replace(site=str(folder), version=version), paths))
+    return releases, problems
+
+
+def range_ends(patchset: Patchset, homes: Homes, events: Events) -> tuple[list[Release], list[str]]:
+    """The oldest and the newest release in the range of each variant for packages.
+
+    And a message for each that cannot be had.
+
+    Args:
+        patchset: the patchset.
+        homes: the installed packages, each with the further files that are needed; the installed
+            release is left out.
+        events: reports the progress.
+    """
+    releases: list[Release] = []
+    problems: list[str] = []
+    for home, paths in homes.items():
+        for variant in pick_variants(patchset).get(home.package, ()):
+            if variant.versions == fitting_range([home.version]):
+                continue
+            name, needed = home.distribution or home.package, {*paths, *paths_of([variant])}
+            for version, folder in _ends(name, needed, variant.versions, events=events).items():
+                if isinstance(folder, SitepatchError):
+                    problems.append(not_fetched(name, version, folder))
+                elif version != home.version:
+                    located = home._replace(site=str(folder), version=version)
+                    releases.append(_release(located, needed))
+    return releases, problems
+
+
+def _ends(
+    name: str, paths: set[str], versions: str, *, events: Events
+) -> dict[str, Path | SitepatchError]:
+    """The oldest and the newest release of a range, whatever keeps them from being fetched."""
+    try:
+        return named_releases(name, paths, [versions], events=events, ends=True)
+    except SitepatchError as error:  # no pip: nobody has asked for these releases
+        return {versions: SitepatchError(error.message)}
+    except OSError as error:  # no cache
+        return {versions: SitepatchError(Message.whole(error))}
+
+
+def not_fetched(name: str, version: str, error: SitepatchError) -> str:
+    """A message about a release that cannot be had."""
+    reason = one_line(error.message)
+    return Message("{name} {version}: {reason}", name=name, version=version, reason=reason)
+
+
+def _release(located: Located, paths: set[str]) -> Release:
+    """A release with the texts of files; of all of the package where one of them has moved."""
+    site = Path(located.site)
+    wanted = sorted(paths)
+    if not all((site / path).is_file() for path in wanted):  # one moved, and is found by its code
+        wanted += python_files(located.site, located.package)
+    texts = {}
+    for path in wanted:
+        if (site / path).is_file():
+            texts[path] = read_file(site / path)
+    return Release(located, texts)
+
+
+# the proof --------------------------------------------------------------------------------------
+class Proof(NamedTuple):
+    """What a patchset that is not written yet does to further releases.
+
+    Attributes:
+        releases: what it does to each.
+        texts: its files, by name.
+        targets: the installed packages with the ranges that it fits.
+    """
+
+    releases: tuple[ReleaseOutcome, ...]
+    texts: dict[str, str]
+    targets: tuple[PackageRange, ...]
+
+
+def prove(
+    folder: Path,
+    files: Callable[[Sequence[PackageRange]], dict[str, str]],
+    homes: Sequence[Located],
+    *,
+    home_diffs: Sequence[FileDiff],
+    releases: Iterable[tuple[Release, Mapping[str, bytes]]],
+) -> Proof:
+    """Try a patchset that is not written yet on further releases.
+
+    Its ranges are those that it fits.
+
+    Args:
+        folder: where it will be.
+        files: gives its texts for ranges.
+        homes: the installed packages.
+        home_diffs: what it changes in `homes`.
+        releases: each with the files that the patchset must make there, by path, as far as they
+            are known.
+
+    Raises:
+        PatchError: it is invalid.
+    """
+    texts = files([PackageRange(home.package, home.distribution, "") for home in homes])
+    patchset = load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **texts})
+    packages = [home.package for home in homes]
+    outcomes = []
+    for release, expected in releases:
+        if release.located.package in packages:
+            outcome = _attempt(patchset, release, expected)
+            outcomes.append(compared(outcome, home_diffs, sure=expected))
+    ranges = [f"=={home.version}" for home in homes if is_version(home.version)]
+    outcomes = up_to_upstream(outcomes, ranges)
+    targets = tuple(_fitting(home, outcomes) for home in homes)
+    return Proof(tuple(outcomes), texts=files(targets), targets=targets)
+
+
+def _attempt(patchset: Patchset, release: Release, expected: Mapping[str, bytes]) -> ReleaseOutcome:
+    """What a patchset does to a release, a conflict where it does not make the expected code."""
+    outcome = try_release(Requested(patchset, {}), release.located)
+    if outcome.state != APPLICABLE:
+        return outcome
+    patches: list[FilePatch] = []
+    for variant in patchset.variants:
+        patches += variant.patches
+    options = resolve_options(patchset, {})
+    for path, code in expected.items():
+        results, _ = with_patches({path: release.texts[path]}, patches, options)
+        if not same_code(results[path], code, anywhere=True):
+            problem = Message("{path}: other code comes of it than of the diff", path=path)
+            conflict = outcome._replace(state=State.CONFLICT.value, problem=problem)
+            return conflict._replace(changes=ReleaseChanges())
+    return outcome
+
+
+def _fitting(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
+    """The installed package, with the range of releases that the patchset fits."""
+    fitting = [home.version]
+    failed = []
+    for outcome in outcomes:
+        if outcome.distribution != home.distribution:
+            continue
+        if outcome.fits:
+            fitting.append(outcome.version)
+        elif outcome.state not in HOLDS:
+            failed.append(outcome.version)
+    return PackageRange(home.package, home.distribution, fitting_range(fitting, failed))
