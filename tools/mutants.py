@@ -41,7 +41,8 @@ PACKAGES = {
     "engine": Package("engine/* engine/*/*", "engine"),
     "planner": Package(
         "planner/* text/lines patchset/results",
-        "planner patchset/test_results.py test_foreign.py test_round_trip.py verbs/test_commands.py "
+        "planner patchset/test_results.py test_foreign.py test_round_trip.py "
+        "verbs/test_commands.py "
         "author/test_capture.py",
     ),
     "store": Package(

@@ -1,8 +1,10 @@
-"""patcher/answers.schema.json, made from the types: `python -m tools.schema` writes it, `--check` compares.
+"""patcher/answers.schema.json, made from the types.
 
-Which fields an answer has, their types and what they mean is in the records that commands return (`patcher.record.reported`,
-annotations, the section `Attributes:` of a docstring, docstrings of properties). Python 3.10 and later can evaluate them.
-What `diagnose` answers is put together by hand, and so is its part of the schema: HAND_WRITTEN.
+`python -m tools.schema` writes it, `--check` compares. The records that commands return say which
+fields an answer has, of which types, and what they mean: by `patcher.record.reported`, annotations,
+the section `Attributes:` of a docstring, docstrings of properties. Python 3.10 and later can
+evaluate them. The answers of `diagnose` are put together by hand, and so is their part of the
+schema: HAND_WRITTEN.
 """
 
 from __future__ import annotations
@@ -156,7 +158,7 @@ class _Schema:
         return hints
 
     def _evaluated(self, owner: Any) -> dict[str, Any]:
-        """The annotations of a class or function; names that are imported for mypy alone included."""
+        """The annotations of a class or function, with names that only mypy imports."""
         known = {**self._names, **vars(sys.modules[owner.__module__])}
         return typing.get_type_hints(owner, globalns=known)
 
@@ -213,7 +215,7 @@ def _summary(owner: type) -> str:
 
 
 def _attributes(record: type) -> dict[str, str]:
-    """What the section `Attributes:` of a record, and of those that it inherits from, says of each."""
+    """What the section `Attributes:` of a record, or of one that it inherits from, says of each."""
     about: dict[str, str] = {}
     for base in reversed(record.__mro__):
         if not base.__module__.startswith("patcher"):

@@ -180,7 +180,10 @@ def table_lines(rows: Sequence[Row], most: int = 0) -> Iterator[str]:
 
 
 def _column_widths(texts: Sequence[Sequence[str]]) -> list[int]:
-    """How wide the widest cell of each column is; nothing follows the last cell of a row, so it does not count."""
+    """The width of each column: that of its widest cell.
+
+    Nothing follows the last cell of a row, so that cell does not count.
+    """
     widths: list[int] = []
     for cells in texts:
         widths += [0] * (len(cells) - len(widths))
