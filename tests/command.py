@@ -149,8 +149,8 @@ def killed_once_committed(site, *words):
     code = (
         "import os, sys, patcher.store.journal as j, patcher.verbs.main as c\n"
         "write = j.write_journal\n"
-        "def stop(home, phase, *rest):\n"
-        "    write(home, phase, *rest)\n"
+        "def stop(home, phase, *rest, **more):\n"
+        "    write(home, phase, *rest, **more)\n"
         "    phase == 'committing' and os._exit(9)\n"
         "j.write_journal = stop\n"
         f"sys.argv = {['sitepatch', *words, '--target', str(site.path)]!r}\n"

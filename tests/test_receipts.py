@@ -255,7 +255,7 @@ def test_a_page_names_for_what_would_change_only_those_that_would_change_it(plac
     page = (place.folder / "page.html").read_text()
     assert "would be changed by ee<" in page and "would be changed by dd" not in page
     planned = json.loads(place("diff", "ee", "--json").out)
-    assert [each["patchsets"] for each in planned["files"]] == [["ee"]]
+    assert [each["patchsets"] for each in planned["planned"]] == [["ee"]]
 
 
 def test_a_package_that_is_not_installed_is_no_hunk_that_failed(place):

@@ -95,7 +95,7 @@ def versions_of(run: Releases) -> str:
     """The version of a release, or the first and the last one of several, and how many they are."""
     first = run[0]
     if len(run) == 1:
-        return version_of(first)
+        return version_label(first)
     number: str = count(len(run), "release")
     yanked = sum(release.release.yanked for release in run)
     if yanked:
@@ -104,7 +104,7 @@ def versions_of(run: Releases) -> str:
     return Message(template, version=first.version, last=run[-1], releases=number)
 
 
-def version_of(release: ReleaseOutcome) -> str:
+def version_label(release: ReleaseOutcome) -> str:
     """The version, and whether it was yanked."""
     if release.release.yanked:
         return Message("{version} (yanked)", version=release.version)

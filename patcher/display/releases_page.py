@@ -17,7 +17,7 @@ from patcher.display.releases import (
     column_name,
     patch_columns,
     patches_by_name,
-    version_of,
+    version_label,
 )
 from patcher.display.styles import term, translated
 from patcher.display.view import View
@@ -187,7 +187,7 @@ def _changed_file(change: _Change, group: _Group, table: _Table) -> Iterator[Htm
     anchor, *places = anchors(diff, view, table.names, before=f"{group.anchor}:")
     size = tag("span", counts(diff.added, diff.removed))
     head = tag("h4", link(anchor, diff.path), " ", size, class_="path")
-    where = (Message("shown as in"), " ", version_of(newest), "; ")
+    where = (Message("shown as in"), " ", version_label(newest), "; ")
     yield tag("h3", Message("Change {number}", number=group.number), id=group.anchor)
     yield tag("p", *where, _versions(group, table.checked))
     body = hunks(view, places, HunkLayout())
@@ -349,6 +349,6 @@ def _neighbours(
 
 def _range(run: Sequence[ReleaseOutcome]) -> str:
     if len(run) == 1:
-        return version_of(run[0])
+        return version_label(run[0])
     template = "{version} to {goal}"
-    return Message(template, version=version_of(run[0]), goal=version_of(run[-1]))
+    return Message(template, version=version_label(run[0]), goal=version_label(run[-1]))

@@ -10,7 +10,7 @@ import ast
 from typing import AbstractSet, Iterator, NamedTuple, Sequence
 
 from patcher.engine.node import Node
-from patcher.engine.scoping import bound_in, has_star
+from patcher.engine.scoping import bound_in, has_star_import
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
 
@@ -57,7 +57,7 @@ def binds(source: Source, names: AbstractSet[str]) -> bool:
     A module with `from x import *` is taken to bind them.
     """
     body = source.tree.body if source.tree is not None else []
-    return names <= bound_in(body) or has_star(body)
+    return names <= bound_in(body) or has_star_import(body)
 
 
 def imported(aliases: Sequence[Node]) -> set[str]:

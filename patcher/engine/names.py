@@ -18,7 +18,7 @@ from patcher.engine.scoping import (
     Read,
     blocks_of,
     bound_in,
-    has_star,
+    has_star_import,
     is_near,
     parameters_of,
     reads,
@@ -90,7 +90,7 @@ def unbound(
     if not before.has_ast or after.tree is None:
         return _unseen(after, spans, injected)
     body = after.tree.body
-    if has_star(body):
+    if has_star_import(body):
         return []
 
     known = _known(after, bound_in(body)) | set(injected)
@@ -244,7 +244,7 @@ def _is_dynamic(source: Source) -> bool:
     assert source.tree is not None
     if re.search(r"\b(exec|globals)[ \t]*\(", source.text):
         return True
-    return has_star(source.tree.body)
+    return has_star_import(source.tree.body)
 
 
 def _known(source: Source, module: set[str]) -> set[str]:

@@ -72,7 +72,7 @@ def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield part.body
 
 
-def has_star(body: Sequence[ast.stmt]) -> bool:
+def has_star_import(body: Sequence[ast.stmt]) -> bool:
     """Whether a statement of a scope is `from x import *`."""
     imports = [node for node in statements(body) if isinstance(node, ast.ImportFrom)]
     return any(node.names[0].name == "*" for node in imports)

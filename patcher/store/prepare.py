@@ -27,7 +27,7 @@ _SPARE_SIZE = 1 << 19
 _SPARE_EACH = 1 << 11
 
 
-class Content(NamedTuple):
+class NewContent(NamedTuple):
     """The bytes that a change brings: `data` the new ones, `copy` the pristine ones to be stored.
 
     `mtime_ns` is as in `Change`.
@@ -47,7 +47,7 @@ class Work(NamedTuple):
     """
 
     entry: JournalEntry
-    content: Content = Content()
+    content: NewContent = NewContent()
     text: bytes = b""
     back: Receipt | None = None
     is_shared: bool = False
@@ -72,7 +72,7 @@ class _Goal(NamedTuple):
 
     new: str
     link: str = ""
-    content: Content = Content()
+    content: NewContent = NewContent()
     back: Receipt | None = None
     is_shared: bool = False
 
@@ -300,10 +300,10 @@ def _writing(
     new = change.receipt
     digest = sha256(written.data)
     if new is None:
-        return _Goal(digest, content=Content(written.data, mtime_ns=written.mtime_ns))
+        return _Goal(digest, content=NewContent(written.data, mtime_ns=written.mtime_ns))
     is_shared = stored.uses[new.pristine.sha256] > 1
     if not new.steps:
-        content = Content(written.data, mtime_ns=written.mtime_ns)
+        content = NewContent(written.data, mtime_ns=written.mtime_ns)
         return _Goal(digest, content=content, is_shared=is_shared)
     if new.current != digest and not written.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
@@ -320,7 +320,7 @@ def _writing(
                 patchset=step.patchset,
                 digest=step.digest,
             )
-    return _Goal(digest, content=Content(written.data, copy=copy), is_shared=is_shared)
+    return _Goal(digest, content=NewContent(written.data, copy=copy), is_shared=is_shared)
 
 
 def _restoring(site: Folder, change: Change, back: Receipt, *, is_shared: bool) -> _Goal:
@@ -332,7 +332,7 @@ def _restoring(site: Folder, change: Change, back: Receipt, *, is_shared: bool) 
         if pristine.link and folder.digest(pristine.link) == pristine.sha256:
             return _Goal(pristine.sha256, link=pristine.link, back=back)
     # a link leads nowhere now: restore the file itself
-    content = Content(Store(site.path).pristine(pristine.sha256))
+    content = NewContent(Store(site.path).pristine(pristine.sha256))
     return _Goal(pristine.sha256, content=content, back=back, is_shared=is_shared)
 
 

@@ -7,7 +7,7 @@ from patcher.model import Change, NewBytes, PatchedRelease, PristineFile, Receip
 from patcher.store import permission, prepare
 from patcher.store.folder import Folder
 from patcher.store.journal import JournalEntry
-from patcher.store.prepare import Content, Work
+from patcher.store.prepare import NewContent, Work
 from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
@@ -106,7 +106,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     def write(path, old=OLD, data=NEW, new=None, copy=OLD):
         text = b"" if new is None else encode_receipt(new)
         entry = JournalEntry(path, sha(old), sha(data), receipt=sha(text) if text else "")
-        return Work(entry, Content(data, copy if text else None), text)
+        return Work(entry, NewContent(data, copy if text else None), text)
 
     forget = change("none/a.py", b"", None, forget=True)
     assert check(site, [], forget) == [Work(JournalEntry("none/a.py", "", ""))]
@@ -124,7 +124,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     assert check(site, [], change(old=NEW, new=edited, pristine=b"given")) == [write(FILE, NEW, new=edited, copy=b"given")]
 
     (back,) = check(site, [receipt()], change(old=NEW, data=None))
-    assert back == Work(JournalEntry(FILE, sha(NEW), sha(OLD)), Content(OLD), back=receipt())
+    assert back == Work(JournalEntry(FILE, sha(NEW), sha(OLD)), NewContent(OLD), back=receipt())
     assert check(site, [receipt(), receipt(TWIN)], change(old=NEW, data=None)) == [back._replace(is_shared=True)]
     shared = check(site, [receipt()], change(old=NEW, data=None), change(TWIN, new=receipt(TWIN)))
     assert shared == [back._replace(is_shared=True), write(TWIN, new=receipt(TWIN))._replace(is_shared=True)]
@@ -135,7 +135,7 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     assert back == Work(JournalEntry(LINKED, sha(NEW), sha(OLD), "../../target.py"), back=linked)
     (site / "target.py").write_bytes(b"of the next release")
     (back,) = check(site, [linked], change(LINKED, NEW, None))
-    assert back == Work(JournalEntry(LINKED, sha(NEW), sha(OLD)), Content(OLD), back=linked)
+    assert back == Work(JournalEntry(LINKED, sha(NEW), sha(OLD)), NewContent(OLD), back=linked)
 
 
 def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site, monkeypatch):

@@ -807,4 +807,4 @@ def test_a_file_that_no_import_can_name_is_said(venv):
         venv.patchset("odd", "x = 1", path=f"demo/{name}.py", imports=())
         ended = venv("apply", "odd")
         assert ended.code == 0 and f"not imported: demo/{name}.py: no import can name such a file, it was compiled only" in ended.out, ended
-        assert json.loads(venv("status", "--verify", "import", "--json").out)["verified"]["left_out"] == [f"demo/{name}.py"]
+        assert json.loads(venv("status", "--verify", "import", "--json").out)["verified"]["nameless"] == [f"demo/{name}.py"]

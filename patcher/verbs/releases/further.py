@@ -187,7 +187,7 @@ def _release(located: Located, paths: set[str]) -> Release:
 
 
 # the proof --------------------------------------------------------------------------------------
-class Proof(NamedTuple):
+class ReleaseProof(NamedTuple):
     """What a patchset that is not written yet does to further releases.
 
     Attributes:
@@ -208,7 +208,7 @@ def prove(
     *,
     home_diffs: Sequence[FileDiff],
     releases: Iterable[tuple[Release, Mapping[str, bytes]]],
-) -> Proof:
+) -> ReleaseProof:
     """Try a patchset that is not written yet on further releases.
 
     Its ranges are those that it fits.
@@ -235,7 +235,7 @@ def prove(
     ranges = [f"=={home.version}" for home in homes if is_version(home.version)]
     outcomes = up_to_upstream(outcomes, ranges)
     targets = tuple(_fitting(home, outcomes) for home in homes)
-    return Proof(tuple(outcomes), texts=files(targets), targets=targets)
+    return ReleaseProof(tuple(outcomes), texts=files(targets), targets=targets)
 
 
 def _attempt(patchset: Patchset, release: Release, expected: Mapping[str, bytes]) -> ReleaseOutcome:
