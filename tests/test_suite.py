@@ -30,6 +30,7 @@ def test_every_name_of_a_selection_is_that_of_a_test_there_is():
         assert not test or f"def {test.partition('[')[0]}" in paths[0].read_text(encoding="utf-8"), name
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("words", "whole"), [([], False), (["--all"], True), (["tests/faults"], True), (["-m", "once"], True), (["-k", "soak"], True)]
 )

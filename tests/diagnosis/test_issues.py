@@ -112,6 +112,7 @@ def test_errors_of_public_issues_are_named_and_answered(known, name, counted):
     assert named >= least_named and right >= least_right, table
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_errors_are_read_however_they_are_pasted(known, way):
     texts = read(known, "issues", way)
@@ -155,6 +156,7 @@ def answer(outcome):
     yield f"run: {' '.join(outcome.cure)}"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", sorted(path.stem for path in LOGS.glob("*.log")))
 def test_every_text_is_answered_word_for_word(known, name):
     """What a change of a rule changes is seen in the diff of tests/golden/texts.txt, which SITEPATCH_WRITE_GOLDEN=1 writes anew."""

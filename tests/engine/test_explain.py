@@ -111,6 +111,7 @@ def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
     assert one.state.failed and one.problem and one.closest is None
 
 
+@pytest.mark.once
 def test_the_most_similar_line_of_a_long_function_is_found_wherever_it_stands() -> None:
     filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(2000))
     source = f"def f(a):\n{filler}    x = registry.create(a, 1)\n{filler}"

@@ -25,6 +25,7 @@ from tests.index import Index
 from tests.places import venv, wheel
 from tests.stores import temporary
 
+pytestmark = pytest.mark.once
 GOLDEN = ROOT / "tests/golden"
 MEASURED = ("size", "used", "seconds", "sha256", "digest")  # keys: of a cache, of verifying, of what holds our code
 WRITE = os.environ.get("SITEPATCH_WRITE_GOLDEN") == "1"
