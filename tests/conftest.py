@@ -40,12 +40,15 @@ CHOSEN = (  # of the tests with real packages and tools one of each kind, and of
     "tests/verify/test_verify.py::test_killed_while_verifying",
 )  # fmt: skip
 
-SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: half of an hour on two cores
+SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: most of an hour on two cores
     "tests/real/", "tests/installers/", "tests/engine/test_properties.py", "tests/author/test_random_edits.py", "tests/author/test_export.py",
     "tests/author/test_update.py", "tests/test_travel.py", "tests/test_foreign.py", "tests/store/test_bytecode.py", "tests/test_places.py",
     "tests/hook/test_hook_starts.py", "tests/hook/test_hook.py::test_a_line_with_a_directory", "tests/patchsets/test_accelerate_hygiene.py", "tests/patchsets/test_triton_path.py",
     "tests/test_races.py::test_rounds_in_which_a_random", "tests/faults/test_multisite.py::test_a_kill_between",
-    "tests/faults/test_multisite.py::test_what_can_neither",
+    "tests/faults/test_multisite.py::test_what_can_neither", "tests/faults/test_commands.py::test_recovery_is", "tests/faults/test_commands.py::test_interrupted_at", "tests/faults/test_commands.py::test_one_call",
+    "tests/faults/test_commands.py::test_a_disk", "tests/faults/test_sync.py", "tests/faults/test_soak.py",
+    "tests/faults/test_power_cuts.py::test_without_any_one", "tests/store/test_store.py::test_recovery_itself", "tests/verbs/test_texts.py",
+    "tests/author/test_written.py", "tests/diagnosis/test_issues.py::test_errors_are_read_however", "tests/diagnosis/test_diagnose.py::test_the_work_grows",
 )  # fmt: skip
 
 
