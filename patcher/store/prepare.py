@@ -385,9 +385,8 @@ def prepare(
     and removed.
     """
     with ExitStack() as stack:
-        pristine = stack.enter_context(home.make("pristine"))
-        receipts = stack.enter_context(home.make("receipts"))
-        texts = stack.enter_context(home.make("patchsets"))
+        names = ("pristine", "receipts", "patchsets")
+        pristine, receipts, texts = [stack.enter_context(home.make(name)) for name in names]
         for digest, files in patchsets.items():
             texts.put(f"{digest}.json", receipt.encode_fields({"files": dict(files)}))
         for work in works:

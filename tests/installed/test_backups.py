@@ -42,7 +42,7 @@ def test_a_file_is_put_back_from_the_backup_beside_it(site, backup):
     name = f"runner.py{backup}"
     before = site.tree()
     (told,) = json.loads(site("status", "--json").out)["backups"]
-    assert told == {"site": str(site.path), "path": RUNNER, "backup": name}
+    assert told == {"site": str(site.path), "path": RUNNER, "name": name}
     assert f"{name} beside it is what was installed; put it back: sitepatch restore --from-backup {RUNNER}" in site("status").err
     dry = done(site("restore", "--from-backup", "--dry-run"))
     assert "-print('here')" in dry.out and "1 file would be changed" in dry.err
