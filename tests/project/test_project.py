@@ -121,10 +121,13 @@ def test_the_folders_of_patchsets_are_listed_once_however_many_a_project_asks_fo
     for name in names:
         patchset(tmp_path, name=name)
     listed = []
-    sys.addaudithook(lambda event, words: listed.append(event) if event == "os.listdir" and str(words[0]) == mine else None)
-    requested, _ = chosen([ProjectEntry(name) for name in names], [mine])
-    assert [item.patchset.name for item in requested] == names
-    assert listed == ["os.listdir"]
+    sys.addaudithook(lambda event, words: listed.append(event) if event in ("os.listdir", "os.scandir") and str(words[0]) == mine else None)
+    numbers = []
+    for requested in (names[:1], names):
+        listed.clear()
+        assert [item.patchset.name for item in chosen([ProjectEntry(name) for name in requested], [mine])[0]] == requested
+        numbers.append(len(listed))
+    assert numbers[0] == numbers[1] > 0
 
 
 PINS = [  # what a request says, and the name and the version that it asks for; None: it is refused
