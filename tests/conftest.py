@@ -48,7 +48,8 @@ SLOW = (  # of the long tests those that have a command of their own, `nox -s sl
     "tests/faults/test_multisite.py::test_what_can_neither", "tests/faults/test_commands.py::test_recovery_is", "tests/faults/test_commands.py::test_interrupted_at", "tests/faults/test_commands.py::test_one_call",
     "tests/faults/test_commands.py::test_a_disk", "tests/faults/test_sync.py", "tests/faults/test_soak.py",
     "tests/faults/test_power_cuts.py::test_without_any_one", "tests/store/test_store.py::test_recovery_itself", "tests/verbs/test_texts.py",
-    "tests/author/test_written.py", "tests/diagnosis/test_issues.py::test_errors_are_read_however", "tests/diagnosis/test_diagnose.py::test_the_work_grows",
+    "tests/author/test_written.py", "tests/diagnosis/test_issues.py", "tests/engine/test_explain.py", "tests/verbs/test_explain_command.py",
+    "tests/display/test_hostile_text.py", "tests/faults/test_system_calls.py", "tests/hook/test_hook.py::test_a_start_that_is_killed", "tests/diagnosis/test_diagnose.py::test_the_work_grows",
 )  # fmt: skip
 
 
