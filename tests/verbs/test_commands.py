@@ -560,7 +560,7 @@ def test_what_is_broken_is_one_line_and_keeps_nothing_else_from_being_used(site)
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(info.parent)])}
     assert site("apply", DDP, "--verify", "none", **path).code == 0
     for words in (["list"], ["check"], ["doctor"], ["status"]):
-        done = site(*words, **path) if words != ["list"] else sitepatch("list", cwd=site.cwd, **path)
+        done = site(*words, **path) if words != ["list"] else sitepatch("list", "-v", cwd=site.cwd, **path)
         told = [line for line in (done.out + done.err).splitlines() if "gone.away" in line]
         assert len(told) == 1, done
         told = [line for line in (done.out + done.err).splitlines() if "wrong/patchset.toml" in line]
@@ -710,7 +710,7 @@ def test_colours_only_where_they_are_wanted(site):
 def test_on_a_terminal_there_are_colours_unless_no_color_is_set(site, variables, colours):
     pty = pytest.importorskip("pty")
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "patcher", "list"]
+    command = [sys.executable, "-m", "patcher", "list", "-v"]
     env = environ(PAGER="cat", **variables)
     assert subprocess.run(command, env=env, cwd=str(site.cwd), stdin=follower, stdout=follower).returncode == 0
     os.close(follower)
