@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from patcher.display.console import Console
 from patcher.display.styles import labelled, translated
 from patcher.message import Message
 from patcher.text.listed import listed, nearest, suggest
@@ -149,6 +148,9 @@ def text(error: click.ClickException) -> str:
 
 def answer(error: click.ClickException) -> bool:
     """Write a JSON answer about it; returns whether stderr is to have nothing else."""
+    # `--help` starts without it
+    from patcher.display.console import Console
+
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "sitepatch"
     name = "-".join(path.split()[1:]) or path
