@@ -515,7 +515,7 @@ class LogReader:
 
 
 def _keep(table: dict[bytes, _Kept], alike: bytes, value: _Kept) -> None:
-    """Keep what is known of a shape, unless that is too long; a table that is full begins anew."""
+    """Remember what a shape is, unless it is too long; a full table is emptied first."""
     if len(table) >= _SHAPES:
         table.clear()
     if len(alike) <= _LONGEST:

@@ -107,7 +107,7 @@ class _Child:
     Args:
         python: the interpreter.
         number: its rank.
-        request: what `child.py` is told.
+        request: the request for `child.py`.
         meeting: the variables that say where the ranks meet.
         folder: where it works.
     """
@@ -177,7 +177,7 @@ def try_ranks(
     Args:
         python: the interpreter.
         size: how many ranks.
-        request: what `child.py` is told: `search`, `ahead`, `vendors`, `backend`.
+        request: the request for `child.py`: `search`, `ahead`, `vendors`, `backend`.
         limit: how many seconds they have.
         progress: takes how many of them are done.
 

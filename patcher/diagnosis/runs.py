@@ -141,7 +141,7 @@ def _after_silence(processes: Sequence[Sequence[Report]], first: int, last: int)
 def _processes(reports: Iterable[Report]) -> list[list[Report]]:
     """The reports of each process in order.
 
-    A process number that was given anew begins again with sequence 0.
+    A reused process number starts again at sequence 0.
     """
     processes: list[list[Report]] = []
     current: dict[object, list[Report]] = {}

@@ -54,7 +54,7 @@ def is_name(name: str) -> bool:
 def read_directory(folder: Path) -> dict[str, Any] | None:
     """What the hook.json of a hook's directory says (`read_hook_fields`); None if there is none.
 
-    A damaged one, as a full disk or a careless merge leaves it, counts as none: it is written anew.
+    A damaged one, as a full disk or a careless merge leaves it, counts as none and is replaced.
 
     Raises:
         UsageError: the directory holds something else.

@@ -15,13 +15,12 @@ _UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 """What these calls answer where the system or the filesystem does not know them."""
 
 
-def exchange(one: str, other: str, folder: int = _AT_FDCWD) -> bool:
+def exchange(one: str, other: str) -> bool:
     """Exchange two files or directories of one filesystem.
 
     Args:
         one: a path; a link itself is exchanged, not what it leads to.
         other: another path.
-        folder: the open directory that relative paths start from; on Linux only.
 
     Returns:
         False where the system or the filesystem (NFS, say) cannot do that; nothing was changed
@@ -36,7 +35,7 @@ def exchange(one: str, other: str, folder: int = _AT_FDCWD) -> bool:
         if sys.platform == "darwin":
             failed = libc.renamex_np(first, second, _RENAME_SWAP)
         else:
-            failed = libc.renameat2(folder, first, folder, second, _RENAME_EXCHANGE)
+            failed = libc.renameat2(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE)
     except AttributeError:  # an older C library
         return False
     number = ctypes.get_errno()

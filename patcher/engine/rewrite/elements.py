@@ -501,7 +501,7 @@ def _after_bracket(edits: Edits, code: Node) -> int:
 
 # elements that change places ---------------------------------------------------------------------
 class _Reordering(NamedTuple):
-    """How a list is written anew, line by line.
+    """How a list is rewritten, line by line.
 
     `partners` are the before nodes of the after nodes that stay or move, by their id; `gone` are
     the before nodes that do neither. `is_left_alone` is whether one element is left in a tuple.

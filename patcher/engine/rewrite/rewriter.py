@@ -34,7 +34,7 @@ _OPERATIONS = frozenset(["BinaryOperation", "UnaryOperation"])
 _CHAINS = frozenset(["And", "Or", "Comparison", "BinaryOperation"])
 _LINED = frozenset(["decorators", "clauses"])
 _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
-# what is written anew where no part of it stays
+# what is replaced as a whole if no part of it stays
 _LOOSE = frozenset(["Attribute", "Call", "Subscript", "BinaryOperation"])
 
 
