@@ -60,13 +60,17 @@ def modules():
     return found
 
 
+@functools.lru_cache(maxsize=None)
 def imported(tree):
+    """What a module imports, wherever in it."""
+    names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are written in full"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(names)
 
 
 def ours(name):

@@ -9,6 +9,8 @@ import os
 import re
 import warnings
 from collections import Counter
+from functools import lru_cache
+from pathlib import Path
 from random import Random
 from typing import Callable, Iterator, List, Optional, Tuple
 
@@ -24,7 +26,6 @@ from tests.engine.corpus import STATEMENT_KINDS, Function, Made
 pytestmark = pytest.mark.once
 
 ALL = bool(os.environ.get("SITEPATCH_ALL_CORPUS"))
-FILES = corpus.files(2_000_000) if ALL else corpus.files(installed=False)
 EXAMPLES = 60
 # What a person is told when a piece cannot be a hunk, or cannot be changed at that place; everything else is a fault.
 NO_HUNK = ("too little", "does not parse", "one side begins with a clause", "differ only", "`...` alone is")
@@ -32,12 +33,18 @@ REFUSED = ("shares its line", "byte for byte", "several lines", "does not mentio
 Maker = Callable[[Function, Random], Optional[Made]]
 
 
+@lru_cache(maxsize=None)
+def files() -> List[Path]:
+    """Those that functions are taken from."""
+    return corpus.files(2_000_000) if ALL else corpus.files(installed=False)
+
+
 class Tried(Counter):  # type: ignore[type-arg]
     """How often what came out."""
 
     def report(self, tell: Callable[[str], None], what: str) -> None:
         said = ", ".join(f"{count} {name}" for name, count in self.most_common())
-        tell(f"{what}: {said}; {len(FILES)} files to choose from")
+        tell(f"{what}: {said}; {len(files())} files to choose from")
 
 
 @pytest.fixture
@@ -72,12 +79,12 @@ def for_each(what: str, make: Maker, check: Callable[[Function, Made, Tried], No
             raise
 
     if ALL:
-        for path in FILES:
+        for path in files():
             for function in corpus.functions(path):
                 one(function, Random(f"{function.scope} {what}"))
     for number in range(0 if ALL else examples):
         random = Random(f"{what} {number}")
-        found = corpus.functions(random.choice(FILES))
+        found = corpus.functions(random.choice(files()))
         if found:
             one(random.choice(found), random)
     tried["functions"] = len(functions)

@@ -15,17 +15,17 @@ from patcher.errors import OutdatedError
 from patcher.model import FilePlan
 from patcher.overlay.make import write_overlay
 from tests.command import DDP, Site, done, environ, sitepatch, tree
+from tests.interpreters import interpreter
 from tests.overlays import FILES, OLD, PATCHED, M, Overlay, patchset, unwritable, write
 from tests.places import venv
-from tests.store.test_bytecode import INTERPRETERS
 
 HERE = sys.version_info[:2]
-VERSIONS = sorted({version for version in ((3, 8), (3, 11), (3, 13)) if version in INTERPRETERS} | {HERE})
+VERSIONS = sorted({(3, 8), (3, 11), (3, 13), HERE})
 IMPORT = "import demo.m as m; print(m.VALUE)"
 
 
 def every(test):
-    """The test with the interpreters that are here, whichever of them runs it."""
+    """The test with several interpreters, whichever of them runs it."""
     return pytest.mark.once(pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))(test))
 
 
@@ -36,7 +36,7 @@ def kept(tmp_path_factory):
 
     def get(version):
         if version not in made:
-            made[version] = Overlay(tmp_path_factory.mktemp("over"), INTERPRETERS[version])
+            made[version] = Overlay(tmp_path_factory.mktemp("over"), interpreter(version))
         return made[version]
 
     return get
@@ -301,7 +301,7 @@ def refused(ended, *texts):
 
 @every
 def test_a_file_that_was_replaced_meanwhile_is_not_imported(request, over, tmp_path):
-    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
     assert own.prints(IMPORT) == "2"
     file = own.site / "demo" / "m.py"
     os.utime(str(file), (OLD + 9, OLD + 9))
@@ -321,7 +321,7 @@ def test_a_file_that_was_replaced_meanwhile_is_not_imported(request, over, tmp_p
 
 @every
 def test_a_reload_of_a_replaced_file_fails(request, over, tmp_path):
-    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
     code = "import demo.m as m, importlib; open(m.__file__, 'a').write('# more\\n'); importlib.reload(m)"
     refused(own("-c", code), "is another file")
 
@@ -378,7 +378,7 @@ def test_a_patched_file_that_a_launcher_runs_by_its_path(over, words):
 
 @every
 def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
-    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
     assert own.path
     (own.site / "early.pth").write_text("import demo.m\n")
     ended = own("-c", "print('ran')")
@@ -391,7 +391,7 @@ def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
     "change", [lambda data: b"", lambda data: data[:-9], lambda data: data.replace(b"files/0", b"../../0"), None]
 )
 def test_a_damaged_manifest(request, over, tmp_path, change):
-    own = Overlay(tmp_path, INTERPRETERS[request.node.callspec.params["over"]])
+    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
     manifest = own.made / "manifest"
     if change is None:
         manifest.unlink()

@@ -1,16 +1,15 @@
 """The source that is seen is the source that runs: every interpreter, optimization level and form of bytecode there is."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.command import environ
 from tests.installed.test_environment import install
+from tests.interpreters import interpreters
 from tests.places import command, patchset
 
 pytestmark = pytest.mark.once
@@ -23,27 +22,6 @@ COMPILE = (
     "for level in (0, 1, 2):\n"
     "    p.compile('demo/m.py', optimize=level, doraise=True, invalidation_mode=p.PycInvalidationMode[sys.argv[1]])\n"
 )
-
-
-def interpreters():
-    """Each CPython version that can be found: the running one, those on the path, those of pyenv and of uv."""
-    names = [f"python3.{minor}" for minor in range(6, 16)]
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local" / "share" / "uv" / "python"))
-    found = [sys.executable, *filter(None, map(shutil.which, names))]
-    for top, pattern in ((pyenv, "versions/3.*/bin/python"), (uv, "cpython-3.*/bin/python3")):
-        if os.access(top, os.R_OK | os.X_OK):  # it may be another user's
-            found += map(str, sorted(top.glob(pattern)))
-    told = {}
-    for each in found:
-        words = [each, "-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        if done.returncode == 0:  # what pyenv puts on the path may lead nowhere
-            told.setdefault(tuple(map(int, done.stdout.split(b"."))), each)
-    return told
-
-
-INTERPRETERS = interpreters()
 
 
 class Shared:
@@ -62,16 +40,16 @@ class Shared:
 
     def python(self, version, *words, **more):
         variables = environ(PYTHONPATH=str(self.site), PYTHONDONTWRITEBYTECODE="", **more)
-        every = [INTERPRETERS[version], *filter(None, words)]
+        every = [interpreters()[version], *filter(None, words)]
         return subprocess.run(every, cwd=str(self.site), env=variables, stdout=subprocess.PIPE, check=True).stdout
 
     def values(self, **more):
         """The values that the module has under each interpreter at each level, which writes their bytecode."""
-        return {self.python(version, level, "-c", SHOW, **more) for version in INTERPRETERS for level in LEVELS}
+        return {self.python(version, level, "-c", SHOW, **more) for version in interpreters() for level in LEVELS}
 
     def compile(self, mode):
         """Bytecode of a form at every level, by each interpreter that knows it (PEP 552: from 3.7 on)."""
-        for version in INTERPRETERS:
+        for version in interpreters():
             if version >= (3, 7):
                 self.python(version, "-c", COMPILE, mode)
 
@@ -83,9 +61,9 @@ class Shared:
 def test_every_interpreter_and_level_that_shares_the_directory_runs_what_is_seen(tmp_path):
     """The bytecode of all of them lies in one directory; old and new text have one size, written within one second."""
     shared = Shared(tmp_path, mtime=int(time.time()))
-    assert INTERPRETERS
+    assert interpreters()
     assert shared.values() == {b"1"}
-    assert len(shared.bytecode()) == len(INTERPRETERS) * len(LEVELS)
+    assert len(shared.bytecode()) == len(interpreters()) * len(LEVELS)
     (shared.site / "demo" / "m.pyc").write_bytes(b"of Python 2")
     shared("apply", "two")
     assert shared.bytecode() == [], "all of it is gone before anything runs"
@@ -132,7 +110,7 @@ def test_bytecode_under_a_prefix_that_is_set_while_applying_is_removed(tmp_path,
     link.symlink_to(real)
     prefix = {"PYTHONPYCACHEPREFIX": str(tmp_path / "caches")}
     given = {"PYTHONPYCACHEPREFIX": "caches"} if spelled == "relative" else prefix  # the command runs in tmp_path
-    of_it = [version for version in INTERPRETERS if version >= (3, 8)]
+    of_it = [version for version in interpreters() if version >= (3, 8)]
     for words, runs in ((["apply", "two"], {b"2"}), (["restore"], {b"1"})):
         for shared.site in (real, link):
             for version in of_it:
