@@ -31,6 +31,8 @@ _SUBSEQUENCE = frozenset(["decorators", "clauses"])
 _OPTIONAL = _SUBSEQUENCE | {"returns", "annotation", "type_parameters", "doc", "groups"}
 REMOVED = "gone"  # the name of a run of decorators that is removed: it covers at least one
 METHODS = "methods"  # the name of a class body that definitions are added to, in whatever place
+LITERALS = {"string": frozenset(["String"]), "number": frozenset(["Integer", "Float"])}
+"""What `$string` and `$number` stand for on a `-` line, unless an option has that name."""
 _NAMED = frozenset(["Keyword", "DoubleStar"])
 # what `$NAME` can be bound to, by the kind of its place; anywhere else any expression
 _STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
@@ -140,6 +142,9 @@ class Matcher:
             yield from self._meta(pattern, node)
         elif pattern.role == "option":
             if node.is_literal:
+                yield from self._at(pattern, node, iter([None]))
+        elif pattern.role == "literal":
+            if node.literal_kind in LITERALS[pattern.name]:
                 yield from self._at(pattern, node, iter([None]))
         elif pattern.kind == node.kind and pattern.role != "run":
             yield from self._at(pattern, node, self._fields(pattern, node, list(pattern.fields)))

@@ -46,8 +46,9 @@ class Node:
     """One piece of syntax.
 
     `start` and `end` are character offsets without, `outer_start` and `outer_end` with the
-    parentheses around it. `role` is "" for code, `meta` for `$NAME`, `option` for `$name`, `run`
-    for `...` (patterns only); `name` names those. A one-line suite is a `Block` named "inline".
+    parentheses around it. `role` is "" for code, `meta` for `$NAME`, `option` for `$name`,
+    `literal` for `$string` and `$number`, `run` for `...` (patterns only); `name` names those. A
+    one-line suite is a `Block` named "inline".
     `absent` are the fields of a pattern in which the code may have no more than the pattern writes.
     """
 
@@ -130,7 +131,7 @@ class Node:
 
         In a pattern another `$option` counts as one.
         """
-        if self.role == "option":
+        if self.role in ("option", "literal"):
             return True
         if self.kind == "UnaryOperation":
             is_negative = self.node("operator").fields["value"] == "-"
@@ -138,6 +139,13 @@ class Node:
         if self.kind == "Name":
             return self.fields["value"] in ("True", "False", "None")
         return self.kind in ("Integer", "Float", "String")
+
+    @property
+    def literal_kind(self) -> str:
+        """The kind of a literal, without the `-` of a negative number; "" for what is none."""
+        if not self.is_literal:
+            return ""
+        return self.node("expression").literal_kind if self.kind == "UnaryOperation" else self.kind
 
     @property
     def is_identity(self) -> bool:

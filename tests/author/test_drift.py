@@ -40,6 +40,8 @@ PRINTED = "    if offset % 16:\n        print('not aligned')\n"
 ALIGNED = "def native(a):\n    return a\n\n\ndef load(wrapper, offset):\n    array = wrapper.map(offset)\n" + PRINTED + "    return array\n"
 PASSED = "def f(host, port, build):\n    link = build(host, port, mode=1)\n    return link\n"
 STRING = PASSED.replace("build(host", "build('tcp'")
+KEY = PASSED.replace("build(host", "build(Key.HOST")
+VALUE = "from base import parse\n\nmaximum = '2.1.0'\nchecked = parse(maximum)\n"
 REFUSED, UPSTREAM = "refused", "upstream"
 CASES = {  # before, after, a release, and what becomes of it
     "a guard is not taken from where it guards other code": (HANDLE, HANDLE.replace(GUARD, ""), IN_TRY, REFUSED),
@@ -127,6 +129,72 @@ CASES = {  # before, after, a release, and what becomes of it
         STRING.replace("mode=1", "mode=2"),
         STRING.replace("tcp", "udp"),
         REFUSED,
+    ),
+    "strings stay of what else is passed": (
+        STRING,
+        STRING.replace("mode=1", "mode=2"),
+        STRING.replace("port, mode", "mode"),
+        STRING.replace("port, mode=1", "mode=2"),
+    ),
+    "a constant that is passed names the place": (
+        KEY,
+        KEY.replace("mode=1", "mode=2"),
+        KEY.replace("Key.HOST", "Key.PORT"),
+        REFUSED,
+    ),
+    "a keyword changes whatever its old literal is": (
+        STRING,
+        STRING.replace("mode=1", "mode=2"),
+        STRING.replace("port, mode=1", "host, mode=7"),
+        STRING.replace("port, mode=1", "host, mode=2"),
+    ),
+    "a keyword that has no literal does not": (
+        PASSED,
+        PASSED.replace("mode=1", "mode=2"),
+        PASSED.replace("mode=1", "mode=port"),
+        REFUSED,
+    ),
+    "a value changes whatever its old literal is": (
+        VALUE,
+        VALUE.replace("'2.1.0'", "'2.3.0'"),
+        VALUE.replace("'2.1.0'", "'2.2.0'"),
+        VALUE.replace("'2.1.0'", "'2.3.0'"),
+    ),
+    "a value that is no string is not a version": (
+        VALUE,
+        VALUE.replace("'2.1.0'", "'2.3.0'"),
+        VALUE.replace("'2.1.0'", "newest()"),
+        REFUSED,
+    ),
+    "the value of another name stays": (
+        VALUE,
+        VALUE.replace("'2.1.0'", "'2.3.0'"),
+        VALUE.replace("maximum = '2.1.0'", "minimum = '1.0.0'"),
+        REFUSED,
+    ),
+    "a value that is given twice is not one place": (
+        VALUE,
+        VALUE.replace("'2.1.0'", "'2.3.0'"),
+        VALUE.replace("maximum = '2.1.0'", "maximum = '2.2.0'\nmaximum = '2.4.0'"),
+        REFUSED,
+    ),
+    "an entry changes whatever its old literal is": (
+        "D = {'a': 1, 'b': 2}\n",
+        "D = {'a': 1, 'b': 3}\n",
+        "D = {'z': 0, 'b': 7, 'c': 1}\n",
+        "D = {'z': 0, 'b': 3, 'c': 1}\n",
+    ),
+    "a default changes whatever its old literal is": (
+        "def f(a, timeout: int = 3):\n    return a\n",
+        "def f(a, timeout: int = 5):\n    return a\n",
+        "def f(b, timeout=9):\n    return b\n",
+        "def f(b, timeout=5):\n    return b\n",
+    ),
+    "statements are replaced without what was above them": (
+        CALLS,
+        CALLS.replace("    if host:\n        host.start()\n", "    while host.waits():\n        pass\n"),
+        CALLS.replace(CALL, ""),
+        CALLS.replace(CALL, "").replace("    if host:\n        host.start()\n", "    while host.waits():\n        pass\n"),
     ),
     "what stands on the other side of the anchor is not what comes": (
         INSERT,

@@ -36,7 +36,7 @@ CASES = {
     "of a parameter with another default the annotation is left open": (
         "def f(a: int, b: int = 1, c: str = ''):\n    return a\n",
         "def f(a: int, b: int = 2, c: str = ''):\n    return a\n",
-        "@@ f @@\n-def f(..., b=1, ...):\n+def f(..., b=2, ...):\n",
+        "@@ f @@\n-def f(..., b=1, ...):\n+def f(..., b=2, ...):\n@@ or @@\n-def f(..., b=$number, ...):\n+def f(..., b=2, ...):\n",
     ),
     "of a parameter with another annotation it is written": (
         "def f(a: int, b: int = 1, c: str = ''):\n    return a\n",
@@ -92,7 +92,8 @@ CASES = {
     "a comment inside changed code that has no place is left": (
         "def f(a):\n    a.b.read()\n    return a\n",
         "def f(a):\n    a.b.read(\n        # why\n        one=a.b.c, two=a.b.d, three=a.c.d,\n    )\n    return a\n",
-        "@@ f @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n return a\n",
+        "@@ f @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n return a\n"
+        "@@ or @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n",
     ),
     "decorators stay in their order": (
         "@first(0)\n@second(1)\ndef f(a):\n    return a\n",
@@ -326,7 +327,8 @@ CASES = {
     "a keyword's value and a dotted name before what changed stay, and what is computed is left open": (
         "def f(a):\n    send(a.key, g(a), name='x', flag=True, rest=[1])\n    return a\n",
         "def f(a):\n    send(a.key, g(a), name='x', flag=False, rest=[1])\n    return a\n",
-        "@@ f @@\n-send(a.key, ..., name='x', flag=True, ...)\n+send(a.key, ..., name='x', flag=False, ...)\n",
+        "@@ f @@\n-send(a.key, ..., name='x', flag=True, ...)\n+send(a.key, ..., name='x', flag=False, ...)\n"
+        "@@ or @@\n-send(..., name='x', flag=True)\n+send(..., name='x', flag=False)\n",
     ),
     "what stands before an argument that comes stays": (
         "def f(a):\n    a.option('--name', g(a))\n    return a\n",

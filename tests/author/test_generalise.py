@@ -72,6 +72,9 @@ EDITS = {  # what is edited -> the hunks
         @@ or @@
         -address = resolve(..., family="inet")
         +address = resolve(..., family="inet6")
+        @@ or @@
+        -resolve(..., family=$string)
+        +resolve(..., family="inet6")
         """),
     "an argument that comes": ("open_link(address, timeout)", "open_link(address, timeout, retry=True)", """
         @@ connect @@
@@ -91,6 +94,9 @@ EDITS = {  # what is edited -> the hunks
     "a default": ("timeout=10", "timeout=60", """
         @@ connect @@
         -def connect(..., timeout=10):
+        +def connect(..., timeout=60):
+        @@ or @@
+        -def connect(..., timeout=$number):
         +def connect(..., timeout=60):
         """),
     "a condition": ("    if timeout:", "    if timeout is not None:", """
@@ -205,6 +211,9 @@ EDITS = {  # what is edited -> the hunks
     "an attribute of a class": ("    size = 4\n", "    size = 8\n", """
         @@ Pool @@
         -size = 4
+        +size = 8
+        @@ or @@
+        -size = $number
         +size = 8
         """),
 }  # fmt: skip
@@ -420,7 +429,7 @@ def test_a_form_that_another_release_has_too_is_chosen():
 def test_each_hunk_says_its_form_and_the_candidates_that_lost_say_why():
     _, draft = drafted('family="inet"', 'family="inet6"')
     (hunk,) = draft.files[0].hunks
-    assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open; where that is not found: whatever else is passed")
+    assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open; where that is not found: whatever else is passed; where that is not found: whatever the old literal is")
     assert hunk.rejected and all(each.why and each.text.startswith("@@ connect @@") for each in hunk.rejected)
 
 

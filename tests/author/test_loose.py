@@ -47,10 +47,11 @@ def made(draft, text):
 
 def test_the_old_value_is_left_open_where_another_release_has_another():
     after, other = HOME.replace("LIMIT = 10", "LIMIT = 99"), VALUE
-    assert texts(drafted(after)) == ["@@ <module> @@\n-LIMIT = 10\n+LIMIT = 99\n"]
-    draft = drafted(after, other)
+    forms = ["@@ <module> @@\n-LIMIT = 10\n+LIMIT = 99\n@@ or @@\n-LIMIT = $number\n+LIMIT = 99\n"]
+    assert texts(drafted(after)) == texts(drafted(after, other)) == forms
+    assert made(drafted(after), HOME) == made(drafted(after), other) == after
+    draft = drafted(after, other.replace("12", "DEFAULT"))
     assert texts(draft) == ["@@ <module> @@\n-LIMIT = $OLD\n+LIMIT = 99\n"]
-    assert made(draft, HOME) == made(draft, other) == after
     assert draft.files[0].hunks[0].form.endswith("the old value left open")
 
 
@@ -110,7 +111,7 @@ def test_a_file_that_moved_is_not_the_one_whose_value_would_be_overwritten():
     assert drafted(after, literal, moved).files[0].paths == ("pkg/m.py",)
 
 
-@pytest.mark.parametrize("other", ["-1", "'no'", "None", "DEFAULT"])
+@pytest.mark.parametrize("other", ["'no'", "None", "DEFAULT"])
 def test_one_literal_or_one_name_is_left_open(other):
     draft = drafted(HOME.replace("LIMIT = 10", "LIMIT = 99"), HOME.replace("LIMIT = 10", f"LIMIT = {other}"))
     assert texts(draft) == ["@@ <module> @@\n-LIMIT = $OLD\n+LIMIT = 99\n"]
@@ -133,7 +134,8 @@ def test_a_loose_form_that_holds_in_no_more_releases_is_not_taken():
     gone = HOME.replace("LIMIT = 10\n", "").replace("    def take", "    def give").replace("return self.free.pop(key)", "pass")
     for after in (TAKEN, HOME.replace("LIMIT = 10", "LIMIT = 99")):
         draft = drafted(after, gone)
-        assert texts(draft) == texts(drafted(after))
+        (text,) = texts(draft)
+        assert texts(drafted(after))[0].startswith(text)
         lost = [each.text for hunk in draft.files[0].hunks for each in hunk.rejected]
         assert not any("$OLD" in text or "*." in text for text in lost)
 

@@ -7,6 +7,14 @@ from tests.engine.helpers import Changed, Refused, Stays, inside, stays
 # `$NAME` is one piece of syntax, the same one where it is written twice; `$_` is anything; `$name` is a literal.
 RULE_6 = {
     "any expression": inside("return A(a.b[0])", "-A($X)\n+max($X)\n", "return max(a.b[0])"),
+    "any string": inside("return A('x', 1)", "-A($string, 1)\n+A('y', 1)\n", "return A('y', 1)"),
+    "any string, no number": stays("return A(1, 1)", "-A($string, 1)\n+A('y', 1)\n", State.NOT_FOUND),
+    "any string, no name": stays("return A(b, 1)", "-A($string, 1)\n+A('y', 1)\n", State.NOT_FOUND),
+    "any string, no f-string": stays("return A(f'{b}', 1)", "-A($string, 1)\n+A('y', 1)\n", State.NOT_FOUND),
+    "any number": inside("return A(-1.5, b)", "-A($number, b)\n+A(2, b)\n", "return A(2, b)"),
+    "any number, no string": stays("return A('x', b)", "-A($number, b)\n+A(2, b)\n", State.NOT_FOUND),
+    "any number, no other literal": stays("return A(None, b)", "-A($number, b)\n+A(2, b)\n", State.NOT_FOUND),
+    "any number, and upstream has what comes": stays("return A(2, b)", "-A($number, b)\n+A(2, b)\n", State.UPSTREAM),
     "any identifier": inside("for a in b: c", "-for $X in b:\n+for $X in d:\n", "for a in d: c"),
     "any attribute": inside("return A.cuda()", "-A.$X()\n+max.$X()\n", "return max.cuda()"),
     "any keyword name": inside("return A(k=1)", "-A($K=$V)\n+max($K=$V)\n", "return max(k=1)"),
@@ -69,6 +77,7 @@ RULE_6 = {
     "an unbound metavariable in an f-string": Refused("-old($X)\n+f'{$Y}'\n", "`$Y` is not bound by the before side; bound there: $X", "$Y"),
     "an anonymous placeholder on the after side": Refused("-old($_)\n+max($_)\n", "`$_` stands for anything", "$_"),
     "an option that is not declared": Refused("-old(1)\n+max($limit)\n", "the option `$limit` is not declared; declared: none", "$limit"),
+    "any string, where one is written": Refused("-old($string)\n+max($string)\n", "`$string` stands on a `-` line alone", "$string"),
     "a placeholder inside a string": Refused("-old('$X')\n+max(1)\n", "inside a string a `$` is text", "$X"),
     "a placeholder in the text of an f-string": Refused("-old(f'{a} $X')\n+max(1)\n", "inside a string a `$` is text", "$X"),
     "a placeholder in escaped braces": Refused("-old(f'{{$X}}')\n+max(1)\n", "inside a string a `$` is text", "$X"),

@@ -73,7 +73,7 @@ class Candidates:
         They have no context, or leave open what is passed besides. Each has what changes word for
         word, and a name that few other places have.
         """
-        scope = group[0].before.scope
+        scope = best.scope if group[0].kind == "header" else group[0].before.scope
         alone = [line for line in best.lines if line[0] != " "]
         is_whole = not any("..." in line or "$" in line for _, line in alone)
         deleted: list[Node] = []
@@ -81,9 +81,14 @@ class Candidates:
             deleted += difference.deleted
         if len(alone) < len(best.lines) and is_whole and distinctive_words(deleted):
             yield Candidate(scope, _dedented(alone), form=Message("without its neighbours"))
-        keywords = self.changes.keywords(group[0]) if len(group) == 1 else ()
+        if len(group) > 1 or not group[0].pairs:
+            return
+        keywords = self.changes.keywords(group[0])
         if keywords:
             yield Candidate(scope, keywords, form=Message("whatever else is passed"))
+        literals = self.changes.other_literals(group[0])
+        if literals:
+            yield Candidate(scope, literals, form=Message("whatever the old literal is"))
 
     def both(self, first: Difference, second: Difference) -> Iterator[Candidate]:
         """Candidates for an insertion and the change of a header directly below or above it.

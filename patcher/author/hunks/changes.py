@@ -16,6 +16,7 @@ from patcher.author.hunks.differences import (
     scope_of,
 )
 from patcher.author.hunks.excerpts import (
+    ANY,
     BEHIND,
     LISTS,
     OPEN,
@@ -134,35 +135,47 @@ class Changes:
         return ways
 
     def keywords(self, difference: Difference) -> tuple[Line, ...]:
-        """A statement whose call has the keywords that changed alone.
+        """A statement whose call has the keywords that changed, strings and constants alone.
 
-        What else is passed is `...`.
+        What else is passed is `...`; strings and constants may name the place.
 
         Returns:
             the lines; () where anything else changed, or nothing else is passed. Nor are there any
-            where what is passed may name the place, as a string does, or may have the same keyword,
-            as `**` does.
+            where what is passed may have the same keyword, as `**` does.
         """
-        calls = [pair for pair in difference.pairs if pair[0].kind == pair[1].kind == "Call"]
         old, new = difference.pairs[0]
-        if not calls or old.has_body or not distinctive_words([calls[-1][0].node("func")]):
+        passed = _passed_by_keyword(difference.pairs)
+        if passed is None or old.has_body:
             return ()
+        return self._statement(old, new, holes=[passed.holes(self.before, self.after)])
 
-        call, other = calls[-1]
-        old_args, new_args = call.items("args"), other.items("args")
-        deleted = _missing(old_args, new_args)
-        inserted = _missing(new_args, old_args)
-        is_named = any(is_key(node) for node in old_args if node not in deleted)
-        has_mapping = any(node.kind == "DoubleStar" for node in (*old_args, *new_args))
-        are_keywords = all(node.kind == "Keyword" for node in (*deleted, *inserted))
-        if is_named or has_mapping or not are_keywords:
+    def other_literals(self, difference: Difference) -> tuple[Line, ...]:
+        """The lines of a change of one literal with any of its kind in the place of the old one.
+
+        What names the literal stays: the target of an assignment, the keyword and the function of a
+        call, the key in a dictionary, the parameter. There are none for a literal that nothing
+        names.
+        """
+        pairs = difference.pairs
+        literal, new = pairs[-1]
+        word = ANY.get(literal.literal_kind)
+        named = _named_by(pairs)
+        if word is None or named is None:
             return ()
-        are_kept = len(old_args) > len(deleted) and len(new_args) > len(inserted)
-        if not are_kept or not same(call.fields["func"], other.fields["func"]):
-            return ()
-        old_hole = _passed(self.before, old_args, written=deleted)
-        new_hole = _passed(self.after, new_args, written=inserted)
-        return self._statement(old, new, holes=[(old_hole, new_hole)])
+        old, other = pairs[named]
+
+        hole = (literal.outer_start, literal.outer_end, word)
+        nothing = (new.outer_end, new.outer_end, "")
+        hides = elided(pairs[named:])
+        holes: Holes = [*hides, (hole, nothing)]
+        if old.kind == "FunctionDef":
+            holes = [*holes, *_annotations(old, other, hidden=hides)]
+        passed = _passed_by_keyword(pairs)
+        if passed is not None:
+            holes = [passed.holes(self.before, self.after, literal=hole)]
+        if named and old.is_expression:
+            return self._replaced(old, other, holes=holes)
+        return self._statement(old, other, holes=holes)
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for an assignment of another value that leave the old one open.
@@ -385,10 +398,72 @@ def _missing(nodes: Sequence[Node], others: Sequence[Node]) -> list[Node]:
     return missing
 
 
-def _passed(text: Tree, args: Sequence[Node], written: Sequence[Node]) -> Hole:
-    """The hole by which of what is passed to a call only some is written."""
-    words = [text.text[node.outer_start : node.outer_end] for node in written]
-    return args[0].outer_start, args[-1].outer_end, ", ".join(["...", *words])
+class _Passed(NamedTuple):
+    """The arguments of a call before and after an edit, and which of each are written."""
+
+    old: Sequence[Node]
+    new: Sequence[Node]
+    old_written: Sequence[Node]
+    new_written: Sequence[Node]
+
+    def holes(self, before: Tree, after: Tree, literal: Hole | None = None) -> tuple[Hole, Hole]:
+        """The holes by which what is not written becomes `...`; of a literal what is open."""
+        fills = [literal] if literal else []
+        return (
+            _only(before, self.old, written=self.old_written, holes=fills),
+            _only(after, self.new, written=self.new_written),
+        )
+
+
+def _only(
+    text: Tree, args: Sequence[Node], written: Sequence[Node], holes: Sequence[Hole] = ()
+) -> Hole:
+    """The hole by which of what is passed to a call only some is written.
+
+    The keywords that are not are a part of any `...`.
+    """
+    words: list[str] = []
+    for node in args:
+        if node in written:
+            lines = excerpt(text, node.outer_start, node.outer_end, holes=holes)
+            words.append(" ".join(on_one_line(uncommented(lines))))
+        elif node.kind != "Keyword" and words[-1:] != ["..."]:
+            words.append("...")
+    if "..." not in words:
+        words.append("...")
+    return args[0].outer_start, args[-1].outer_end, ", ".join(words)
+
+
+def _passed_by_keyword(pairs: Sequence[Pair]) -> _Passed | None:
+    """What the innermost call of a change is passed, where keywords of it are all that changed.
+
+    Its strings and constants are written besides. None where nothing else is passed, or `**` may
+    be the same.
+    """
+    calls = [pair for pair in pairs if pair[0].kind == pair[1].kind == "Call"]
+    if not calls or not distinctive_words([calls[-1][0].node("func")]):
+        return None
+    call, other = calls[-1]
+    old, new = call.items("args"), other.items("args")
+    deleted, inserted = _missing(old, new), _missing(new, old)
+    has_mapping = any(node.kind == "DoubleStar" for node in (*old, *new))
+    are_keywords = all(node.kind == "Keyword" for node in (*deleted, *inserted))
+    if has_mapping or not are_keywords or not same(call.fields["func"], other.fields["func"]):
+        return None
+
+    kept = [node for node in old if node not in deleted]
+    names = [node for node in kept if is_key(node) or _is_constant(node)]
+    if len(names) == len(kept):
+        return None
+    new_names = [node for node in new if any(same(node, name) for name in names)]
+    return _Passed(old, new, old_written=[*deleted, *names], new_written=[*inserted, *new_names])
+
+
+def _is_constant(node: Node) -> bool:
+    """Whether an argument is a constant by its name, as `Key.DEBUG`."""
+    value = node.node("value") if node.kind == "Keyword" else node
+    name = value.fields.get("attr", value) if value.kind == "Attribute" else value
+    return isinstance(name, Node) and name.kind == "Name" and str(name.fields["value"]).isupper()
 
 
 def _gains(old: Node, new: Node) -> bool:
@@ -429,6 +504,28 @@ def _stands_alone(pairs: Sequence[Pair]) -> bool:
         return False
     fewest = 2 if before else 1
     return len(distinctive_words([old], _keywords(old))) >= fewest
+
+
+def _named_by(pairs: Sequence[Pair]) -> int | None:
+    """The index of the pair that names a literal, the last of these; None where nothing does.
+
+    Each pair is a part of the one before.
+    """
+    owner = pairs[-2][0] if len(pairs) > 1 else pairs[-1][0]
+    if owner.kind == "Assign":
+        targets = owner.items("targets")
+        is_named = len(targets) == 1 and bool(distinctive_words(targets))
+        return len(pairs) - 2 if is_named else None
+    if owner.kind == "DictElement" and is_key(owner.node("key")):
+        return 0
+    if owner.kind == "Param":
+        return 0
+    if owner.kind == "Keyword" and len(pairs) > 2:
+        call = pairs[-3][0]
+        if call.kind != "Call" or not distinctive_words([call.node("func")]):
+            return None
+        return 0 if _is_lasting(pairs[0][0]) else len(pairs) - 3
+    return None
 
 
 def _is_lasting(node: Node) -> bool:

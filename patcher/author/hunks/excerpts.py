@@ -20,6 +20,8 @@ Hole = Tuple[int, int, str]
 """The start and the end of a piece of text (offsets), and what is written in its place."""
 Holes = Sequence[Tuple[Hole, Hole]]
 """Pairs of a hole before an edit and the one after it that corresponds to it."""
+ANY = {"String": "$string", "Integer": "$number", "Float": "$number"}
+"""Written for a literal that is replaced, by its kind: other releases may have another one."""
 OPEN = "$OLD"
 """Written for the old value of an assignment where releases have several: one literal or name."""
 BEHIND = ", ..."

@@ -11,7 +11,7 @@ from typing import Iterable, Iterator, NamedTuple, Sequence
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.checker import CheckedCandidate, Checker
 from patcher.author.hunks.context import Candidate
-from patcher.author.hunks.differences import Difference
+from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.insertions import is_guard
 from patcher.author.hunks.names import distinctive_words
 from patcher.author.hunks.renamed import renamed, under_other_name
@@ -87,6 +87,11 @@ class PartMaker:
         """Check candidates, the most general first, and sort those that work by `_rank`."""
         works, rejected = self._checked(group, candidates)
         best = max((each.holds for each in works), default=0)
+        if works and best < len(self.checker.others) and _is_replaced(group[0]):
+            works.sort(key=_rank)
+            freer = self._with_freer(works[0], group)
+            if freer.holds == len(self.checker.others):
+                return Part(group, (freer, *works), rejected=tuple(rejected))
         if best < len(self.checker.others):
             found = [each.candidate for each in works]
             loose = self.candidates.loose(found, group)
@@ -226,11 +231,9 @@ class PartMaker:
         # other releases say which forms are needed
         if self.checker.others or len(best.candidate.lines) > _LONG:
             return best
-        if len(group) > 1 or difference.kind == "change":
+        if len(group) > 1 or _is_replaced(difference):
             return self._with_freer(best, group)
-        if difference.kind != "run":
-            return best
-        if difference.deleted and difference.inserted:
+        if difference.kind != "run" or (difference.deleted and difference.inserted):
             return best
         if difference.deleted:
             return self._with_less(best, works, group=group)
@@ -283,7 +286,9 @@ class PartMaker:
             last = (best.candidate, *best.candidate.others)[-1]
             if candidate.lines == last.lines or self.checker.check(candidate, group).problem:
                 continue
-            best = self.checker.check(best.candidate.with_further_form(candidate), group)
+            checked = self.checker.check(best.candidate.with_further_form(candidate), group)
+            if checked.holds >= best.holds:
+                best = checked
         return best
 
     def _with_form(
@@ -299,6 +304,14 @@ class PartMaker:
         candidate = best.candidate._replace(others=(other.candidate,))
         checked = self.checker.check(candidate, group)
         return best if checked.problem or checked.holds < best.holds else checked
+
+
+def _is_replaced(difference: Difference) -> bool:
+    """Whether code is replaced by other code, and not wrapped: another release may have done so."""
+    if difference.kind == "clause" or not difference.deleted or not difference.inserted:
+        return False
+    wrapped = (kept_in(node, difference.deleted) for node in difference.inserted)
+    return difference.kind != "run" or not any(wrapped)
 
 
 def _rank(checked: CheckedCandidate) -> tuple[int, bool, bool, bool]:

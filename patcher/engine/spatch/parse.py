@@ -7,6 +7,7 @@ from bisect import bisect_right
 from typing import Collection, Iterator, Mapping, NoReturn, Sequence
 
 from patcher.engine import lex
+from patcher.engine.match import LITERALS
 from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.spatch import notation
 from patcher.engine.spatch.hunk import reject
@@ -43,7 +44,8 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
     logical = lex.logical_lines(side.text)
     try:
         python = notation.to_python(side.text, before=tag == "-")
-        _check_options(side.text, options)
+        known = [*options, *LITERALS] if tag == "-" else list(options)
+        _check_options(side.text, options, known)
         heads = {line.first for line in logical if line.indent == side.layout.indent}
         nodes = _parse(python, first_clause, heads=heads)
         notation.read_placeholders(nodes, python)
@@ -90,11 +92,20 @@ def _first_clause(text: str, logical: Sequence[lex.LogicalLine]) -> str:
     return match.group() if match else ""
 
 
-def _check_options(code: str, options: Mapping[str, OptionValue]) -> None:
-    """Raise a NotationError where the code of a side names an option that is not declared."""
+def _check_options(code: str, options: Mapping[str, OptionValue], known: Collection[str]) -> None:
+    """Raise a NotationError where the code of a side names an option that is not declared.
+
+    Args:
+        code: the code.
+        options: those that are declared.
+        known: the names that may stand there: these, and on a `-` line those of literals.
+    """
     for name, start, end in notation.holes(code):
         is_option = name == name.lower() and name != "_"
-        if is_option and name not in options:
+        if is_option and name not in known:
+            if name in LITERALS:
+                message = Message("`${name}` stands on a `-` line alone: no literal is written")
+                raise notation.NotationError(message, start, end=end)
             declared = ", ".join(f"${option}" for option in sorted(options))
             message = Message(
                 "the option `${name}` is not declared; declared: {known}",

@@ -91,7 +91,9 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
     _check_comments(hunk_text, after, is_after=True)
     pair_runs(hunk_text, before, after=after)
     for option in before.placeholders("option"):
-        if before.number(option) not in before.context:
+        if option.name not in options:
+            option.role = "literal"
+        elif before.number(option) not in before.context:
             option.name = ""  # any literal: a `+` line has the option's value in its place (rule 6)
 
     _check_size(hunk_text, form, before=before)
@@ -325,7 +327,7 @@ def _is_common(node: Node, words: int) -> bool:
     """Whether a statement or expression is too common to be searched for."""
     if node.kind == "Expr" and not node.role:
         node = node.node("value")
-    if node.role in ("meta", "option") or node.kind in _TRIVIAL:
+    if node.role in ("meta", "option", "literal") or node.kind in _TRIVIAL:
         return True
     if node.kind == "String":
         text = str(node.fields["value"]).lstrip("b")[1:-1]
