@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator
 
 from patcher.message import Message
 from patcher.model import Answer, Patchset, Plan, State
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.text.diffs import FileDiff
 
 APPLICABLE, OUT_OF_RANGE = State.APPLICABLE.value, Message("out of range")
@@ -21,7 +21,7 @@ GOOD = (*HOLDS, State.NOT_NEEDED.value, OUT_OF_RANGE)
 """The states of a release that are no failure."""
 
 
-class PatchOutcome(NamedTuple):
+class PatchOutcome(Record):
     """What a patch of a patchset is, or would be, in a release.
 
     Attributes:
@@ -39,7 +39,7 @@ class PatchOutcome(NamedTuple):
     answers: tuple[Answer, ...] = ()
 
 
-class ReleaseName(NamedTuple):
+class ReleaseName(Record):
     """A release.
 
     Attributes:
@@ -53,7 +53,7 @@ class ReleaseName(NamedTuple):
     yanked: bool = False
 
 
-class ReleaseChanges(NamedTuple):
+class ReleaseChanges(Record):
     """What a patchset changes in a release, compared with what it changes in the home release.
 
     Attributes:
@@ -70,7 +70,7 @@ class ReleaseChanges(NamedTuple):
     beyond: str = ""
 
 
-class ChangedLines(NamedTuple):
+class ChangedLines(Record):
     """The lines of a file that change.
 
     Attributes:
@@ -83,7 +83,7 @@ class ChangedLines(NamedTuple):
 
 
 @reported("*release state ok problem hint places patches *changes")
-class ReleaseOutcome(NamedTuple):
+class ReleaseOutcome(Record):
     """What a patchset does to one release.
 
     Attributes:
@@ -140,7 +140,7 @@ class ReleaseOutcome(NamedTuple):
 
 
 @reported("name version releases upstream_since")
-class Checked(NamedTuple):
+class Checked(Record):
     """A patchset on releases.
 
     Attributes:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence, TypeVar
+from typing import Any, Sequence, TypeVar
 
 from patcher.message import Message, joined, one_line
+from patcher.record import Record
 
 _Error = TypeVar("_Error", bound="SitepatchError")
 
 
-class Location(NamedTuple):
+class Location(Record):
     """A place in a file: its path, and the line and the column (from 1), 0 if there is none."""
 
     file: str

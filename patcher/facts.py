@@ -1,13 +1,15 @@
 """What is read of an environment before anything is decided: plain values, no I/O."""
 
-# without `from __future__ import annotations`, as `patcher.model`
+from __future__ import annotations
+
 import hashlib
 from enum import Enum
-from typing import Mapping, NamedTuple, Optional, Tuple
+from typing import Mapping, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
 from patcher.model import ADDED, Answer, HunkText, Located, Receipt, Requested, Step
+from patcher.record import Record
 from patcher.text.listed import release_name
 
 
@@ -31,7 +33,7 @@ def is_replaced(receipt: Receipt, installed: str) -> bool:
     return bool(installed) and installed != receipt.release.version
 
 
-class FileStatus(NamedTuple):
+class FileStatus(Record):
     """One receipt and the status of its file.
 
     `data` are the bytes on disk, empty where it is missing, `installed` the version of the
@@ -54,7 +56,7 @@ class FileStatus(NamedTuple):
         return self.condition in (Condition.APPLIED, Condition.EDITED)
 
     @property
-    def patchsets(self) -> Tuple[Tuple["FileStatus", Step], ...]:
+    def patchsets(self) -> tuple[tuple[FileStatus, Step], ...]:
         """Each patchset that is recorded for the file, and what the file is to it.
 
         A receipt belongs to a file and a patchset: what is applied is as the file is, what a
@@ -99,7 +101,7 @@ class FileStatus(NamedTuple):
         return joined("; ", self.why)
 
     @property
-    def why(self) -> Tuple[str, str]:
+    def why(self) -> tuple[str, str]:
         """What the condition means and, apart, what to do; both "" where all is in order."""
         if self.condition is Condition.OVERWRITTEN:
             return (
@@ -135,7 +137,7 @@ class FileStatus(NamedTuple):
         return "", ""
 
     @property
-    def _why_missing(self) -> Tuple[str, str]:
+    def _why_missing(self) -> tuple[str, str]:
         """`why`, for a file that is missing."""
         what = Message("the file is not there")
         if self.receipt.pristine.origin != "unrecorded" and not self.installed:
@@ -146,14 +148,14 @@ class FileStatus(NamedTuple):
         return Message("{what} any more", what=what), hint
 
 
-class Assignment(NamedTuple):
+class Assignment(Record):
     """One patchset's hunks for one file."""
 
     requested: Requested
     located: Located
     path: str
-    hunks: Tuple[HunkText, ...]
-    names: Tuple[str, ...]
+    hunks: tuple[HunkText, ...]
+    names: tuple[str, ...]
 
     @property
     def adds(self) -> bool:
@@ -161,7 +163,7 @@ class Assignment(NamedTuple):
         return self.hunks[0].scope == ADDED
 
 
-class Content(NamedTuple):
+class Content(Record):
     """The bytes of a file that a plan may change: the pristine ones, and those of now.
 
     `aside` are edited bytes that would be lost, as in `Change`; `missing` is whether the file is
@@ -174,21 +176,21 @@ class Content(NamedTuple):
     missing: bool = False
 
 
-class Receipts(NamedTuple):
+class Receipts(Record):
     """The receipts of a file that a plan may change.
 
     `present` may be of what a reinstall took away, so that it has steps that the file has not.
     `blank` is the one that the file would get, without hashes and steps.
     """
 
-    present: Optional[Receipt] = None
-    blank: Optional[Receipt] = None
+    present: Receipt | None = None
+    blank: Receipt | None = None
 
 
-class Remarks(NamedTuple):
+class Remarks(Record):
     """Remarks on a file that a plan may change; `if_changed` holds where it changes."""
 
-    notes: Tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if_changed: str = ""
 
 
@@ -204,22 +206,22 @@ class Handling(Enum):
     FORGET = "forget"
 
 
-class TargetFile(NamedTuple):
+class TargetFile(Record):
     """A file that a plan may change, with the steps that are applied in it.
 
     `origin` is that of `PristineFile`. `problem` is why the file cannot be changed.
     """
 
     content: Content
-    steps: Tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()
     origin: str = "recorded"
     receipts: Receipts = Receipts()
-    problem: Optional[SitepatchError] = None
+    problem: SitepatchError | None = None
     remarks: Remarks = Remarks()
     handling: Handling = Handling.DERIVE
 
 
-class HandEdit(NamedTuple):
+class HandEdit(Record):
     """A file that was edited by hand: its pristine bytes, and its bytes now, with the edit."""
 
     pristine: bytes
@@ -230,7 +232,7 @@ HandEdits = Mapping[Tuple[str, str], HandEdit]
 """By site directory and path."""
 
 
-class Wanted(NamedTuple):
+class Wanted(Record):
     """What is to become of an environment: all that the verbs, overlays and hooks differ in.
 
     `requested` are to be applied; `reverted` are the names of patchsets to be reverted, None for
@@ -239,11 +241,11 @@ class Wanted(NamedTuple):
     every file that the requested patchset was made of, and is to replace; None for none.
     """
 
-    requested: Tuple[Requested, ...] = ()
-    reverted: Optional[Tuple[str, ...]] = ()
+    requested: tuple[Requested, ...] = ()
+    reverted: tuple[str, ...] | None = ()
     force: bool = False
     fresh: bool = False
-    edits: Optional[HandEdits] = None
+    edits: HandEdits | None = None
 
     def goes(self, name: str) -> bool:
         """Whether a patchset is reverted in a file that no request for it names."""
@@ -254,7 +256,7 @@ class Wanted(NamedTuple):
         )
 
 
-class Facts(NamedTuple):
+class Facts(Record):
     """What a plan is made from, by (site directory, path).
 
     `assignments` are the requested patchsets' hunks; `files` are those that they are for, and
@@ -262,7 +264,7 @@ class Facts(NamedTuple):
     files that are not there, `notes` remarks.
     """
 
-    assignments: Mapping[Tuple[str, str], Tuple[Assignment, ...]]
-    files: Mapping[Tuple[str, str], TargetFile]
-    answers: Tuple[Answer, ...] = ()
-    notes: Tuple[str, ...] = ()
+    assignments: Mapping[tuple[str, str], tuple[Assignment, ...]]
+    files: Mapping[tuple[str, str], TargetFile]
+    answers: tuple[Answer, ...] = ()
+    notes: tuple[str, ...] = ()

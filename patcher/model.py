@@ -1,13 +1,13 @@
 """The immutable types that several packages share. No I/O, no third-party import."""
 
-# without `from __future__ import annotations`: NamedTuple compiles each annotation that is text,
-# which takes 2 ms at every start
+from __future__ import annotations
+
 from enum import Enum
 from hashlib import sha256
 from keyword import iskeyword
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Mapping, Sequence, Union
 
-from patcher.record import reported
+from patcher.record import Record, reported
 
 # of patchsets, in the order of application: debug shows the code with the fixes
 KINDS = (
@@ -24,7 +24,7 @@ Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much (0: not known), and what: `3, 43, "fetched"`."""
 
 
-class Splice(NamedTuple):
+class Splice(Record):
     """Replace the bytes `[start, end)` of a file by `new`.
 
     Offsets are byte offsets into the text before any splice.
@@ -43,7 +43,7 @@ def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
     Raises:
         ValueError: two splices overlap.
     """
-    parts: List[bytes] = []
+    parts: list[bytes] = []
     position = 0
     for splice in splices:
         if splice.start < position:
@@ -70,7 +70,7 @@ class State(str, Enum):
         return self in (State.NOT_FOUND, State.AMBIGUOUS, State.CONFLICT)
 
 
-class HunkFlags(NamedTuple):
+class HunkFlags(Record):
     """The flags behind the scope of a hunk.
 
     `expected` is the number of places, 0 for `count=all`. `when_present` says that the code may be
@@ -80,10 +80,10 @@ class HunkFlags(NamedTuple):
 
     expected: int = 1
     when_present: bool = False
-    inside: Optional[Tuple[str, ...]] = None
+    inside: tuple[str, ...] | None = None
 
 
-class HunkText(NamedTuple):
+class HunkText(Record):
     """One hunk as written: its form is checked, its sides are not parsed yet.
 
     `origin` is its .spatch, `line` that of its header there. `lines` are (tag, text, line number in
@@ -94,9 +94,9 @@ class HunkText(NamedTuple):
     origin: str
     line: int
     scope: str
-    lines: Tuple[Tuple[str, str, int], ...]
+    lines: tuple[tuple[str, str, int], ...]
     flags: HunkFlags = HunkFlags()
-    others: Tuple["HunkText", ...] = ()
+    others: tuple[HunkText, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -123,13 +123,13 @@ class HunkText(NamedTuple):
         return True
 
     @property
-    def forms(self) -> Tuple["HunkText", ...]:
+    def forms(self) -> tuple[HunkText, ...]:
         """The forms of the hunk, in the order in which they are tried."""
         return (self._replace(others=()), *self.others)
 
 
 @reported("paths adds")
-class FilePatch(NamedTuple):
+class FilePatch(Record):
     """The hunks for one file.
 
     Attributes:
@@ -138,9 +138,9 @@ class FilePatch(NamedTuple):
         hunks: the hunks.
     """
 
-    paths: Tuple[str, ...]
+    paths: tuple[str, ...]
     line: int
-    hunks: Tuple[HunkText, ...]
+    hunks: tuple[HunkText, ...]
 
     @property
     def adds(self) -> bool:
@@ -148,7 +148,7 @@ class FilePatch(NamedTuple):
         return self.hunks[0].scope == ADDED
 
 
-class HunkAnswer(NamedTuple):
+class HunkAnswer(Record):
     """What the engine says of one hunk and one text.
 
     Attributes:
@@ -163,25 +163,25 @@ class HunkAnswer(NamedTuple):
 
     hunk: HunkText
     state: State
-    places: Tuple[int, ...] = ()
-    splices: Tuple[Splice, ...] = ()
+    places: tuple[int, ...] = ()
+    splices: tuple[Splice, ...] = ()
     problem: str = ""
     hint: str = ""
     gone: bool = False
 
 
-class Rewrite(NamedTuple):
+class Rewrite(Record):
     """A text after all hunks of one patchset.
 
     `splices` are sorted and lead from the text before to `data`.
     """
 
     data: bytes
-    splices: Tuple[Splice, ...]
-    answers: Tuple[HunkAnswer, ...]
+    splices: tuple[Splice, ...]
+    answers: tuple[HunkAnswer, ...]
 
 
-class Option(NamedTuple):
+class Option(Record):
     """One `[options.NAME]` of a patchset.
 
     Attributes:
@@ -196,11 +196,11 @@ class Option(NamedTuple):
     type: str
     default: OptionValue
     help: str
-    choices: Tuple[OptionValue, ...] = ()
+    choices: tuple[OptionValue, ...] = ()
 
 
 @reported("package versions distributions patches")
-class Variant(NamedTuple):
+class Variant(Record):
     """The patches for some releases of a package.
 
     Attributes:
@@ -214,12 +214,12 @@ class Variant(NamedTuple):
 
     package: str
     versions: str
-    patches: Tuple[FilePatch, ...]
-    names: Tuple[str, ...] = ()
-    distributions: Tuple[str, ...] = ()
+    patches: tuple[FilePatch, ...]
+    names: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
 
 
-class Verify(NamedTuple):
+class Verify(Record):
     """How a patchset is verified, beside what is done for each: its `[verify]`.
 
     Attributes:
@@ -227,12 +227,12 @@ class Verify(NamedTuple):
         probe: a script to run there, "" for none.
     """
 
-    imports: Tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
     probe: str = ""
 
 
 @reported("patterns")
-class Signs(NamedTuple):
+class Signs(Record):
     """How a symptom shows.
 
     Each is literal text of one line in which `*` stands for any text.
@@ -244,14 +244,14 @@ class Signs(NamedTuple):
         accelerator: whether one has to be installed as well, or the logs have a tensor on one.
     """
 
-    patterns: Tuple[str, ...]
-    needs: Tuple[str, ...] = ()
-    unless: Tuple[str, ...] = ()
+    patterns: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     accelerator: bool = False
 
 
 @reported("name *signs meaning advice options")
-class Symptom(NamedTuple):
+class Symptom(Record):
     """A known problem as it shows in a log.
 
     Attributes:
@@ -271,7 +271,7 @@ class Symptom(NamedTuple):
     follows: bool = False
 
 
-class PatchsetSource(NamedTuple):
+class PatchsetSource(Record):
     """Where a patchset was found.
 
     Attributes:
@@ -288,7 +288,7 @@ class PatchsetSource(NamedTuple):
 
 
 @reported("kind summary prose provenance")
-class About(NamedTuple):
+class About(Record):
     """What a patchset is for.
 
     Attributes:
@@ -303,10 +303,10 @@ class About(NamedTuple):
     summary: str
     prose: str = ""
     provenance: Mapping[str, str] = {}
-    symptoms: Tuple[Symptom, ...] = ()
+    symptoms: tuple[Symptom, ...] = ()
 
 
-class PatchsetFolder(NamedTuple):
+class PatchsetFolder(Record):
     """The folder of a patchset.
 
     Attributes:
@@ -321,7 +321,7 @@ class PatchsetFolder(NamedTuple):
 
 
 @reported("name version *about options variants verify *folder")
-class Patchset(NamedTuple):
+class Patchset(Record):
     """A patchset, loaded from its folder.
 
     Attributes:
@@ -337,13 +337,13 @@ class Patchset(NamedTuple):
     name: str
     version: str
     about: About
-    options: Tuple[Option, ...]
-    variants: Tuple[Variant, ...]
+    options: tuple[Option, ...]
+    variants: tuple[Variant, ...]
     verify: Verify
     folder: PatchsetFolder
 
 
-class Requested(NamedTuple):
+class Requested(Record):
     """A patchset to apply, with the value of each of its options.
 
     Where it is `optional`, its packages may be absent.
@@ -354,7 +354,7 @@ class Requested(NamedTuple):
     optional: bool = False
 
     @property
-    def identity(self) -> Tuple[str, Mapping[str, OptionValue]]:
+    def identity(self) -> tuple[str, Mapping[str, OptionValue]]:
         """What its result depends on, apart from the text.
 
         That of a `Step` is the same where it is applied as requested.
@@ -363,7 +363,7 @@ class Requested(NamedTuple):
 
 
 @reported("package site distribution version")
-class Located(NamedTuple):
+class Located(Record):
     """An import package as the target interpreter would find it.
 
     Attributes:
@@ -381,22 +381,22 @@ class Located(NamedTuple):
     distribution: str
     version: str
     dist_info: str
-    notes: Tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     recorded: bool = True
 
 
-class AppliedHunks(NamedTuple):
+class AppliedHunks(Record):
     """What was found when a patchset was applied to a file.
 
     `places` are 1-based lines of the text before, `states` those of all hunks for the file, in
     their order.
     """
 
-    places: Tuple[int, ...] = ()
-    states: Tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+    states: tuple[str, ...] = ()
 
 
-class Step(NamedTuple):
+class Step(Record):
     """One patchset in a file's history: what was applied, how, and the splices it made.
 
     `splices` lead from the text before this step to the text after it.
@@ -407,16 +407,16 @@ class Step(NamedTuple):
     digest: str
     kind: str
     options: Mapping[str, OptionValue]
-    splices: Tuple[Splice, ...]
+    splices: tuple[Splice, ...]
     hunks: AppliedHunks = AppliedHunks()
 
     @property
-    def identity(self) -> Tuple[str, Mapping[str, OptionValue]]:
+    def identity(self) -> tuple[str, Mapping[str, OptionValue]]:
         """The digest of the patchset, and the options."""
         return self.digest, dict(self.options)
 
 
-class LostStep(NamedTuple):
+class LostStep(Record):
     """A patchset that is in a file no more: another file has taken its place.
 
     `step` is what was applied, without its splices, and `version` the release it was applied to. It
@@ -427,7 +427,7 @@ class LostStep(NamedTuple):
     version: str
 
 
-class PatchedRelease(NamedTuple):
+class PatchedRelease(Record):
     """The release of a package that was patched.
 
     `distribution` and `version` are "" where they are not known.
@@ -443,7 +443,7 @@ class PatchedRelease(NamedTuple):
         return self.distribution or self.package
 
 
-class PristineFile(NamedTuple):
+class PristineFile(Record):
     """A file as it was before it was patched.
 
     `sha256` is in hex, `mode` the permission bits, `mtime_ns` nanoseconds since the epoch; `link`
@@ -460,7 +460,7 @@ class PristineFile(NamedTuple):
     origin: str = "recorded"
 
 
-class Receipt(NamedTuple):
+class Receipt(Record):
     """What is applied in one target file, and how to restore it.
 
     `path` is `/`-separated and relative to the site directory, `current` the sha256 (hex) of what
@@ -474,12 +474,12 @@ class Receipt(NamedTuple):
     release: PatchedRelease
     pristine: PristineFile
     current: str
-    steps: Tuple[Step, ...]
+    steps: tuple[Step, ...]
     folder: str = ""
-    lost: Tuple[LostStep, ...] = ()
+    lost: tuple[LostStep, ...] = ()
 
 
-class NewBytes(NamedTuple):
+class NewBytes(Record):
     """What is to be written to a file.
 
     `merged` is whether `data` has edits by hand, so that the receipt is for other bytes. `mtime_ns`
@@ -488,10 +488,10 @@ class NewBytes(NamedTuple):
 
     data: bytes
     merged: bool = False
-    mtime_ns: Optional[int] = None
+    mtime_ns: int | None = None
 
 
-class Change(NamedTuple):
+class Change(Record):
     """One file of a commit. `old` is the sha256 (hex) that the file must still have.
 
     `new` and `receipt` are the new bytes and their receipt. Without `new` the pristine file is
@@ -503,14 +503,14 @@ class Change(NamedTuple):
 
     path: str
     old: str
-    new: Optional[NewBytes]
-    receipt: Optional[Receipt]
+    new: NewBytes | None
+    receipt: Receipt | None
     forget: bool = False
-    pristine: Optional[bytes] = None
+    pristine: bytes | None = None
     aside: bytes = b""
 
 
-class Scope(NamedTuple):
+class Scope(Record):
     """A definition that a hunk's scope names.
 
     Attributes:
@@ -524,7 +524,7 @@ class Scope(NamedTuple):
     last: int
 
 
-class MatchedPlace(NamedTuple):
+class MatchedPlace(Record):
     """A place that one side of a hunk matches.
 
     Attributes:
@@ -540,7 +540,7 @@ class MatchedPlace(NamedTuple):
     names: Mapping[str, str]
 
 
-class Mark(NamedTuple):
+class Mark(Record):
     """A part of a line to point at.
 
     Attributes:
@@ -556,7 +556,7 @@ class Mark(NamedTuple):
     end: int
 
 
-class Closest(NamedTuple):
+class Closest(Record):
     """The code that is closest to what a hunk looks for.
 
     Attributes:
@@ -578,7 +578,7 @@ class Closest(NamedTuple):
     hint: str
 
 
-class Elsewhere(NamedTuple):
+class Elsewhere(Record):
     """Another file of the package where the code of a hunk may have gone.
 
     Attributes:
@@ -591,7 +591,7 @@ class Elsewhere(NamedTuple):
 
 
 @reported("scope line state problem hint scopes near matches elsewhere closest forms")
-class Explanation(NamedTuple):
+class Explanation(Record):
     """Why a hunk does or does not match a text.
 
     Attributes:
@@ -605,12 +605,12 @@ class Explanation(NamedTuple):
     """
 
     answer: HunkAnswer
-    scopes: Tuple[Scope, ...] = ()
-    near: Tuple[str, ...] = ()
-    matches: Tuple[MatchedPlace, ...] = ()
-    elsewhere: Tuple[MatchedPlace, ...] = ()
-    closest: Optional[Closest] = None
-    forms: Tuple["Explanation", ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    near: tuple[str, ...] = ()
+    matches: tuple[MatchedPlace, ...] = ()
+    elsewhere: tuple[MatchedPlace, ...] = ()
+    closest: Closest | None = None
+    forms: tuple[Explanation, ...] = ()
 
     @property
     def hunk(self) -> HunkText:
@@ -647,7 +647,7 @@ class Explanation(NamedTuple):
     "patchset site path scope origin line state places problem hint when_present "
     "diff elsewhere explanation"
 )
-class Answer(NamedTuple):
+class Answer(Record):
     """What a command reports of a hunk, or of a whole file or package that is refused.
 
     Attributes:
@@ -666,9 +666,9 @@ class Answer(NamedTuple):
     path: str
     result: HunkAnswer
     site: str = ""
-    explanation: Optional[Explanation] = None
+    explanation: Explanation | None = None
     diff: bytes = b""
-    elsewhere: Tuple[Elsewhere, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] = ()
 
     @property
     def hunk(self) -> HunkText:
@@ -699,7 +699,7 @@ class Answer(NamedTuple):
         return self.result.state
 
     @property
-    def places(self) -> Tuple[int, ...]:
+    def places(self) -> tuple[int, ...]:
         """The numbers of the lines that it changes, before the change.
 
         Where it is applied and explained, in the file as it is now.
@@ -728,7 +728,7 @@ class Answer(NamedTuple):
         hunk = self.result.hunk
         return hunk.flags.when_present or (self.state is State.UPSTREAM and hunk.only_imports)
 
-    def saying(self, **fields: Any) -> "Answer":
+    def saying(self, **fields: Any) -> Answer:
         """This answer with other fields of its result."""
         return self._replace(result=self.result._replace(**fields))
 
@@ -745,7 +745,7 @@ def refusal(
     return Answer(patchset, path, result, site=site)
 
 
-class FileRelease(NamedTuple):
+class FileRelease(Record):
     """The installed release that a file belongs to; the version is "" where it is not known."""
 
     distribution: str
@@ -767,7 +767,7 @@ def module_of(path: str) -> str:
 
 
 @reported("site path changes sha256_before sha256_after patchsets")
-class FilePlan(NamedTuple):
+class FilePlan(Record):
     """The plan for one file.
 
     Attributes:
@@ -784,9 +784,9 @@ class FilePlan(NamedTuple):
     path: str
     before: bytes
     after: bytes
-    change: Optional[Change]
-    steps: Tuple[Step, ...]
-    release: Optional[FileRelease] = None
+    change: Change | None
+    steps: tuple[Step, ...]
+    release: FileRelease | None = None
 
     @property
     def changes(self) -> bool:
@@ -804,7 +804,7 @@ class FilePlan(NamedTuple):
         return sha256(self.after).hexdigest()
 
     @property
-    def patchsets(self) -> Tuple[str, ...]:
+    def patchsets(self) -> tuple[str, ...]:
         """The names of the patchsets that are applied in it then."""
         return tuple(step.patchset for step in self.steps)
 
@@ -815,14 +815,14 @@ class FilePlan(NamedTuple):
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-class Plan(NamedTuple):
+class Plan(Record):
     """Everything a command would do; `answers` with a failed state forbid the commit."""
 
-    files: Tuple[FilePlan, ...]
-    answers: Tuple[Answer, ...]
-    notes: Tuple[str, ...] = ()
+    files: tuple[FilePlan, ...]
+    answers: tuple[Answer, ...]
+    notes: tuple[str, ...] = ()
 
     @property
-    def failed(self) -> Tuple[Answer, ...]:
+    def failed(self) -> tuple[Answer, ...]:
         """The answers that stop the commit."""
         return tuple(answer for answer in self.answers if answer.state.failed)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from patcher.installed.interpreter import Environment
 from patcher.model import Answer, FilePlan, Plan, Requested
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.text.diffs import FileDiff, plan_diffs
 from patcher.verify import Verified
 
 
-class Task(NamedTuple):
+class Task(Record):
     """What a verb was asked for.
 
     Attributes:
@@ -116,7 +115,7 @@ class ApplyOutcome(PlanOutcome):
     hooks: tuple[str, ...] = ()
 
 
-class Damage(NamedTuple):
+class Damage(Record):
     """Something that is wrong in a store.
 
     Attributes:
@@ -149,7 +148,7 @@ class RestoreOutcome(PlanOutcome):
         return super().ok and not self.damaged
 
 
-class Effect(NamedTuple):
+class Effect(Record):
     """What `sync` does with a patchset in a site directory.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from shlex import quote
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 from patcher.installed.interpreter import Environment, discover
+from patcher.record import Record
 from patcher.text.listed import AnyPath, Texts, one_or_more
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from patcher.outcomes import PlanOutcome
 
 
-class _Place(NamedTuple):
+class _Place(Record):
     python: str | None
     target: str | None
     patch_dirs: tuple[str, ...]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.errors import Location, PatchError, SitepatchError
 from patcher.installed.versions import is_version
@@ -25,7 +25,7 @@ from patcher.model import Answer, HunkText, Patchset, Requested, State, Variant
 from patcher.patchset.results import request_of, rewrite_uncached
 from patcher.patchset.variants import matching_variants, resolve_options
 from patcher.planner.reconcile import reconciled
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.system.reading import TEXT, read_file
 from patcher.text.diffs import diff_texts
 
@@ -42,7 +42,7 @@ _HEAD = b"# case:"
 _FORM = Message("expected as the first line: # case: PATH [RELEASE] [OPTION=VALUE]...")
 
 
-class Case(NamedTuple):
+class Case(Record):
     """A text and what is expected of it.
 
     Attributes:
@@ -66,7 +66,7 @@ class Case(NamedTuple):
 
 
 @reported("name path ok problem diff")
-class CaseResult(NamedTuple):
+class CaseResult(Record):
     """The result of a case.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Container, Dict, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Container, Dict, Iterable, Iterator, Mapping, Sequence
 
 from patcher.author.spatch_draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
@@ -19,6 +19,7 @@ from patcher.installed.interpreter import Environment
 from patcher.installed.record import RecordRow, recorded_sources
 from patcher.message import Message, joined
 from patcher.model import Located, Progress, Receipt
+from patcher.record import Record
 from patcher.store.receipt import ADDED_FILE, path_problem
 from patcher.store.status import classify
 from patcher.store.store import Store
@@ -58,7 +59,7 @@ _COMPILED = (
 _TEXTS = (*_DATA, *_COMPILED)
 
 
-class InstalledFile(NamedTuple):
+class InstalledFile(Record):
     """A Python file as it is on disk.
 
     Attributes:
@@ -95,7 +96,7 @@ class InstalledFile(NamedTuple):
         return sha256(data).hexdigest() in [row.digest for row in self.recorded]
 
 
-class Search(NamedTuple):
+class Search(Record):
     """What a search has found.
 
     Attributes:
@@ -117,7 +118,7 @@ _Receipts = Mapping[str, Mapping[str, Receipt]]
 """The receipts by site directory and path."""
 
 
-class _Look(NamedTuple):
+class _Look(Record):
     """What comparing a file has shown.
 
     Attributes:

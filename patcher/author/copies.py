@@ -6,7 +6,7 @@ import json
 import tempfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.author.changed import InstalledFile, find_changed, home_of, named_file, python_files
 from patcher.author.pristine import Original
@@ -15,7 +15,7 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Located
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.status import read_installed
 from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
@@ -27,7 +27,7 @@ _NEAREST = 3  # files that are named where there is no such one
 
 
 @reported("folder paths")
-class Copies(NamedTuple):
+class Copies(Record):
     """Copies of files of a package, laid out as a site directory.
 
     Attributes:

@@ -15,13 +15,14 @@ from email.header import Header
 from email.utils import format_datetime, parseaddr
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, NamedTuple, Sequence
+from typing import IO, Sequence
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import Patchset, Requested, Step, apply_splices
 from patcher.patchset.toml import options_text
+from patcher.record import Record
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import files_digest
 from patcher.text.diffs import diff_texts
@@ -41,7 +42,7 @@ _VERSION = re.compile(rb"^Version:[ \t]*(\S+)", re.MULTILINE | re.IGNORECASE)
 _REGULAR, _PROGRAM = 0o100644, 0o100755
 
 
-class PatchedFile(NamedTuple):
+class PatchedFile(Record):
     """One file of an installed release.
 
     Attributes:
@@ -147,7 +148,7 @@ def _folded(patchset: Patchset) -> str:
 
 
 # wheels -----------------------------------------------------------------------------------------
-class OpenWheel(NamedTuple):
+class OpenWheel(Record):
     """An open wheel.
 
     Attributes:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from patcher.author.diffs.patchfile import Patch
 from patcher.author.manifest import (
@@ -34,6 +34,7 @@ from patcher.patchset.manifest import NAME, NAME_FORM, load_patchset
 from patcher.patchset.places import MANIFEST, builtin_dir
 from patcher.patchset.toml import written_toml
 from patcher.patchset.variants import choose_variant, paths_of, pick_variants
+from patcher.record import Record
 from patcher.system.decode import shown_value
 from patcher.system.exchange import exchange
 from patcher.system.output import write_output
@@ -44,7 +45,7 @@ from patcher.text.secrets import without_credentials
 PATCHSETS = "patchsets"
 
 
-class Head(NamedTuple):
+class Head(Record):
     """The fields of a manifest that are not of a variant.
 
     `provenance` has keys of `manifest.PROVENANCE`.
@@ -58,7 +59,7 @@ class Head(NamedTuple):
     version: str = "1.0"
 
 
-class PackageRange(NamedTuple):
+class PackageRange(Record):
     """For what the hunks are proven.
 
     Attributes:
@@ -151,7 +152,7 @@ def _may_write(folder: AnyPath) -> bool:
 
 
 # a patchset that is there already ---------------------------------------------------------------
-class SeriesFolder(NamedTuple):
+class SeriesFolder(Record):
     """A patchset that is there already.
 
     Attributes:

@@ -5,7 +5,7 @@ The diffs that the hunks were made of may make other texts: these differ in comm
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Sequence, Tuple
+from typing import Mapping, Sequence, Tuple
 
 from patcher.author.changed import home_of
 from patcher.author.diffs.locate import InstalledSources
@@ -14,13 +14,14 @@ from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import Draft
 from patcher.message import Message
 from patcher.model import FilePatch, Located, OptionValue
+from patcher.record import Record
 from patcher.text.diffs import FileDiff, diff_texts
 
 _Files = Mapping[str, Tuple[Located, bytes]]
 """The package and the text of files, by path."""
 
 
-class Snapshot(NamedTuple):
+class Snapshot(Record):
     """How the files were at one moment, as `ImportedTexts` has them and as the diffs make them."""
 
     patched: _Files

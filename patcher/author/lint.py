@@ -6,7 +6,7 @@ That is options that no hunk uses, hunks that meet, what cannot be reached.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.engine.engine import overlaps, rewrite
 from patcher.engine.spatch.notation import holes
@@ -15,9 +15,10 @@ from patcher.installed.versions import overlap
 from patcher.message import Message
 from patcher.model import FilePatch, HunkText, OptionValue, Patchset
 from patcher.patchset.places import MANIFEST
+from patcher.record import Record
 
 
-class LintFinding(NamedTuple):
+class LintFinding(Record):
     """Something that is wrong with what a patchset says.
 
     Attributes:

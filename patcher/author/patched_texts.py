@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import Draft, FileEdit
@@ -12,10 +12,11 @@ from patcher.message import Message, joined, one_line
 from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite
 from patcher.patchset.layers import rewrite_layers
 from patcher.planner.reconcile import reconciled
+from patcher.record import Record
 from patcher.text.listed import listed
 
 
-class Release(NamedTuple):
+class Release(Record):
     """A further release of a package.
 
     Attributes:
@@ -51,7 +52,7 @@ def by_package(files: Iterable[tuple[Located, str]]) -> dict[Located, set[str]]:
     return packages
 
 
-class PatchedTexts(NamedTuple):
+class PatchedTexts(Record):
     """What patches make of texts.
 
     Attributes:

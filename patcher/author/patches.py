@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from itertools import chain, count
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.author.diffs.patchfile import Patch, read_patches, read_series
 from patcher.errors import Location, UsageError
 from patcher.message import Message
+from patcher.record import Record
 from patcher.system.reading import read_file
 from patcher.text.listed import listed
 
@@ -28,7 +29,7 @@ _ADDRESS = Message(
 )
 
 
-class NamedPatch(NamedTuple):
+class NamedPatch(Record):
     """A patch with a name of its own.
 
     Attributes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Dict, NamedTuple, Sequence, Tuple, Union
+from typing import Callable, Dict, Sequence, Tuple, Union
 
 from patcher.author.changed import InstalledFile
 from patcher.author.spatch_draft import FileEdit
@@ -18,6 +18,7 @@ from patcher.installed.distribution import origin
 from patcher.installed.releases import cached_release, fetch_release, fetching
 from patcher.message import Message, joined
 from patcher.model import Located, apply_splices
+from patcher.record import Record
 from patcher.store.store import Store
 from patcher.system.archive import archive_errors, member
 from patcher.system.reading import read_file
@@ -29,7 +30,7 @@ _FIRST = (
 )
 
 
-class Original(NamedTuple):
+class Original(Record):
     """A file before it was edited.
 
     Attributes:
@@ -45,7 +46,7 @@ class Original(NamedTuple):
     proven: bool = True
 
 
-class EditedFile(NamedTuple):
+class EditedFile(Record):
     """A file that was edited.
 
     Attributes:
@@ -69,7 +70,7 @@ class EditedFile(NamedTuple):
         return FileEdit(self.file.path, self.before.data, self.file.data)
 
 
-class NotFound(NamedTuple):
+class NotFound(Record):
     """A file whose original was not found, and each place where it was searched for, in words."""
 
     file: InstalledFile

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
 from patcher.installed.versions import accepts, oldest_first, overlap, says_nothing
 from patcher.model import Variant
+from patcher.record import Record
 
 _CLAUSE = r"(>=|<=|>|<|===|==|!=|~=)\s*(\S+)"
 
 
-class _Bounds(NamedTuple):
+class _Bounds(Record):
     """The lower and the upper bound of a range, "" for none, and its other clauses."""
 
     lower: str

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.author.diffs.apply import apply_hunks
 from patcher.author.diffs.locate import FileMatch
 from patcher.author.patched_texts import Release, with_patches
 from patcher.message import Message
 from patcher.model import FilePatch, OptionValue
+from patcher.record import Record
 
 
-class Attempt(NamedTuple):
+class Attempt(Record):
     """The files of a release as patches make them.
 
     `problem` is why some cannot be applied, "" for none.

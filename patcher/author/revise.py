@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Mapping, NamedTuple, Sequence, Tuple
+from typing import Mapping, Sequence, Tuple
 
 from patcher.author.changed import InstalledFile
 from patcher.author.folder import with_modules
@@ -37,6 +37,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
 from patcher.planner.survey import make_plan, read_facts
+from patcher.record import Record
 from patcher.store.status import read_installed, statuses
 from patcher.store.store import Store
 from patcher.text.diffs import diff_texts
@@ -47,7 +48,7 @@ _FileKey = Tuple[str, str]
 """A site directory, and a path below it."""
 
 
-class Revision(NamedTuple):
+class Revision(Record):
     """What becomes of a patchset.
 
     Attributes:
@@ -62,14 +63,14 @@ class Revision(NamedTuple):
     texts: dict[str, str]
 
 
-class RevisedFile(NamedTuple):
+class RevisedFile(Record):
     """The hunks of a patchset for one file that do not hold any more, and those that are new."""
 
     gone: tuple[HunkText, ...]
     draft: DraftFile
 
 
-class SpatchChange(NamedTuple):
+class SpatchChange(Record):
     """What changes in a `.spatch`.
 
     Attributes:
@@ -81,7 +82,7 @@ class SpatchChange(NamedTuple):
     added: dict[str, str]
 
 
-class WrittenPatchset(NamedTuple):
+class WrittenPatchset(Record):
     """A patchset that is to be revised, with its options.
 
     Attributes:

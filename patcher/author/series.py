@@ -6,7 +6,7 @@ Each patch is read after those before it.
 from __future__ import annotations
 
 from itertools import chain, count
-from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
 from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import read_head
@@ -24,7 +24,7 @@ from patcher.message import Message, joined
 from patcher.model import Located, Progress, Variant
 from patcher.patchset.layers import in_order, patch_name
 from patcher.patchset.variants import choose_variant, resolve_options
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.text.diffs import FileDiff
 
@@ -36,7 +36,7 @@ _SUFFIX = ".spatch"
 _BY_HAND = Message("write the patchset by hand: see docs/howto/change.md")
 
 
-class PatchParts(NamedTuple):
+class PatchParts(Record):
     """What is made of the parts of a patch.
 
     Attributes:
@@ -53,7 +53,7 @@ class PatchParts(NamedTuple):
 
 
 @reported("name subject state problem hint left_out missing")
-class PatchResult(NamedTuple):
+class PatchResult(Record):
     """What came of one patch.
 
     Attributes:

@@ -5,10 +5,8 @@ It has hunks as text, each with the reason for its form, and the parts of the ed
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from patcher.message import Message
-from patcher.record import reported
+from patcher.record import Record, reported
 
 
 def package_of(path: str) -> str:
@@ -17,7 +15,7 @@ def package_of(path: str) -> str:
     return first if more else first[: -len(".py")]
 
 
-class FileEdit(NamedTuple):
+class FileEdit(Record):
     """One installed file before and after an edit.
 
     `path` is relative to the site directory, `/`-separated.
@@ -28,7 +26,7 @@ class FileEdit(NamedTuple):
     after: bytes
 
 
-class Rejected(NamedTuple):
+class Rejected(Record):
     """A hunk that was tried and not taken.
 
     Attributes:
@@ -40,7 +38,7 @@ class Rejected(NamedTuple):
     why: str
 
 
-class DraftHunk(NamedTuple):
+class DraftHunk(Record):
     """One hunk of a draft.
 
     Attributes:
@@ -57,7 +55,7 @@ class DraftHunk(NamedTuple):
 
 
 @reported("path line text why")
-class LeftOut(NamedTuple):
+class LeftOut(Record):
     """A part of an edit that is in no hunk.
 
     Attributes:
@@ -80,7 +78,7 @@ class LeftOut(NamedTuple):
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
-class DraftFile(NamedTuple):
+class DraftFile(Record):
     """The hunks for one file.
 
     Attributes:
@@ -129,7 +127,7 @@ def added_file(path: str, text: bytes) -> DraftFile:
     return DraftFile((path,), (hunk,), difference=difference)
 
 
-class Draft(NamedTuple):
+class Draft(Record):
     """The hunks for all edited files of one patchset.
 
     Attributes:

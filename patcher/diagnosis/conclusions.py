@@ -16,7 +16,6 @@ from typing import (
     Callable,
     Collection,
     Iterable,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -25,6 +24,7 @@ from typing import (
 
 from patcher.diagnosis.report import Report
 from patcher.message import Message, joined
+from patcher.record import Record
 from patcher.text.listed import listed, ranks
 
 GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
@@ -405,7 +405,7 @@ _LESSER: tuple[_Check, ...] = (
 )
 
 
-class Conclusion(NamedTuple):
+class Conclusion(Record):
     """Something that holds for some ranks; `code` is a word for it, `hint` what can be done."""
 
     code: str

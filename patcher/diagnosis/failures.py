@@ -11,9 +11,10 @@ import re
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
-from typing import Callable, Mapping, Match, NamedTuple, Optional, Sequence
+from typing import Callable, Mapping, Match, Optional, Sequence
 
 from patcher.diagnosis.rank_names import rank_of_line
+from patcher.record import Record
 from patcher.text.terminal import clip, printable_bytes
 
 # marks --------------------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ _WHILE_ENDING = re.compile(r"^KeyboardInterrupt|killed by signal: Terminated")
 """What a rank raises that is being ended."""
 
 
-class Traceback(NamedTuple):
+class Traceback(Record):
     """What a traceback ends in: the exception in one line, at `line` of `log`.
 
     Of several that are chained it is the first. `at` is the last frame that is not in an installed
@@ -86,7 +87,7 @@ Tracebacks = Mapping[Optional[int], Traceback]
 """The last one of each rank; that of None was written by a rank which the log does not name."""
 
 
-class RankEnd(NamedTuple):
+class RankEnd(Record):
     """How a rank ended, as torchrun says it; what it does not say is "" or None.
 
     Attributes:
@@ -104,7 +105,7 @@ class RankEnd(NamedTuple):
     error_file: str = ""
 
 
-class Failure(NamedTuple):
+class Failure(Record):
     """A rank that failed.
 
     The last three are known once the failures of all logs are compared (`first_failures`).
@@ -129,7 +130,7 @@ class Failure(NamedTuple):
     victim: int | None = None
 
 
-class _Entry(NamedTuple):
+class _Entry(Record):
     """The entry of a rank: the summary in which it is, and its place there."""
 
     summary: list[Failure]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
+from patcher.record import Record
 from patcher.text.patterns import shape
 
 BLOCK = 1 << 15  # bytes of a block that is looked at as a whole
@@ -81,7 +82,7 @@ def _end_of_block(text: bytes, start: int, ended: int) -> int:
     return min(stop, start + LONGEST + BLOCK)
 
 
-class Line(NamedTuple):
+class Line(Record):
     """A line of a log, without colours; one that `is_written_over` ends with a carriage return."""
 
     number: int

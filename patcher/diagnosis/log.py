@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Iterator, NamedTuple, Sequence, Tuple, TypeVar
+from typing import Iterator, Sequence, Tuple, TypeVar
 
 from patcher.diagnosis.failures import (
     CHAINED,
@@ -39,6 +39,7 @@ from patcher.diagnosis.signs import (
     last_words,
     numberless,
 )
+from patcher.record import Record
 from patcher.text.patterns import shape
 from patcher.text.terminal import clip, printable_bytes, width
 
@@ -63,7 +64,7 @@ _OWN = (
 _OWN_BEGINS = tuple(f"{word}  ".encode() for word in _OWN)
 
 
-class Refusal(NamedTuple):
+class Refusal(Record):
     """A line in which DDP refuses device_ids.
 
     Attributes:
@@ -77,7 +78,7 @@ class Refusal(NamedTuple):
     preceding: int
 
 
-class Sighting(NamedTuple):
+class Sighting(Record):
     """A pattern or an error in `number` lines of a log, as `Sign` has it.
 
     `log`, `line` and `text` are those of the first. `ranks` are those that the lines name, each
@@ -97,7 +98,7 @@ class Sighting(NamedTuple):
     raised_at: str = ""
 
 
-class Log(NamedTuple):
+class Log(Record):
     """What one log has.
 
     `cut` are the line numbers of reports that end too early (of the first thousand), `lines` is how

@@ -10,10 +10,11 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, Sequence
 
 from patcher.message import Message
 from patcher.model import Progress
+from patcher.record import Record
 from patcher.system.process import alone, ending, kill_group, relevant_lines
 from patcher.text.listed import listed
 from patcher.text.listed import ranks as numbered
@@ -38,7 +39,7 @@ _OWN = ("diagnosis/child.py", "importlib/__init__.py", "threading.py")
 """Frames that say nothing of torch."""
 
 
-class EndedRank(NamedTuple):
+class EndedRank(Record):
     """How a rank ended.
 
     `steps` are those that it has done, with their seconds; `inside` is the one that it was in ("":
@@ -229,7 +230,7 @@ def _watch(children: Sequence[_Child], limit: float, progress: Progress) -> None
 
 
 # the verdict --------------------------------------------------------------------------------------
-class Verdict(NamedTuple):
+class Verdict(Record):
     """Whether the ranks can talk: `text` says it, `hint` what can be done ("": nothing more).
 
     `states` are those of the ranks. A state is OK, FAILED (it failed first, or in the same way as

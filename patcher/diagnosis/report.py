@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from json import JSONDecoder
-from typing import Any, NamedTuple, Tuple
+from typing import Any, Tuple
 
+from patcher.record import Record
 from patcher.text.terminal import printable
 
 OURS = b"sitepatch-ddp"
@@ -21,7 +22,7 @@ Devices = Tuple[Tuple[str, int], ...]
 """How many tensors are on which device."""
 
 
-class ReportPlace(NamedTuple):
+class ReportPlace(Record):
     """Where and when a report was made.
 
     Attributes:
@@ -37,7 +38,7 @@ class ReportPlace(NamedTuple):
     sequence: int | None
 
 
-class Process(NamedTuple):
+class Process(Record):
     """The process of a rank; `run` is the port where the ranks of its run meet."""
 
     rank: int | None
@@ -48,7 +49,7 @@ class Process(NamedTuple):
     run: str
 
 
-class Wrapping(NamedTuple):
+class Wrapping(Record):
     """What is wrapped in what.
 
     Attributes:
@@ -67,7 +68,7 @@ class Wrapping(NamedTuple):
     trains: bool
 
 
-class Tensors(NamedTuple):
+class Tensors(Record):
     """Where the tensors of a model are.
 
     Attributes:
@@ -87,7 +88,7 @@ class Tensors(NamedTuple):
     is_complete: bool
 
 
-class DeviceIds(NamedTuple):
+class DeviceIds(Record):
     """The argument device_ids: None, or `0` and `musa:0` as texts.
 
     `are_known` is whether it is known what they are, `source` who names them.
@@ -98,7 +99,7 @@ class DeviceIds(NamedTuple):
     source: str
 
 
-class Setup(NamedTuple):
+class Setup(Record):
     """What is installed and in force where a rank runs.
 
     Attributes:
@@ -119,7 +120,7 @@ class Setup(NamedTuple):
     patchsets: tuple[str, ...]
 
 
-class Report(NamedTuple):
+class Report(Record):
     """What one rank reported before one wrapping.
 
     What its line lacks is None or ""; in text, what is not printable is `?`.

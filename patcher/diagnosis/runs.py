@@ -7,14 +7,15 @@ hold the same line (one rank's own log, and that of all ranks): it counts once.
 from __future__ import annotations
 
 from time import gmtime, strftime
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
 from patcher.diagnosis.conclusions import Conclusion, Refused, conclude, groups_by, verdict
 from patcher.diagnosis.log import Log
 from patcher.diagnosis.report import Report
+from patcher.record import Record
 
 
-class Wrap(NamedTuple):
+class Wrap(Record):
     """The reports that the ranks made before the same wrapping, by rank.
 
     Those without a rank come last. `conclusions` are what is wrong about it, `verdicts` has a word
@@ -27,7 +28,7 @@ class Wrap(NamedTuple):
     verdicts: tuple[str, ...]
 
 
-class Run(NamedTuple):
+class Run(Record):
     """One run: its logs, and its wrappings in their order."""
 
     number: int

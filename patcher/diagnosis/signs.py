@@ -7,10 +7,11 @@ is it looked for.
 from __future__ import annotations
 
 import re
-from typing import Iterable, Match, NamedTuple, Pattern, Sequence
+from typing import Iterable, Match, Pattern, Sequence
 
 from patcher.diagnosis.failures import MARKS, shown
 from patcher.diagnosis.report import OURS, REFUSAL
+from patcher.record import Record
 from patcher.text.patterns import ESCAPE, ROLES, SymptomPattern, compiled, wording
 
 KNOWN, EXCEPTION, LOGGED, EXIT = range(4)
@@ -19,7 +20,7 @@ _PIECE, _OVERLAP = 8192, 1024  # bytes of a line in which an error is looked for
 _NEAR = 200  # bytes before and after an error in which a line may say that it is none
 
 
-class Sign(NamedTuple):
+class Sign(Record):
     """A pattern of a symptom (KNOWN), or an error by its form (EXCEPTION, ...).
 
     Attributes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator
 from urllib.parse import quote
 
 from patcher.display.html import Html, join, tag
 from patcher.display.styles import translated
 from patcher.display.view import DiffHunk, DiffLine, View
 from patcher.message import Message
+from patcher.record import Record
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count, listed
 from patcher.text.terminal import printable
@@ -26,7 +27,7 @@ _LONG, _SHOWN = 40, 15  # lines of a run that is folded, and how many of them ar
 _NUMBERS = Html("<i></i>")
 
 
-class HunkLayout(NamedTuple):
+class HunkLayout(Record):
     """How hunks are laid out.
 
     Attributes:

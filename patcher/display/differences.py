@@ -8,14 +8,13 @@ from typing import (
     Any,
     Iterator,
     Mapping,
-    NamedTuple,
     Sequence,
 )
 
 from patcher.display.console import Console
 from patcher.display.styles import style, titled
 from patcher.message import Message
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.text.terminal import Styled, join_styled
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _CHANGED: dict[str, dict[str, Any]] = {
 _TAGS = {"-": "red", "+": "green", "\\": "yellow"}
 
 
-class HandEditDiff(NamedTuple):
+class HandEditDiff(Record):
     """A file that somebody edited.
 
     Attributes:
@@ -70,7 +69,7 @@ class HandEditDiff(NamedTuple):
 
 
 @reported("applied planned edits answers notes")
-class DiffOutcome(NamedTuple):
+class DiffOutcome(Record):
     """What differs.
 
     Attributes:
@@ -104,7 +103,7 @@ class DiffOutcome(NamedTuple):
         return bool(self.applied or self.planned or self.edits)
 
 
-class Reason(NamedTuple):
+class Reason(Record):
     """A patchset that makes a difference.
 
     Attributes:

@@ -7,7 +7,7 @@ there once.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, Sequence, Tuple
 
 from patcher.compatibility import APPLICABLE, OUT_OF_RANGE, Checked, ReleaseOutcome
 from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, link
@@ -23,6 +23,7 @@ from patcher.display.styles import term, translated
 from patcher.display.view import View
 from patcher.message import Message, joined
 from patcher.model import Answer, State
+from patcher.record import Record
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 
@@ -44,7 +45,7 @@ _Change = Tuple[str, Tuple[bytes, ...]]
 """The change of a file, wherever in it: its path, and its inserted and deleted lines."""
 
 
-class _Group(NamedTuple):
+class _Group(Record):
     """Releases that have something in common.
 
     Attributes:
@@ -58,7 +59,7 @@ class _Group(NamedTuple):
     releases: list[ReleaseOutcome]
 
 
-class _Table(NamedTuple):
+class _Table(Record):
     """The table of a patchset: its columns, and what its cells lead to, in order."""
 
     checked: Checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.display.differences import DiffOutcome, Reason
@@ -15,6 +15,7 @@ from patcher.display.styles import term
 from patcher.display.view import View
 from patcher.message import Message, joined
 from patcher.patchset.toml import option_text
+from patcher.record import Record
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 
@@ -27,7 +28,7 @@ _CHANGED, _PLANNED = Message("Changed by patchsets"), Message("Would be changed 
 _EDITED = Message("Edited by hand")
 
 
-class _File(NamedTuple):
+class _File(Record):
     """A section of the page.
 
     Attributes:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import click
 
 from patcher.message import Message
+from patcher.record import Record
 from patcher.text.terminal import (
     LONGEST,
     Styled,
@@ -128,7 +129,7 @@ COLORS = {word: color for color, words in _WORDS.items() for word in words}
 """The colour of each word that a row can begin with; others are red."""
 
 
-class Row(NamedTuple):
+class Row(Record):
     """A line of a table.
 
     Attributes:

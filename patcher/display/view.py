@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import groupby
-from typing import Iterator, NamedTuple, Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from patcher.display.highlight import TokenSpan, highlight
 from patcher.display.words import word_edits
 from patcher.message import Message
+from patcher.record import Record
 from patcher.text.diffs import FileDiff
 
 _MOST = 20_000  # changed lines of a file, above which no words are marked
 
 
-class Piece(NamedTuple):
+class Piece(Record):
     """A part of a line.
 
     Attributes:
@@ -28,7 +29,7 @@ class Piece(NamedTuple):
     changed: bool
 
 
-class DiffLine(NamedTuple):
+class DiffLine(Record):
     """A line of a diff, without its end.
 
     Attributes:
@@ -49,7 +50,7 @@ class DiffLine(NamedTuple):
         return "".join(piece.text for piece in self.pieces)
 
 
-class DiffHunk(NamedTuple):
+class DiffHunk(Record):
     """A hunk of a unified diff.
 
     Attributes:

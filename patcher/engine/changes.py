@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.engine.match import Match
 from patcher.engine.source import Edit, Source
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message
 from patcher.model import HunkAnswer, Splice
+from patcher.record import Record
 
 NESTED = Message("where one place is inside another, write a hunk that has both")
 """The hint where all places are meant and one of them is inside another."""
 
 
-class PlaceChange(NamedTuple):
+class PlaceChange(Record):
     """The change of one place: its match and its edits.
 
     `nested` is whether the edits also change places inside this one.
@@ -27,7 +28,7 @@ class PlaceChange(NamedTuple):
     nested: bool = False
 
 
-class MatchedHunk(NamedTuple):
+class MatchedHunk(Record):
     """A hunk, the form of it that counts, its answer, and the changes still to be made."""
 
     hunk: Hunk

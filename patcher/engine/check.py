@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.engine.changes import NESTED, FinishedText, MatchedHunk, PlaceChange
 from patcher.engine.duplicates import equal_branches, redefinitions, twice_defined
@@ -17,16 +17,17 @@ from patcher.engine.source import Conflict, Edit, Source
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message, joined
 from patcher.model import HunkAnswer, Splice, State, apply_splices
+from patcher.record import Record
 
 
-class _Before(NamedTuple):
+class _Before(Record):
     """What the checks need to know of the text before the change."""
 
     redefinitions: Counter[str]
     use: NameUse | None
 
 
-class _OwnedEdit(NamedTuple):
+class _OwnedEdit(Record):
     """An edit, and the change that it belongs to."""
 
     edit: Edit

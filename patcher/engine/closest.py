@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from difflib import SequenceMatcher
-from typing import Iterable, Iterator, List, NamedTuple, Sequence
+from typing import Iterable, Iterator, List, Sequence
 
 from patcher.engine.lex import Lines, tokens
 from patcher.engine.match import MatchRange
@@ -17,6 +17,7 @@ from patcher.engine.source import Source, in_scope
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.message import Message
 from patcher.model import Closest, Mark
+from patcher.record import Record
 
 LEAST = 0.3  # likeness below which code is not shown
 _MOST_STARTS = 60  # lines at which a run may begin that are compared
@@ -27,7 +28,7 @@ _PUNCTUATION = frozenset(".,()[]{}:=")
 _WORD = re.compile(r"\.\.\.|\"[^\"\n]*\"|'[^'\n]*'|\$?\w+|[^\w\s]")
 
 
-class _Word(NamedTuple):
+class _Word(Record):
     """A word of a text and its character offsets; its quotes are double ones."""
 
     text: str
@@ -39,7 +40,7 @@ _Rows = List[List[_Word]]
 """The words of each of some consecutive lines."""
 
 
-class _Pattern(NamedTuple):
+class _Pattern(Record):
     """What the code has to have: `words`, and between them `gaps` that stand for other code.
 
     `gaps[i]` stands before word `i`, the last one behind all words: `...`, a metavariable, or
@@ -51,7 +52,7 @@ class _Pattern(NamedTuple):
     is_expression: bool
 
 
-class _Run(NamedTuple):
+class _Run(Record):
     """Consecutive lines of code, and how well they match a pattern."""
 
     words: list[_Word]
@@ -59,7 +60,7 @@ class _Run(NamedTuple):
     likeness: float
 
 
-class _Difference(NamedTuple):
+class _Difference(Record):
     """The first words in which code and pattern differ.
 
     `line` is the line (1-based) on which the file has the words of the pattern, if it has them

@@ -8,17 +8,18 @@ longest run is kept (rule 19).
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.engine.changes import MatchedHunk
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Edit, Removed, Source
 from patcher.message import Message
 from patcher.model import HunkAnswer, Splice, State
+from patcher.record import Record
 from patcher.text.lines import common_ends
 
 
-class _OwnEdit(NamedTuple):
+class _OwnEdit(Record):
     """An edit, and the index of the hunk that makes it."""
 
     edit: Edit

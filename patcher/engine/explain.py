@@ -5,7 +5,7 @@ Pure: bytes in, an `Explanation` for each hunk out.
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from patcher.engine.answers import answer_alone
 from patcher.engine.closest import closest
@@ -27,6 +27,7 @@ from patcher.model import (
     Scope,
     State,
 )
+from patcher.record import Record
 
 _MOST = 5  # places elsewhere in the file that are reported
 _CLOSE = 0.5  # least likeness of the code closest to a `when-present` hunk: below it is other code
@@ -34,7 +35,7 @@ _LONGEST = 40  # characters of code that tells two places apart
 _UNMATCHED = (State.NOT_FOUND, State.NOT_NEEDED)
 
 
-class _Nearby(NamedTuple):
+class _Nearby(Record):
     """The code that a hunk without a place may mean: outside of its scope, or closest inside it."""
 
     elsewhere: tuple[MatchedPlace, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.engine.imports import binds_imports, standing_imports
 from patcher.engine.in_place import change_of, is_in_place, written
@@ -11,13 +11,14 @@ from patcher.engine.node import Node, only_runs, walk_each
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk, Side
 from patcher.model import HunkFlags
+from patcher.record import Record
 
 _FEWEST = 2  # names without which statements are not known again where they stand elsewhere
 _COMMON = {"self", "cls", "None", "True", "False"}
 _KEYWORDS = {"FunctionDef": "def", "ClassDef": "class"}
 
 
-class FoundPlaces(NamedTuple):
+class FoundPlaces(Record):
     """Where a hunk matches.
 
     `todo` are the places still to change, `done` those where the after side is in place. `scopes`

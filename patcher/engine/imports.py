@@ -7,15 +7,16 @@ is.
 from __future__ import annotations
 
 import ast
-from typing import AbstractSet, Iterator, NamedTuple, Sequence
+from typing import AbstractSet, Iterator, Sequence
 
 from patcher.engine.node import Node
 from patcher.engine.scoping import bound_in, has_star_import
 from patcher.engine.source import Source
 from patcher.engine.spatch.side import Hunk
+from patcher.record import Record
 
 
-class _Import(NamedTuple):
+class _Import(Record):
     """One name that an import binds.
 
     `module` is "" for `import name`, and has a dot for each level of a relative import.

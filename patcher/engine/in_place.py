@@ -7,18 +7,19 @@ hunk does not write. Code that the hunk would change there still has to be chang
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.engine.match import Bound, Match, MatchRange
 from patcher.engine.node import Node, Value, same, walk_each
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments, has_part
 from patcher.engine.spatch.side import Hunk, Side
+from patcher.record import Record
 
 _OPTIONAL = ("decorators", "clauses", "doc", "returns", "annotation", "type_parameters")
 
 
 # what a hunk changes ------------------------------------------------------------------------------
-class ChangedParts(NamedTuple):
+class ChangedParts(Record):
     """What a hunk changes, by the nodes of its two sides.
 
     `replaced` are the nodes of the before side that do not stay as they are, `anchors` those that
@@ -97,7 +98,7 @@ class _Comparison:
 
 
 # what proves it -----------------------------------------------------------------------------------
-class _Proof(NamedTuple):
+class _Proof(Record):
     """A match of the after side, and the ranges of code in it that were not compared."""
 
     match: Match

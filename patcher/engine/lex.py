@@ -10,7 +10,9 @@ import re
 from bisect import bisect_left, bisect_right
 from copy import copy
 from functools import lru_cache
-from typing import Iterable, Iterator, Match, NamedTuple, Sequence
+from typing import Iterable, Iterator, Match, Sequence
+
+from patcher.record import Record
 
 _TOKEN = re.compile(
     r"""
@@ -36,7 +38,7 @@ _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 # tokens -------------------------------------------------------------------------------------------
-class Token(NamedTuple):
+class Token(Record):
     """A token: its kind (a group name of `_TOKEN`), its text and its character offsets."""
 
     kind: str
@@ -272,7 +274,7 @@ def lines_in_strings(code: str) -> list[int]:
     return offsets
 
 
-class LogicalLine(NamedTuple):
+class LogicalLine(Record):
     """One logical line: the offsets of its first and past its last significant token.
 
     `first` is the text of its first token, `opens` whether it opens a block.

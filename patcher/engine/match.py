@@ -15,13 +15,13 @@ from typing import (
     Iterator,
     List,
     Mapping,
-    NamedTuple,
     Sequence,
     Tuple,
     Union,
 )
 
 from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, keyword, same
+from patcher.record import Record
 
 MAX_STEPS = 200_000
 MAX_MATCHES = 51  # at one place; more are not counted
@@ -41,7 +41,7 @@ _NAME_ALONE = frozenset(["Alias", "Param", "MatchAs"])
 Bound = Union[Node, List[Node]]
 
 
-class Match(NamedTuple):
+class Match(Record):
     """One match: its character range, and what it binds.
 
     `names` are the bindings of the metavariables, `nodes` the code of each pattern node (by id).
@@ -53,7 +53,7 @@ class Match(NamedTuple):
     nodes: dict[int, Bound]
 
 
-class MatchRange(NamedTuple):
+class MatchRange(Record):
     """A character range that a pattern matches, in one or several ways.
 
     `siblings` is the list of nodes that it is part of.
@@ -397,7 +397,7 @@ def blocks(
 Steps = Callable[[int, int], Iterator[Tuple[int, int]]]
 
 
-class _Frame(NamedTuple):
+class _Frame(Record):
     """One pattern that is being matched in a list.
 
     `following` yields the indexes of what is to be matched next, `left` is the number of nodes that

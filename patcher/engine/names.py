@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import Iterable, Iterator, NamedTuple, Sequence, Union
+from typing import Iterable, Iterator, Sequence, Union
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
@@ -25,6 +25,7 @@ from patcher.engine.scoping import (
     statements,
 )
 from patcher.engine.source import Source
+from patcher.record import Record
 
 _ALWAYS = frozenset(
     [*dir(builtins), "__file__", "__path__", "__builtins__", "__annotations__", "__class__"]
@@ -35,14 +36,14 @@ _MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete)
 _Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
-class Unbound(NamedTuple):
+class Unbound(Record):
     """A name that inserted code reads and nothing binds; `line` is 1-based in the finished file."""
 
     line: int
     name: str
 
 
-class NameUse(NamedTuple):
+class NameUse(Record):
     """How a file uses names: those that its `module` binds, and what some of its statements read.
 
     `lost` are names that nothing binds. The others are pairs of a function's qualified name and a
@@ -57,7 +58,7 @@ class NameUse(NamedTuple):
     deleted: set[tuple[str, str]]
 
 
-class Broken(NamedTuple):
+class Broken(Record):
     """A name that can no longer be read, at a `line` of the finished file.
 
     `function` is the qualified name of the function in which it is a local now; "" if nothing binds

@@ -6,10 +6,11 @@ Works on the tree of the interpreter.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence, Set, Tuple
 
 from patcher.engine.lex import meets
 from patcher.engine.source import lines_of
+from patcher.record import Record
 
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
@@ -27,7 +28,7 @@ class _ClassNames(Set[str]):
     """The names that the body of a class binds; code in its functions does not see them."""
 
 
-class Read(NamedTuple):
+class Read(Record):
     """A name that is read.
 
     `scopes` are the names of each scope around it, except for the module's; `function` is the
@@ -156,7 +157,7 @@ def reads(
         yield from reader.reads(node, module)
 
 
-class _Context(NamedTuple):
+class _Context(Record):
     """Where code stands: `scopes` and `function` are those of `Read`."""
 
     scopes: list[set[str]]

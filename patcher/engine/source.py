@@ -12,20 +12,21 @@ import fnmatch
 import io
 import tokenize
 import warnings
-from typing import Iterator, NamedTuple, Sequence, cast
+from typing import Iterator, Sequence, cast
 
 from patcher.engine.lex import Lines
 from patcher.engine.node import Node, SyntaxProblem
 from patcher.engine.syntax import check_for_ast, parse_source
 from patcher.message import Message
 from patcher.model import Splice
+from patcher.record import Record
 
 BOM = b"\xef\xbb\xbf"
 _BLOCKS = ("body", "orelse", "finalbody")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-class Removed(NamedTuple):
+class Removed(Record):
     """Deleted code: its character range, and the block that it is deleted from.
 
     `block` is the start offset and the number of statements; None if the block may be empty.
@@ -36,7 +37,7 @@ class Removed(NamedTuple):
     block: tuple[int, int] | None
 
 
-class Edit(NamedTuple):
+class Edit(Record):
     """Replace the characters `[start, end)` of a text by `text`.
 
     `removed` is the code whose lines this deletes, if any.
@@ -52,7 +53,7 @@ class Conflict(Exception):
     """The change cannot be made safely at this place; the message says why."""
 
 
-class Definition(NamedTuple):
+class Definition(Record):
     """A `def` or `class`: its qualified name and the offsets of its text, decorators included."""
 
     name: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from itertools import accumulate, groupby
 from operator import eq
-from typing import Iterable, Iterator, NamedTuple, Sequence, Tuple
+from typing import Iterable, Iterator, Sequence, Tuple
 
 from patcher.message import Message
 from patcher.model import ADDED, HunkAnswer, HunkText, Rewrite, Splice, State, apply_splices
+from patcher.record import Record
 
 _RUN = "..."
 _MOST = 10  # places that are looked for
@@ -191,7 +192,7 @@ def _nearest(file: _Text, hunk: HunkText) -> str:
 
 
 # matching -----------------------------------------------------------------------------------------
-class _Places(NamedTuple):
+class _Places(Record):
     """Where a form of a hunk is to be applied, and where it has been applied already."""
 
     todo: list[_Alignment]

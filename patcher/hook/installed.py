@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Sequence
+from typing import Any, Iterator, Sequence
 
 from patcher.errors import FormatError, SitepatchError, StoreError
 from patcher.hook.boot import MODES
@@ -13,6 +13,7 @@ from patcher.message import Message
 from patcher.model import PatchsetSource, Requested
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.variants import resolve_options
+from patcher.record import Record
 from patcher.store.receipt import decode_fields
 from patcher.system.decode import STRINGS, Table, Values, one_of, string
 from patcher.system.reading import read_file
@@ -31,7 +32,7 @@ _HOOK = Table(
 _AGAIN = Message("run `sitepatch hook init` again, and install the hook again")
 
 
-class Hook(NamedTuple):
+class Hook(Record):
     """A hook: `version` is that of its distribution, `mode` one of `MODES`.
 
     `folder` holds it, in its site directory.

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from configparser import ConfigParser, Error
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Iterator
 
 from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment
+from patcher.record import Record
 from patcher.system.reading import TEXT, read_file
 
 _GROUP = "torch.backends"
@@ -32,7 +33,7 @@ _NAMES_PRIVATE_USE = re.compile(
 )
 
 
-class Accelerator(NamedTuple):
+class Accelerator(Record):
     """A kind of device, as torch calls it (`gcu`), and its package (`torch_gcu`)."""
 
     kind: str

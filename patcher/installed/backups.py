@@ -7,12 +7,12 @@ import re
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Collection, Container, Iterable, NamedTuple
+from typing import Collection, Container, Iterable
 
 from patcher.errors import SitepatchError
 from patcher.installed.record import hashes_recorded
 from patcher.message import Message
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.system.reading import read_file
 
 _REST = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
@@ -22,7 +22,7 @@ _NO_BACKUPS = (".pyi", ".so", ".h")
 
 
 @reported("site path name")
-class Backup(NamedTuple):
+class Backup(Record):
     """A Python file that differs from RECORD, and a backup beside it that does not.
 
     Attributes:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
 
 from patcher.errors import SitepatchError
 from patcher.installed.record import as_recorded, count_patched, lists, read_metadata
 from patcher.message import Message
 from patcher.model import Located
+from patcher.record import Record
 from patcher.text.listed import listed, normalized, untagged
 
 _LITERAL = re.compile(r"""(?m)^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""")
@@ -18,7 +19,7 @@ _PROJECT_TABLE = re.compile(r"^\[project\][ \t]*\n(.*?)(?=^\[|\Z)", re.M | re.S)
 _END_OF_NAME = re.compile(r"-\d|\.egg-info$|\.dist-info$")
 
 
-class Owner(NamedTuple):
+class Owner(Record):
     """A distribution.
 
     `dist_info` is the absolute path of its metadata folder, empty if it has none. `recorded` is
@@ -209,7 +210,7 @@ def _is_for(folder: Path, package: str) -> bool:
 
 
 # metadata -------------------------------------------------------------------------------------
-class Origin(NamedTuple):
+class Origin(Record):
     """Where a distribution was installed from (PEP 610).
 
     `url` is empty for an index; `editable` is whether the distribution still lies there.

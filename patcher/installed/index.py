@@ -20,7 +20,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, AbstractSet, Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import IO, AbstractSet, Any, Callable, Iterator, Mapping, Sequence
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
@@ -28,6 +28,7 @@ from patcher.errors import SitepatchError
 from patcher.installed.remote import LARGE, open_parts
 from patcher.installed.versions import canonical, is_version
 from patcher.message import Message
+from patcher.record import Record
 from patcher.system.reading import open_file
 from patcher.text.listed import normalized
 
@@ -83,7 +84,7 @@ class _Log(logging.Handler):
             del self._lines[threading.get_ident()]
 
 
-class _Session(NamedTuple):
+class _Session(Record):
     """What makes pip's finders, sends its requests and keeps its log, and the errors it raises."""
 
     finder: Callable[[], Any]
@@ -184,7 +185,7 @@ _WHEEL = re.compile(r"([^-/]+)-([^-/]+)(?:-\d[^-/]*)?-[^-/]+-[^-/]+-([^-/]+)\.wh
 _SUFFIX = ".whl"
 
 
-class WheelLink(NamedTuple):
+class WheelLink(Record):
     """A wheel: its URL, its name, its hash as (algorithm, hex) and the sha256 of its METADATA.
 
     Hashes are empty where the index has none.
@@ -207,7 +208,7 @@ class WheelLink(NamedTuple):
         return tags
 
 
-class Listing(NamedTuple):
+class Listing(Record):
     """The releases of a distribution that have a source distribution or a wheel.
 
     `yanked` are those of them that were; `wheels` are by version: of each release those for

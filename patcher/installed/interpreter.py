@@ -8,10 +8,11 @@ import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from patcher.errors import UsageError
 from patcher.message import Message
+from patcher.record import Record
 from patcher.system.reading import is_directory, is_file, is_link
 
 _TIMEOUT = 30.0
@@ -105,7 +106,7 @@ description = dict(
 """
 
 
-class Environment(NamedTuple):
+class Environment(Record):
     """The directories that an interpreter imports from.
 
     All paths are absolute, links are not resolved. With `--target`, `sites` and `search` are that

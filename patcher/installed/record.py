@@ -9,15 +9,16 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Collection, Iterator, NamedTuple, Sequence
+from typing import Collection, Iterator, Sequence
 
 from patcher.model import Located
+from patcher.record import Record
 from patcher.system.reading import read_file
 
 _SHA256 = "sha256="
 
 
-class RecordRow(NamedTuple):
+class RecordRow(Record):
     """A row of RECORD: a file, its sha256 (hex) and its size in bytes, -1 where none is given."""
 
     path: str

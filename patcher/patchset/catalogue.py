@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Sequence
+from typing import Iterable, Iterator, Sequence
 
 from patcher.errors import SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
@@ -21,6 +21,7 @@ from patcher.patchset.places import (
     entry_points,
     has_texts,
 )
+from patcher.record import Record
 from patcher.system.ownership import others_may_write
 from patcher.system.reading import is_directory, is_file
 from patcher.text.hidden import remarks
@@ -32,7 +33,7 @@ OTHERS_HINT = Message(
 )
 
 
-class FoundPatchset(NamedTuple):
+class FoundPatchset(Record):
     """A patchset found by name.
 
     `shadows` are remarks about those of the same name in later places, which it hides.
@@ -309,7 +310,7 @@ def _patchset_folders(place: str) -> Iterator[str]:
 
 
 # what a name is that is no patchset's ---------------------------------------------------------
-class _Guess(NamedTuple):
+class _Guess(Record):
     """What a name is, and what to write instead."""
 
     kind: str

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Callable, Mapping, NamedTuple, Sequence, TypeVar
+from typing import Any, Callable, Mapping, Sequence, TypeVar
 
 from patcher.engine.engine import check_hunks, rewrite
 from patcher.model import (
@@ -40,6 +40,7 @@ from patcher.model import (
 )
 from patcher.patchset.layers import rewrite_layers
 from patcher.patchset.places import builtin_table
+from patcher.record import Record
 
 KNOWN_FORMAT = 1
 """The version of the tables and of the engine.
@@ -51,7 +52,7 @@ Made = TypeVar("Made")
 
 
 # requests -------------------------------------------------------------------------------------
-class Request(NamedTuple):
+class Request(Record):
     """What to apply to a text: all hunks of one patchset for that file.
 
     Attributes:
@@ -237,7 +238,7 @@ def _written(hunk: HunkText) -> list[object]:
 
 
 # tables ---------------------------------------------------------------------------------------
-class OwnedSplice(NamedTuple):
+class OwnedSplice(Record):
     """A splice, and the index of the hunk that it belongs to."""
 
     splice: Splice

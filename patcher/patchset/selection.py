@@ -6,7 +6,7 @@ All problems are reported at once.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.installed.versions import accepts, is_version
@@ -16,11 +16,12 @@ from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, PATCH_DIR
 from patcher.patchset.variants import resolve_options
+from patcher.record import Record
 from patcher.text.listed import Texts, one_or_more, suggest
 
 
 # requests -------------------------------------------------------------------------------------
-class ProjectEntry(NamedTuple):
+class ProjectEntry(Record):
     """A patchset that is requested.
 
     Attributes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.errors import UsageError
 from patcher.installed.versions import accepts, says_nothing
 from patcher.message import Message, joined
 from patcher.model import Option, OptionValue, Patchset, Variant
 from patcher.patchset.toml import option_text
+from patcher.record import Record
 from patcher.system.decode import shown_value
 from patcher.text.listed import listed, suggest
 
@@ -43,7 +44,7 @@ def paths_of(variants: Sequence[Variant]) -> list[str]:
     return list(paths)
 
 
-class Target(NamedTuple):
+class Target(Record):
     """An import package, a distribution that provides it, and the variants for the package."""
 
     package: str

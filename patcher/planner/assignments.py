@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, sha256
@@ -31,11 +31,12 @@ from patcher.model import (
 )
 from patcher.patchset import results
 from patcher.patchset.variants import matching_variants, pick_variants
+from patcher.record import Record
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 
 
-class _Refusal(NamedTuple):
+class _Refusal(Record):
     """Why a patch has no file, as an answer says it."""
 
     state: State

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.message import Message
 from patcher.model import Splice, Step, apply_splices
+from patcher.record import Record
 from patcher.text.lines import common_ends, line_edits
 from patcher.text.splices import compose
 
@@ -34,7 +35,7 @@ class Overlap(Exception):
         self.text = text
 
 
-class _Edit(NamedTuple):
+class _Edit(Record):
     """The lines `[start, end)` of a text are replaced by `new`."""
 
     start: int

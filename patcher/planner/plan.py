@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, Facts, Handling, TargetFile, Wanted, sha256
@@ -21,6 +21,7 @@ from patcher.model import (
 from patcher.planner.merge import Overlap, parses, replace_steps
 from patcher.planner.reconcile import reconciled, refused, refused_answers
 from patcher.planner.resolve import Rewriter, application_order, resolve
+from patcher.record import Record
 
 _FileKey = Tuple[str, str]
 """A site directory, and the path of a file below it."""
@@ -178,7 +179,7 @@ def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
 
 
 # the change of a file ----------------------------------------------------------------------------
-class _NewState(NamedTuple):
+class _NewState(Record):
     """What a file is to become.
 
     `steps` are the patchsets in it, and `lost` those that stay recorded without being in it.

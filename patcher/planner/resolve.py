@@ -6,7 +6,7 @@ patchset are the same operation, and their order does not matter.
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, NamedTuple, Protocol, Sequence
+from typing import Callable, Mapping, Protocol, Sequence
 
 from patcher.errors import StoreError
 from patcher.facts import Assignment, TargetFile, sha256
@@ -22,6 +22,7 @@ from patcher.model import (
     apply_splices,
 )
 from patcher.planner.beside import merged
+from patcher.record import Record
 
 _UNFOUND = (State.NOT_FOUND, State.AMBIGUOUS)
 
@@ -42,7 +43,7 @@ class Rewriter(Protocol):
         """
 
 
-class _Layer(NamedTuple):
+class _Layer(Record):
     """A patchset that is applied in a file, and the text that it found."""
 
     step: Step

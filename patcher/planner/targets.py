@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.engine.text import STANDS_THERE
 from patcher.errors import SitepatchError, StoreError
@@ -22,6 +22,7 @@ from patcher.installed.distribution import edited_message
 from patcher.installed.record import recorded_hash
 from patcher.message import Message
 from patcher.model import Located, Receipt, Step
+from patcher.record import Record
 from patcher.store.folder import HOME
 from patcher.store.receipt import ADDED_FILE, new_receipt
 from patcher.store.status import applied_names, classify, read_installed, recorded_now
@@ -79,7 +80,7 @@ def read_target(
     )
 
 
-class _Found(NamedTuple):
+class _Found(Record):
     """What was found of a file; the fields are those of `TargetFile` and `Remarks`."""
 
     content: Content

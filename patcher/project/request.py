@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Collection, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Collection, Iterator, Sequence
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
@@ -17,6 +17,7 @@ from patcher.model import Patchset, Requested
 from patcher.patchset.places import PATCH_DIR, PROJECT_DIR
 from patcher.patchset.selection import ProjectEntry, chosen, split_pin
 from patcher.patchset.toml import lookup, read_toml
+from patcher.record import Record
 from patcher.system.decode import STRINGS, Reader, Table
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import AnyPath, Texts, one_or_more, suggest
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 PROJECT = "pyproject.toml"
 
 
-class ProjectFiles(NamedTuple):
+class ProjectFiles(Record):
     """The files in which a project requests patchsets: its directory, and requirements files."""
 
     folder: AnyPath = "."
@@ -38,7 +39,7 @@ PROJECT_FILES = ProjectFiles()
 """Those of the current directory."""
 
 
-class ProjectRequest(NamedTuple):
+class ProjectRequest(Record):
     """What a project requests: patchsets with options, remarks, every directory of patchsets."""
 
     patchsets: tuple[Requested, ...]
@@ -46,7 +47,7 @@ class ProjectRequest(NamedTuple):
     patch_dirs: tuple[str, ...]
 
 
-class Project(NamedTuple):
+class Project(Record):
     """The entries of one file or several, their directories of patchsets (absolute), remarks."""
 
     entries: tuple[ProjectEntry, ...]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Callable, Iterator, NamedTuple
+from typing import Callable, Iterator
+
+from patcher.record import Record
 
 
 def _unreported(message: str) -> None:
     pass
 
 
-class Patience(NamedTuple):
+class Patience(Record):
     """How long to wait for a lock, in seconds, and what gets a message after a second."""
 
     seconds: float = 60.0

@@ -14,11 +14,12 @@ import stat
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Iterator
 
 from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import sha256
 from patcher.message import Message
+from patcher.record import Record
 from patcher.system.acl import ACCESS, Access, access, access_of, is_inherited
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
@@ -356,7 +357,7 @@ class Folder:
 
 
 # what a file carries besides its bytes ---------------------------------------------------------
-class Meta(NamedTuple):
+class Meta(Record):
     """What a file carries besides its bytes: permission bits, owner, mtime (ns), attributes.
 
     The attributes are the extended ones, an access control list among them.

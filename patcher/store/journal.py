@@ -16,11 +16,12 @@ as it is and named; the others go on.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from patcher.errors import StoreError
 from patcher.facts import sha256
 from patcher.message import Message, joined
+from patcher.record import Record
 from patcher.store import bytecode
 from patcher.store.folder import EDITED, JOURNAL, SECOND, WAITING, Folder, edited_copy
 from patcher.store.receipt import FOLDER, decode_fields, encode_fields, file_name, path_below
@@ -42,7 +43,7 @@ _ENTRY = Table(
 _JOURNAL = Table({"phase": one_of(PREPARING, COMMITTING), "files": Items(_ENTRY), "named": STRINGS})
 
 
-class JournalEntry(NamedTuple):
+class JournalEntry(Record):
     """What becomes of one target file.
 
     `old` and `new` are the sha256 of the target before and after, empty where there is no file. It
@@ -91,7 +92,7 @@ class JournalEntry(NamedTuple):
         return not (self.stays and self.new)
 
 
-class Journal(NamedTuple):
+class Journal(Record):
     """What a commit was about to do, and how far it had come.
 
     `named` are the pristine copies (sha256) that its old receipts named.
@@ -102,7 +103,7 @@ class Journal(NamedTuple):
     named: tuple[str, ...] = ()
 
 
-class Left(NamedTuple):
+class Left(Record):
     """What a commit or a recovery had to leave, by the paths of the target files.
 
     `changed` are files that somebody else has changed meanwhile, `unable` says why others could not

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack, suppress
-from typing import AbstractSet, Mapping, NamedTuple, Sequence
+from typing import AbstractSet, Mapping, Sequence
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.facts import sha256
 from patcher.message import Message, joined
 from patcher.model import Change, NewBytes, Receipt
+from patcher.record import Record
 from patcher.store import bytecode, permission, receipt
 from patcher.store.folder import EDITED, SPARE, Folder, Meta, edited_copy
 from patcher.store.journal import JournalEntry, staged, sync_holders
@@ -27,7 +28,7 @@ _SPARE_SIZE = 1 << 19
 _SPARE_EACH = 1 << 11
 
 
-class NewContent(NamedTuple):
+class NewContent(Record):
     """The bytes that a change brings: `data` the new ones, `copy` the pristine ones to be stored.
 
     `mtime_ns` is as in `Change`.
@@ -38,7 +39,7 @@ class NewContent(NamedTuple):
     mtime_ns: int | None = None
 
 
-class Work(NamedTuple):
+class Work(Record):
     """A change that was checked, with what it takes to prepare it.
 
     `text` is the JSON of its receipt, b"" to drop the receipt; `back` the receipt of a file that is
@@ -54,7 +55,7 @@ class Work(NamedTuple):
     aside: bytes = b""
 
 
-class _Stored(NamedTuple):
+class _Stored(Record):
     """What a store holds, with what is about to be added to it.
 
     `uses` counts the files that need a pristine copy, `folders` are the directories that were made
@@ -67,7 +68,7 @@ class _Stored(NamedTuple):
     texts: AbstractSet[str]
 
 
-class _Goal(NamedTuple):
+class _Goal(Record):
     """What becomes of a target: see `JournalEntry` and `Work`."""
 
     new: str

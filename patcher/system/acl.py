@@ -11,7 +11,8 @@ import os
 import stat
 import struct
 import sys
-from typing import NamedTuple
+
+from patcher.record import Record
 
 ACCESS = "system.posix_acl_access"
 """The extended attribute that holds the list of a file."""
@@ -26,7 +27,7 @@ _USER, _OWN_GROUP, _GROUP, _MASK = 0x02, 0x04, 0x08, 0x10
 _WRITE = 0x02
 
 
-class Access(NamedTuple):
+class Access(Record):
     """Who may write to a file.
 
     The user `uid` may; `group` says whether the group `gid` may, `everybody` whether all may.

@@ -16,10 +16,11 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.errors import StoreError
 from patcher.message import Message
+from patcher.record import Record
 from patcher.system import ownership
 from patcher.system.flock import take_flock
 
@@ -37,7 +38,7 @@ _SAFE_DAYS = 1
 """What was used so recently stays: a process whose lock we do not see may be using it."""
 
 
-class CacheEntry(NamedTuple):
+class CacheEntry(Record):
     """An overlay, or a release that was fetched.
 
     Attributes:

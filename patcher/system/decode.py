@@ -8,10 +8,11 @@ if the value is of that kind.
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Collection, Mapping, NamedTuple, Tuple, Union
+from typing import Any, Callable, Collection, Mapping, Tuple, Union
 
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message
+from patcher.record import Record
 from patcher.text.listed import suggest
 from patcher.text.terminal import clip
 
@@ -22,7 +23,7 @@ _MISSING, _WRONG = object(), object()
 _HEX = frozenset("0123456789abcdef")
 
 
-class Table(NamedTuple):
+class Table(Record):
     """A table (an object of JSON) with these keys.
 
     With `other_keys`, unknown keys are left out instead of refused.
@@ -33,13 +34,13 @@ class Table(NamedTuple):
     other_keys: bool = False
 
 
-class Values(NamedTuple):
+class Values(Record):
     """A table with any keys, the values of one kind."""
 
     kind: Any
 
 
-class Items(NamedTuple):
+class Items(Record):
     """A list of values of one kind, and what a message calls it."""
 
     kind: Any

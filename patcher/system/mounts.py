@@ -10,9 +10,9 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from patcher.message import Message
+from patcher.record import Record
 
 ONE_WRITER = Message(
     "let one machine alone apply and restore here; on NFS, mount it so that locks reach the server"
@@ -35,7 +35,7 @@ _UNTRIED = {
 }
 
 
-class Mount(NamedTuple):
+class Mount(Record):
     """A mount: its directory, its type as the kernel names it (`nfs4`), and its options."""
 
     point: str

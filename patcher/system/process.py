@@ -8,9 +8,10 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import IO, Callable, Mapping, NamedTuple, Sequence
+from typing import IO, Callable, Mapping, Sequence
 
 from patcher.message import Message, joined
+from patcher.record import Record
 
 _TAIL = 16384  # bytes of output, the last ones
 _PIPE = 1 << 20  # bytes that may still be in a pipe when the process has ended
@@ -36,7 +37,7 @@ _DROPPED = (
 )
 
 
-class Ended(NamedTuple):
+class Ended(Record):
     """How a command ended: `code` as of subprocess (-9 for SIGKILL), None if the limit ended it.
 
     `output` is the end of what it wrote to stdout and stderr, `seconds` how long it ran.

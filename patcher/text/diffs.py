@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Sequence
 
 from patcher.model import Plan
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.text.lines import LineEdit, grouped, line_edits
 from patcher.text.listed import release_name
 
@@ -14,7 +14,7 @@ CONTEXT = 3
 
 
 @reported("site path patchsets sha256_before sha256_after added removed text release")
-class FileDiff(NamedTuple):
+class FileDiff(Record):
     """The difference of a file.
 
     Attributes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.model import Splice
+from patcher.record import Record
 
 
-class _Piece(NamedTuple):
+class _Piece(Record):
     """A part of a text that splices make.
 
     The bytes `[start, end)` of the text before, or (`start` is `end`) new ones.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Container, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Container, Iterator, Sequence
 
 import click
 
@@ -36,6 +36,7 @@ from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import resolve_options
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
+from patcher.record import Record
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.text.listed import AnyPath, Texts, count, listed, one_or_more, shortened
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from patcher.author.revise import WrittenPatchset
 
 
-class _FoundEdits(NamedTuple):
+class _FoundEdits(Record):
     """The files that were edited, remarks, and the paths of files that are new."""
 
     files: Sequence[EditedFile]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.author.pristine import EditedFile
 from patcher.author.spatch_draft import Draft
@@ -15,7 +15,7 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Plan, Requested, apply_splices
 from patcher.outcomes import ApplyOutcome
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
 from patcher.verbs.authoring import (
@@ -29,7 +29,7 @@ from patcher.verbs.authoring import (
 )
 
 
-class CapturedEdits(NamedTuple):
+class CapturedEdits(Record):
     """What was edited in an environment.
 
     Attributes:
@@ -49,7 +49,7 @@ class CapturedEdits(NamedTuple):
         return edit_diffs(self.files)
 
 
-class CapturedHunks(NamedTuple):
+class CapturedHunks(Record):
     """What is made of edits.
 
     Attributes:
@@ -66,7 +66,7 @@ class CapturedHunks(NamedTuple):
     gone: int = 0
 
 
-class CapturedFile(NamedTuple):
+class CapturedFile(Record):
     """A file that was edited.
 
     Attributes:
@@ -91,7 +91,7 @@ class CapturedFile(NamedTuple):
 
 
 @reported("name folder captured draft releases notes")
-class CaptureOutcome(NamedTuple):
+class CaptureOutcome(Record):
     """The outcome of `capture`.
 
     Attributes:
@@ -162,7 +162,7 @@ class CaptureOutcome(NamedTuple):
 
 
 @reported("*outcome adopted")
-class CaptureAnswer(NamedTuple):
+class CaptureAnswer(Record):
     """What was captured, and what came of it.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 import click
 
@@ -27,7 +27,7 @@ from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.text.listed import Texts, count, one_or_more
 from patcher.verbs.list import broken_rows
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # both load the engine
 
 
 @reported("patchsets findings cases broken")
-class Inspection(NamedTuple):
+class Inspection(Record):
     """Patchsets in themselves, wherever they are applied.
 
     Attributes:
@@ -73,7 +73,7 @@ class Inspection(NamedTuple):
 
 
 @reported("*inspection answers absent releases notes")
-class CheckOutcome(NamedTuple):
+class CheckOutcome(Record):
     """What is wrong with patchsets, and what would become of them.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.compatibility import state_of
 from patcher.facts import FileStatus, Wanted
@@ -12,6 +12,7 @@ from patcher.model import Answer, OptionValue, Patchset, Plan, Requested, State,
 from patcher.patchset.toml import option_text
 from patcher.patchset.variants import resolve_options
 from patcher.planner.survey import make_plan
+from patcher.record import Record
 from patcher.store.retry import settled
 from patcher.text.listed import listed, release_name
 
@@ -24,7 +25,7 @@ APPLICABLE, APPLIED, ABSENT, MISFIT, UNKNOWN = (
 )
 
 
-class Fit(NamedTuple):
+class Fit(Record):
     """Whether a patchset fits the environment.
 
     Attributes:

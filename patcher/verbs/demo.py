@@ -12,7 +12,6 @@ import tempfile
 from contextlib import ExitStack, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -21,6 +20,7 @@ from patcher.display.styles import style, translated
 from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.patchset.places import fixtures_dir
+from patcher.record import Record
 from patcher.text.terminal import printable_lines
 from patcher.verbs.options import common_options
 
@@ -69,7 +69,7 @@ def command(console: Console) -> int:
 
 
 # the story ----------------------------------------------------------------------------------------
-class Proof(NamedTuple):
+class Proof(Record):
     """Something that the demo proves.
 
     Attributes:
@@ -81,7 +81,7 @@ class Proof(NamedTuple):
     ok: bool
 
 
-class DemoAnswer(NamedTuple):
+class DemoAnswer(Record):
     """What the demo has shown.
 
     Attributes:

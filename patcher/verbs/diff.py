@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 import click
 
@@ -26,6 +26,7 @@ from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.rewriter import stored_patchset
 from patcher.planner.survey import make_plan
 from patcher.project.request import PROJECT, read_project
+from patcher.record import Record
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.retry import settled
 from patcher.store.status import before_and_after, describe_unfinished, live_names, statuses
@@ -91,7 +92,7 @@ def diff(
 
 
 # what patchsets change ----------------------------------------------------------------------------
-class _AppliedDiffs(NamedTuple):
+class _AppliedDiffs(Record):
     """What applied patchsets change, the files that are patched by them, and remarks."""
 
     diffs: Sequence[FileDiff]
@@ -99,7 +100,7 @@ class _AppliedDiffs(NamedTuple):
     notes: Sequence[str]
 
 
-class _PlannedDiffs(NamedTuple):
+class _PlannedDiffs(Record):
     """What patchsets would change, these, the answers about their hunks, and remarks."""
 
     diffs: Sequence[FileDiff] = ()
@@ -166,7 +167,7 @@ def _planned(env: Environment, place: Place, names: Sequence[str]) -> _PlannedDi
 
 
 # what was edited by hand --------------------------------------------------------------------------
-class _HandEdits(NamedTuple):
+class _HandEdits(Record):
     """The files that were edited by hand, and remarks."""
 
     edits: Sequence[HandEditDiff] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 import click
 
@@ -12,7 +12,7 @@ from patcher.display.styles import Row, hint_lines, term, translated_lines
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.place import HERE, SILENT, Events, Place
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.text.listed import count
 from patcher.verbs.health import applied, files, packages, training
@@ -80,7 +80,7 @@ _SHOWN = 3
 
 
 @reported("sites findings")
-class DoctorOutcome(NamedTuple):
+class DoctorOutcome(Record):
     """What was found in an environment.
 
     Attributes:

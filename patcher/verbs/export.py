@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, Sequence
 
 import click
 
@@ -28,7 +28,7 @@ from patcher.patchset.variants import choose_variant, pick_variants
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.rewriter import REWRITER
 from patcher.planner.survey import make_plan, read_facts
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.system.output import write_output
 from patcher.text.diffs import diff_texts
@@ -41,7 +41,7 @@ _PATCH, _WHEEL, _PATCHSET_WHEEL = _FORMATS = ("patch", "wheel", "patchset-wheel"
 _WHEELS = "dist"  # the folder that wheels are written to where none is named
 
 
-class WrittenFile(NamedTuple):
+class WrittenFile(Record):
     """A file that was written.
 
     Attributes:
@@ -54,7 +54,7 @@ class WrittenFile(NamedTuple):
 
 
 @reported("text written answers notes")
-class ExportOutcome(NamedTuple):
+class ExportOutcome(Record):
     """What was exported.
 
     Attributes:

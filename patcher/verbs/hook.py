@@ -7,7 +7,7 @@ import re
 import shlex
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 import click
 
@@ -23,7 +23,7 @@ from patcher.model import Requested
 from patcher.patchset.selection import ProjectEntry, chosen, named_entries, with_settings
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.request import read_project
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.system.decode import decode_json
 from patcher.text.listed import listed, suggest
 from patcher.verbs.commands import Group
@@ -32,7 +32,7 @@ from patcher.verbs.options import common_options, complete_names, settings_optio
 
 
 # the directory ------------------------------------------------------------------------------------
-class HookOutcome(NamedTuple):
+class HookOutcome(Record):
     """A hook's directory.
 
     Attributes:
@@ -56,7 +56,7 @@ class HookOutcome(NamedTuple):
 
 
 @reported("*outcome requirements")
-class InitAnswer(NamedTuple):
+class InitAnswer(Record):
     """A hook's directory, and how it is installed.
 
     Attributes:
@@ -199,7 +199,7 @@ def _own_source() -> str:
 
 # installed hooks ----------------------------------------------------------------------------------
 @reported("folder name version mode good patchsets messages hint")
-class HookStatus(NamedTuple):
+class HookStatus(Record):
     """The status of the hook in a folder.
 
     Attributes:
@@ -234,7 +234,7 @@ class HookStatus(NamedTuple):
         return tuple(self.hook.names) if self.hook else ()
 
 
-class StatusAnswer(NamedTuple):
+class StatusAnswer(Record):
     """The hooks of an environment.
 
     Attributes:

@@ -14,7 +14,7 @@ import re
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.errors import BusyError, SitepatchError
 from patcher.hook.boot import recorded_problems, signature, write_stderr
@@ -26,6 +26,7 @@ from patcher.model import Requested, Variant
 from patcher.outcomes import PlanOutcome
 from patcher.patchset.variants import pick_variants
 from patcher.place import Events, Place
+from patcher.record import Record
 from patcher.store import patience
 from patcher.store.folder import Folder, Meta
 from patcher.system.flock import take_flock
@@ -42,7 +43,7 @@ _ENGINE = "patcher/__init__.py"
 _REQUIRES = re.compile(r"^Requires-Dist: *([\w.-]+)", re.MULTILINE)
 
 
-class PatchsetCheck(NamedTuple):
+class PatchsetCheck(Record):
     """Whether a patchset of a hook is applied.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import click
 
@@ -35,7 +35,7 @@ from patcher.message import Message
 from patcher.model import Located, Patchset
 from patcher.patchset.places import MANIFEST
 from patcher.place import HERE, SILENT, Events, Place
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import AnyPath, Texts, listed, one_or_more
 from patcher.verbs.authoring import (
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 @reported("name folder versions draft files releases left_out missing problems patches notes")
-class ImportOutcome(NamedTuple):
+class ImportOutcome(Record):
     """The outcome of an import.
 
     Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from hashlib import sha256
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, Sequence
 
 import click
 
@@ -31,7 +31,7 @@ from patcher.patchset.results import request_of, shipped_result
 from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.patchset.variants import matching_variants, paths_of, pick_variants, resolve_options
 from patcher.place import HERE, Place
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.store.status import applied_names, read_installed, statuses
 from patcher.text.listed import release_name
@@ -44,7 +44,7 @@ UPSTREAM, NOT_NEEDED = State.UPSTREAM.value, State.NOT_NEEDED.value
 _NEAREST_FIRST = (APPLICABLE, UPSTREAM, NOT_NEEDED, OUT_OF_RANGE, ABSENT)
 
 
-class Availability(NamedTuple):
+class Availability(Record):
     """What a patchset is to an environment, and its packages that are installed there.
 
     `state` is one of this module, or, `here`, that of what is applied, as `status` has it.
@@ -67,7 +67,7 @@ class Availability(NamedTuple):
         return _NEAREST_FIRST.index(self.state) + 1
 
 
-class Range(NamedTuple):
+class Range(Record):
     """The releases of a package that a patchset is for.
 
     Attributes:
@@ -80,7 +80,7 @@ class Range(NamedTuple):
 
 
 @reported("name version kind summary source digest packages state installed")
-class ListedPatchset(NamedTuple):
+class ListedPatchset(Record):
     """A patchset, and what it is to an environment.
 
     Attributes:
@@ -141,7 +141,7 @@ class ListedPatchset(NamedTuple):
 
 
 @reported("name patterns meaning advice patchset")
-class KnownError(NamedTuple):
+class KnownError(Record):
     """An error that is known.
 
     Attributes:
@@ -174,7 +174,7 @@ class KnownError(NamedTuple):
 
 
 @reported("patchsets symptoms broken notes")
-class ListOutcome(NamedTuple):
+class ListOutcome(Record):
     """The patchsets that can be named.
 
     Attributes:

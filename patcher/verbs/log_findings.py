@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.diagnosis.conclusions import is_wrong
 from patcher.diagnosis.failures import Failure, Meaning, first_failures
@@ -21,6 +21,7 @@ from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.symptoms import general_symptoms
 from patcher.place import Place
+from patcher.record import Record
 from patcher.store.retry import settled
 from patcher.store.status import statuses
 from patcher.text.patterns import matches_pattern
@@ -39,7 +40,7 @@ _WAITED = {
 _MESSAGE = 20  # lines of a long message, from that of the exception on
 
 
-class SymptomLines(NamedTuple):
+class SymptomLines(Record):
     """The lines of logs that show a symptom.
 
     Attributes:
@@ -57,7 +58,7 @@ class SymptomLines(NamedTuple):
     text: str
 
 
-class FoundSymptom(NamedTuple):
+class FoundSymptom(Record):
     """A symptom that logs have.
 
     Attributes:
@@ -76,7 +77,7 @@ class FoundSymptom(NamedTuple):
     devices: tuple[str, ...] = ()
 
 
-class LogErrors(NamedTuple):
+class LogErrors(Record):
     """The errors of logs, apart from the symptoms that are known.
 
     Attributes:
@@ -92,7 +93,7 @@ class LogErrors(NamedTuple):
     mentions: tuple[Sighting, ...]
 
 
-class DiagnoseOutcome(NamedTuple):
+class DiagnoseOutcome(Record):
     """What was found in logs.
 
     Attributes:

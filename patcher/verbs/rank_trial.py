@@ -6,7 +6,7 @@ What they write is read as any log.
 from __future__ import annotations
 
 import io
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.diagnosis.files import read_log
 from patcher.diagnosis.ranks import FAILED, LATE, EndedRank, Verdict, try_ranks, verdict_on
@@ -15,13 +15,14 @@ from patcher.errors import SitepatchError, UsageError
 from patcher.installed.accelerators import installed_accelerators
 from patcher.message import Message, joined
 from patcher.place import HERE, SILENT, Events, Place
+from patcher.record import Record
 from patcher.system.signals import stoppable
 from patcher.verbs.log_findings import DiagnoseOutcome, KnownSymptoms
 
 _OWN_LAUNCHER = "torch_xla"  # it gives each process all devices
 
 
-class TrialOutcome(NamedTuple):
+class TrialOutcome(Record):
     """What ranks that were started came to.
 
     Attributes:

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Sequence
+from typing import Iterable, Iterator, Sequence
 
 import click
 
@@ -22,7 +22,7 @@ from patcher.patchset.places import has_texts
 from patcher.patchset.symptoms import with_tools
 from patcher.patchset.toml import option_text
 from patcher.place import HERE, Place
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import count
 from patcher.text.terminal import join_styled, printable_lines
@@ -35,7 +35,7 @@ _NOTHING_TO_DO = (State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
 _FILE_HEADERS = re.compile(r"^(?=--- |\+\+\+ )", re.MULTILINE)
 
 
-class Proven(NamedTuple):
+class Proven(Record):
     """Releases on which a patchset was tried, with one answer.
 
     Attributes:
@@ -54,7 +54,7 @@ class Proven(NamedTuple):
 
 
 @reported("patchset symptoms proven notes")
-class ShowOutcome(NamedTuple):
+class ShowOutcome(Record):
     """A patchset, and what is known of it.
 
     Attributes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from shlex import join
-from typing import Iterable, Mapping, NamedTuple, Sequence, Tuple
+from typing import Iterable, Mapping, Sequence, Tuple
 
 from patcher.compatibility import overall
 from patcher.errors import SitepatchError, StoreError
@@ -24,7 +24,7 @@ from patcher.patchset.toml import option_text
 from patcher.patchset.variants import resolve_options
 from patcher.planner.rewriter import stored_patchset
 from patcher.planner.survey import make_plan
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.receipt import ADDED_FILE
 from patcher.store.status import INTERRUPTED, UNDER_WAY, lost_copies, unfinished_files
 from patcher.store.store import Store
@@ -49,7 +49,7 @@ _WORST_FIRST: tuple[str, ...] = (
 _LEFT_BEHIND = Message("the patchset added it, and the install left it behind")
 
 
-class AppliedFile(NamedTuple):
+class AppliedFile(Record):
     """A file that a patchset changes.
 
     Attributes:
@@ -64,7 +64,7 @@ class AppliedFile(NamedTuple):
 
 
 @reported("site name version digest options state releases files problems advice")
-class AppliedPatchset(NamedTuple):
+class AppliedPatchset(Record):
     """A patchset that is applied in a site directory.
 
     Attributes:
@@ -106,7 +106,7 @@ class AppliedPatchset(NamedTuple):
         return self.step.options
 
 
-class Newer(NamedTuple):
+class Newer(Record):
     """Another version of a patchset that is applied, which would make other texts of files.
 
     Attributes:
@@ -118,7 +118,7 @@ class Newer(NamedTuple):
     files: frozenset[tuple[str, str]]
 
 
-class Standing(NamedTuple):
+class Standing(Record):
     """The patchsets that are applied in an environment.
 
     Attributes:

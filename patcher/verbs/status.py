@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 import click
 
@@ -23,7 +23,7 @@ from patcher.patchset.toml import options_text
 from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.rewriter import stored_patchset
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.store.status import (
     applied_names,
@@ -51,7 +51,7 @@ from patcher.verify import NONE, Verified
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
 
 
-class PatchsetInFile(NamedTuple):
+class PatchsetInFile(Record):
     """A patchset in a file.
 
     Attributes:
@@ -70,7 +70,7 @@ class PatchsetInFile(NamedTuple):
 
 
 @reported("site path package distribution version installed origin condition patchsets")
-class FileState(NamedTuple):
+class FileState(Record):
     """A file that is patched.
 
     Attributes:
@@ -138,7 +138,7 @@ class FileState(NamedTuple):
         return tuple(patchsets)
 
 
-class Interrupted(NamedTuple):
+class Interrupted(Record):
     """An interrupted run that could not be finished or undone.
 
     Attributes:
@@ -153,7 +153,7 @@ class Interrupted(NamedTuple):
 
 
 @reported("recovered interrupted damaged kept")
-class StoreStates(NamedTuple):
+class StoreStates(Record):
     """What is wrong in the stores, and what lies in them.
 
     Attributes:
@@ -174,7 +174,7 @@ class StoreStates(NamedTuple):
 
 
 @reported("patchsets files *stores backups idle verified")
-class StatusOutcome(NamedTuple):
+class StatusOutcome(Record):
     """The state of an environment.
 
     Attributes:
@@ -222,7 +222,7 @@ class StatusOutcome(NamedTuple):
         return True
 
 
-class _Look(NamedTuple):
+class _Look(Record):
     """What is read of the stores at once: the files, and how interrupted runs ended."""
 
     items: list[FileStatus]
@@ -352,7 +352,7 @@ def _applied_file(item: FileStatus, applied: Sequence[str]) -> FilePlan:
 
 
 # the patches of a patchset ----------------------------------------------------------------------
-class PatchState(NamedTuple):
+class PatchState(Record):
     """A patch of an applied patchset.
 
     Attributes:

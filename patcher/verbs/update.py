@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Mapping, Sequence, Tuple
 
 import click
 
@@ -30,7 +30,7 @@ from patcher.patchset.layers import patch_name
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options
 from patcher.place import HERE, SILENT, Events, Place
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import AnyPath, Texts, one_or_more
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from patcher.verbs.releases.trials import ReleaseTrial  # with the engine
 
 
-class NewRange(NamedTuple):
+class NewRange(Record):
     """A variant whose range changed.
 
     Attributes:
@@ -62,7 +62,7 @@ class NewRange(NamedTuple):
     now: str
 
 
-class PatchsetChange(NamedTuple):
+class PatchsetChange(Record):
     """What was changed in the folder of a patchset.
 
     Attributes:
@@ -79,7 +79,7 @@ class PatchsetChange(NamedTuple):
 
 
 @reported("name folder releases problems *change notes next_patch")
-class UpdateOutcome(NamedTuple):
+class UpdateOutcome(Record):
     """The outcome of an update.
 
     Attributes:

@@ -3,19 +3,18 @@
 Here are the settings and the results.
 """
 
-# without `from __future__ import annotations`, as `patcher.model`
-from typing import NamedTuple, Tuple
+from __future__ import annotations
 
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Progress
-from patcher.record import reported
+from patcher.record import Record, reported
 
 NONE, COMPILE, IMPORT, PROBE = "none", "compile", "import", "probe"
 """What `--verify` takes: each does what the one before does, too."""
 
 
-class VerifySettings(NamedTuple):
+class VerifySettings(Record):
     """How to verify: `how` is COMPILE, IMPORT or PROBE, `timeout` in seconds for each process.
 
     With `ahead` the directories of `env.search` come before the interpreter's own `sys.path`, else
@@ -37,7 +36,7 @@ class VerifySettings(NamedTuple):
 
 
 @reported("what name state problem output seconds")
-class CheckResult(NamedTuple):
+class CheckResult(Record):
     """The result for one file, module or probe.
 
     Attributes:
@@ -65,7 +64,7 @@ class CheckResult(NamedTuple):
 
 
 @reported("ok checks seconds left_out reason unseen nameless")
-class Verified(NamedTuple):
+class Verified(Record):
     """The result of verifying files.
 
     Attributes:
@@ -78,12 +77,12 @@ class Verified(NamedTuple):
         nameless: files to import that no import can name.
     """
 
-    checks: Tuple[CheckResult, ...]
+    checks: tuple[CheckResult, ...]
     seconds: float
-    left_out: Tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     reason: str = ""
-    unseen: Tuple[str, ...] = ()
-    nameless: Tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    nameless: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -91,6 +90,6 @@ class Verified(NamedTuple):
         return not self.failed
 
     @property
-    def failed(self) -> Tuple[CheckResult, ...]:
+    def failed(self) -> tuple[CheckResult, ...]:
         """The checks that fail with the patch only."""
         return tuple(check for check in self.checks if check.state == "failed")

@@ -16,10 +16,11 @@ import tempfile
 import time
 from base64 import b64encode
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
 from patcher.message import Message
 from patcher.model import SOURCE, FilePlan, Patchset, module_of
+from patcher.record import Record
 from patcher.system.process import Ended, alone, ending, last_lines, relevant_lines, run_process
 from patcher.verify import COMPILE, IMPORT, PROBE, CheckResult, Verified, VerifySettings
 from patcher.verify.namespace import Namespace
@@ -119,7 +120,7 @@ def _reported(
     return tuple(results)
 
 
-class _Texts(NamedTuple):
+class _Texts(Record):
     """The bytes of files by path: as the disk has them, and as what is verified sees them."""
 
     disk: Mapping[str, bytes]

@@ -5,10 +5,11 @@ That is at the lines that they name, or where there is no doubt. Pure.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.author.diffs.unified import UnifiedHunk
 from patcher.message import Message
+from patcher.record import Record
 from patcher.text.listed import count
 
 FUZZ = 2
@@ -21,7 +22,7 @@ _MOST_NAMED = 5  # places that are named where there are several
 _DONE = Message("the file has this change already: the diff is applied, or reversed")
 
 
-class DiffResult(NamedTuple):
+class DiffResult(Record):
     """What hunks make of a file.
 
     Attributes:
@@ -37,7 +38,7 @@ class DiffResult(NamedTuple):
     done: bool = False
 
 
-class _Text(NamedTuple):
+class _Text(Record):
     """A file.
 
     Attributes:
@@ -77,7 +78,7 @@ class _Text(NamedTuple):
         return crlf > lf
 
 
-class _Place(NamedTuple):
+class _Place(Record):
     """Where a hunk belongs.
 
     Attributes:
@@ -98,7 +99,7 @@ class _Place(NamedTuple):
         return self.at - self.head
 
 
-class _Reached(NamedTuple):
+class _Reached(Record):
     """How far a file is read: the index of the next line, and how far the last hunk was moved."""
 
     low: int = 0

@@ -6,18 +6,19 @@ Reads only.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_sources
 from patcher.model import Located, Receipt
+from patcher.record import Record
 from patcher.store.status import read_installed
 from patcher.store.store import Store
 
 
-class FileCandidate(NamedTuple):
+class FileCandidate(Record):
     """An installed file that a section of a diff may be for.
 
     Attributes:

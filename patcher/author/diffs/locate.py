@@ -9,7 +9,7 @@ import io
 import re
 import tokenize
 from pathlib import Path
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from patcher.author.diffs.apply import DiffResult, apply_hunks
 from patcher.author.diffs.installed_texts import FileCandidate, InstalledTexts, is_refused
@@ -20,7 +20,7 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Located
 from patcher.planner.targets import read_target
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.text.listed import listed
 
 _FEWEST = 3  # old lines, not blank, without which a file is not taken by its name alone
@@ -44,7 +44,7 @@ _WHOLE = Message("write its whole path into the diff")
 NOT_INSTALLED = Message("no installed file")
 
 
-class FileChange(NamedTuple):
+class FileChange(Record):
     """What a section makes of an installed file.
 
     Attributes:
@@ -65,7 +65,7 @@ class FileChange(NamedTuple):
 
 
 @reported("named path problem hint")
-class FileMatch(NamedTuple):
+class FileMatch(Record):
     """The installed file that a section is for.
 
     Attributes:

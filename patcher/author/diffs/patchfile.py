@@ -11,10 +11,11 @@ from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.author.diffs.unified import DiffProblem, Section, parse_diff, pasted
 from patcher.message import Message
+from patcher.record import Record
 
 _MAIL = re.compile(
     rb"^From (?:[0-9a-f]{40} |(?=\S*@)\S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )", re.MULTILINE
@@ -49,7 +50,7 @@ _APPLIED = "applied upstream: "
 _TAGS = re.compile(r"(?:\s*\[[^\]]*\]|\s*Re:)*\s*")
 
 
-class Patch(NamedTuple):
+class Patch(Record):
     """One patch.
 
     Attributes:
@@ -90,7 +91,7 @@ class Patch(NamedTuple):
         return "\n".join(filter(None, (header, self.prose)))
 
 
-class _Head(NamedTuple):
+class _Head(Record):
     """What stands above a diff: fields by their lower-case names, and prose."""
 
     fields: dict[str, list[str]]

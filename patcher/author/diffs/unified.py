@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Sequence
 
 from patcher.engine.spatch.hunk import MOST_LINES
 from patcher.message import Message
+from patcher.record import Record
 
 _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _DAY = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
@@ -40,7 +41,7 @@ _QUOTED = re.compile(rb"^([ \t>|]+)--- \S.*\n\1\+\+\+ \S", re.MULTILINE)
 _EPOCH = re.compile(r"\t1970-01-01 | Thu Jan 01 00:00:00 1970 ")
 
 
-class UnifiedHunk(NamedTuple):
+class UnifiedHunk(Record):
     """One hunk of a diff.
 
     Attributes:
@@ -71,7 +72,7 @@ class UnifiedHunk(NamedTuple):
         return self._replace(start=self.new_start, new_start=self.start, lines=lines)
 
 
-class Section(NamedTuple):
+class Section(Record):
     """The part of a diff for one file.
 
     Attributes:
@@ -91,7 +92,7 @@ class Section(NamedTuple):
     new: bytes | None = None
 
 
-class DiffProblem(NamedTuple):
+class DiffProblem(Record):
     """What is wrong with a diff, and in which line (1-based)."""
 
     line: int
@@ -137,7 +138,7 @@ def pasted(data: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-class _GitHeader(NamedTuple):
+class _GitHeader(Record):
     """What stands below `diff --git`: the words by their kind, and whether the diff is binary."""
 
     words: dict[str, str]
@@ -164,7 +165,7 @@ class _GitHeader(NamedTuple):
         return Message("a change of mode from {old} to {new}", old=old, new=new) if new else ""
 
 
-class _HunkHeader(NamedTuple):
+class _HunkHeader(Record):
     """The ranges of a hunk: where they begin, and how many lines they have, before and after."""
 
     start: int

@@ -5,7 +5,7 @@ The most general ones come first.
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.author.hunks.context import Candidate, Fragment, alone_and_around, with_context
 from patcher.author.hunks.differences import (
@@ -42,10 +42,11 @@ from patcher.author.hunks.excerpts import (
 from patcher.author.hunks.names import distinctive_words
 from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
+from patcher.record import Record
 from patcher.text.lines import common_ends, line_edits
 
 
-class _Side(NamedTuple):
+class _Side(Record):
     """Code before (`-`) or after (`+`) an edit, and the holes in it."""
 
     tag: str

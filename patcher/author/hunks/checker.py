@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, apply_differences, differences
@@ -13,9 +13,10 @@ from patcher.engine.tree import Node, Tree, proves_upstream
 from patcher.errors import PatchError
 from patcher.message import Message, joined
 from patcher.model import HunkText, Splice, State, apply_splices
+from patcher.record import Record
 
 
-class CheckedCandidate(NamedTuple):
+class CheckedCandidate(Record):
     """A candidate, and what came of it.
 
     Attributes:

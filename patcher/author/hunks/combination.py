@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.author.hunks.context import Candidate
 from patcher.author.hunks.differences import Difference, Pair
@@ -11,11 +11,12 @@ from patcher.author.hunks.parts import Part, PartMaker, differences_of
 from patcher.engine.engine import rewrite
 from patcher.errors import PatchError
 from patcher.message import Message
+from patcher.record import Record
 
 _ROUNDS = 12  # times that conflicting hunks are replaced by their next candidates
 
 
-class _Together(NamedTuple):
+class _Together(Record):
     """What all hunks make of a file; why some parts (by index) cannot be applied among them."""
 
     result: bytes

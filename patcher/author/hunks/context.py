@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from typing import Iterator, NamedTuple, Sequence, TypeVar
+from typing import Iterator, Sequence, TypeVar
 
 from patcher.author.hunks.differences import BlockRange, scope_of
 from patcher.author.hunks.excerpts import Form, Line, enclosed, excerpt, forms, tagged
 from patcher.engine.tree import Node, Tree
 from patcher.message import Message
+from patcher.record import Record
 
 _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 """The `$` of a string that would be taken for a placeholder: one that is nothing but `$NAME`."""
 
 
-class Flags(NamedTuple):
+class Flags(Record):
     """What stands behind the scope of a hunk.
 
     Attributes:
@@ -42,7 +43,7 @@ class Flags(NamedTuple):
         return "".join(f" {word}" for word in words)
 
 
-class Candidate(NamedTuple):
+class Candidate(Record):
     """A hunk that may make a difference.
 
     Attributes:
@@ -115,7 +116,7 @@ class Candidate(NamedTuple):
         return text
 
 
-class Fragment(NamedTuple):
+class Fragment(Record):
     """Lines that make a difference in its block.
 
     `above` and `below`: whether they have the statement there as context.

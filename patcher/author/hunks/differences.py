@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
-from typing import Iterator, NamedTuple, Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from patcher.engine.tree import Node, Tree, same
+from patcher.record import Record
 from patcher.text.lines import best_pairs, line_edits
 
 Pair = Tuple[Node, Node]
@@ -19,7 +20,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _JOINT = re.compile(r"""["']\s*[A-Za-z]{0,2}["']""")  # between two literals in a row
 
 
-class BlockRange(NamedTuple):
+class BlockRange(Record):
     """Statements of a block: `rows` is the range of their indices.
 
     An empty range is the place between two statements.
@@ -57,7 +58,7 @@ class BlockRange(NamedTuple):
         return scope_of(self.block)
 
 
-class Difference(NamedTuple):
+class Difference(Record):
     """One difference.
 
     Attributes:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import AbstractSet, Iterable, Iterator, NamedTuple, Sequence, Tuple
+from typing import AbstractSet, Iterable, Iterator, Sequence, Tuple
 
 from patcher.author.hunks.differences import Pair
 from patcher.engine.lex import lines_in_strings, tokens
 from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
+from patcher.record import Record
 
 Line = Tuple[str, str]
 """The tag (` `, `-` or `+`) and the code behind it."""
@@ -36,7 +37,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 _INDENT = re.compile(r"[ \t]*")
 
 
-class Form(NamedTuple):
+class Form(Record):
     """One way to write a statement as context; `words` describe it to the user."""
 
     lines: tuple[str, ...]
@@ -236,7 +237,7 @@ def _grouped(
             yield list(old), list(new)
 
 
-class _Block(NamedTuple):
+class _Block(Record):
     """Consecutive elements that two lists have in common: where they begin, and how many."""
 
     old: int

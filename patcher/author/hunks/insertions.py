@@ -10,7 +10,7 @@ import re
 import sys
 from itertools import takewhile
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from patcher.author.hunks.context import (
     Candidate,
@@ -40,6 +40,7 @@ from patcher.author.hunks.names import (
 )
 from patcher.engine.tree import Node, Tree, inside_of, same
 from patcher.message import Message
+from patcher.record import Record
 
 
 def _stdlib() -> frozenset[str]:
@@ -55,7 +56,7 @@ _LEAVES = ("Raise", "Return", "Assert", "Break", "Continue")
 """The statements by which code leaves its block."""
 
 
-class _Insertion(NamedTuple):
+class _Insertion(Record):
     """The lines of inserted code.
 
     Attributes:

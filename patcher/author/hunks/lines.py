@@ -5,7 +5,7 @@ Each has as many lines around as make its place the only one.
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from patcher.author.spatch_draft import DraftFile, DraftHunk, FileEdit, LeftOut
 from patcher.engine.engine import rewrite
@@ -13,13 +13,14 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.message import Message
 from patcher.model import TEXT, HunkText
+from patcher.record import Record
 from patcher.text.lines import LineEdit, grouped, line_edits
 
 _NEAR = 3  # lines between two changes, up to which they are one hunk
 _MOST = 30  # lines around a change
 
 
-class _Form(NamedTuple):
+class _Form(Record):
     """One way to write a hunk, as text and as it is read."""
 
     text: str

@@ -6,7 +6,7 @@ The best one may have further forms, for releases in which the first is not foun
 from __future__ import annotations
 
 from itertools import chain
-from typing import Iterable, Iterator, NamedTuple, Sequence
+from typing import Iterable, Iterator, Sequence
 
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.checker import CheckedCandidate, Checker
@@ -18,6 +18,7 @@ from patcher.author.hunks.renamed import renamed, under_other_name
 from patcher.engine.tree import Tree
 from patcher.message import Message
 from patcher.model import HunkText, Splice
+from patcher.record import Record
 
 _AHEAD = 6  # candidates checked after the first that works, as one of them may prove more
 _MOST = 60  # candidates that are checked for one difference
@@ -25,7 +26,7 @@ _LARGE = 400  # lines of a candidate that takes a second, so that the first that
 _LONG = 40  # lines of an insertion, above which it is written once
 
 
-class Part(NamedTuple):
+class Part(Record):
     """A part of an edit, for which there is one hunk.
 
     Attributes:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from typing import Collection, Iterator, NamedTuple, Sequence, Tuple
+from typing import Collection, Iterator, Sequence, Tuple
 
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, keyword, same
 from patcher.engine.spatch.side import Hunk, Side
+from patcher.record import Record
 from patcher.text.lines import best_pairs
 
 NodePair = Tuple[Node, Node]
@@ -30,7 +31,7 @@ _RELATED = 5
 _SAME_KIND = 2
 
 
-class Gap(NamedTuple):
+class Gap(Record):
     """What an alignment deletes and inserts between the kept neighbours `above` and `below`."""
 
     above: NodePair | None
@@ -94,7 +95,7 @@ def _ids(pair: NodePair) -> tuple[int, int]:
 
 
 # whole hunks -------------------------------------------------------------------------------------
-class Alignment(NamedTuple):
+class Alignment(Record):
     """How two lists of statements, clauses or decorators pair.
 
     `path` says of which list of the hunk's before side.
@@ -173,7 +174,7 @@ def related(old: Value, new: Value) -> bool:
     return any(related(value, new.fields[key]) for key, value in old.fields.items())
 
 
-class _LinedNode(NamedTuple):
+class _LinedNode(Record):
     """A node and the context lines that it has."""
 
     node: Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.engine.layout import is_continuation
 from patcher.engine.lex import LAYOUT, find_outside, scan, tokens
@@ -14,6 +14,7 @@ from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.precedence import has_star, is_bare
 from patcher.engine.source import Conflict
 from patcher.message import Message
+from patcher.record import Record
 
 
 class ElementRow:
@@ -383,7 +384,7 @@ def _remove_leading(
 
 
 # insertions --------------------------------------------------------------------------------------
-class _Insertion(NamedTuple):
+class _Insertion(Record):
     """Elements that are inserted, as text, and how they are parted from their neighbours.
 
     `indent` is the indentation if each gets a line of its own, else None. `separator` is what
@@ -500,7 +501,7 @@ def _after_bracket(edits: Edits, code: Node) -> int:
 
 
 # elements that change places ---------------------------------------------------------------------
-class _Reordering(NamedTuple):
+class _Reordering(Record):
     """How a list is rewritten, line by line.
 
     `partners` are the before nodes of the after nodes that stay or move, by their id; `gone` are

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.engine.layout import body_end, code_end, cut_comment, lines_end
 from patcher.engine.lex import tokens
@@ -12,6 +12,7 @@ from patcher.engine.rewrite.edits import Edits
 from patcher.engine.source import Conflict, Removed
 from patcher.engine.spatch.side import Side
 from patcher.message import Message
+from patcher.record import Record
 
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
@@ -185,7 +186,7 @@ def _change_trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> 
 
 
 # replace -----------------------------------------------------------------------------------------
-class _Region(NamedTuple):
+class _Region(Record):
     """Statements of the file that are deleted together.
 
     `is_kept` is whether they are kept inside what is inserted.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import List, NamedTuple, NoReturn, Tuple
+from typing import List, NoReturn, Tuple
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
 from patcher.model import ADDED, SOURCE, TEXT, FilePatch, HunkFlags, HunkText
+from patcher.record import Record
 from patcher.text.hidden import typeset
 from patcher.text.terminal import marked
 
@@ -50,7 +51,7 @@ def reject(
     raise PatchError.at(location, message, "", excerpt)
 
 
-class _Lines(NamedTuple):
+class _Lines(Record):
     """The lines of a `.spatch`, whose name in errors is `origin`."""
 
     origin: str

@@ -5,7 +5,7 @@ A run belongs to its list, or to its header.
 
 from __future__ import annotations
 
-from typing import Collection, NamedTuple, Sequence, Tuple
+from typing import Collection, Sequence, Tuple
 
 from patcher.engine.layout import header_end
 from patcher.engine.lex import find_outside
@@ -17,6 +17,7 @@ from patcher.engine.spatch.parse import raise_marked
 from patcher.engine.spatch.side import Side
 from patcher.message import Message
 from patcher.model import HunkText
+from patcher.record import Record
 
 _LEVELS = 4  # of `_Run.keys`
 _OWN = 2  # the first levels name the very list or header that a run belongs to
@@ -31,7 +32,7 @@ _ELSEWHERE = Message(
 )
 
 
-class _Run(NamedTuple):
+class _Run(Record):
     """A `...` of one side.
 
     `line` is its .spatch line and its number on that line, `place` the list or body that it is in,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Iterator, Mapping, NamedTuple
+from typing import Iterator, Mapping
 
 from patcher.engine.lex import Lines
 from patcher.engine.node import Node
 from patcher.model import HunkText, OptionValue
+from patcher.record import Record
 
 
 class HunkForm(str, Enum):
@@ -18,7 +19,7 @@ class HunkForm(str, Enum):
     CLAUSES = "clauses"
 
 
-class SideLayout(NamedTuple):
+class SideLayout(Record):
     """What the text of a side has that its tree has not.
 
     `indent` is the indentation of its statements, `strings` the offsets of line starts inside
@@ -30,7 +31,7 @@ class SideLayout(NamedTuple):
     bodies: frozenset[int] = frozenset()
 
 
-class Side(NamedTuple):
+class Side(Record):
     """One side of a hunk.
 
     `written` is its code as written in the hunk, without the common indentation, `text` the same as
@@ -159,7 +160,7 @@ class Side(NamedTuple):
         return any(self.numbers[row] in self.context for row in blank)
 
 
-class Upstream(NamedTuple):
+class Upstream(Record):
     """How the change is looked for in upstream's code.
 
     `scope` is that of the after side, which differs where the hunk renames its own definition;
@@ -170,7 +171,7 @@ class Upstream(NamedTuple):
     is_proof: bool
 
 
-class Hunk(NamedTuple):
+class Hunk(Record):
     """A hunk ready to be matched. `others` are its further forms."""
 
     text: HunkText

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Iterator, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import Progress
+from patcher.record import Record
 from patcher.verbs.health.examination import Examination
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -14,7 +15,7 @@ Observations = Iterator[Tuple[str, str, str]]
 """What a check finds: (severity, what, hint) for each thing."""
 
 
-class Finding(NamedTuple):
+class Finding(Record):
     """One thing that was found.
 
     Attributes:
@@ -30,7 +31,7 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
-class Check(NamedTuple):
+class Check(Record):
     """A check of an environment.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import Mapping, Sequence, Tuple, Union
 
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.index import Listing
@@ -18,6 +18,7 @@ from patcher.installed.versions import (
 from patcher.message import Message, joined
 from patcher.model import Patchset
 from patcher.patchset.variants import choose_variant, targets_of
+from patcher.record import Record
 
 ALL, NEWEST = "all", "newest"
 """What `--against` and `--to` take beside versions and ranges."""
@@ -31,7 +32,7 @@ class NoRelease(SitepatchError):
     """The index has no such release of a distribution."""
 
 
-class Pick(NamedTuple):
+class Pick(Record):
     """A release that is asked for.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Set
+from typing import Callable, Iterable, Mapping, Sequence, Set
 
 from patcher.author.changed import python_files
 from patcher.author.folder import PackageRange
@@ -21,6 +21,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options
 from patcher.place import Events
+from patcher.record import Record
 from patcher.system.reading import read_file
 from patcher.text.diffs import FileDiff
 from patcher.verbs.releases.attempt import try_release
@@ -187,7 +188,7 @@ def _release(located: Located, paths: set[str]) -> Release:
 
 
 # the proof --------------------------------------------------------------------------------------
-class ReleaseProof(NamedTuple):
+class ReleaseProof(Record):
     """What a patchset that is not written yet does to further releases.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
 from patcher.author.cases import AFTER, CaseResult, run_cases
 from patcher.author.hunks.checker import replaces_more
@@ -28,7 +28,7 @@ from patcher.model import Answer, Located, Patchset, Requested, State, Variant
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options, targets_of
 from patcher.place import Events, Place
 from patcher.planner.survey import make_plan
-from patcher.record import reported
+from patcher.record import Record, reported
 from patcher.store.status import read_installed
 from patcher.text.diffs import FileDiff, plan_diffs
 from patcher.verbs.explanations import explanations
@@ -42,7 +42,7 @@ _MOST_EXPLAINED = 3  # releases of which every hunk is explained
 
 
 @reported("*outcome inside answers")
-class ReleaseTrial(NamedTuple):
+class ReleaseTrial(Record):
     """A patchset tried on one release.
 
     Attributes:
@@ -108,7 +108,7 @@ def try_on_releases(
 
 
 # compared with the home release -----------------------------------------------------------------
-class _Evidence(NamedTuple):
+class _Evidence(Record):
     """What shows that a variant is right: what it makes of the installed release, and its cases."""
 
     home: Sequence[FileDiff]
