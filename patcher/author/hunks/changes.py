@@ -399,7 +399,7 @@ def _missing(nodes: Sequence[Node], others: Sequence[Node]) -> list[Node]:
     return missing
 
 
-class _Passed(NamedTuple):
+class _Passed(Record):
     """The arguments of a call before and after an edit, and which of each are written."""
 
     old: Sequence[Node]
