@@ -323,6 +323,43 @@ class Folder:
         with naming(f"{self.path}/{new}"):
             os.replace(name, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
+    def swap(self, name: str, new: str) -> bool:
+        """Put the file or link `name` in the place of `new`, which gets the name `name`.
+
+        Nothing is lost, not even a file that somebody puts there at the last moment. Where the
+        system or the filesystem cannot exchange names, `new` is replaced (`move`).
+
+        Returns:
+            False if `new` was gone, and is there again (see `claim`).
+        """
+        # ctypes costs as much as half a start, and readers never come here
+        from patcher.system import exchange
+
+        with naming(f"{self.path}/{new}"):
+            try:
+                if exchange.exchange(name, new, dir_fd=self.fd):
+                    return True
+            except FileNotFoundError:
+                return self.claim(name, new)
+        self.move(name, new)
+        return True
+
+    def claim(self, name: str, new: str) -> bool:
+        """Rename `name` to `new` if nothing has that name; return whether it was free.
+
+        Where the system or the filesystem cannot tell in one step, `new` is replaced (`move`).
+        """
+        from patcher.system import exchange
+
+        with naming(f"{self.path}/{new}"):
+            try:
+                if exchange.rename_to_free(name, new, dir_fd=self.fd):
+                    return True
+            except FileExistsError:
+                return False
+        self.move(name, new)
+        return True
+
     def link_to(self, name: str, to: Folder, new: str) -> bool:
         """Give the file or link `name` a second name, `new` in the folder `to`; it takes no space.
 

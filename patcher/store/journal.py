@@ -47,7 +47,7 @@ class JournalEntry(Record):
     """What becomes of one target file.
 
     `old` and `new` are the sha256 of the target before and after, empty where there is no file. It
-    is removed, or the temporary file is renamed over it: a symbolic link to `link`, unless that is
+    is removed, or the temporary file is put in its place: a symbolic link to `link`, unless that is
     empty. `receipt` is the sha256 of the receipt that waits beside the old one; it is empty if the
     receipt is dropped. `folder` is the directory that the receipt of an added file names: once that
     is empty, it is removed.
@@ -67,7 +67,7 @@ class JournalEntry(Record):
 
     @property
     def temporary(self) -> str:
-        """The name, beside the target, of the file that waits to be renamed over it."""
+        """The name, beside the target, of the file that waits, and then of the one it displaced."""
         return f".{self._token}{WAITING}"
 
     @property
@@ -218,7 +218,7 @@ def finish(
 def put_in_place(
     site: Folder, home: Folder, entries: Sequence[JournalEntry], *, anyway: bool = False
 ) -> Left:
-    """Rename every prepared file over its target; each old one keeps its second name.
+    """Put every prepared file in the place of its target; each old one keeps its second name.
 
     Args:
         site: the site directory, locked.
@@ -268,16 +268,20 @@ def _check_receipt(receipts: Folder, entry: JournalEntry) -> None:
 
 
 def _replace_target(site: Folder, entry: JournalEntry) -> bool:
-    """Rename a prepared file over its target; False if somebody has put another file there."""
+    """Put a prepared file in the place of its target; False if somebody else's file stands there.
+
+    What it displaces has the temporary name then: `settle` looks at it before it is removed.
+    """
     with site.holder(entry.path) as folder:
         is_old = folder.same(entry.name, entry.backup)
         if not is_old and folder.digest(entry.name) not in (entry.old, entry.new):
             return False
-        if entry.new:
-            folder.move(entry.temporary, entry.name)
-        else:
-            folder.remove(entry.name)
-    return True
+        if not entry.new:
+            folder.move(entry.name, entry.temporary)
+            return True
+        if not entry.old and not folder.has(entry.name):
+            return folder.claim(entry.temporary, entry.name)
+        return folder.swap(entry.temporary, entry.name)
 
 
 def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry], left: Left) -> Left:
@@ -287,8 +291,10 @@ def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry], left: Le
     is forgotten.
     """
     targets = [entry for entry in entries if not entry.stays]
+    # or the removal of what was displaced could outlive its displacement
+    sync_holders(site, [entry.path for entry in targets])
     kept = _keep_saved(site, home, [entry for entry in targets if entry.path not in left.unable])
-    # removes what waits for a file that is left alone, and syncs every directory
+    # removes what waits for a file that is left alone, too
     unable = undo(site, targets)
     unable.update(_purge(site, targets))
     unable.update(left.unable)
@@ -326,29 +332,47 @@ def _keep_saved(site: Folder, home: Folder, entries: Iterable[JournalEntry]) -> 
             folder = site.holder(entry.path)
         except (FileNotFoundError, StoreError):
             continue
+        copies: list[str] = []
         with folder:
-            copy = _keep_one(home, folder, entry)
-        if copy:
-            kept[entry.path] = f"{site.path}/{copy}"
+            for name in (entry.backup, entry.temporary):
+                copy = _keep_one(home, folder, entry=entry, name=name)
+                if copy and f"{site.path}/{copy}" not in copies:
+                    copies.append(f"{site.path}/{copy}")
+        if copies:
+            kept[entry.path] = ", ".join(copies)
     return kept
 
 
-def _keep_one(home: Folder, folder: Folder, entry: JournalEntry) -> str:
-    """Keep a copy of the old file in `folder` if somebody wrote to it; return its path."""
-    if not folder.has(entry.backup) or folder.link(entry.backup):
-        return ""  # what a link led to stands where it stood
-    if folder.same(entry.name, entry.backup):
-        return ""  # it was not replaced
-    data, meta = folder.look(entry.backup)
-    if sha256(data) in (entry.old, entry.new):
+def _keep_one(home: Folder, folder: Folder, entry: JournalEntry, name: str) -> str:
+    """Keep a copy of the file `name` in `folder` if somebody else wrote it; return its path.
+
+    Args:
+        home: `.sitepatch`, which gets the copy.
+        folder: the directory of the target.
+        entry: that of the journal.
+        name: the second name of the file that stood there, or the temporary one that the file has
+            which was displaced.
+    """
+    if not _is_saved(folder, entry, name):
         return ""
+    data, meta = folder.look(name)
     copy = edited_copy(entry.path, data)
-    name = copy.rpartition("/")[2]
+    copy_name = copy.rpartition("/")[2]
     with home.make(EDITED) as edited:
-        if edited.digest(name) != sha256(data) and not folder.link_to(entry.backup, edited, name):
-            edited.put(name, data, meta)
+        is_there = edited.digest(copy_name) == sha256(data)
+        if not is_there and not folder.link_to(name, edited, copy_name):
+            edited.put(copy_name, data, meta)
         edited.sync()
     return copy
+
+
+def _is_saved(folder: Folder, entry: JournalEntry, name: str) -> bool:
+    """Whether a file that was displaced is neither the old one nor the new one."""
+    if not folder.has(name) or folder.link(name):
+        return False  # what a link led to stands where it stood
+    if folder.same(entry.name, name):
+        return False  # it was not displaced
+    return folder.digest(name) not in (entry.old, entry.new)
 
 
 def _purge(site: Folder, entries: Iterable[JournalEntry]) -> dict[str, str]:
@@ -384,7 +408,9 @@ def roll_back(site: Folder, home: Folder, entries: Sequence[JournalEntry]) -> bo
 
     for entry in replaced:
         with site.holder(entry.path) as folder:
-            if entry.old:
+            if _is_saved(folder, entry, name=entry.temporary):
+                folder.move(entry.temporary, entry.name)
+            elif entry.old:
                 folder.move(entry.backup, entry.name)
             else:  # it was not there before
                 folder.remove(entry.name)
@@ -427,7 +453,7 @@ def _verdict(site: Folder, entry: JournalEntry) -> str:
             return _READY if current else _DONE
         if _is_prepared(folder, entry):
             return _READY
-        if current == entry.new and not folder.has(entry.temporary):
+        if current == entry.new:  # the temporary name is that of what stood there
             return _DONE
     raise _lost(site.path, f"{folder.path}/{entry.temporary}")
 

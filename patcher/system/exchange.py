@@ -1,4 +1,4 @@
-"""Two names of a filesystem change places in one step: whoever looks finds one or the other."""
+"""Renames that lose nothing: two names change places, or a name is taken only while it is free."""
 
 from __future__ import annotations
 
@@ -7,38 +7,62 @@ import errno
 import os
 import sys
 
-# renameat2(2) of Linux
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-_RENAME_SWAP = 2  # renamex_np(2) of macOS
+# renameat2(2) of Linux, renameatx_np(2) of macOS
+_ON_MAC = sys.platform == "darwin"
+_AT_FDCWD = -2 if _ON_MAC else -100
+_EXCHANGE = 2
+_NO_REPLACE = 4 if _ON_MAC else 1
 _UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 """What these calls answer where the system or the filesystem does not know them."""
 
 
-def exchange(one: str, other: str) -> bool:
-    """Exchange two files or directories of one filesystem.
+def exchange(one: str, other: str, *, dir_fd: int = _AT_FDCWD) -> bool:
+    """Let two files or directories of one filesystem change places in one step.
+
+    Whoever looks finds one or the other under each name.
 
     Args:
         one: a path; a link itself is exchanged, not what it leads to.
         other: another path.
+        dir_fd: the open directory that both are relative to; else the working directory.
 
     Returns:
         False where the system or the filesystem (NFS, say) cannot do that; nothing was changed
         then.
 
     Raises:
+        FileNotFoundError: one of them is not there.
         OSError: it cannot be done here.
     """
+    return _rename(one, other, flag=_EXCHANGE, dir_fd=dir_fd)
+
+
+def rename_to_free(name: str, new: str, *, dir_fd: int = _AT_FDCWD) -> bool:
+    """Rename a file to a name that nothing has.
+
+    Args:
+        name: a path; a link itself is renamed, not what it leads to.
+        new: another path.
+        dir_fd: the open directory that both are relative to; else the working directory.
+
+    Returns:
+        False where the system or the filesystem cannot do that; nothing was changed then.
+
+    Raises:
+        FileExistsError: something has that name.
+        OSError: it cannot be done here.
+    """
+    return _rename(name, new, flag=_NO_REPLACE, dir_fd=dir_fd)
+
+
+def _rename(name: str, new: str, flag: int, dir_fd: int) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
-    first, second = os.fsencode(one), os.fsencode(other)
     try:
-        if sys.platform == "darwin":
-            failed = libc.renamex_np(first, second, _RENAME_SWAP)
-        else:
-            failed = libc.renameat2(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE)
+        call = libc.renameatx_np if _ON_MAC else libc.renameat2
     except AttributeError:  # an older C library
         return False
+    failed = call(dir_fd, os.fsencode(name), dir_fd, os.fsencode(new), flag)
     number = ctypes.get_errno()
     if failed and number not in _UNKNOWN:
-        raise OSError(number, os.strerror(number), other)
+        raise OSError(number, os.strerror(number), new)
     return not failed

@@ -1,6 +1,7 @@
-"""Every call of `os` that changes files, as a place to stop, to fail or to look: the layer under the fault tests.
+"""Every call that changes files, as a place to stop, to fail or to look: the layer under the fault tests.
 
-It replaces the functions of `os` in a forked child, so that a point costs a fork and not the start of an interpreter.
+It replaces the functions of `os`, and the renames that Python does not know, in a forked child, so that a point costs a fork
+and not the start of an interpreter.
 That no system call goes by it is proven against strace in test_system_calls.py.
 """
 
@@ -13,10 +14,13 @@ import tempfile
 import traceback
 from typing import NamedTuple
 
+from patcher.system import exchange
+
 NAMES = [
     "open", "write", "replace", "rename", "unlink", "remove", "fsync", "fdatasync", "mkdir", "rmdir", "utime", "chmod", "fchmod",
     "chown", "fchown", "symlink", "link", "setxattr", "removexattr", "truncate", "ftruncate", "posix_fallocate", "mknod", "mkfifo",
 ]  # fmt: skip
+RENAMES = ("exchange", "rename_to_free")  # those of patcher/system/exchange.py
 NEED_SPACE = ("open", "write", "mkdir", "symlink", "link", "setxattr")
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EINTR", "EDQUOT")
 _CRASH = 70  # the exit status of an exception that nothing expects
@@ -35,6 +39,8 @@ def watch(hook):
     for name in NAMES:
         if hasattr(os, name):
             setattr(os, name, _watched(name, getattr(os, name), hook))
+    for name in RENAMES:
+        setattr(exchange, name, _watched(name, getattr(exchange, name), hook))
 
 
 def _watched(name, real, hook):

@@ -101,6 +101,10 @@ class Disk:
     def rename(self, folder, name, to, new, number):
         self._name([(folder, name, None), (to, new, self.by_number[number])])
 
+    def exchange(self, folder, name, new, displaced, number):
+        """Two names of a directory change places: `displaced` is what `name` is now, `number` what `new` is."""
+        self._name([(folder, name, self.by_number[displaced]), (folder, new, self.by_number[number])])
+
     def sync(self, number):
         inode = self.by_number[number]
         inode.safe = inode.now
@@ -241,6 +245,16 @@ class Recorder:
 
     def _replace(self, number, _, name, new, src_dir_fd, dst_dir_fd):
         self._add("rename", _number(src_dir_fd), name, _number(dst_dir_fd), new, number)
+
+    def _exchange(self, before, done, name, new, dir_fd):
+        if done:
+            numbers = (os.stat(each, dir_fd=dir_fd, follow_symlinks=False).st_ino for each in (name, new))
+            self._add("exchange", _number(dir_fd), name, new, *numbers)
+
+    def _rename_to_free(self, before, done, name, new, dir_fd):
+        if done:
+            number = os.stat(new, dir_fd=dir_fd, follow_symlinks=False).st_ino
+            self._add("rename", _number(dir_fd), name, _number(dir_fd), new, number)
 
     def _link(self, before, _, name, new, src_dir_fd, dst_dir_fd, follow_symlinks):
         number = os.stat(new, dir_fd=dst_dir_fd, follow_symlinks=False).st_ino

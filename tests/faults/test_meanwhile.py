@@ -26,12 +26,17 @@ def tiny(tmp_path):
     return tiny
 
 
+def puts_in_place(name, args):
+    """Whether a call puts a prepared file in the place of its target."""
+    return name in ("replace", "exchange", "rename_to_free") and str(args[0]).endswith(".sitepatch-tmp")
+
+
 def renames(act):
     """What a child calls first: from then on `act(number)` is called before each rename of a prepared file, from 0."""
     seen = [0]
 
     def hook(name, real, args, kwargs):
-        if name == "replace" and str(args[0]).endswith(".sitepatch-tmp"):
+        if puts_in_place(name, args):
             act(seen[0])
             seen[0] += 1
         return real(*args, **kwargs)
@@ -56,7 +61,7 @@ def found(site):
 
 @pytest.mark.parametrize("word", ["apply", "restore"])
 @pytest.mark.parametrize(
-    ("number", "save"), [(0, saved_in_place), (1, saved_in_place), (2, saved_in_place), (0, saved_by_renaming), (1, saved_by_renaming)]
+    ("number", "save"), [(0, saved_in_place), (1, saved_in_place), (2, saved_in_place), (0, saved_by_renaming), (1, saved_by_renaming), (2, saved_by_renaming)]
 )
 def test_an_edit_that_is_saved_between_two_renames_is_kept_and_said(tiny, word, number, save):
     if word == "restore":
@@ -88,7 +93,7 @@ def test_an_edit_that_is_saved_in_a_run_that_is_killed_is_kept_by_whoever_recove
         begun = [0]
 
         def hook(name, real, args, kwargs):
-            if begun[0] or (name == "replace" and str(args[0]).endswith(".sitepatch-tmp")):
+            if begun[0] or puts_in_place(name, args):
                 begun[0] += 1
                 if begun[0] == points[0]:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -169,7 +174,7 @@ def test_recovery_does_what_it_can_and_commands_for_other_files_work(tiny, tmp_p
                 real(*args, **kwargs)
                 hook.begun = True
                 return None
-            is_first = name == "replace" and str(args[0]).endswith(".sitepatch-tmp")
+            is_first = puts_in_place(name, args)
             is_made = phase == "preparing" and hook.begun and name == "link" and args[0] == "b.py"
             if is_first or is_made:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -144,7 +144,7 @@ def busy(path):
     """From now on nothing can be renamed over that file, as if it had been mounted over."""
 
     def hook(name, real, args, kwargs):
-        if name == "replace" and args[1] == os.path.basename(path) and is_temporary(args[0]):
+        if name in ("replace", "exchange", "rename_to_free") and args[1] == os.path.basename(path) and is_temporary(args[0]):
             raise OSError(errno.EBUSY, "Device or resource busy (injected)")
         return real(*args, **kwargs)
 
