@@ -2,12 +2,13 @@
 
     SITEPATCH_CACHE=DIR python -m tests.sources NAME...
 
-Nothing is built: the packages that are patched so lie at the top of their archives, and of those the files that a patchset
-names are kept, and the RECORD lists all of them. After it `check NAME --against all` answers for these releases, too.
+Nothing is built: the packages that are patched so lie at the top of their archives, or in src/, and of those the files that a
+patchset names are kept, and the RECORD lists all of them. After it `check NAME --against all` answers for these releases, too.
 """
 
 import hashlib
 import io
+import re
 import sys
 import tarfile
 import zipfile
@@ -79,7 +80,8 @@ def main(names: List[str]) -> None:
                         continue
                     answer = session.get(link.url_without_fragment)
                     answer.raise_for_status()
-                    release = with_record(distribution, version, dict(members(link.filename, answer.content)))
+                    files = {re.sub("^src/", "", path): text for path, text in members(link.filename, answer.content)}
+                    release = with_record(distribution, version, files)
                     kept = {path: text for path, text in release.items() if path in paths or ".dist-info/" in path}
                     write_files(home / marker, kept)
                     print(f"{distribution} {version}: {', '.join(sorted(set(paths) & set(kept))) or 'none of the files'}", flush=True)

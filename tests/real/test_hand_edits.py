@@ -39,6 +39,32 @@ def __getattr__(name):
         raise AttributeError("`np.%s` was removed in the NumPy 2.0 release." % name)
     raise AttributeError("module 'numpy' has no attribute %r" % name)
 """
+BESIDE = "import sys\n__path__ += [each + '/' + __name__.replace('.', '/') for each in sys.path]\n"  # the rest of the package is the release's
+NUMPY_COUNTS = """\
+from unittest.mock import MagicMock
+
+
+def linspace(first, last, number, endpoint):
+    if not isinstance(number, int):
+        raise TypeError("object of type <class 'numpy.float64'> cannot be safely interpreted as an integer.")
+    return [first, last]
+
+
+def round(number):
+    return float(int(number))
+
+
+def __getattr__(name):
+    if name in ("float", "int", "bool", "complex") or name.startswith("__"):
+        raise AttributeError("module 'numpy' has no attribute %r" % name)
+    return MagicMock()
+"""
+FETCHES = """\
+import huggingface_hub, sentence_transformers.util as util, tempfile
+with tempfile.TemporaryDirectory() as folder:
+    assert util.snapshot_download("me/model", cache_dir=folder).endswith("me_model")
+assert [fetched[:2] for fetched in huggingface_hub.FETCHED] == [("me/model", "modules.json")]
+"""
 
 
 class Edit(NamedTuple):
@@ -93,6 +119,60 @@ EDITS = [
     Edit("gradio-client-bool-schema", "gradio-bool-schema", "gradio_client", "1.3.0", ("gradio_client/utils.py",),
          "from gradio_client.utils import json_schema_to_python_type as told\nassert 'Any' in told({'type': 'object', 'additionalProperties': True})",
          dict.fromkeys(("fsspec/asyn.py", "httpx.py", "huggingface_hub.py", "websockets/legacy/protocol.py"), ANY)),
+    Edit("autoawq-transformers457", "awq-gelu-tanh", "autoawq", "0.2.9", ("awq/quantize/scale.py",), "import awq.quantize.scale",
+         {**dict.fromkeys(("torch/nn.py", "awq/utils/utils.py", "awq/utils/module.py", "awq/modules/act.py"), ANY), "torch/__init__.py": ANY,
+          **{f"transformers/models/{name}/modeling_{name}.py": ANY for name in ("bloom", "llama", "gemma", "gemma2", "cohere")},
+          "transformers/activations.py": "class GELUTanh:\n    pass\n\n\nNewGELUActivation = GELUActivation = object\nACT2FN = {'gelu_pytorch_tanh': GELUTanh()}\n"}),
+    Edit("gradio-huggingface-hub1", "gradio-hf-folder", "gradio", "4.44.1", ("gradio/oauth.py",), "import gradio.oauth",
+         {**dict.fromkeys(("fastapi/__init__.py", "fastapi/responses.py", "gradio/utils.py"), ANY), "huggingface_hub.py": "get_token = whoami = print\n"}),
+    Edit("diffusers-cached-download", "diffusers-cached-download", "diffusers", "0.25.1", ("diffusers/utils/dynamic_modules_utils.py",),
+         "from diffusers.utils.dynamic_modules_utils import get_cached_module_file as get\nget.__globals__['get_diffusers_versions'] = lambda: ['0.25.1']\n"
+         "try:\n    get('clip_guided', 'pipeline.py', revision='main')\nexcept FileNotFoundError as error:\n    assert 'community-pipelines-mirror main/clip_guided.py' in str(error)",
+         {"diffusers/__init__.py": BESIDE + "__version__ = '0.25.1'\n", "diffusers/utils/__init__.py": BESIDE + "from logging import getLogger\nfrom types import SimpleNamespace\nDIFFUSERS_DYNAMIC_MODULE_NAME, HF_MODULES_CACHE = 'modules', '.'\nlogging = SimpleNamespace(get_logger=getLogger)\n",
+          "packaging/version.py": ANY, "huggingface_hub/utils.py": "def validate_hf_hub_args(function):\n    return function\n",
+          "huggingface_hub/__init__.py": "def model_info():\n    pass\n\n\ndef hf_hub_download(repo_id, filename, **more):\n    raise FileNotFoundError(f'{repo_id} {filename}')\n"}),
+    Edit("bitsandbytes-triton-ops", "bitsandbytes-triton-ops", "bitsandbytes", "0.44.1",
+         ("bitsandbytes/triton/triton_utils.py", "bitsandbytes/triton/int8_matmul_mixed_dequantize.py"), "import importlib.util, bitsandbytes.triton.int8_matmul_mixed_dequantize",
+         {"torch.py": ANY, "triton/__init__.py": "", "triton/language.py": ""}),
+    Edit("pycocotools-numpy124", "pycocotools-float", "pycocotools", "2.0.2", ("pycocotools/cocoeval.py",),
+         "from types import SimpleNamespace as Kept\nfrom unittest.mock import MagicMock\nfrom pycocotools.cocoeval import COCOeval\nevaluation = COCOeval()\n"
+         "params = Kept(useCats=1, catIds=[1], iouThrs=[0.5], recThrs=[0.0], areaRng=[(0, 1)], maxDets=[1], imgIds=[1])\nevaluation._paramsEval = evaluation.params = params\n"
+         "evaluation.evalImgs = [dict.fromkeys(('dtScores', 'dtMatches', 'dtIgnore', 'gtIgnore'), MagicMock())]\nevaluation.accumulate(params)",
+         {"pycocotools/mask.py": "", "numpy.py": NUMPY_COUNTS}),
+    Edit("pycocotools-numpy124", "pycocotools-linspace", "pycocotools", "2.0.0", ("pycocotools/cocoeval.py",), "from pycocotools.cocoeval import Params; Params()",
+         {"pycocotools/mask.py": "", "numpy.py": NUMPY_COUNTS}),
+    Edit("ddddocr-pillow10", "ddddocr-antialias", "ddddocr", "1.0.6", ("ddddocr/__init__.py",),
+         "import io\nfrom unittest.mock import MagicMock\nfrom ddddocr import DdddOcr\nocr = object.__new__(DdddOcr)\nocr.__dict__.update(ort_session=MagicMock(), _DdddOcr__ort_session=MagicMock())\n"
+         "try:\n    ocr.classification(b'')\nexcept TypeError as error:\n    assert 'resized' in str(error), error",
+         {"onnxruntime.py": "set_default_logger_severity = print\n", "numpy.py": ANY, "PIL/Image.py": "LANCZOS = 1\n\n\nclass Picture:\n    size = 2, 2\n\n    def resize(self, size, how):\n        raise TypeError('resized')\n\n\ndef open(file):\n    return Picture()\n"}),
+    Edit("deepspeed-torch-six", "deepspeed-torch-six", "deepspeed", "0.8.1", ("deepspeed/runtime/utils.py", "deepspeed/runtime/zero/stage3.py", "deepspeed/runtime/zero/stage_1_and_2.py"),
+         "from deepspeed.runtime.utils import inf; assert inf == float('inf')",
+         {**dict.fromkeys(("psutil.py", "numpy.py", "deepspeed/comm.py", "deepspeed/utils.py", "deepspeed/runtime/constants.py", "deepspeed/moe/utils.py", "deepspeed/accelerator.py", "torch/nn/functional.py"), ANY), "torch/__init__.py": ANY}),
+    Edit("transformers-flash-attn-optional", "transformers-wants-flash-attn", "transformers", "4.41.2", ("transformers/dynamic_module_utils.py",),
+         "import pathlib\nfrom transformers.dynamic_module_utils import check_imports\n"
+         "pathlib.Path(__file__).with_name('modeling.py').write_text('if is_flash_attn_2_available():\\n    from flash_attn import flash_attn_func\\n')\n"
+         "check_imports(pathlib.Path(__file__).with_name('modeling.py'))",
+         {"packaging/version.py": ANY, "huggingface_hub.py": ANY, "transformers/utils.py": "HF_MODULES_CACHE = TRANSFORMERS_DYNAMIC_MODULE_NAME = '.'\nfrom types import SimpleNamespace\nfrom logging import getLogger\nlogging = SimpleNamespace(get_logger=getLogger)\ncached_file = extract_commit_hash = is_offline_mode = try_to_load_from_cache = print\n"}),
+    Edit("scikit-video-numpy124", "skvideo-numpy-aliases", "scikit-video", "1.1.11",
+         tuple(f"skvideo/{name}.py" for name in ("io/abstract", "io/avconv", "io/ffmpeg", "measure/niqe", "measure/psnr", "measure/ssim", "measure/strred", "measure/videobliinds", "measure/viideo", "motion/block", "motion/gme", "utils/edge", "utils/stpyr")),
+         "from skvideo.measure.psnr import psnr; psnr(None, None)",
+         {"scipy/ndimage.py": "", "skvideo/utils.py": "from types import SimpleNamespace\n\n\ndef vshape(data):\n    return SimpleNamespace(shape=(0, 1, 1, 1))\n", "numpy.py": NUMPY_COUNTS}),
+    Edit("fairseq-python311", "fairseq-mutable-default", "fairseq", "0.12.2",
+         tuple(f"fairseq/{name}.py" for name in ("dataclass/configs", "dataclass/constants", "dataclass/initialize", "models/transformer/transformer_config")),
+         "from fairseq.dataclass.configs import FairseqConfig\nassert FairseqConfig().common.seed == 1\n"
+         "from fairseq.dataclass.initialize import hydra_init\nhydra_init()\nfrom hydra.core.config_store import KEPT\nassert KEPT['common'].seed == 1 and KEPT['task'] is None and 'model' in KEPT",
+         {"torch.py": "class cuda:\n    device_count = staticmethod(lambda: 0)\n", "omegaconf.py": "import builtins\nbuiltins.help = print  # which the module site gives every Python\nII = MISSING = DictConfig = OmegaConf = str\n", "hydra/core/config_store.py": "KEPT = {}\n\n\nclass ConfigStore:\n    instance = classmethod(lambda cls: cls())\n    store = lambda self, name, node: KEPT.update({name: node})\n"}),
+    Edit("hydra-python311", "hydra-mutable-default", "hydra-core", "1.0.7", ("hydra/conf/__init__.py",),
+         "from hydra.conf import HydraConf; assert HydraConf().job.config.override_dirname.kv_sep == '='",
+         {"omegaconf.py": "MISSING = '???'\n", "hydra/core/config_store.py": ANY, "hydra/core/__init__.py": ""}),
+    Edit("lightning-torchmetrics", "lightning-num-classes", "pytorch-lightning", "1.4.4", ("pytorch_lightning/metrics/utils.py",), "import pytorch_lightning.metrics.utils",
+         {"torch.py": ANY, "deprecate.py": "void = print\n\n\ndef deprecated(**more):\n    return lambda function: function\n", "torchmetrics/utilities/data.py": "dim_zero_cat = dim_zero_mean = dim_zero_sum = select_topk = to_categorical = to_onehot = print\n",
+          "torchmetrics/utilities/distributed.py": ANY, "pytorch_lightning/utilities/__init__.py": "rank_zero_deprecation = print\n", "pytorch_lightning/utilities/imports.py": ANY}),
+    Edit("sentence-transformers-cached-download", "sentence-transformers-cached-download", "sentence-transformers", "2.2.2",
+         ("sentence_transformers/SentenceTransformer.py", "sentence_transformers/util.py"), FETCHES,
+         {**dict.fromkeys(("numpy.py", "requests.py", "tqdm/__init__.py", "tqdm/autonotebook.py", "torch/__init__.py"), ANY), "packaging/version.py": "parse = str\n",
+          "huggingface_hub/constants.py": "HUGGINGFACE_HUB_CACHE = '.'\n",
+          "huggingface_hub/__init__.py": "HfFolder = Repository = hf_hub_url = lambda *words, **more: 'https://hub'\n__version__ = '0.36.0'\nFETCHED = []\n\n\nclass HfApi:\n    def model_info(self, **more):\n        from types import SimpleNamespace as Any\n        return Any(sha='1', siblings=[Any(rfilename='modules.json')])\n\n\ndef hf_hub_download(repo_id, filename, **more):\n    FETCHED.append((repo_id, filename, more['local_dir']))\n    return filename\n"}),
 ]  # fmt: skip
 
 
@@ -103,6 +183,24 @@ CHANGED = [
     ("basicsr-torchvision", "basicsr", "1.3.5", "basicsr/data/degradations.py", "from torchvision.transforms.functional import rgb_to_grayscale"),
     ("gradio-client-bool-schema", "gradio_client", "1.8.0", "gradio_client/utils.py", "if isinstance(schema, bool):"),
     ("chumpy-python311", "chumpy", "0.70", "chumpy/__init__.py chumpy/ch.py", "enumerate(inspect.getfullargspec(lmb)[0])"),
+    ("autoawq-transformers457", "autoawq", "0.1.3", "awq/quantize/scale.py", 'type(ACT2FN["gelu_pytorch_tanh"])'),
+    ("autoawq-transformers457", "autoawq", "0.2.4", "awq/quantize/scale.py", 'type(ACT2FN["gelu_pytorch_tanh"])'),
+    ("bitsandbytes-triton-ops", "bitsandbytes", "0.40.0", "bitsandbytes/triton/triton_utils.py", 'importlib.util.find_spec("triton.ops") is not None'),
+    ("ddddocr-pillow10", "ddddocr", "1.4.9", "ddddocr/__init__.py", "64), Image.LANCZOS).convert('L')"),
+    ("deepspeed-torch-six", "deepspeed", "0.3.16", "deepspeed/runtime/utils.py deepspeed/runtime/zero/stage2.py deepspeed/runtime/zero/stage3.py", "from math import inf"),
+    ("deepspeed-torch-six", "deepspeed", "0.6.0", "deepspeed/runtime/utils.py deepspeed/runtime/zero/stage_1_and_2.py deepspeed/runtime/zero/stage3.py", "from math import inf"),
+    ("diffusers-cached-download", "diffusers", "0.12.0", "diffusers/utils/dynamic_modules_utils.py", "from huggingface_hub import HfFolder, hf_hub_download, model_info"),
+    ("diffusers-cached-download", "diffusers", "0.28.2", "diffusers/utils/dynamic_modules_utils.py", "from huggingface_hub import hf_hub_download, model_info"),
+    ("fairseq-python311", "fairseq", "0.12.0", "fairseq/dataclass/configs.py fairseq/dataclass/initialize.py fairseq/models/transformer/transformer_config.py", "ema: EMAConfig = field(default_factory=EMAConfig)"),
+    ("gradio-huggingface-hub1", "gradio", "4.12.0", "gradio/oauth.py", "    token = get_token()"),
+    ("gradio-huggingface-hub1", "gradio", "5.7.0", "gradio/oauth.py", "    token = get_token()"),
+    ("hydra-python311", "hydra-core", "1.0.0", "hydra/conf/__init__.py", "job: JobConf = field(default_factory=JobConf)"),
+    ("hydra-python311", "hydra-core", "1.2.0", "hydra/conf/__init__.py", "job: JobConf = field(default_factory=JobConf)"),
+    ("lightning-torchmetrics", "pytorch-lightning", "1.3.0", "pytorch_lightning/metrics/utils.py", "    _get_num_classes = None"),
+    ("pycocotools-numpy124", "pycocotools", "2.0.5", "pycocotools/cocoeval.py", "np.cumsum(tps, axis=1).astype(dtype=float)"),
+    ("scikit-video-numpy124", "sk-video", "1.1.10", "skvideo/io/ffmpeg.py skvideo/io/avconv.py", "self.inputfps = float("),
+    ("transformers-flash-attn-optional", "transformers", "4.31.0", "transformers/dynamic_module_utils.py", 'set(imports) - {"flash_attn"}'),
+    ("transformers-flash-attn-optional", "transformers", "4.44.2", "transformers/dynamic_module_utils.py", 'set(imports) - {"flash_attn"}'),
     ("gradio-client-bool-schema", "gradio_client", "0.7.3", "gradio_client/utils.py", "if isinstance(schema, bool):"),
     ("gym-numpy2", "gym", "0.25.0", "gym/utils/passive_env_checker.py", "(bool, np.bool_)"),
     ("easyocr-pillow10", "easyocr", "1.3.2", "easyocr/utils.py", "interpolation =  Image.LANCZOS"),
@@ -147,7 +245,7 @@ def member(archive, path):
 
 
 @cures(*(edit.symptom for edit in EDITS))
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.patchset)
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.symptom)
 def test_what_is_raised_is_cured(real_cache, tmp_path, edit):
     site, stubs = tmp_path / "site", tmp_path / "stubs"
     files = released(real_cache, edit.distribution, edit.version, edit.files)

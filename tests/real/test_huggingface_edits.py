@@ -12,18 +12,22 @@ from wheels import slow
 pytestmark = pytest.mark.real
 
 AGENT = "import deepspeed.elasticity.elastic_agent as agent; print('imported', agent.DSElasticAgent.__name__)"
-NEEDED = ["hjson", "py-cpuinfo", "ninja", "pydantic==2.12.3", "pydantic-core==2.41.4", "typing-inspection", "annotated-types", "pynvml"]
+NEEDED = ["hjson", "py-cpuinfo", "ninja", "pynvml"]
+PYDANTIC = ["pydantic==2.12.3", "pydantic-core==2.41.4", "typing-inspection", "annotated-types"]  # 0.10.0 is from before pydantic 2
 FILES = ["deepspeed/elasticity/elastic_agent.py", "deepspeed/autotuning/scheduler.py"]
 
 
 @slow
 @cures("deepspeed-elastic-agent")
-@pytest.mark.parametrize("release", ["0.10.0", "0.14.0", "0.14.3"])
-def test_deepspeed_is_imported(library, release):
-    """DeepSpeed is on the index as source alone, whose setup.py asks torch."""
-    pip_install(library, *NEEDED)
+@pytest.mark.parametrize(
+    ("release", "symptom"),
+    [("0.10.0", "deepspeed-numpy-bufsize"), ("0.14.0", "deepspeed-elastic-agent"), ("0.14.3", "deepspeed-elastic-agent")],
+)
+def test_deepspeed_is_imported(library, release, symptom):
+    """DeepSpeed is on the index as source alone, whose setup.py asks torch; 0.10.0 imports its autotuner first."""
+    pip_install(library, *NEEDED, *(["pydantic==1.10.24"] if release == "0.10.0" else PYDANTIC))
     pip_install(library, "--no-build-isolation", f"deepspeed=={release}", DS_BUILD_OPS="0")
-    cure(library, "deepspeed-elastic-agent", "deepspeed-torch24", lambda: python(library, AGENT), FILES, "imported DSElasticAgent")
+    cure(library, symptom, "deepspeed-torch24", lambda: python(library, AGENT), FILES, "imported DSElasticAgent")
 
 
 def said(ended, way):
@@ -75,6 +79,42 @@ def test_accelerate_launch_starts_a_process_for_each_card(library, card, way):
         0: ["main", "of", "2", f"{card}:0", "learned"], 1: ["other", "of", "2", f"{card}:1", "learned"]
     }, ended  # fmt: skip
     assert ranks[0][5] == ranks[1][5] and writers(ranks) == {"optimizer": [0], "pytorch_model": [0]}
+
+
+CHOICES = """
+import os
+import torch
+from accelerate import state
+
+asked = [name for name in vars(state) if name.startswith("is_") and name.endswith("_available")]
+partial = object.__new__(state.PartialState)
+os.environ["LOCAL_RANK"] = "0"
+for there in ["cuda", *asked]:
+    for name in asked:
+        setattr(state, name, lambda *_, there=there == name, **__: there)
+    torch.cuda.is_available = lambda: there == "cuda"
+    for cpu in (False, True):
+        print("chosen", there, cpu, *partial._prepare_backend(cpu, False, None), partial.default_device)
+"""
+
+
+@slow
+def test_nothing_changes_on_cuda_on_listed_devices_and_on_the_cpu(library):
+    """Which device and backend are chosen where each kind of device says that it is there; what two ranks and one learn and write on the CPU."""
+    pip_install(library, "accelerate==1.15.0")
+
+    def all_of_it():
+        chosen = [line for line in python(library, CHOICES).out.splitlines() if line.startswith("chosen ")]
+        ended = [library.script("accelerate_card.py", "cpu", "no", "bf16"), library.ranks(2, "accelerate_card.py", "cpu")]
+        learned = sorted(line for each in ended for line in each.out.splitlines() if line.startswith("trained "))
+        written = {file.relative_to(library.cwd): file.read_bytes() for file in library.cwd.glob("checkpoint-*/*")}
+        return chosen, learned, written
+
+    before = all_of_it()
+    assert any("MULTI_GPU" in line and "nccl" in line for line in before[0]) and len(before[0]) >= 10, before[0]
+    assert len(before[1]) == 5 and len(before[2]) >= 9, before[1]
+    assert library.sitepatch("apply", "accelerate-device", "--verify", "compile").code == 0
+    assert all_of_it() == before
 
 
 DISPATCH = """

@@ -31,6 +31,7 @@ def test_the_adafactor_of_torch_is_taken_where_transformers_is_not_installed(kep
     assert python(environment, RUNNER).out.startswith("torch.optim")
 
 
+IMPORTLIB_METADATA = ["importlib-metadata==8.5.0", "zipp==3.21.0"]  # later ones need a package more
 CONFIG = "from {package} import Config; print(Config(dict(lr=0.1, steps=[1, 2])).pretty_text.replace(chr(10), ' '))"
 
 
@@ -46,23 +47,23 @@ CONFIG = "from {package} import Config; print(Config(dict(lr=0.1, steps=[1, 2]))
     ],
 )
 def test_a_config_is_printed_with_any_yapf(library, package, release, file):
-    pip_install(library, "yapf==0.40.1", "platformdirs", "importlib-metadata", "zipp", "tomli", "setuptools==80.9.0", f"{package}=={release}", **for_mmcv_1(library))
+    pip_install(library, "yapf==0.40.1", "platformdirs", *IMPORTLIB_METADATA, "tomli", "setuptools==80.9.0", f"{package}=={release}", **for_mmcv_1(library))
     job = CONFIG.format(package=package)
-    printed = python(library, job).out.splitlines()[-1]
-    assert printed.split() == ["lr", "=", "0.1", "steps", "=", "[1,", "2]"]
+    printed = python(library, job).out.splitlines()[-1].rstrip()
+    assert printed.startswith("lr = 0.1 steps = ["), printed
     pip_install(library, "yapf==0.43.0")
     name = f"{package}-yapf"
     cure(library, f"{name}-without-verify", name, lambda: python(library, job), [file], printed)
     assert library.sitepatch("apply", name).code == 0
     pip_install(library, "yapf==0.40.1")
-    assert python(library, job).out.splitlines()[-1] == printed
+    assert python(library, job).out.splitlines()[-1].rstrip() == printed
 
 
 def for_mmcv_1(environment):
-    """MMCV 1.x is on the index as source alone, and its setup.py imports pkg_resources."""
+    """MMCV 1.x is on the index as source alone, and its setup.py imports pkg_resources. pip 25.3 and later read the second variable."""
     constraint = environment.cwd / "build.txt"
     constraint.write_text("setuptools<81\n")
-    return {"PIP_CONSTRAINT": str(constraint)}
+    return {"PIP_CONSTRAINT": str(constraint), "PIP_BUILD_CONSTRAINT": str(constraint)}
 
 
 @slow
@@ -96,7 +97,7 @@ BESIDE = {  # releases that refuse MMCV 2.2.0, and the module of each; what need
                "mmdet3d==1.1.0", "mmocr==1.0.0", "mmyolo==0.1.2", "mmrotate==1.0.0rc0"],
     "between": ["mmdet==3.2.0", "mmsegmentation==1.1.0", "mmaction2==1.1.0", "mmpose==1.1.0", "mmpretrain==1.0.2", "mmdet3d==1.2.0", "mmyolo==0.5.0"],
 }  # fmt: skip
-FOR_MMPRETRAIN = ["importlib-metadata==8.5.0", "zipp==3.21.0", "model-index==0.1.11", "ordered-set==4.1.0", "markdown==3.7"]  # it imports all of them first
+FOR_MMPRETRAIN = [*IMPORTLIB_METADATA, "model-index==0.1.11", "ordered-set==4.1.0", "markdown==3.7"]  # it imports all of them first
 MODULES = {"mmsegmentation": "mmseg", "mmaction2": "mmaction"}
 IMPORTS = """
 import importlib, sys, traceback
@@ -133,6 +134,8 @@ def test_all_of_openmmlab_is_imported_beside_a_newer_mmcv(library, releases):
     failed = job()
     assert failed.code == len(modules), failed
     for _ in range(2):
+        if failed.code == 0:  # what is built on MMDetection has refused nothing of its own
+            break
         answer, _ = told(failed.out, *map(str, of(library)))
         done = run([sys.executable, "-m", "patcher", *shlex.split(answer["cure"])[1:], "--verify", "compile"], cwd=COMMAND_ROOT)
         assert done.code == 0, done
@@ -161,4 +164,4 @@ def test_a_release_that_takes_the_newer_mmcv_is_left_alone(library, release):
     ended = imports(library, [package])()
     assert ended.out.endswith("refused: 0\n"), ended
     applied = library.sitepatch("apply", f"{package}-mmcv-range")
-    assert applied.code == 1 and "out of range" in applied.out, applied
+    assert applied.code == 1 and f"{package} 1.2.0 is installed; this patchset is for" in applied.out, applied

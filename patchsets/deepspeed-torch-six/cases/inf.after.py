@@ -1,0 +1,6 @@
+import torch
+from math import inf
+
+
+def total(norms, norm_type):
+    return max(norms) if norm_type == inf else torch.norm(norms)

@@ -1,0 +1,7 @@
+# case: deepspeed/runtime/utils.py
+import torch
+from math import inf
+
+
+def total(norms, norm_type):
+    return max(norms) if norm_type == inf else torch.norm(norms)
