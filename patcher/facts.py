@@ -148,6 +148,18 @@ class FileStatus(Record):
         return Message("{what} any more", what=what), hint
 
 
+class Damage(Record):
+    """Something that is wrong in a store.
+
+    Attributes:
+        problem: what is wrong.
+        hint: what to do about it.
+    """
+
+    problem: str
+    hint: str
+
+
 class Assignment(Record):
     """One patchset's hunks for one file."""
 

@@ -1,4 +1,4 @@
-"""What the verbs that write return: the plan, and what came of it. Frozen data.
+"""What all verbs that write return: the plan, and what came of it. Frozen data.
 
 The fields that `--json` shows are those that `patcher.record.reported` names.
 """
@@ -6,7 +6,6 @@ The fields that `--json` shows are those that `patcher.record.reported` names.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from patcher.installed.interpreter import Environment
 from patcher.model import Answer, FilePlan, Plan, Requested
@@ -102,89 +101,3 @@ class PlanOutcome:
     def diff(self) -> bytes:
         """With --dry-run what would change, as a unified diff."""
         return b"".join(diff.text for diff in self.diffs)
-
-
-@dataclass(frozen=True)
-class ApplyOutcome(PlanOutcome):
-    """The outcome of `apply`.
-
-    Attributes:
-        hooks: the hooks that will undo it.
-    """
-
-    hooks: tuple[str, ...] = ()
-
-
-class Damage(Record):
-    """Something that is wrong in a store.
-
-    Attributes:
-        problem: what is wrong.
-        hint: what to do about it.
-    """
-
-    problem: str
-    hint: str
-
-
-@reported("damaged", beside=PlanOutcome)
-@dataclass(frozen=True)
-class RestoreOutcome(PlanOutcome):
-    """The outcome of `restore`.
-
-    Attributes:
-        idle: the names of patchsets that are not applied.
-        damaged: what is wrong in the stores.
-        hooks: the hooks that will apply the patchsets again.
-    """
-
-    idle: tuple[str, ...] = ()
-    damaged: tuple[Damage, ...] = ()
-    hooks: tuple[str, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether all is as requested."""
-        return super().ok and not self.damaged
-
-
-class Effect(Record):
-    """What `sync` does with a patchset in a site directory.
-
-    Attributes:
-        word: `applied`, `updated`, `restored` or `forgotten`.
-        patchset: the name of the patchset.
-        site: the site directory.
-        files: the number of files.
-    """
-
-    word: str
-    patchset: str
-    site: str
-    files: int
-
-
-@reported("restored effects", beside=PlanOutcome)
-@dataclass(frozen=True)
-class SyncOutcome(PlanOutcome):
-    """The outcome of `sync`.
-
-    Attributes:
-        effects: what it does with each patchset.
-        restored: the names of patchsets that the project does not ask for.
-    """
-
-    effects: tuple[Effect, ...] = ()
-    restored: tuple[str, ...] = ()
-
-
-@reported("overlay", beside=PlanOutcome)
-@dataclass(frozen=True)
-class OverlayOutcome(PlanOutcome):
-    """The outcome of `run --overlay`.
-
-    Attributes:
-        overlay: the folder of the overlay, null where there is nothing to patch.
-    """
-
-    overlay: Path | None = None

@@ -27,8 +27,8 @@ import patcher
 from patcher.author.copies import Copies
 from patcher.display.differences import DiffOutcome
 from patcher.errors import SitepatchError
-from patcher.outcomes import ApplyOutcome, OverlayOutcome, RestoreOutcome, SyncOutcome
 from patcher.record import reported_names
+from patcher.verbs.apply import ApplyOutcome
 from patcher.verbs.capture_report import CaptureAnswer
 from patcher.verbs.check import CheckOutcome
 from patcher.verbs.demo import DemoAnswer
@@ -37,8 +37,11 @@ from patcher.verbs.export import ExportOutcome
 from patcher.verbs.hook import InitAnswer, StatusAnswer
 from patcher.verbs.import_ import ImportOutcome
 from patcher.verbs.list import ListOutcome
+from patcher.verbs.overlay import OverlayOutcome
+from patcher.verbs.restore import RestoreOutcome
 from patcher.verbs.show import ShowOutcome
 from patcher.verbs.status import StatusOutcome
+from patcher.verbs.sync import SyncOutcome
 from patcher.verbs.update import UpdateOutcome
 
 PATH = Path(patcher.__file__).with_name("answers.schema.json")

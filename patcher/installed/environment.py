@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import zipfile
 from pathlib import Path
 from typing import Callable, Iterator, Sequence
 
@@ -18,7 +17,6 @@ from patcher.installed.interpreter import Environment
 from patcher.installed.record import recorded_sources
 from patcher.message import Message
 from patcher.model import Located
-from patcher.system.archive import archive_errors
 from patcher.system.reading import is_directory, is_file, is_inside, read_file
 from patcher.text.listed import listed, nearest, normalized, release_name
 
@@ -109,9 +107,10 @@ def _refuse_archive(env: Environment, package: str, places: Sequence[str]) -> No
 def _archive_holds(place: str, package: str) -> bool:
     if not is_file(place):
         return False
+    from patcher.system.archive import names_in  # with zipfile: it is a directory nearly always
+
     try:
-        with archive_errors(place), zipfile.ZipFile(place) as archive:
-            names = set(archive.namelist())
+        names = names_in(place)
     except (SitepatchError, OSError):
         return False  # the interpreter skips it, too
     return f"{package}/__init__.py" in names or f"{package}.py" in names

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import logging
 import os
 import re
 import sys
@@ -20,9 +19,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, AbstractSet, Any, Callable, Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, AbstractSet, Any, Callable, Iterator, Mapping, Sequence
 from urllib.parse import quote, urlsplit
-from urllib.request import url2pathname
 
 from patcher.errors import SitepatchError
 from patcher.installed.remote import LARGE, open_parts
@@ -31,6 +29,9 @@ from patcher.message import Message
 from patcher.record import Record
 from patcher.system.reading import open_file
 from patcher.text.listed import normalized
+
+if TYPE_CHECKING:
+    from patcher.installed.pip_log import PipLog
 
 _PYPI = "https://pypi.org/simple"
 _OTHER_PIP = Message(
@@ -53,44 +54,13 @@ class NoWheel(SitepatchError):
 
 
 # pip's session --------------------------------------------------------------------------------
-class _Log(logging.Handler):
-    """What pip logs, by thread, and nobody else hears."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: dict[int | None, list[str]] = {}
-        self._logger = logging.getLogger("pip")
-        self._before = self._logger.level, self._logger.propagate
-        self._logger.setLevel(logging.DEBUG)
-        self._logger.propagate = False
-        self._logger.addHandler(self)
-
-    def close(self) -> None:
-        self._logger.removeHandler(self)
-        self._logger.level, self._logger.propagate = self._before
-        super().close()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread in self._lines:
-            self._lines[record.thread].append(record.getMessage())
-
-    @contextmanager
-    def recorded(self) -> Iterator[list[str]]:
-        """What this thread has pip log from now on."""
-        lines = self._lines[threading.get_ident()] = []
-        try:
-            yield lines
-        finally:
-            del self._lines[threading.get_ident()]
-
-
 class _Session(Record):
     """What makes pip's finders, sends its requests and keeps its log, and the errors it raises."""
 
     finder: Callable[[], Any]
     requests: Any
     errors: tuple[type[BaseException], ...]
-    log: _Log
+    log: PipLog
 
 
 def _start_session() -> _Session:
@@ -127,6 +97,8 @@ def _unusable(error: Exception) -> NoPip:
 
 def _session(output: IO[str]) -> _Session:
     """The session of a `pip download`; what it prints goes to `output`."""
+    from patcher.installed.pip_log import PipLog  # with logging, which pip needs itself
+
     errors = (import_module("pip._internal.exceptions").PipError, OSError, ValueError)
     with redirect_stdout(output), redirect_stderr(output), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pip's warnings about itself are not the user's
@@ -137,7 +109,7 @@ def _session(output: IO[str]) -> _Session:
     # a keyring is asked, nobody at a terminal
     session.auth._prompt_for_password = lambda netloc: (None, None, False)
     finder = partial(command._build_package_finder, options, session, ignore_requires_python=True)
-    return _Session(finder=finder, requests=session, errors=errors, log=_Log())
+    return _Session(finder=finder, requests=session, errors=errors, log=PipLog())
 
 
 def _add_uv(options: Any, environ: Mapping[str, str]) -> None:
@@ -369,6 +341,8 @@ class Pip:
         if not wheel.url.startswith("file:"):
             with self._answer(wheel.url) as answer:
                 return self._saved(wheel, answer)
+        from urllib.request import url2pathname  # with ssl: only here
+
         path = Path(url2pathname(urlsplit(wheel.url).path))
         try:
             return _checked(wheel, path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -226,6 +225,8 @@ def _executable(python: str) -> Path:
         candidates = [path / name for name in _EXECUTABLES]
         path = next((candidate for candidate in candidates if is_file(candidate)), candidates[0])
     elif path.name == python and not is_file(path):
+        import shutil  # with its archives: only to look a name up
+
         path = Path(shutil.which(python) or python)
     return _absolute(path)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import Iterator, Mapping
 
@@ -92,6 +91,8 @@ def entry_points() -> Iterator[tuple[str, str | SitepatchError]]:
 
 
 def _parsed(path: str, data: bytes) -> Iterator[tuple[str, str | SitepatchError]]:
+    from configparser import ConfigParser, Error  # few environments have such a distribution
+
     parser = ConfigParser(delimiters=("=",), interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:

@@ -19,11 +19,6 @@ from patcher.system.reading import read_file
 from patcher.text.listed import AnyPath
 from patcher.text.terminal import clip, marked
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _DEEPEST, _DOTS = 64, 1000  # levels of tables and lists; dots in a line
 _WIDEST = 60  # columns of a path that is shown
 _TOO_DEEP = Message(
@@ -86,6 +81,12 @@ def decode_toml(source: str, origin: Path) -> dict[str, Any]:
             than anybody writes (what nests deeper than `_DEEPEST`, integers of more than 64
             bits), for which readers fail or take very long.
     """
+    # nothing is decoded where what is applied is as it was
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     lines = source.split("\n")
     for number, line in enumerate(lines, 1):
         if line.count(".") > _DOTS:  # as the parts of a key they cost their square

@@ -21,7 +21,7 @@ from typing import (
 )
 
 from patcher.errors import BusyError, SitepatchError, StoreError
-from patcher.facts import Condition, FileStatus, is_replaced, sha256
+from patcher.facts import Condition, Damage, FileStatus, is_replaced, sha256
 from patcher.installed.distribution import read_headers, reinstall_command
 from patcher.installed.record import files_recorded, hashes_recorded
 from patcher.message import Message, joined
@@ -399,9 +399,9 @@ def _writer(site: str) -> int:
         return -1
 
 
-def damaged(items: Iterable[FileStatus]) -> list[tuple[str, str]]:
-    """What restores and changes need and is missing or damaged: (problem, what to do) for each."""
-    return [(error.message, error.hint) for error in lost_copies(items).values()]
+def damaged(items: Iterable[FileStatus]) -> list[Damage]:
+    """What restores and changes need and is missing or damaged."""
+    return [Damage(error.message, error.hint) for error in lost_copies(items).values()]
 
 
 def lost_copies(items: Iterable[FileStatus]) -> dict[tuple[str, str], StoreError]:
@@ -426,18 +426,15 @@ def lost_copies(items: Iterable[FileStatus]) -> dict[tuple[str, str], StoreError
 
 def unclaimed(
     env: Environment, items: Collection[FileStatus], bad: Iterable[StoreError]
-) -> list[tuple[str, str]]:
+) -> list[Damage]:
     """Receipts that are invalid, and files that are changed without one but have a pristine copy.
 
     Args:
         env: the environment.
         items: the files that have a receipt (of `statuses`).
         bad: the errors of receipts.
-
-    Returns:
-        (problem, what to do) for each.
     """
-    problems = [(error.message, error.hint) for error in bad]
+    problems = [Damage(error.message, error.hint) for error in bad]
     for copy, site, path in orphans(env, items):
         template = "{copy}: is the pristine copy of {path}, which is changed and has no receipt"
         problem = Message(template, copy=copy, path=path)
@@ -446,7 +443,7 @@ def unclaimed(
             copy=quote(copy),
             file=quote(f"{site}/{path}"),
         )
-        problems.append((problem, hint))
+        problems.append(Damage(problem, hint))
     return problems
 
 

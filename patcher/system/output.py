@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Iterator
@@ -31,6 +30,8 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises:
         OSError: it cannot be written there.
     """
+    import tempfile  # with shutil and random: only where a file is written
+
     name = Path(os.path.normpath(Path.cwd() / path))  # links stay, they may stand for a stream
     try:
         before = name.stat()

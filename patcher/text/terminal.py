@@ -8,7 +8,6 @@ that is safe already.
 from __future__ import annotations
 
 import re
-import shutil
 import unicodedata
 
 
@@ -70,6 +69,8 @@ It is compiled where lines are wrapped: that takes 3 ms.
 
 def terminal_width() -> int:
     """The columns of the terminal, 80 where there is none."""
+    import shutil  # with its archives: only for who reads at a terminal
+
     return shutil.get_terminal_size().columns
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Sequence
 
 import click
@@ -13,12 +13,12 @@ from patcher.errors import UsageError
 from patcher.facts import Wanted
 from patcher.hook.installed import hooks_against
 from patcher.model import Requested
-from patcher.outcomes import ApplyOutcome, Task
+from patcher.outcomes import PlanOutcome, Task
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.text.listed import Texts
-from patcher.verbs.change import carry_out, verify_settings
+from patcher.verbs.change import carry_out
 from patcher.verbs.options import (
     common_options,
     complete_names,
@@ -27,7 +27,19 @@ from patcher.verbs.options import (
     writing_options,
 )
 from patcher.verbs.restore import report_restored
+from patcher.verbs.verification import verify_settings
 from patcher.verify import IMPORT
+
+
+@dataclass(frozen=True)
+class ApplyOutcome(PlanOutcome):
+    """The outcome of `apply`.
+
+    Attributes:
+        hooks: the hooks that will undo it.
+    """
+
+    hooks: tuple[str, ...] = ()
 
 
 def apply(

@@ -29,7 +29,7 @@ from patcher.facts import HandEdit, HandEdits, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Located, Patchset, PatchsetSource, Plan, Requested
-from patcher.outcomes import ApplyOutcome, Task
+from patcher.outcomes import Task
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
@@ -40,6 +40,7 @@ from patcher.record import Record
 from patcher.store.retry import settled
 from patcher.store.status import read_installed
 from patcher.text.listed import AnyPath, Texts, count, listed, one_or_more, shortened
+from patcher.verbs.apply import ApplyOutcome
 from patcher.verbs.authoring import also_option, output_option
 from patcher.verbs.capture_report import (
     CaptureAnswer,
@@ -50,8 +51,9 @@ from patcher.verbs.capture_report import (
     report_copies,
     show_captured,
 )
-from patcher.verbs.change import carry_out, note_interrupted, verify_settings
+from patcher.verbs.change import carry_out, note_interrupted
 from patcher.verbs.options import common_options, patient, verify_option
+from patcher.verbs.verification import verify_settings
 from patcher.verify import IMPORT
 
 if TYPE_CHECKING:

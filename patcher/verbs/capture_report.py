@@ -14,10 +14,10 @@ from patcher.display.rows import answer_rows
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Plan, Requested, apply_splices
-from patcher.outcomes import ApplyOutcome
 from patcher.record import Record, reported
 from patcher.store.store import Store
 from patcher.text.diffs import FileDiff, diff_texts
+from patcher.verbs.apply import ApplyOutcome
 from patcher.verbs.authoring import (
     left_rows,
     number_of_hunks,

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Callable, Iterable, Mapping, Sequence, TypeVar
 
-from patcher.errors import OutdatedError, SitepatchError, StoreError, UsageError
+from patcher.errors import OutdatedError, SitepatchError, StoreError
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import Change, FilePlan, Patchset, Plan
 from patcher.outcomes import PlanOutcome
-from patcher.patchset.selection import check_probes
-from patcher.place import Events, Place
+from patcher.place import Events
 from patcher.store.folder import edited_copy
 from patcher.store.retry import quiet, retry, settled
 from patcher.store.status import describe_unfinished, has_store, recover, stores
 from patcher.store.store import Store
 from patcher.store.transaction import FINISHED, Transaction, transaction
-from patcher.system import mounts, seconds_of
+from patcher.system import mounts
 from patcher.system.signals import stoppable
-from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings
+from patcher.verify import Verified, VerifySettings
 
 _Outcome = TypeVar("_Outcome", bound=PlanOutcome)
 
@@ -174,42 +173,6 @@ def _patchsets(outcome: PlanOutcome) -> list[Patchset]:
     affected = outcome.affected
     requested = outcome.task.requested
     return [item.patchset for item in requested if item.patchset.name in affected]
-
-
-def verify_settings(
-    place: Place, env: Environment, verification: str, patchsets: Sequence[Patchset], events: Events
-) -> VerifySettings | None:
-    """The settings that `--verify` means for an environment, None for not to verify.
-
-    A directory given as `target` is no environment of its own: without `python` nobody knows which
-    packages its modules run with, so its files are compiled only.
-
-    Raises:
-        UsageError: a probe is requested that cannot be run there or is not trusted; see
-            `seconds_of`.
-    """
-    if verification == NONE:
-        return None
-    alone = place.target is not None and place.python is None
-    if verification == PROBE:
-        if alone:
-            problem = "--verify probe and --target: found no interpreter to run a probe in"
-            raise UsageError(problem, "name it with --python")
-        check_probes(patchsets, place.patch_dirs)
-        for patchset in patchsets:
-            if not patchset.verify.probe:
-                events.note(Message("{name} has no probe", name=patchset.name))
-    reason = ""
-    if alone and verification != COMPILE:
-        reason = Message("--target names no interpreter to import them with; add --python")
-    return VerifySettings(
-        env,
-        timeout=seconds_of("SITEPATCH_VERIFY_TIMEOUT", 120),
-        how=verification,
-        ahead=place.target is not None,
-        reason=reason,
-        progress=events.progress,
-    )
 
 
 def note_interrupted(env: Environment, events: Events) -> None:

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patcher.display.console import Console
-from patcher.display.plan import failures, show_plan, verified_rows
+from patcher.display.plan import failures, show_plan
 from patcher.display.styles import Row
+from patcher.display.verified import verified_rows
 from patcher.facts import Wanted
 from patcher.message import Message
-from patcher.outcomes import OverlayOutcome, Task
+from patcher.outcomes import PlanOutcome, Task
 from patcher.overlay.make import VERIFIED, overlay_files, write_overlay
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.project.request import ProjectFiles, ProjectRequest, read_request
+from patcher.record import reported
 from patcher.store.retry import retry, settled
 from patcher.text.listed import Texts, count
-from patcher.verbs.change import note_interrupted, verify_settings
+from patcher.verbs.change import note_interrupted
+from patcher.verbs.verification import verify_settings
 from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
+
+
+@reported("overlay", beside=PlanOutcome)
+@dataclass(frozen=True)
+class OverlayOutcome(PlanOutcome):
+    """The outcome of `run --overlay`.
+
+    Attributes:
+        overlay: the folder of the overlay, null where there is nothing to patch.
+    """
+
+    overlay: Path | None = None
 
 
 def make_overlay(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Sequence
@@ -14,19 +14,41 @@ from patcher.display.plan import RUNNING, report_outcome
 from patcher.display.rows import answer_rows
 from patcher.display.styles import Row, hint_lines
 from patcher.errors import FormatError, Location, SitepatchError, StoreError, UsageError
-from patcher.facts import Wanted
+from patcher.facts import Damage, Wanted
 from patcher.hook.installed import hooks_for
 from patcher.installed.backups import Backup, proven_backups
 from patcher.message import Message
 from patcher.model import Change, FilePlan, NewBytes, Plan
-from patcher.outcomes import Damage, PlanOutcome, RestoreOutcome, Task
+from patcher.outcomes import PlanOutcome, Task
 from patcher.patchset.catalogue import Catalogue
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
+from patcher.record import reported
 from patcher.store.status import applied_names, divide_names, statuses, unclaimed
 from patcher.text.listed import Texts, one_or_more
 from patcher.verbs.change import carry_out
 from patcher.verbs.options import common_options, complete_names, patient
+
+
+@reported("damaged", beside=PlanOutcome)
+@dataclass(frozen=True)
+class RestoreOutcome(PlanOutcome):
+    """The outcome of `restore`.
+
+    Attributes:
+        idle: the names of patchsets that are not applied.
+        damaged: what is wrong in the stores.
+        hooks: the hooks that will apply the patchsets again.
+    """
+
+    idle: tuple[str, ...] = ()
+    damaged: tuple[Damage, ...] = ()
+    hooks: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is as requested."""
+        return super().ok and not self.damaged
 
 
 def restore(
@@ -71,7 +93,7 @@ def restore(
             Task(place.patch_dirs, env, names=tuple(meant), dry_run=dry_run),
             plan,
             idle=tuple(idle),
-            damaged=tuple(Damage(*problem) for problem in unclaimed(env, items, bad)),
+            damaged=tuple(unclaimed(env, items, bad)),
         )
 
     outcome = carry_out(look, env, None, events=events, dry_run=dry_run)

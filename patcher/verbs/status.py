@@ -8,15 +8,14 @@ from typing import Mapping, Sequence
 import click
 
 from patcher.display.console import Console
-from patcher.display.plan import verified_rows
 from patcher.display.styles import Row, hint_lines, term
+from patcher.display.verified import verified_rows
 from patcher.errors import SitepatchError, StoreError
-from patcher.facts import FileStatus
+from patcher.facts import Damage, FileStatus
 from patcher.installed.backups import Backup, proven_backups
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import FilePlan, OptionValue, Patchset, State, Step
-from patcher.outcomes import Damage
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.layers import patch_name
 from patcher.patchset.toml import options_text
@@ -37,7 +36,6 @@ from patcher.store.status import (
 )
 from patcher.system.signals import stoppable
 from patcher.text.listed import Texts, count, one_or_more
-from patcher.verbs.change import verify_settings
 from patcher.verbs.options import common_options, complete_names, verify_option
 from patcher.verbs.standing import (
     APPLIED,
@@ -46,6 +44,7 @@ from patcher.verbs.standing import (
     applied_patchsets,
     worst_of,
 )
+from patcher.verbs.verification import verify_settings
 from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
@@ -227,7 +226,7 @@ class _Look(Record):
 
     items: list[FileStatus]
     interrupted: list[tuple[str, str, str]]
-    damaged: list[tuple[str, str]]
+    damaged: list[Damage]
     unreadable: bool
 
 
@@ -301,7 +300,7 @@ def _store_states(env: Environment, seen: _Look, recovered: Sequence[str]) -> St
     return StoreStates(
         recovered=tuple(recovered),
         interrupted=tuple(Interrupted(*each) for each in seen.interrupted),
-        damaged=tuple(Damage(*each) for each in seen.damaged),
+        damaged=tuple(seen.damaged),
         unreadable=seen.unreadable,
         kept=tuple(kept),
         recent=tuple(recent),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Sequence
 
 import click
@@ -15,16 +16,48 @@ from patcher.hook.installed import Hook, hook_name, loaded_hooks
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined
 from patcher.model import FilePlan, Plan, Requested
-from patcher.outcomes import Effect, PlanOutcome, SyncOutcome, Task
+from patcher.outcomes import PlanOutcome, Task
 from patcher.patchset.toml import options_text
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.project.request import PROJECT_FILES, ProjectFiles, read_request
+from patcher.record import Record, reported
 from patcher.store.status import applied_names, live_names, statuses
 from patcher.text.listed import count
-from patcher.verbs.change import carry_out, verify_settings
+from patcher.verbs.change import carry_out
 from patcher.verbs.options import common_options, patient, project_options, writing_options
+from patcher.verbs.verification import verify_settings
 from patcher.verify import IMPORT
+
+
+class Effect(Record):
+    """What `sync` does with a patchset in a site directory.
+
+    Attributes:
+        word: `applied`, `updated`, `restored` or `forgotten`.
+        patchset: the name of the patchset.
+        site: the site directory.
+        files: the number of files.
+    """
+
+    word: str
+    patchset: str
+    site: str
+    files: int
+
+
+@reported("restored effects", beside=PlanOutcome)
+@dataclass(frozen=True)
+class SyncOutcome(PlanOutcome):
+    """The outcome of `sync`.
+
+    Attributes:
+        effects: what it does with each patchset.
+        restored: the names of patchsets that the project does not ask for.
+    """
+
+    effects: tuple[Effect, ...] = ()
+    restored: tuple[str, ...] = ()
 
 
 def sync(
