@@ -8,7 +8,6 @@ packages say it, also for a card that is new.
 from __future__ import annotations
 
 import re
-from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import Iterator
 
@@ -74,14 +73,19 @@ def _candidates(site: Path) -> Iterator[tuple[str, str]]:
 
 def _entry_points(path: Path) -> Iterator[tuple[str, str]]:
     """The entry points of torch's group in a file: the name and the package of each."""
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
     try:
         data = read_file(path, TEXT)
-        if _GROUP.encode() not in data:
-            return
+    except (OSError, SitepatchError):
+        return  # most distributions have none
+    if _GROUP.encode() not in data:
+        return
+    from configparser import ConfigParser, Error  # seldom needed
+
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    try:
         parser.read_string(data.decode("utf-8"))
-    except (OSError, SitepatchError, UnicodeDecodeError, Error):
-        return  # most distributions have none; torch ignores a broken one, too
+    except (UnicodeDecodeError, Error):
+        return  # torch ignores it, too
     if _GROUP not in parser:
         return
     for name, value in parser[_GROUP].items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import Callable, Sequence, TypeVar
 
@@ -31,6 +30,8 @@ def in_parallel(
     Raises:
         BaseException: that of the first task, in their order, that fails.
     """
+    from concurrent.futures import Future  # with logging: few commands wait for an index
+
     waiting = deque(enumerate(tasks))
     futures: list[Future[_T]] = [Future() for _ in tasks]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from importlib import metadata
 from pathlib import Path
 from typing import Sequence
 
@@ -185,6 +184,8 @@ def _own_source() -> str:
 
     "" for none. Source: PEP 610.
     """
+    from importlib import metadata  # two bare starts: only a hook that is made asks for it
+
     try:
         direct_url = metadata.distribution("sitepatch").read_text("direct_url.json")
     except metadata.PackageNotFoundError:  # a checkout
