@@ -17,7 +17,7 @@ from patcher.installed.interpreter import Environment
 from patcher.model import Requested, Rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.results import Request, key_of, rewrite_uncached, write_table
+from patcher.patchset.results import Request, key_of, rewrite_by_engine, write_table
 from patcher.patchset.variants import resolve_options
 from patcher.system.cache import cache_dir
 from tests.plans import plan_apply
@@ -39,10 +39,10 @@ def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request,
     def record(data: bytes, request: Request) -> Rewrite:
         key = key_of(data, request)
         if key not in found:
-            found[key] = data, request, rewrite_uncached(data, request)
+            found[key] = data, request, rewrite_by_engine(data, request)
         return found[key][2]
 
-    with mock.patch("patcher.patchset.results._cached", record):  # asked for each .spatch
+    with mock.patch("patcher.patchset.results._known_or_computed", record):  # asked for each .spatch
         for site in sites:
             plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [requested])
     return found

@@ -22,7 +22,7 @@ from patcher.errors import Location, PatchError, SitepatchError
 from patcher.installed.versions import is_version
 from patcher.message import Message, joined
 from patcher.model import Answer, HunkText, Patchset, Requested, State, Variant
-from patcher.patchset.results import request_of, rewrite_uncached
+from patcher.patchset.results import request_of, rewrite_by_engine
 from patcher.patchset.variants import matching_variants, resolve_options
 from patcher.planner.reconcile import reconciled
 from patcher.record import Record, reported
@@ -182,7 +182,7 @@ def run_case(patchset: Patchset, case: Case) -> CaseResult:
         if path in patch.paths:
             hunks += patch.hunks
     request = request_of(Requested(patchset, options), tuple(hunks), names=variant.names)
-    rewritten = rewrite_uncached(case.text, request)
+    rewritten = rewrite_by_engine(case.text, request)
     answers = reconciled([Answer(patchset.name, path, each) for each in rewritten.answers])
 
     problem = _problem(case, answers)

@@ -25,9 +25,7 @@ def rewrite_layers(
 ) -> Rewrite:
     """Rewrite a text layer by layer: all layers or none.
 
-    A layer of which a hunk fails changes nothing for the later ones. A deletion whose code is gone
-    is no failure of the others: either all of its .spatch is upstream, in every file (format rule
-    25), or nothing is written at all.
+    A layer of which a hunk fails changes nothing for the later ones.
 
     Args:
         data: the text before.
@@ -50,7 +48,7 @@ def rewrite_layers(
         text = result.data
         splices = compose(len(data), splices, result.splices)
         answers += [answer._replace(splices=()) for answer in result.answers]
-    if any(answer.state.failed and not answer.gone for answer in answers):
+    if any(answer.presumed.failed for answer in answers):
         return Rewrite(data, (), tuple(answers))
     return Rewrite(text, splices, tuple(answers))
 

@@ -130,7 +130,7 @@ def _by_spatch(hunks: Sequence[HunkText]) -> dict[str, tuple[HunkText, ...]]:
 
 
 # results --------------------------------------------------------------------------------------
-def rewrite_cached(data: bytes, request: Request) -> Rewrite:
+def rewrite_with_known(data: bytes, request: Request) -> Rewrite:
     """Apply all hunks of a patchset for one file, or none of them.
 
     A result that ships with a built-in patchset is taken from there; any other the engine works
@@ -143,11 +143,11 @@ def rewrite_cached(data: bytes, request: Request) -> Rewrite:
     Raises:
         PatchError: a hunk is wrong in itself.
     """
-    return _in_layers(data, request, _cached)
+    return _in_layers(data, request, _known_or_computed)
 
 
-def rewrite_uncached(data: bytes, request: Request) -> Rewrite:
-    """`rewrite_cached` without known results: always by the engine."""
+def rewrite_by_engine(data: bytes, request: Request) -> Rewrite:
+    """`rewrite_with_known` without known results: always by the engine."""
     return _in_layers(data, request, _computed)
 
 
@@ -166,8 +166,8 @@ def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], R
     return rewrite_layers(data, request.hunks, of_layer)
 
 
-def _cached(data: bytes, request: Request) -> Rewrite:
-    return shipped_result(data, request) or rewrite_uncached(data, request)
+def _known_or_computed(data: bytes, request: Request) -> Rewrite:
+    return shipped_result(data, request) or rewrite_by_engine(data, request)
 
 
 def _computed(data: bytes, request: Request) -> Rewrite:
@@ -245,7 +245,7 @@ class OwnedSplice(Record):
     hunk: int
 
 
-def is_cacheable(result: Rewrite) -> bool:
+def is_storable(result: Rewrite) -> bool:
     """Whether a result can be stored: no hunk failed, and each splice belongs to one hunk."""
     for answer in result.answers:
         if answer.state.failed or answer.problem or answer.hint:
@@ -262,11 +262,11 @@ def _owned(result: Rewrite) -> list[OwnedSplice]:
 
 
 def write_table(results: Mapping[str, Rewrite]) -> bytes:
-    """The table of results by key, without those that are not `is_cacheable`."""
+    """The table of results by key, without those that are not `is_storable`."""
     texts: dict[str, int] = {}
     rows = []
     for key, result in sorted(results.items()):
-        if not is_cacheable(result):
+        if not is_storable(result):
             continue
         splices = []
         for (start, end, new), index in _owned(result):

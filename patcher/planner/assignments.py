@@ -295,5 +295,5 @@ def _fits(
         data = store.pristine(receipt.pristine.sha256)
 
     request = results.request_of(requested, hunks, names=names)
-    states = {answer.state for answer in results.rewrite_cached(data, request).answers}
+    states = {answer.state for answer in results.rewrite_with_known(data, request).answers}
     return not any(state.failed for state in states) and states != {State.NOT_NEEDED}

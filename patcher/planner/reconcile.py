@@ -87,7 +87,7 @@ def _with_deletions(answers: Sequence[Answer]) -> list[Answer]:
     for answer in answers:
         if answer.state is State.UPSTREAM:
             upstream.add(_spatch(answer))
-        elif answer.state is not State.NOT_NEEDED and not answer.result.gone:
+        elif answer.result.presumed not in (State.NOT_NEEDED, State.UPSTREAM):
             unsettled.add(_spatch(answer))
 
     problem = Message(

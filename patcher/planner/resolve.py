@@ -157,8 +157,6 @@ def _new_step(assignment: Assignment, result: Rewrite, *, is_requested: bool) ->
     for answer in result.answers:
         if answer.state is State.APPLICABLE:
             places += answer.places
-        # what is gone counts as upstream (rule 25), or its .spatch fails, and then nothing is
-        # written
         states.append(_recorded_state(answer).value)
 
     patchset = assignment.requested.patchset
@@ -178,9 +176,7 @@ def _recorded_state(answer: HunkAnswer) -> State:
 
     What another patchset made first is applied as soon as that one goes.
     """
-    if answer.gone:
-        return State.UPSTREAM
-    return State.APPLICABLE if answer.state is State.APPLIED else answer.state
+    return State.APPLICABLE if answer.state is State.APPLIED else answer.presumed
 
 
 # answers -----------------------------------------------------------------------------------------

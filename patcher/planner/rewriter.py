@@ -32,7 +32,7 @@ class _Rewriter:
     def rewrite(self, data: bytes, assignment: Assignment) -> Rewrite:
         """The result of an assignment's hunks on a text."""
         request = results.request_of(assignment.requested, assignment.hunks, names=assignment.names)
-        result = results.rewrite_cached(data, request)
+        result = results.rewrite_with_known(data, request)
         is_new_module = assignment.adds and assignment.path.endswith(SOURCE)
         if not is_new_module or not result.splices or parses(result.data):
             return result

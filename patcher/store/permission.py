@@ -14,39 +14,19 @@ from patcher.errors import StoreError
 from patcher.message import Message, joined
 from patcher.store.folder import HOME, HOME_HINT, Folder
 from patcher.store.receipt import path_problem
+from patcher.system.advice import advice
 
 MOUNTED = Message(
     "another file is mounted over it; change that file where it is mounted from, "
     "or run without that mount"
 )
-_HELP = {
-    errno.ENOSPC: Message("free some space on that disk, then run this again"),
-    errno.EDQUOT: Message(
-        "the disk quota of this account is used up; free some space, then run this again"
-    ),
-    errno.EROFS: Message(
-        "the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"
-    ),
-    errno.EACCES: Message(
-        "run this as the owner of the directory, use a virtual environment of your own, "
-        "or see `sitepatch run --overlay`"
-    ),
-    errno.EPERM: Message(
-        "the directory or the file may be immutable (lsattr, chattr -i), or belong to somebody else"
-    ),
-    errno.EISDIR: HOME_HINT,
-    errno.ENOTDIR: HOME_HINT,
-    errno.ELOOP: HOME_HINT,
-    errno.ESTALE: Message("another machine has replaced it meanwhile; run this again"),
-    errno.ENOENT: Message(
-        "the package may have been uninstalled or reinstalled meanwhile; see `sitepatch status`"
-    ),
-}
+_NOT_OURS = (errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
+"""What opening the store meets where something else has its name."""
 
 
 def store_error(site: str, error: OSError, after: str = "") -> StoreError:
     """Return the StoreError for a system call that failed; `after` says how the run ended."""
-    help_text = _HELP.get(error.errno or 0, "")
+    help_text = HOME_HINT if error.errno in _NOT_OURS else advice(error.errno).in_site
     problem = Message("{site}: {error}", site=site, error=error)
     if str(error.filename or "").startswith(site):
         reason = Message.whole(error.strerror)
@@ -114,7 +94,7 @@ def no_room(site: Folder, sizes: Sequence[int]) -> list[str]:
         needed, free = len(sizes), disk.f_ffree
     else:
         return []
-    help_text = _HELP[errno.ENOSPC]
+    help_text = advice(errno.ENOSPC).in_site
     return [Message(template, path=site.path, needed=needed, free=free, help=help_text)]
 
 
@@ -213,7 +193,7 @@ def _unwritable(folder: Folder) -> Iterator[str]:
     if _writable(folder):
         return
     if os.fstatvfs(folder.fd).f_flag & os.ST_RDONLY:
-        problem = _HELP[errno.EROFS]
+        problem = advice(errno.EROFS).in_site
     elif _immutable(folder, "."):
         problem = Message("the directory is immutable; take that away with chattr -i or chflags")
     else:
@@ -221,7 +201,7 @@ def _unwritable(folder: Folder) -> Iterator[str]:
             "user {uid} may not write here, its owner is user {owner}; {help}",
             uid=os.getuid(),
             owner=os.fstat(folder.fd).st_uid,
-            help=_HELP[errno.EACCES],
+            help=advice(errno.EACCES).in_site,
         )
     yield Message("{path}: {problem}", path=folder.path, problem=problem)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from functools import wraps
@@ -21,6 +20,7 @@ from patcher.place import Place
 from patcher.store import patience
 from patcher.store.status import applied_names, statuses
 from patcher.system import seconds_of
+from patcher.system.advice import advice
 
 CommandFunction = Callable[..., int]
 """The function of a command: takes a Console and its options, and returns the exit code."""
@@ -133,19 +133,6 @@ def _refuse_extra_words(console: Console) -> None:
         raise UsageError(problem, hint, command=console.name, words=" ".join(extra))
 
 
-_NEXT_STEPS = {
-    errno.EACCES: Message("name a place where you may write, or run the command as its owner"),
-    errno.EDQUOT: Message("free some space there, or name another place"),
-    errno.EISDIR: Message("name a file"),
-    errno.ENOENT: Message("name a place that exists"),
-    errno.ENOSPC: Message("free some space there, or name another place"),
-    errno.ENOTDIR: Message("name a place below a directory"),
-    errno.EPERM: Message("name a place where you may write, or run the command as its owner"),
-    errno.EROFS: Message("the filesystem is read-only: name another place"),
-}
-"""By errno: what to do where a path cannot be read or written."""
-
-
 def _explained(error: OSError) -> SitepatchError:
     """A failing system call as an error that says what to do, where that is known."""
     if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd
@@ -155,7 +142,7 @@ def _explained(error: OSError) -> SitepatchError:
         return SitepatchError("{error}", error=error)
     return SitepatchError(
         "{path}: {reason}",
-        _NEXT_STEPS.get(error.errno or 0, ""),
+        advice(error.errno).elsewhere,
         path=os.fsdecode(error.filename),
         reason=Message.whole(error.strerror),
     )

@@ -42,26 +42,26 @@ def every(tmp_path_factory):
     found = [each for name in tables.NAMES for each in tables.results(name, sites).values()]
     assert len(found) > 30
     failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
-    return [*found, (TEXT, failing, results.rewrite_uncached(TEXT, failing))]
+    return [*found, (TEXT, failing, results.rewrite_by_engine(TEXT, failing))]
 
 
 @pytest.fixture
 def worked(monkeypatch):
     """The texts for which the engine was asked, and the answers are those of the engine."""
-    asked, engine = [], results.rewrite_uncached
-    monkeypatch.setattr(results, "rewrite_uncached", lambda data, request: asked.append(data) or engine(data, request))
+    asked, engine = [], results.rewrite_by_engine
+    monkeypatch.setattr(results, "rewrite_by_engine", lambda data, request: asked.append(data) or engine(data, request))
     return asked
 
 
 # the table ------------------------------------------------------------------------------------------------------------
 def test_the_engine_makes_what_this_test_says(monkeypatch):
-    assert results.rewrite_uncached(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
+    assert results.rewrite_by_engine(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
 
 
 def test_a_hunk_for_another_file_has_to_be_right_too():
     wrong = HUNK._replace(lines=(("-", "old(", 4),))
     with pytest.raises(PatchError):
-        results.rewrite_uncached(TEXT, REQUEST._replace(every=(HUNK, wrong)))
+        results.rewrite_by_engine(TEXT, REQUEST._replace(every=(HUNK, wrong)))
 
 
 def test_a_result_comes_back_as_the_engine_made_it(every):
@@ -164,9 +164,9 @@ def test_a_new_version_another_place_and_other_prose_keep_the_key():
 
 
 def test_a_result_that_ships_is_not_worked_out_again(worked, monkeypatch):
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE and worked == [TEXT]
+    assert results.rewrite_with_known(TEXT, REQUEST) == MADE and worked == [TEXT]
     monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(write_table({KEY: MADE})))
-    assert results.rewrite_cached(TEXT, REQUEST) == MADE and worked == [TEXT]
+    assert results.rewrite_with_known(TEXT, REQUEST) == MADE and worked == [TEXT]
 
 
 # the tables of the built-in patchsets ---------------------------------------------------------------------------------
@@ -202,10 +202,10 @@ def test_only_the_table_of_the_built_in_folder_is_trusted(tmp_path, monkeypatch,
     (copy / tables.TABLE).write_bytes(write_table({key_of(data, request): made}))
     monkeypatch.setattr(results, "_shipped", results._shipped.__wrapped__)
     worked.clear()
-    assert results.rewrite_cached(data, request) == made and worked == [data]
+    assert results.rewrite_with_known(data, request) == made and worked == [data]
     monkeypatch.setattr(results, "builtin_table", lambda name: (copy / tables.TABLE).read_bytes() if name == DDP else b"")
     worked.clear()
-    assert results.rewrite_cached(data, request) == made and worked == []
+    assert results.rewrite_with_known(data, request) == made and worked == []
 
 
 # what `list` knows of a release ---------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined, one_line
 from patcher.model import Answer, FilePatch, HunkText, Located, Plan, Requested, State
 from patcher.patchset.layers import layers_of, patch_name, patch_names
-from patcher.patchset.results import request_of, rewrite_cached
+from patcher.patchset.results import request_of, rewrite_with_known
 from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.planner.survey import make_plan
 from patcher.store.status import read_installed
@@ -183,7 +183,7 @@ def _breaking(requested: Requested, located: Located, failed: Answer) -> str:
         for layer in layers_of(hunks):
             if layer[0].origin == hunk.origin:
                 break
-            source = rewrite_cached(source, request_of(requested, layer, variant.names)).data
+            source = rewrite_with_known(source, request_of(requested, layer, variant.names)).data
             fits = _fits(source, hunk, requested)
             if fitted and not fits:
                 return patch_name(layer[0].origin)
