@@ -5,6 +5,7 @@ import re
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from string import Formatter
 
 import patcher
 from patcher import errors
@@ -187,6 +188,58 @@ def _said_by(node):
     if name == "self._wrong":
         return node.args[1:2]
     return node.args[:2] if name == "console.note" or name in ERRORS else []
+
+
+def given():
+    """(place, template, the names of its fields, what is given to them) of each message that is made of a text in the code."""
+    for path, tree in trees():
+        for node in ast.walk(tree):
+            for argument in _said_by(node):
+                if _is_text(argument):
+                    yield f"{path}:{node.lineno}", argument.value, _fields(argument.value), _given_to(node)
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef):
+                for node, template in _by_variables(function):
+                    yield f"{path}:{node.lineno}", template, _fields(template), _given_to(node)
+
+
+def _by_variables(function):
+    """(call, template) where a variable holds the template: each text that it was assigned since it was last given to a call."""
+    texts, used = {}, set()
+    steps = [node for node in ast.walk(function) if isinstance(node, (ast.Assign, ast.Call))]
+    for node in sorted(steps, key=lambda node: (node.lineno, node.col_offset)):
+        if isinstance(node, ast.Assign):
+            for target, value in _pairs(node):
+                if target in used:
+                    used.remove(target)
+                    texts[target] = []
+                texts.setdefault(target, []).extend(part.value for part in (value, *_branches(value)) if _is_text(part))
+            continue
+        for argument in _said_by(node):
+            if isinstance(argument, ast.Name):
+                used.add(argument.id)
+                yield from ((node, text) for text in texts.get(argument.id, ()))
+
+
+def _pairs(assignment):
+    """(name, value) of each variable that is assigned."""
+    target, value = assignment.targets[0], assignment.value
+    both = zip(target.elts, value.elts) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
+    return [(name.id, each) for name, each in both if isinstance(name, ast.Name)]
+
+
+def _branches(value):
+    return (value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
+
+
+def _fields(template):
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def _given_to(call):
+    """The names of the fields that a call gives; all that there are where they come in a mapping."""
+    names = {keyword.arg for keyword in call.keywords}
+    return None if None in names else names | {"env", "dirs", "here"}
 
 
 @lru_cache(maxsize=None)

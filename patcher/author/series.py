@@ -269,8 +269,9 @@ class Importer:
         problem = self.texts.apply(patches)
         if problem:
             raise SitepatchError(
-                "{path.name}: does not fit after the patches before it: {problem}",
+                "{name}: does not fit after the patches before it: {problem}",
                 "remove {path} from the folder and the manifest, and import it again",
+                name=file,
                 path=self.series.folder / file,
                 problem=problem,
             )
@@ -497,7 +498,9 @@ def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
         for note in match.change.notes if match.change else ():
             yield Message("{path}: {note}", path=match.path, note=note)
         if match.section.path != match.path and not match.section.path.endswith(f"/{match.path}"):
-            yield Message("{one.section.path} is taken for {one.path}", one=match)
+            yield Message(
+                "{path} is taken for {installed}", path=match.section.path, installed=match.path
+            )
     for located in packages_of(matches):
         yield from located.notes
         if says_nothing(located.version):

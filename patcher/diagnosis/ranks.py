@@ -297,9 +297,10 @@ def _success(ranks: Sequence[EndedRank]) -> str:
         seconds = sum(seconds for name, seconds in rank.steps if name in _TOGETHER)
         longest = max(longest, seconds)
     return Message(
-        "{able} by {first.backend} on {devices}: {seconds:.2f} s in all (torch {first.torch})",
+        "{able} by {backend} on {devices}: {seconds:.2f} s in all (torch {torch})",
         able=Message(template, ranks=_called(ranks)),
-        first=ranks[0],
+        backend=ranks[0].backend,
+        torch=ranks[0].torch,
         devices=listed(list(dict.fromkeys(rank.device for rank in ranks))),
         seconds=longest,
     )

@@ -102,8 +102,11 @@ def _diff(answer: Answer, most: int) -> list[str]:
 def _scopes(explanation: Explanation) -> list[str]:
     """The definitions that were searched; where there is none, names that are similar."""
     if explanation.scopes:
-        template = "`{one.name}`, lines {one.first} to {one.last}"
-        ranges = [Message(template, one=scope) for scope in explanation.scopes[:4]]
+        template = "`{name}`, lines {first} to {last}"
+        ranges = [
+            Message(template, name=scope.name, first=scope.first, last=scope.last)
+            for scope in explanation.scopes[:4]
+        ]
         return _wrapped(Message("searched: {ranges}", ranges=joined(", ", ranges)))
     if explanation.near:
         near = joined(", ", [f"`{name}`" for name in explanation.near])

@@ -54,7 +54,7 @@ def checked_heading(checked: Checked) -> str:
     if number:
         parts.append(count(number, "release"))
     parts.append(", ".join(f"{term(state)} {times}" for state, times in states.items()))
-    heading = Message("{one.name} {one.version}", one=checked)
+    heading = Message("{name} {version}", name=checked.name, version=checked.version)
     return joined(", ", (heading, joined(": ", parts)))
 
 
@@ -100,8 +100,8 @@ def versions_of(run: Releases) -> str:
     yanked = sum(release.release.yanked for release in run)
     if yanked:
         number += Message(", {yanked} yanked", yanked=yanked)
-    template = "{version} to {last.version} ({releases})"
-    return Message(template, version=first.version, last=run[-1], releases=number)
+    template = "{version} to {last_version} ({releases})"
+    return Message(template, version=first.version, last_version=run[-1].version, releases=number)
 
 
 def version_label(release: ReleaseOutcome) -> str:

@@ -240,12 +240,10 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
         yield tag("section", title, tag("dl", *rows), class_="message")
 
     remarks = list(outcome.notes)
-    template = (
-        "{edit.path}: edited by hand ({edit.release}), and the original text is not on this machine"
-    )
+    template = "{path}: edited by hand ({release}), and the original text is not on this machine"
     for edit in outcome.edits:
         if not edit.diff:
-            remarks.append(Message(template, edit=edit))
+            remarks.append(Message(template, path=edit.path, release=edit.release))
     if remarks:
         items = tag("ul", *(tag("li", remark) for remark in remarks))
         yield tag("section", tag("h2", "Remarks"), items, class_="message")

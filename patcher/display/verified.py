@@ -57,11 +57,11 @@ def _problem_rows(verified: Verified, *, verbose: bool) -> list[Row]:
     rows = []
     for checks in alike.values():
         check = checks[0]
-        template = "{state} {names}: {check.problem}"
+        template = "{state} {names}: {problem}"
         if check.before:
-            template = "{state} {names}, without the patch too: {check.problem}"
+            template = "{state} {names}, without the patch too: {problem}"
         names = ", ".join(similar.name for similar in checks)
-        text = Message(template, state=term(check.what), names=names, check=check)
+        text = Message(template, state=term(check.what), names=names, problem=check.problem)
         output: list[str] = []
         if check.output and (verbose or not check.before):
             output = [Verbatim(line) for line in check.output.split("\n")]

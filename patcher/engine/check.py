@@ -161,7 +161,9 @@ def _name_problem(
     if missing:
         names = []
         for item in missing:
-            names.append(Message("`{item.name}` (line {item.line} of the result)", item=item))
+            names.append(
+                Message("`{name}` (line {line} of the result)", name=item.name, line=item.line)
+            )
         problem = Message(
             "the inserted code reads names that nothing binds there: {names}",
             names=joined(", ", names),

@@ -373,9 +373,10 @@ class Pip:
     def _saved(self, wheel: WheelLink, answer: Any) -> Path:
         if answer.status_code != 200:
             raise SitepatchError(
-                "pip could not fetch it: {answer.status_code} {answer.reason} for {name}",
+                "pip could not fetch it: {status_code} {reason} for {name}",
                 _OFFLINE,
-                answer=answer,
+                status_code=answer.status_code,
+                reason=answer.reason,
                 name=wheel.name,
             )
         path = Path(tempfile.mkdtemp(dir=self._scratch.name)) / wheel.name

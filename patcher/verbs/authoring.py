@@ -118,9 +118,9 @@ def show_hunks(console: Console, draft: Draft) -> None:
             lines += ["", style(heading, bold=True)]
         for hunk in file.hunks:
             lines += color_diff(hunk.text.rstrip("\n"))
-            lines.append(Message("  # line {hunk.line}: {hunk.form}", hunk=hunk))
+            lines.append(Message("  # line {line}: {form}", line=hunk.line, form=hunk.form))
             for rejected in hunk.rejected if console.verbose else ():
-                lines.append(Message("  # not taken, as {each.why}:", each=rejected))
+                lines.append(Message("  # not taken, as {why}:", why=rejected.why))
                 lines += [join_styled("  # ", line) for line in rejected.text.splitlines()]
     console.page(lines, pager=False)
 

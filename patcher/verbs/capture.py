@@ -178,7 +178,8 @@ def _origin_notes(files: Sequence[EditedFile]) -> list[str]:
     """What each file was compared with, then what is not proven to be what was installed."""
     notes: list[str] = []
     for edited in files:
-        notes.append(Message("{one.file.path}: compared with {one.before.where}", one=edited))
+        where = edited.before.where
+        notes.append(Message("{path}: compared with {where}", path=edited.file.path, where=where))
     for edited in files:
         if not edited.before.proven:
             template = (

@@ -110,11 +110,8 @@ def _failure_row(failure: Failure) -> Row:
     if traceback.error:
         details += _quoted(traceback.error, traceback.at, traceback.raised_at)
     if failure.late:
-        template = (
-            "torchrun saw rank {rank} fail first, on {ending.host}, {ending.time}: "
-            "it waited in vain"
-        )
-        saw = Message(template, rank=failure.rank, ending=ending)
+        template = "torchrun saw rank {rank} fail first, on {host}, {time}: it waited in vain"
+        saw = Message(template, rank=failure.rank, host=ending.host, time=ending.time)
         details = [saw, *details, *hint_lines(_LATE)]
         return Row("late", (ranks(failure.late), where), tuple(details))
 
@@ -143,16 +140,11 @@ def _ending(failure: Failure) -> Iterator[str]:
         template = "torchrun saw rank {rank} fail first, which waited for this one"
         yield Message(template, rank=failure.victim)
     elif ending.signal:
-        template = (
-            "torchrun saw it fail first: ended by {ending.signal}, on {ending.host}, {ending.time}"
-        )
-        yield Message(template, ending=ending)
+        template = "torchrun saw it fail first: ended by {signal}, on {host}, {time}"
+        yield Message(template, signal=ending.signal, host=ending.host, time=ending.time)
     else:
-        template = (
-            "torchrun saw it fail first: exit code {ending.exitcode}, "
-            "on {ending.host}, {ending.time}"
-        )
-        yield Message(template, ending=ending)
+        template = "torchrun saw it fail first: exit code {exitcode}, on {host}, {time}"
+        yield Message(template, exitcode=ending.exitcode, host=ending.host, time=ending.time)
 
 
 def _finding_row(finding: FoundSymptom) -> Row:
@@ -258,7 +250,7 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
         _show_sentence(console, term("unread"), text=text, color="red")
     for log in logs:
         if log.problem:
-            text = Message("{log.name}: {log.problem}", log=log)
+            text = Message("{name}: {problem}", name=log.name, problem=log.problem)
             _show_sentence(console, term("unread"), text=text, color="red")
 
 

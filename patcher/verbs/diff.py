@@ -385,14 +385,15 @@ def _show(console: Console, outcome: DiffOutcome, *, with_edits: bool) -> None:
     if with_edits:
         for edit in outcome.edits:
             if edit.diff:
-                template = "{edit.path} ({edit.release}): {edit.about}"
-                parts.append((Message(template, edit=edit), [edit.diff]))
+                template = "{path} ({release}): {about}"
+                title = Message(template, path=edit.path, release=edit.release, about=edit.about)
+                parts.append((title, [edit.diff]))
     show_parts(console, parts, pager=True)
 
 
 def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
     """A file that was edited by hand, and the command that shows the edit."""
-    edited = Message("{edit.path}: edited by hand ({edit.release})", edit=edit)
+    edited = Message("{path}: edited by hand ({release})", path=edit.path, release=edit.release)
     if edit.diff:
         return Message(
             "{what}, {lines} more and {names} less; to see it: {how}",

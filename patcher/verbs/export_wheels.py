@@ -101,14 +101,18 @@ def _fetched(pip: Pip, env: Environment, file: PatchedFile, *, events: Events) -
     info = Path(locate(env, package_of(file.path), [file.path]).dist_info)
     hint = Message("name the wheel that it was installed from with --wheel")
     if not (info / "WHEEL").is_file():
-        template = "{file.distribution} {file.version}: was not installed from a wheel"
-        raise SitepatchError(Message(template, file=file), hint)
-    events.note(Message("fetching the wheel of {file.distribution} {file.version}", file=file))
+        template = "{distribution} {version}: was not installed from a wheel"
+        problem = Message(template, distribution=file.distribution, version=file.version)
+        raise SitepatchError(problem, hint)
+    template = "fetching the wheel of {distribution} {version}"
+    events.note(Message(template, distribution=file.distribution, version=file.version))
     try:
         wheel = open_wheel(fetch_wheel(pip, file.distribution, file.version, info))
     except NoWheel as error:  # it was built here from a source distribution, say
-        template = "{file.distribution} {file.version}: {message}"
-        problem = Message(template, file=file, message=error.message)
+        template = "{distribution} {version}: {message}"
+        problem = Message(
+            template, distribution=file.distribution, version=file.version, message=error.message
+        )
         raise SitepatchError(problem, hint) from None
     different = _different_file(info, wheel)
     if different:

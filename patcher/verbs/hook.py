@@ -357,9 +357,15 @@ def init_command(
     lines.append(requirement(directory))
 
     console.notes(outcome.notes)
-    template = "{outcome.name} {outcome.version} in {directory}: {patchsets}"
+    template = "{name} {version} in {directory}: {patchsets}"
     patchsets = ", ".join(outcome.patchsets)
-    console.info(template, outcome=outcome, directory=directory, patchsets=patchsets)
+    console.info(
+        template,
+        name=outcome.name,
+        version=outcome.version,
+        directory=directory,
+        patchsets=patchsets,
+    )
     console.info("for requirements.txt:")
     for line in lines:
         console.out(line)

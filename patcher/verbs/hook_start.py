@@ -220,9 +220,11 @@ def _ensure_one(hook: Hook, item: Requested, *, rival: str, write: bool) -> Patc
     if rival:
         template = (
             "{name}: {rival} keeps it applied in another version or with other options; "
-            "uninstall {rival} or {hook.name}"
+            "uninstall {rival} or {hook}"
         )
-        return PatchsetCheck(name, problem=Message(template, name=name, rival=rival, hook=hook))
+        return PatchsetCheck(
+            name, problem=Message(template, name=name, rival=rival, hook=hook.name)
+        )
     try:
         with patience(_PATIENCE):
             outcome = apply_requested(

@@ -100,7 +100,7 @@ def rank_rows(ranks: Sequence[EndedRank], verdict: Verdict) -> list[Row]:
             details = [line for line in rank.last_calls.split("\n") if line]
         where = Message("no device yet")
         if rank.device:
-            where = Message("{rank.device} by {rank.backend}", rank=rank)
+            where = Message("{device} by {backend}", device=rank.device, backend=rank.backend)
         cells = (Message("rank {number}", number=rank.number), where, _reached(rank))
         rows.append(Row(state, cells, details=tuple(details)))
     return rows

@@ -288,8 +288,10 @@ def _newer(
         files = _made_otherwise(env, patchset, steps)
         if files:
             known = newer[step.digest].files if step.digest in newer else frozenset()
-            template = "{one.name} {one.version} ({one.folder.source}) differs from the applied one"
-            newer[step.digest] = Newer(Message(template, one=patchset), files=known | files)
+            template = "{name} {version} ({source}) differs from the applied one"
+            source = patchset.folder.source
+            remark = Message(template, name=patchset.name, version=patchset.version, source=source)
+            newer[step.digest] = Newer(remark, files=known | files)
     return newer, broken
 
 

@@ -461,9 +461,9 @@ def _show_notes(console: Console, outcome: StatusOutcome) -> None:
     """Say what was asked for in vain, which edit can be put back, and what was set aside."""
     for name in outcome.idle:
         console.note("{name} is not applied here", name=name)
-    template = "{one.message}; put it back: sitepatch restore --from-backup {one.path}{env}"
+    template = "{message}; put it back: sitepatch restore --from-backup {path}{env}"
     for backup in outcome.backups:
-        console.note(Message(template, one=backup))
+        console.note(Message(template, message=backup.message, path=backup.path))
     template = "{path}, an edited text that was set aside; remove it when you no longer need it"
     for path in outcome.stores.recent:
         console.note(template, "kept", path=path)

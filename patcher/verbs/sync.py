@@ -126,15 +126,17 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
 
     remarks: list[str] = []
     for folder, error in damaged.items():
-        template = "the hook {name} is damaged and does nothing: {error.brief}; {error.hint}"
-        remarks.append(Message(template, name=hook_name(folder), error=error))
+        template = "the hook {name} is damaged and does nothing: {brief}; {hint}"
+        remarks.append(
+            Message(template, name=hook_name(folder), brief=error.brief, hint=error.hint)
+        )
     return remarks
 
 
 def _conflict(hook: Hook, kept: Requested, wanted: Requested | None) -> str:
     """The difference between what a hook keeps and what the project asks for, "" for none."""
-    template = "{name}: {hook.name} keeps it applied in {hook.site}"
-    what = Message(template, name=kept.patchset.name, hook=hook)
+    template = "{name}: {hook} keeps it applied in {site}"
+    what = Message(template, name=kept.patchset.name, hook=hook.name, site=hook.site)
     if wanted is None:
         return Message("{what}, and the project does not ask for it", what=what)
     if wanted.patchset.folder.digest != kept.patchset.folder.digest:
@@ -251,7 +253,13 @@ def _effect_rows(outcome: SyncOutcome) -> list[Row]:
             why = Message(", not asked for")
         elif effect.word not in ("applied", "updated"):
             why = Message(", which it does not change any more")
-        template = "{one.patchset}: {files} in {one.site}{why}"
-        text = Message(template, one=effect, files=count(effect.files, "file"), why=why)
+        template = "{patchset}: {files} in {site}{why}"
+        text = Message(
+            template,
+            patchset=effect.patchset,
+            site=effect.site,
+            files=count(effect.files, "file"),
+            why=why,
+        )
         rows.append(Row(effect.word, (text,)))
     return rows

@@ -314,12 +314,11 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
     for path, code in texts.items():
         files[path] = (code, with_marks(code, hunks[path], options))
     if not files:
-        template = (
-            "{one.outcome.distribution} {one.outcome.version} has none of the files of this "
-            "patchset"
-        )
+        template = "{distribution} {version} has none of the files of this patchset"
         hint = "make a patchset of its own for that release: sitepatch edit"
-        raise SitepatchError(Message(template, one=trial), hint)
+        release = trial.outcome
+        problem = Message(template, distribution=release.distribution, version=release.version)
+        raise SitepatchError(problem, hint)
     return files
 
 
@@ -600,6 +599,7 @@ def _change_rows(outcome: UpdateOutcome) -> list[Row]:
         rows.append(Row(word, (f"{package} {before}", Message("now {now}", now=now))))
     if change.added:
         variant, file = outcome.patchset.variants[-1], outcome.folder / change.added
-        template = "{folder}, for {added.package} {added.versions}"
-        rows.append(Row("added", (Message(template, folder=file, added=variant),)))
+        template = "{folder}, for {package} {versions}"
+        what = Message(template, folder=file, package=variant.package, versions=variant.versions)
+        rows.append(Row("added", (what,)))
     return rows

@@ -20,7 +20,7 @@ from patcher.text.terminal import width, wrapped
 from patcher.verbs.commands import SECTIONS
 from patcher.verbs.main import _language, commands
 from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
-from tests.messages import BECOME, NOTHING_SAID, messages, plain, said, words
+from tests.messages import BECOME, NOTHING_SAID, given, messages, plain, said, words
 
 pytestmark = pytest.mark.once
 CATALOG = ROOT / "patcher/locale/zh.po"
@@ -58,6 +58,13 @@ def entries():
 
 def test_no_sentence_is_glued_or_plain_each_is_a_template_with_fields():
     assert [(place, text) for place, text in plain() if not place.startswith(BECOME)] == []
+
+
+def test_each_field_of_a_template_is_given_to_it():
+    """mypy sees no fields, and a message that nobody has seen fails where something is wrong already."""
+    found = list(given())
+    assert len(found) > 700
+    assert [f"{place}: {template!r}" for place, template, fields, names in found if names is not None and not fields <= names] == []
 
 
 def test_all_that_people_read_is_in_the_catalog_and_nothing_else():

@@ -104,8 +104,8 @@ def _check_options(code: str, options: Mapping[str, OptionValue], known: Collect
         is_option = name == name.lower() and name != "_"
         if is_option and name not in known:
             if name in LITERALS:
-                message = Message("`${name}` stands on a `-` line alone: no literal is written")
-                raise notation.NotationError(message, start, end=end)
+                template = "`${name}` stands on a `-` line alone: no literal is written"
+                raise notation.NotationError(Message(template, name=name), start, end=end)
             declared = ", ".join(f"${option}" for option in sorted(options))
             message = Message(
                 "the option `${name}` is not declared; declared: {known}",

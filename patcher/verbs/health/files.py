@@ -96,9 +96,9 @@ def backups(case: Examination) -> Observations:
         back = "put it back: sitepatch restore --from-backup {path}{env}"
         template = (
             "{back}; or make a patchset of the edit: "
-            "sitepatch capture {one.path} --name NAME --adopt{env}"
+            "sitepatch capture {path} --name NAME --adopt{env}"
         )
-        hint = Message(template, back=Message(back, path=backup.path), one=backup)
+        hint = Message(template, back=Message(back, path=backup.path), path=backup.path)
         yield NOTE, backup.message, hint
 
     hint = Message(

@@ -36,9 +36,15 @@ def recorded_twice(case: Examination) -> Observations:
             if normalized(path.name.split("-")[0]) == name:
                 records.append(path.name)
         if len(records) > 1:
-            template = "{one.distribution} is recorded {number} times in {one.site}: {records}"
+            template = "{distribution} is recorded {number} times in {site}: {records}"
             names = ", ".join(records)
-            what = Message(template, one=located, number=len(records), records=names)
+            what = Message(
+                template,
+                distribution=located.distribution,
+                site=located.site,
+                number=len(records),
+                records=names,
+            )
             hint = Message("an install was interrupted: install it again, with --force-reinstall")
             yield PROBLEM, what, hint
 
@@ -53,13 +59,13 @@ def outside(case: Examination) -> Observations:
         is_inside = prefix.resolve() in Path(located.site).resolve().parents
         if located.site in case.env.sites and not is_inside:
             template = (
-                "{one.package} is not of the virtual environment: "
-                "it would be patched in {one.site}, for everybody"
+                "{package} is not of the virtual environment: "
+                "it would be patched in {site}, for everybody"
             )
             hint = (
                 "to patch it for this environment alone, install it here: {python} -m pip install"
             )
-            what = Message(template, one=located)
+            what = Message(template, package=located.package, site=located.site)
             yield NOTE, what, Message(hint, python=case.env.python)
 
 

@@ -171,8 +171,10 @@ def _installed(place: Place, patchset: Patchset, events: Events) -> list[Located
         packages.append(locate(env, package, paths_of(variants)))
     for located in packages:
         if says_nothing(located.version):
-            template = "nothing tells the version of {one.package} in {one.site}"
-            raise SitepatchError(Message(template, one=located), "name it with --to")
+            template = "nothing tells the version of {package} in {site}"
+            raise SitepatchError(
+                Message(template, package=located.package, site=located.site), "name it with --to"
+            )
     return packages
 
 
