@@ -107,10 +107,10 @@ def _refuse_archive(env: Environment, package: str, places: Sequence[str]) -> No
 def _archive_holds(place: str, package: str) -> bool:
     if not is_file(place):
         return False
-    from patcher.system.archive import names_in  # with zipfile: it is a directory nearly always
+    from patcher.system.archive import member_names  # with zipfile: it is a directory nearly always
 
     try:
-        names = names_in(place)
+        names = member_names(place)
     except (SitepatchError, OSError):
         return False  # the interpreter skips it, too
     return f"{package}/__init__.py" in names or f"{package}.py" in names

@@ -36,7 +36,7 @@ def archive_errors(name: str, hint: str = "") -> Iterator[None]:
         raise SitepatchError(problem, hint) from None
 
 
-def names_in(path: str) -> set[str]:
+def member_names(path: str) -> set[str]:
     """The names of the files in an archive.
 
     Raises:
