@@ -1,4 +1,4 @@
-"""A project's requirements.txt, its lock and real pip: install, sync, reinstall, downgrade and uninstall of mmengine."""
+"""A project's requirements.txt and real pip: install, sync, reinstall, downgrade and uninstall of mmengine."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ class Project:
         return ended.out
 
     def asked(self, words):
-        return ["-r", self.folder / "requirements.txt"] if words[0] in ("sync", "lock") else []
+        return ["-r", self.folder / "requirements.txt"] if words[0] == "sync" else []
 
     def files(self):
         return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.site.rglob("mmengine/**/*.py")}
@@ -56,39 +56,30 @@ def project(tmp_path):
     return Project(tmp_path)
 
 
-def test_a_project_stays_patched_through_reinstalls_and_another_release_is_refused_until_it_is_locked(project):
+def test_a_project_stays_patched_through_reinstalls_and_another_release(project):
     project.install()
     shipped = project.files()
-    told = project("lock")
-    assert "locked  2 patchsets, 1 release, 7 files" in told
-    assert project.files() == shipped
-
-    told = project("sync", "--locked")
+    told = project("sync")
     assert f"applied  {DDP}: 7 files" in told
     assert "torch-musa-guard is optional and left out: torch is not installed" in told
     patched = project.files()
     assert sum(patched[path] != shipped[path] for path in shipped) == 7
-    assert f"{DDP}: nothing to do, it is applied already" in project("sync", "--locked")
+    assert f"{DDP}: nothing to do, it is applied already" in project("sync")
     assert project.files() == patched
 
     project.install("--force-reinstall")
     assert all(project.files()[path][0] == shipped[path][0] for path in shipped)
-    assert f"applied  {DDP}: 7 files" in project("sync", "--locked")
+    assert f"applied  {DDP}: 7 files" in project("sync")
     assert {path: data for path, (data, _) in project.files().items()} == {path: data for path, (data, _) in patched.items()}
 
     project.wants("0.10.6")
     project.install()
-    older = project.files()
-    assert "mmengine 0.10.6 is installed, the lock has mmengine 0.10.7" in project("sync", "--locked", code=1)
-    assert "mmengine 0.10.6 is installed" in project("lock", "--check", code=1)
-    assert project.files() == older
     assert f"applied  {DDP}: 7 files" in project("sync")
     assert project.standing() == {("0.10.6", DDP, 10)}
-    assert "kept: mmengine 0.10.7, locked in another environment" in project("lock")
 
     project.wants("0.10.7")
     project.install()
-    assert f"applied  {DDP}: 7 files" in project("sync", "--locked")
+    assert f"applied  {DDP}: 7 files" in project("sync")
     assert {path: data for path, (data, _) in project.files().items()} == {path: data for path, (data, _) in patched.items()}
 
     project.pip("uninstall", "-y", "mmengine")
