@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import functools
 import inspect
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -321,62 +322,52 @@ def test_where_something_is_applied_status_reads_receipts_and_nothing_heavier(si
     assert found & HEAVY == set()
 
 
-def test_status_reads_each_receipt_and_each_patchset_of_a_store_once(site, monkeypatch):
-    from patcher.installed.interpreter import discover
-    from patcher.store import receipt
-    from patcher.store.status import damaged, statuses, unclaimed
-    from patcher.store.store import Store
+WATCH = """import collections, json, os, sys
+counts = collections.Counter()
+def heard(event, words):
+    if event in ("open", "os.listdir"):
+        counts[event + " " + os.path.basename(str(words[0]))] += 1
+sys.addaudithook(heard)
+sys.argv = {argv!r}
+from patcher.verbs.main import main
+try:
+    main()
+finally:
+    print(json.dumps(counts), file=sys.stderr)
+"""
 
+
+def read(site, *words):
+    """How often `sitepatch WORDS` opens what has each name, or lists it."""
+    argv = ["sitepatch", *words, "--target", str(site.path)]
+    done = subprocess.run([sys.executable, "-c", WATCH.format(argv=argv)], env=environ(), cwd=str(site.cwd), capture_output=True, text=True, check=True)
+    return collections.Counter(json.loads(done.stderr.split("\n")[-2]))
+
+
+def receipts(site):
+    return [path.name for path in (site.path / ".sitepatch/receipts").iterdir()]
+
+
+@pytest.mark.parametrize("words", [["status"], ["apply", DDP, "--verify", "none"]])
+def test_what_is_applied_is_read_once_each_receipt_and_each_file(site, words):
     site("apply", DDP)
-    read, whole, decode = [], Store.patchset_files, receipt.decode
-    monkeypatch.setattr(Store, "patchset_files", lambda store, digest: read.append(digest) or whole(store, digest))
-    monkeypatch.setattr(receipt, "decode", lambda data, where: read.append(where) or decode(data, where))
-    env = discover(None, str(site.path))
-    items = statuses(env)
-    assert damaged(items) == unclaimed(env, items, []) == [] and len(items) == 3
-    assert len(read) == len(set(read)) == 4
+    applied = json.loads(site("status", "--json").out)["files"]
+    counts = read(site, *words)
+    assert len(applied) == len(receipts(site)) == 3
+    names = [*receipts(site), *(Path(file["path"]).name for file in applied)]
+    names.remove("utils.py")  # the first also tells which distribution they belong to
+    assert {name: counts[f"open {name}"] for name in names} == dict.fromkeys(names, 1)
 
 
-def test_a_repeated_apply_classifies_each_file_once(site, monkeypatch):
-    from patcher.installed.interpreter import discover
-    from patcher.patchset.selection import choose
-    from patcher.planner import targets
-    from patcher.store import status
-    from tests.plans import plan_apply
-
-    site("apply", DDP)
-    seen, real = [], status.classify
-    for module in (status, targets):
-        monkeypatch.setattr(module, "classify", lambda site, receipt, data: seen.append(receipt.path) or real(site, receipt, data))
-    plan = plan_apply(discover(None, str(site.path)), choose([DDP], [], [])[0])
-    assert sorted(seen) == sorted(file.path for file in plan.files) and len(seen) == 3
-
-
-def test_many_files_of_one_package_are_looked_at_once_each(tmp_path, monkeypatch):
-    from patcher.installed import environment
-    from patcher.installed.interpreter import discover
-    from patcher.patchset import results
-    from patcher.patchset.selection import choose
-    from patcher.store import receipt
-    from tests.plans import plan_apply
-
+def test_many_files_of_one_package_are_looked_at_once_each(tmp_path):
     site, many = Site(tmp_path), 20
     samples.package(site.path, "demo", many)
     samples.patchset(tmp_path / "patchsets", "many", "demo", samples.many("demo", many))
-    counts, listed, written, decode = collections.Counter(), environment.compiled_modules, results._written, receipt.decode
-    check = results.check_hunks
-    monkeypatch.setattr(results, "check_hunks", lambda *words: counts.update(["checked"]) or check(*words))
-    monkeypatch.setattr("patcher.planner.assignments.compiled_modules", lambda folder: counts.update(["listed"]) or listed(folder))
-    monkeypatch.setattr(results, "_written", lambda hunk: counts.update(["written"]) or written(hunk))
-    monkeypatch.setattr(receipt, "decode", lambda data, where: counts.update(["decoded"]) or decode(data, where))
-    requested = choose(["many"], [], [str(tmp_path / "patchsets")])[0]
-    env = discover(None, str(site.path))
-    assert len(plan_apply(env, requested).files) == many
-    assert counts == {"listed": 1, "checked": 1, "written": 2 * many}  # as the hunks of their file, and in the list of all
     site("apply", "many", "--verify", "none")
-    counts.clear()
-    plan_apply(env, requested)
-    assert counts == {"listed": 1, "decoded": many}
+    counts = read(site, "apply", "many", "--verify", "none", "--patch-dir", str(tmp_path / "patchsets"))
+    assert counts["os.listdir demo"] == 1
+    read_once = {counts[f"open {name}"] for name in [*receipts(site), *(f"m{number}.py" for number in range(1, many))]}
+    assert (read_once, counts["open m0.py"]) == ({1}, 2)  # the first also tells which distribution they belong to
 
 
 def test_many_patchsets_of_one_package_read_it_once(tmp_path):

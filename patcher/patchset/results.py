@@ -147,7 +147,7 @@ def rewrite_with_known(data: bytes, request: Request) -> Rewrite:
 
 
 def rewrite_by_engine(data: bytes, request: Request) -> Rewrite:
-    """`rewrite_with_known` without known results: always by the engine."""
+    """As `rewrite_with_known`, but always by the engine."""
     return _in_layers(data, request, _computed)
 
 
