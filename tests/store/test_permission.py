@@ -9,9 +9,10 @@ import pytest
 
 from patcher.errors import StoreError
 from patcher.store import permission
-from patcher.store.folder import Folder
+from patcher.store.folder import HOME_HINT, Folder
 from patcher.store.permission import no_room, obstacles, store_error
 from patcher.store.store import explained
+from patcher.system.advice import advice
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 
 A, GROUP = 1001, 1500
@@ -189,8 +190,9 @@ def test_whether_there_is_room(site, monkeypatch, uid, disk, said):
 
 
 def test_a_system_call_that_failed_is_explained():
-    assert set(permission._HELP) >= {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
-    for number, help_text in permission._HELP.items():
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ESTALE, errno.ENOTDIR):
+        help_text = advice(number).in_site or HOME_HINT
+        assert help_text
         error = store_error("/site", OSError(number, "it failed", "/site/a"), "nothing was changed")
         assert (error.message, error.hint) == ("/site/a: it failed", f"nothing was changed; {help_text}")
     error = store_error("/site", OSError(errno.EIO, "it failed", "a"))
