@@ -3,8 +3,7 @@
 `python -m tools.schema` writes it, `--check` compares. The records that commands return say which
 fields an answer has, of which types, and what they mean: by `patcher.record.reported`, annotations,
 the section `Attributes:` of a docstring, docstrings of properties. Python 3.10 and later can
-evaluate them. The answers of `diagnose` are put together by hand, and so is their part of the
-schema: HAND_WRITTEN.
+evaluate them. What every answer has, and what an error is, is written by hand: ENVELOPE.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from patcher.verbs.apply import ApplyOutcome
 from patcher.verbs.capture_report import CaptureAnswer
 from patcher.verbs.check import CheckOutcome
 from patcher.verbs.demo import DemoAnswer
+from patcher.verbs.diagnose_answer import DiagnoseAnswer
 from patcher.verbs.doctor import DoctorOutcome
 from patcher.verbs.export import ExportOutcome
 from patcher.verbs.hook import InitAnswer, StatusAnswer
@@ -45,7 +45,7 @@ from patcher.verbs.sync import SyncOutcome
 from patcher.verbs.update import UpdateOutcome
 
 PATH = Path(patcher.__file__).with_name("answers.schema.json")
-HAND_WRITTEN = Path(__file__).with_name("answers_by_hand.json")
+ENVELOPE = Path(__file__).with_name("every_answer.json")
 ANSWERS: Mapping[str, Sequence[type]] = {
     "apply": (ApplyOutcome, RestoreOutcome),  # with --restore
     "restore": (RestoreOutcome,),
@@ -56,6 +56,7 @@ ANSWERS: Mapping[str, Sequence[type]] = {
     "list": (ListOutcome,),
     "show": (ShowOutcome,),
     "check": (CheckOutcome,),
+    "diagnose": (DiagnoseAnswer,),
     "doctor": (DoctorOutcome,),
     "hook-init": (InitAnswer,),
     "hook-status": (StatusAnswer,),
@@ -89,13 +90,13 @@ class _Schema:
         Raises:
             Undocumented: for every field that lacks a description.
         """
-        by_hand = json.loads(HAND_WRITTEN.read_text(encoding="utf-8"))
+        by_hand = json.loads(ENVELOPE.read_text(encoding="utf-8"))
         self.definitions.update(by_hand.pop("$defs"))
         for command, records in ANSWERS.items():
             self.definitions[command] = self._answer(command, records)
         if self._problems:
             raise Undocumented("\n".join(self._problems))
-        commands = ["failure", *ANSWERS, "diagnose"]
+        commands = ["failure", *ANSWERS]
         any_of = [{"$ref": f"#/$defs/{command}"} for command in commands]
         definitions = dict(sorted(self.definitions.items()))
         return {**by_hand, "anyOf": any_of, "$defs": definitions}

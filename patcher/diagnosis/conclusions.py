@@ -406,7 +406,14 @@ _LESSER: tuple[_Check, ...] = (
 
 
 class Conclusion(Record):
-    """Something that holds for some ranks; `code` is a word for it, `hint` what can be done."""
+    """Something that holds for some ranks.
+
+    Attributes:
+        code: its short name.
+        ranks: the ranks it is about.
+        text: in words.
+        hint: what to do.
+    """
 
     code: str
     ranks: tuple[int, ...]

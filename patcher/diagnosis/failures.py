@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Callable, Mapping, Match, Optional, Sequence
 
 from patcher.diagnosis.rank_names import rank_of_line
-from patcher.record import Record
+from patcher.record import Record, reported
 from patcher.text.terminal import clip, printable_bytes
 
 # marks --------------------------------------------------------------------------------------------
@@ -63,12 +63,16 @@ _WHILE_ENDING = re.compile(r"^KeyboardInterrupt|killed by signal: Terminated")
 
 
 class Traceback(Record):
-    """What a traceback ends in: the exception in one line, at `line` of `log`.
+    """What a traceback ends in; of several that are chained it is the first.
 
-    Of several that are chained it is the first. `at` is the last frame that is not in an installed
-    package, if any: "train.py:17 in forward". `raised_at` is that of the installed package below it
-    which raised, "" where none did. All are "" where ranks that the log does not name have written
-    different tracebacks.
+    The texts are "" where ranks that the log does not name have written different tracebacks.
+
+    Attributes:
+        log: the log with it, else with the summary.
+        line: the line of the exception there, else of the summary.
+        error: the exception in one line, "" where it is not in the logs.
+        at: the last frame that is not in an installed package: "train.py:17 in forward".
+        raised_at: the frame of the installed package below it that raised, "" where none did.
     """
 
     log: str
@@ -105,7 +109,8 @@ class RankEnd(Record):
     error_file: str = ""
 
 
-class Failure(Record):
+@reported("rank *ending *traceback named waited late victim")
+class FailedRank(Record):
     """A rank that failed.
 
     The last three are known once the failures of all logs are compared (`first_failures`).
@@ -133,7 +138,7 @@ class Failure(Record):
 class _Entry(Record):
     """The entry of a rank: the summary in which it is, and its place there."""
 
-    summary: list[Failure]
+    summary: list[FailedRank]
     position: int
 
 
@@ -203,7 +208,7 @@ class FailureReader:
     """
 
     def __init__(self, name: str, rank: int | None) -> None:
-        self.summaries: list[list[Failure]] = []
+        self.summaries: list[list[FailedRank]] = []
         self.tracebacks: dict[int | None, Traceback] = {}
         self._name = name
         self._rank = rank
@@ -212,11 +217,11 @@ class FailureReader:
         # ranks whose next traceback is raised after the last
         self._chained: set[int | None] = set()
         self._until = 0  # the line after which no open traceback is read on
-        self._summary: list[Failure] | None = None  # that which is being read
+        self._summary: list[FailedRank] | None = None  # that which is being read
         self._fields: dict[str, str] = {}  # those of the entry that is being read
         self._entry_until = 0
         self._is_first = False  # whether the entry is that of the rank that failed first
-        self._ended: list[Failure] = []  # the last summary that has its first failure
+        self._ended: list[FailedRank] = []  # the last summary that has its first failure
 
     @property
     def reads_on(self) -> bool:
@@ -327,7 +332,7 @@ class FailureReader:
         self._fields = {"line": str(self._line)}
         self._entry_until = self._line + _ENTRY
 
-    def _add_field(self, line: bytes, summary: list[Failure]) -> _Entry | None:
+    def _add_field(self, line: bytes, summary: list[FailedRank]) -> _Entry | None:
         """Take a line of a summary; returns the entry that it ends.
 
         The rank's traceback may begin in that line.
@@ -356,7 +361,7 @@ class FailureReader:
             self._end_summary(summary)
         return _Entry(summary, index)
 
-    def _failure(self, fields: Mapping[str, str]) -> Failure:
+    def _failure(self, fields: Mapping[str, str]) -> FailedRank:
         """What the fields of an entry say."""
         code = fields.get("exitcode", "")
         error_file = fields.get("error_file", _NONE)
@@ -368,9 +373,9 @@ class FailureReader:
             error_file="" if error_file == _NONE else error_file,
         )
         place = Traceback(self._name, int(fields["line"]))
-        return Failure(int(fields["rank"]), ending, traceback=place)
+        return FailedRank(int(fields["rank"]), ending, traceback=place)
 
-    def _end_summary(self, summary: list[Failure]) -> None:
+    def _end_summary(self, summary: list[FailedRank]) -> None:
         """End a summary that has its first failure: a later run has its own tracebacks."""
         summary[:] = with_tracebacks(summary, [self.tracebacks])
         self.tracebacks.pop(None, None)
@@ -382,7 +387,9 @@ class FailureReader:
         self._ended = summary
 
 
-def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]) -> list[Failure]:
+def with_tracebacks(
+    summary: Sequence[FailedRank], tracebacks: Sequence[Tracebacks]
+) -> list[FailedRank]:
     """The failures of a summary, each with the traceback of its rank.
 
     The first one also with that of a rank without name; without one where there are several. A
@@ -402,8 +409,8 @@ def with_tracebacks(summary: Sequence[Failure], tracebacks: Sequence[Tracebacks]
 
 
 def _with_traceback(
-    failure: Failure, ranks: Sequence[int | None], tracebacks: Sequence[Tracebacks]
-) -> Failure:
+    failure: FailedRank, ranks: Sequence[int | None], tracebacks: Sequence[Tracebacks]
+) -> FailedRank:
     """The failure with the traceback of the first of these ranks that has one.
 
     Without it where logs contradict each other about it.
@@ -431,10 +438,10 @@ class Meaning(Enum):
 
 
 def first_failures(
-    summaries: Sequence[Sequence[Failure]],
+    summaries: Sequence[Sequence[FailedRank]],
     tracebacks: Sequence[Tracebacks],
     meaning: Callable[[str], Meaning],
-) -> tuple[Failure, ...]:
+) -> tuple[FailedRank, ...]:
     """The failures that began what the summaries tell.
 
     The earliest first, then ranks that waited for one that is not known.
@@ -448,19 +455,19 @@ def first_failures(
         meaning: what an error says of its rank.
     """
     elsewhere = _without_summary(summaries, tracebacks)
-    causes: list[Failure] = []
+    causes: list[FailedRank] = []
     for summary in summaries:
         *others, first = with_tracebacks(summary, tracebacks)
         causes += _causes(first, [*others, *elsewhere], meaning)
     # two logs may hold one summary
-    once: dict[Failure, Failure] = {}
+    once: dict[FailedRank, FailedRank] = {}
     for failure in reversed(causes):
         anywhere = failure.traceback._replace(log="", line=0)
         once[failure._replace(traceback=anywhere)] = failure
     return tuple(sorted(once.values(), key=_order))
 
 
-def _order(failure: Failure) -> tuple[bool, str, str, int]:
+def _order(failure: FailedRank) -> tuple[bool, str, str, int]:
     """The earliest first, then those that waited for one that is not known."""
     is_victim = failure.waited and not failure.late
     traceback = failure.traceback
@@ -468,8 +475,8 @@ def _order(failure: Failure) -> tuple[bool, str, str, int]:
 
 
 def _without_summary(
-    summaries: Sequence[Sequence[Failure]], tracebacks: Sequence[Tracebacks]
-) -> list[Failure]:
+    summaries: Sequence[Sequence[FailedRank]], tracebacks: Sequence[Tracebacks]
+) -> list[FailedRank]:
     """Ranks with a traceback of which no summary tells: the log of their launcher is not here."""
     told = {failure.rank for summary in summaries for failure in summary}
     silent: set[int] = set()
@@ -477,14 +484,14 @@ def _without_summary(
         silent.update(rank for rank in of_ranks if rank is not None and rank not in told)
     failures = []
     for rank in sorted(silent):
-        unseen = Failure(rank, RankEnd(), traceback=Traceback("", 0))
+        unseen = FailedRank(rank, RankEnd(), traceback=Traceback("", 0))
         failures.append(_with_traceback(unseen, [rank], tracebacks))
     return failures
 
 
 def _causes(
-    first: Failure, others: Sequence[Failure], meaning: Callable[[str], Meaning]
-) -> list[Failure]:
+    first: FailedRank, others: Sequence[FailedRank], meaning: Callable[[str], Meaning]
+) -> list[FailedRank]:
     """Those of the others for which the first one waited; else the first one itself.
 
     Where several have raised the same, one of them stands for all.
@@ -492,7 +499,7 @@ def _causes(
     error = first.traceback.error
     if not error or meaning(error) not in (Meaning.TIMED_OUT, Meaning.PEER_GONE):
         return [first]
-    causes: dict[tuple[object, object], Failure] = {}
+    causes: dict[tuple[object, object], FailedRank] = {}
     # backwards: of those that stand for the same the first is kept, where the last is
     for failure in reversed(others):
         if _failed_by_itself(failure, first, meaning):
@@ -513,7 +520,9 @@ def _causes(
     return [first._replace(waited=True, late=tuple(sorted(late)))]
 
 
-def _failed_by_itself(failure: Failure, first: Failure, meaning: Callable[[str], Meaning]) -> bool:
+def _failed_by_itself(
+    failure: FailedRank, first: FailedRank, meaning: Callable[[str], Meaning]
+) -> bool:
     error = failure.traceback.error
     if error:
         return meaning(error) == Meaning.OWN and not _WHILE_ENDING.search(error)
@@ -525,7 +534,7 @@ def _failed_by_itself(failure: Failure, first: Failure, meaning: Callable[[str],
     return failure.ending.exitcode not in (None, 0, 1)
 
 
-def _was_killed_late(failure: Failure, first: Failure) -> bool:
+def _was_killed_late(failure: FailedRank, first: FailedRank) -> bool:
     """Whether torchrun has killed it, half a minute after it had told it to end."""
     if failure.ending.signal != "SIGKILL":
         return False

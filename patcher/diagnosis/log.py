@@ -16,7 +16,7 @@ from patcher.diagnosis.failures import (
     MARKS,
     OF_LAUNCHER,
     TRACEBACK,
-    Failure,
+    FailedRank,
     FailureReader,
     Traceback,
     Tracebacks,
@@ -114,7 +114,7 @@ class Log(Record):
     reports: tuple[Report, ...]
     refusals: tuple[Refusal, ...]
     sightings: tuple[Sighting, ...]
-    summaries: tuple[tuple[Failure, ...], ...]
+    summaries: tuple[tuple[FailedRank, ...], ...]
     tracebacks: Tracebacks
     errors: tuple[Sighting, ...]
     mentions: tuple[Sighting, ...]

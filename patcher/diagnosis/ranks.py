@@ -334,27 +334,3 @@ def _delay(
 
 def _called(ranks: Sequence[EndedRank]) -> str:
     return numbered([rank.number for rank in ranks])
-
-
-# as JSON ------------------------------------------------------------------------------------------
-def trial_json(ranks: Sequence[EndedRank], verdict: Verdict, limit: float) -> dict[str, Any]:
-    """The field `trial`; `limit` is how many seconds the ranks had."""
-    states = [_rank_json(*pair) for pair in zip(ranks, verdict.states)]
-    return {
-        "ok": verdict.ok,
-        "verdict": verdict.text,
-        "hint": verdict.hint,
-        "timeout": limit,
-        "ranks": states,
-    }
-
-
-def _rank_json(rank: EndedRank, state: str) -> dict[str, Any]:
-    steps = [{"name": name, "seconds": round(seconds, 3)} for name, seconds in rank.steps]
-    known = {name: getattr(rank, name) for name in ("inside", "device", "backend", "torch")}
-    told = {
-        "notes": rank.remarks,
-        "problem": rank.failure,
-        "output": "" if state == OK else rank.last_calls,
-    }
-    return {"rank": rank.number, "state": state, "steps": steps, **known, **told}

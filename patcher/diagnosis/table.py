@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from patcher.diagnosis.conclusions import NONE, OTHER, family, place
 from patcher.diagnosis.report import Devices, Report
-from patcher.diagnosis.runs import Run, Wrap
+from patcher.diagnosis.runs import Wrap
 from patcher.message import Message
 from patcher.text.listed import count, listed, ranks
 from patcher.text.terminal import clip, padded, width
@@ -104,14 +102,14 @@ def _cells(row: Report) -> tuple[str, ...]:
     return (
         "?" if row.rank is None else str(row.rank),
         row.process.host,
-        _device(row),
+        device_of(row),
         _ids(row),
         _spread(row.tensors.parameters),
         _spread(row.tensors.buffers),
     )
 
 
-def _device(row: Report) -> str:
+def device_of(row: Report) -> str:
     """The device of a rank: the accelerator that is initialised, else what get_device returns."""
     for kind, index in row.setup.current:
         if index is not None:
@@ -136,41 +134,3 @@ def _spread(devices: Devices) -> str:
 
 
 # JSON ---------------------------------------------------------------------------------------------
-def run_json(run: Run) -> dict[str, Any]:
-    """A run, for JSON."""
-    return {
-        "run": run.number,
-        "time": run.time,
-        "logs": run.logs,
-        "wraps": [_wrap_json(wrap) for wrap in run.wraps],
-    }
-
-
-def _wrap_json(wrap: Wrap) -> dict[str, Any]:
-    ranks = [_row_json(row, verdict) for row, verdict in zip(wrap.rows, wrap.verdicts)]
-    return {
-        "wrap": wrap.number,
-        "ranks": ranks,
-        "conclusions": [conclusion._asdict() for conclusion in wrap.conclusions],
-    }
-
-
-def _row_json(row: Report, verdict: str) -> dict[str, Any]:
-    return {
-        "rank": row.rank,
-        "local_rank": row.process.local_rank,
-        "world_size": row.process.world_size,
-        "host": row.process.host,
-        "pid": row.process.pid,
-        "site": row.wrapping.site,
-        "wrapper": row.wrapping.wrapper,
-        "model": row.wrapping.model,
-        "trainable": row.tensors.trainable,
-        "get_device": row.setup.get_device,
-        "mmengine": row.setup.mmengine,
-        "parameters": dict(row.tensors.parameters),
-        "buffers": dict(row.tensors.buffers),
-        "device": _device(row),
-        "device_ids": row.device_ids.names,
-        "verdict": verdict,
-    }

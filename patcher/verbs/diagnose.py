@@ -12,14 +12,14 @@ import click
 
 from patcher.diagnosis.files import STDIN, log_files, read_log
 from patcher.diagnosis.log import Log
-from patcher.diagnosis.ranks import trial_json
 from patcher.display.console import Console
 from patcher.display.usage import Number, Whole
 from patcher.errors import UsageError
 from patcher.message import Message
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.text.listed import Texts, one_or_more
-from patcher.verbs.diagnose_report import diagnosis_json, show_diagnosis, show_trial
+from patcher.verbs.diagnose_answer import answer_of, trial_told
+from patcher.verbs.diagnose_report import cure_command, show_diagnosis, show_trial
 from patcher.verbs.log_findings import DiagnoseOutcome, KnownSymptoms
 from patcher.verbs.options import common_options
 from patcher.verbs.rank_trial import start_ranks
@@ -146,13 +146,13 @@ def command(
 
     outcome = diagnose(logs or STDIN, run=which, place=console.place, events=console)
     show_diagnosis(console, outcome)
-    return console.answer(outcome.ok, diagnosis_json(console, outcome))
+    return console.answer(outcome.ok, answer_of(outcome, cure_command(console, outcome)))
 
 
 def _report_trial(console: Console, size: int, *, backend: str, timeout: float) -> int:
     """Start ranks, and report whether they can communicate."""
     trial = start_ranks(size, backend=backend, timeout=timeout, place=console.place, events=console)
     show_trial(console, trial)
-    fields = diagnosis_json(console, trial.found)
-    fields["trial"] = trial_json(trial.ranks, trial.verdict, timeout)
-    return console.answer(trial.verdict.ok, fields)
+    told = trial_told(trial.ranks, trial.verdict, limit=timeout)
+    answer = answer_of(trial.found, cure_command(console, trial.found), trial=told)
+    return console.answer(trial.verdict.ok, answer)

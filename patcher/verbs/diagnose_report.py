@@ -1,18 +1,17 @@
-"""How a diagnosis is shown: errors, findings, tables of ranks, the command to run; and its JSON."""
+"""How a diagnosis is shown: errors, findings, tables of ranks, the command to run."""
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from patcher.diagnosis.conclusions import READY, sentence
-from patcher.diagnosis.failures import Failure
+from patcher.diagnosis.failures import FailedRank
 from patcher.diagnosis.log import Log, Sighting
 from patcher.diagnosis.runs import Wrap
-from patcher.diagnosis.table import DOUBTS, WIDTH, heading, run_json, table, well
+from patcher.diagnosis.table import DOUBTS, WIDTH, heading, table, well
 from patcher.display.console import Console
 from patcher.display.styles import Row, Verbatim, hint_lines, style, term, titled, translated
 from patcher.message import Message, joined
-from patcher.patchset.symptoms import with_tools
 from patcher.text.listed import count, ranks
 from patcher.text.terminal import width, wrapped
 from patcher.verbs.list import symptom_details
@@ -103,7 +102,7 @@ def _quoted(error: str, at: str, raised_at: str) -> Iterator[str]:
         yield Verbatim(at)
 
 
-def _failure_row(failure: Failure) -> Row:
+def _failure_row(failure: FailedRank) -> Row:
     ending, traceback = failure.ending, failure.traceback
     where = f"{traceback.log}:{traceback.line}"
     details: list[str] = []
@@ -131,7 +130,7 @@ def _failure_row(failure: Failure) -> Row:
     return Row(word, (Message("rank {rank}", rank=failure.rank), where), tuple(details))
 
 
-def _ending(failure: Failure) -> Iterator[str]:
+def _ending(failure: FailedRank) -> Iterator[str]:
     """How a rank ended, as torchrun saw it, or was named in place of one that waited for it."""
     ending = failure.ending
     if failure.victim is not None:
@@ -171,7 +170,7 @@ def _finding_row(finding: FoundSymptom) -> Row:
 def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
     """Write the one command to run, or that there is nothing to be done."""
     if outcome.cure:
-        console.out(style(term("run"), bold=True), "  ", _cure(console, outcome))
+        console.out(style(term("run"), bold=True), "  ", cure_command(console, outcome))
     elif outcome.ok and not outcome.runs:
         number = sum(log.lines for log in outcome.logs)
         lines = count(number, "line")
@@ -181,7 +180,7 @@ def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
             console.note("nothing was read: a command's errors come through a pipe with 2>&1")
 
 
-def _cure(console: Console, outcome: DiagnoseOutcome) -> str:
+def cure_command(console: Console, outcome: DiagnoseOutcome) -> str:
     """The command that cures what can be cured, "" for none."""
     if not outcome.cure:
         return ""
@@ -252,66 +251,3 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
         if log.problem:
             text = Message("{name}: {problem}", name=log.name, problem=log.problem)
             _show_sentence(console, term("unread"), text=text, color="red")
-
-
-# as JSON ------------------------------------------------------------------------------------------
-def diagnosis_json(console: Console, outcome: DiagnoseOutcome) -> dict[str, Any]:
-    """The whole answer."""
-    return {
-        "failures": [_failure_json(failure) for failure in outcome.errors.failures],
-        "unexplained": [
-            {"error": error.text, **_fields(error, "at", "raised_at", "ranks", "log", "line")}
-            for error in outcome.errors.unexplained
-        ],
-        "mentions": [
-            _fields(mention, "log", "line", "text") for mention in outcome.errors.mentions
-        ],
-        "findings": list(map(_finding_json, outcome.findings)),
-        "cure": _cure(console, outcome),
-        "runs": len(outcome.runs),
-        "shown": list(map(run_json, outcome.shown)),
-        "logs": list(map(_log_json, outcome.logs)),
-        "trial": None,
-        "broken": [{"problem": error.message, **error.place} for error in outcome.broken],
-    }
-
-
-def _failure_json(failure: Failure) -> dict[str, Any]:
-    return {
-        "rank": failure.rank,
-        **failure.ending._asdict(),
-        **failure.traceback._asdict(),
-        "named": failure.named,
-        "waited": failure.waited,
-        "late": failure.late,
-        "victim": failure.victim,
-    }
-
-
-def _finding_json(finding: FoundSymptom) -> dict[str, Any]:
-    symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
-    told = {
-        "symptom": symptom.name,
-        "meaning": symptom.meaning,
-        "advice": with_tools(symptom.advice, finding.devices),
-    }
-    seen = {
-        "follows": symptom.follows,
-        "lines": finding.lines.number,
-        **_fields(finding.lines, "ranks", "log", "line", "text"),
-    }
-    cure = {
-        "fit": fit.word if fit else "",
-        "fit_text": fit.text if fit else "",
-        "settings": fit.settings if fit else (),
-    }
-    return {**told, **seen, "patchset": patchset.name if patchset else "", **cure}
-
-
-def _log_json(log: Log) -> dict[str, Any]:
-    head = {"log": log.name, "lines": log.lines, "reports": len(log.reports), "cut": log.cut_count}
-    return {**head, "cut_lines": log.cut, "problem": log.problem}
-
-
-def _fields(item: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in names}

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Sequence
 
 from patcher.diagnosis.conclusions import is_wrong
-from patcher.diagnosis.failures import Failure, Meaning, first_failures
+from patcher.diagnosis.failures import FailedRank, Meaning, first_failures
 from patcher.diagnosis.log import Log, Sighting
 from patcher.diagnosis.rank_names import earlier_attempts
 from patcher.diagnosis.runs import Run, find_runs
@@ -88,7 +88,7 @@ class LogErrors(Record):
         mentions: lines that merely speak of errors.
     """
 
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedRank, ...]
     unexplained: tuple[Sighting, ...]
     mentions: tuple[Sighting, ...]
 
@@ -194,7 +194,7 @@ class KnownSymptoms:
         names = [log.name for log in logs]
         earlier = earlier_attempts(names)
         current = [log for log in logs if log.name not in earlier]
-        summaries: list[Sequence[Failure]] = []
+        summaries: list[Sequence[FailedRank]] = []
         for log in logs:
             summaries += log.summaries
         tracebacks = [log.tracebacks for log in current]

@@ -17,7 +17,13 @@ import zipfile
 import pytest
 
 from patcher.diagnosis import signs
-from patcher.diagnosis.failures import Failure, FailureReader, RankEnd, Traceback, with_tracebacks
+from patcher.diagnosis.failures import (
+    FailedRank,
+    FailureReader,
+    RankEnd,
+    Traceback,
+    with_tracebacks,
+)
 from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.log import _OWN, LogReader
 from patcher.errors import UsageError
@@ -401,7 +407,7 @@ def test_the_traceback_may_be_in_the_log_of_the_rank(known):
 
 
 def test_logs_that_contradict_each_other_about_a_rank_say_nothing_of_it():
-    failure = Failure(1, RankEnd(exitcode=1), Traceback("log", 9))
+    failure = FailedRank(1, RankEnd(exitcode=1), Traceback("log", 9))
     one, other = ({rank: Traceback("log", 1, error, "a.py:1")} for rank, error in ((1, "KeyError"), (1, "OSError")))
     assert with_tracebacks([failure], [one, other, {None: one[1]}]) == [failure]
     assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [failure._replace(traceback=Traceback("log", 1, "KeyError", "a.py:1"))]

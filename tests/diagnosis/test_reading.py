@@ -6,7 +6,13 @@ import re
 
 import pytest
 
-from patcher.diagnosis.failures import Failure, FailureReader, RankEnd, Traceback, _was_killed_late
+from patcher.diagnosis.failures import (
+    FailedRank,
+    FailureReader,
+    RankEnd,
+    Traceback,
+    _was_killed_late,
+)
 from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.lines import Blocks, Line, begins, paragraphs
 from patcher.diagnosis.log import LogReader
@@ -238,7 +244,7 @@ def test_a_log_that_may_not_be_read_is_reported_with_those_that_are_not_there(tm
 @pytest.mark.parametrize(("signal", "seconds", "late"), [("SIGKILL", 15, False), ("SIGKILL", 16, True), ("SIGKILL", 30, True), ("SIGKILL", 0, False), ("SIGTERM", 30, False)])
 def test_who_is_killed_long_after_the_first_failure_stood_still(signal, seconds, late):
     def ended(signal, time):
-        return Failure(0, RankEnd(time=time, exitcode=1, signal=signal), Traceback("log", 1))
+        return FailedRank(0, RankEnd(time=time, exitcode=1, signal=signal), Traceback("log", 1))
 
     first = ended("", "2026-11-23_07:51:44")
     assert _was_killed_late(ended(signal, f"2026-11-23_07:{51 + (44 + seconds) // 60}:{(44 + seconds) % 60:02}"), first) == late

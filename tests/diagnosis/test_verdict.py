@@ -6,7 +6,9 @@ import sys
 import pytest
 
 from patcher.diagnosis import ranks
-from patcher.diagnosis.ranks import EndedRank, trial_json, verdict_on
+from patcher.diagnosis.ranks import EndedRank, verdict_on
+from patcher.display.answer import to_json
+from patcher.verbs.diagnose_answer import trial_told
 
 STEPS = ("import torch", "device", "start", "all-reduce", "barrier", "end")
 GONE = "RuntimeError: Connection closed by peer"
@@ -52,7 +54,7 @@ def test_the_ranks_took_as_long_as_the_slowest_of_them():
     for ended in ([rank(0, 6), slow], [slow, rank(0, 6)]):
         verdict = verdict_on(ended, 2.5)
         assert "27.37 s in all" in verdict.text
-        steps = [each["steps"] for each in trial_json(ended, verdict, 2.5)["ranks"]]
+        steps = [each["steps"] for each in to_json(trial_told(ended, verdict, 2.5))["ranks"]]
         assert {"name": "end", "seconds": 9.123} in steps[ended.index(slow)]
 
 
@@ -64,7 +66,7 @@ def test_what_a_rank_remarks():
 
 def test_a_trial_as_json():
     ended = [rank(0, 6, output=b"all went well\n"), rank(1, 2, "KeyError: 1", 1, output=b"KeyError: 1\n")]
-    answer = trial_json(ended, verdict_on(ended, 2.5), 2.5)
+    answer = to_json(trial_told(ended, verdict_on(ended, 2.5), 2.5))
     first, second = answer.pop("ranks")
     assert answer == {"ok": False, "verdict": "rank 1 failed in the start of the process group: KeyError: 1", "hint": "", "timeout": 2.5}
     same = {"backend": "gloo", "torch": "2.7", "notes": []}
