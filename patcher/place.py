@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Mapping, Sequence
 
-from patcher.installed.interpreter import Environment, discover
+from patcher.installed.interpreter import Environment, active, discover
 from patcher.record import Record
 from patcher.text.listed import AnyPath, Texts, one_or_more
 
@@ -73,6 +75,17 @@ class Place(_Place):
         """
         env = discover(self.python, self.target)
         return env._replace(outer=()) if self.system else env
+
+    def beside(self) -> str:
+        """The virtual environment of the current directory, if sitepatch's own is meant by default.
+
+        "" where there is none, or the environment was chosen.
+        """
+        chosen = self.python or self.target or active()
+        for name in () if chosen else (".venv", "venv"):
+            if Path(name, "pyvenv.cfg").is_file() and not Path(name).samefile(sys.prefix):
+                return name
+        return ""
 
 
 class Events:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import stat
 import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Mapping, Sequence
 
 from patcher.author.changed import InstalledFile, find_changed, home_of, named_file, python_files
+from patcher.author.patchable import check_patchable, check_text
 from patcher.author.pristine import Original
 from patcher.errors import Location, SitepatchError, UsageError
 from patcher.installed.environment import locate
@@ -21,9 +25,13 @@ from patcher.system.decode import Reader, Values, decode_json, sha256_hex
 from patcher.system.reading import read_file
 from patcher.text.listed import nearest
 
+_PREFIX = "sitepatch-edit-"
+"""How the name of a directory of copies begins; the key follows."""
 _STATE = ".sitepatch-edit.json"
 """The file in a directory of copies that has the sha256 (hex) of each copy before it is edited."""
 _NEAREST = 3  # files that are named where there is no such one
+_LIKE = 0.9
+"""How much a path that is misspelt is like the one that is meant."""
 
 
 @reported("folder paths")
@@ -42,7 +50,7 @@ class Copies(Record):
 
 
 # made -------------------------------------------------------------------------------------------
-def copy_out(env: Environment, package: str, file: str = "") -> Copies:
+def copy_out(env: Environment, package: str, file: str = "", *, key: str = "") -> Copies:
     """Copy the Python files of an import package, or one file of any kind, to a new directory.
 
     Args:
@@ -50,20 +58,25 @@ def copy_out(env: Environment, package: str, file: str = "") -> Copies:
         package: the import package.
         file: only this file, by its path from here, in the site directory or in the package; ""
             for all.
+        key: by which `kept_copies` finds them again, "" for never.
 
     Raises:
-        UsageError: there is no such file.
+        UsageError: there is no such file, or it cannot be patched.
         SitepatchError: the package is not installed, or a file was edited by hand, which has to be
             captured first.
     """
     located = locate(env, package, files=[file, f"{package}/{file}"] if file else ())
+    if file:
+        check_patchable(env, package, file)
     every = python_files(located.site, package)
     paths = _meant(located, every, file=file) if file else every
     if not paths:
         raise _no_such_file(located, every, file=file)
     check_clean(env, paths)
     texts = {path: read_file(Path(located.site) / path) for path in paths}
-    return laid_out(located, texts, installed=texts)
+    for path, data in texts.items():
+        check_text(path, data)
+    return laid_out(located, texts, installed=texts, key=key)
 
 
 def _meant(located: Located, every: Sequence[str], file: str) -> list[str]:
@@ -80,11 +93,11 @@ def _meant(located: Located, every: Sequence[str], file: str) -> list[str]:
         return paths
     if not file.endswith(".py"):  # a file of another kind is named, or not meant
         for path in (inside, file):
-            if "/" in path and Path(located.site, path).is_file():
+            if "/" in path and not path.startswith("/") and Path(located.site, path).is_file():
                 return [path]
     if Path(file).is_file():
         _, named = named_file(file, {located.site: ()})
-        return [path for path in named if path in every]
+        return [path for path in named if path in every or not path.endswith(".py")]
     return []
 
 
@@ -92,19 +105,25 @@ def _no_such_file(located: Located, every: Sequence[str], file: str) -> UsageErr
     paths: dict[str, list[str]] = {}  # by name
     for path in every:
         paths.setdefault(Path(path).name, []).append(path)
-    near: list[str] = []
+    near = nearest(f"{located.package}/{file}", every, 1, _LIKE)
     for name in nearest(file.rpartition("/")[2], sorted(paths), _NEAREST):
         near += paths[name]
     package = located.package
     hint = Message("name it as `{package}/runner.py`, from the package on", package=package)
     if near:
-        hint = Message("expected one of {near}", near=", ".join(near[:_NEAREST]))
+        hint = Message(
+            "expected one of {near}", near=", ".join(list(dict.fromkeys(near))[:_NEAREST])
+        )
     problem = "found no such Python file in {site}"
     return UsageError.at(Location(file or package), problem, hint, site=located.site)
 
 
 def laid_out(
-    located: Located, texts: Mapping[str, bytes], installed: Mapping[str, bytes] = {}
+    located: Located,
+    texts: Mapping[str, bytes],
+    installed: Mapping[str, bytes] = {},
+    *,
+    key: str = "",
 ) -> Copies:
     """Write files of a package to a new directory.
 
@@ -112,8 +131,9 @@ def laid_out(
         located: the package.
         texts: the files, by path.
         installed: those whose hashes are written beside them.
+        key: by which `kept_copies` finds them again, "" for never.
     """
-    folder = Path(tempfile.mkdtemp(prefix="sitepatch-edit-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{key}-" if key else _PREFIX))
     for path, data in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
@@ -121,6 +141,37 @@ def laid_out(
         hashes = {path: sha256(data).hexdigest() for path, data in installed.items()}
         (folder / _STATE).write_text(json.dumps(hashes))
     return Copies(folder, located, paths=tuple(texts))
+
+
+def kept_copies(key: str) -> list[Path]:
+    """The directories of copies that this user has edited and not captured, the latest first.
+
+    Args:
+        key: with which they were made.
+    """
+    made = re.compile(re.escape(f"{_PREFIX}{key}-") + "[a-z0-9_]{8}")  # as mkdtemp names them
+    folders: list[tuple[int, Path]] = []
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}{key}-*"):
+        if not made.fullmatch(folder.name) or not _is_own(folder):
+            continue
+        record = folder / _STATE
+        since = record.lstat().st_mtime_ns if record.is_file() else 0
+        saved = [path.lstat().st_mtime_ns for path in folder.rglob("*") if path.is_file()]
+        if max(saved, default=0) > since:
+            folders.append((max(saved), folder))
+    return [folder for _, folder in sorted(folders, reverse=True)]
+
+
+def copied_paths(folder: Path) -> list[str]:
+    """The paths of the copies in a directory of them."""
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in paths if path != _STATE)
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a directory, and no link to one, is this user's."""
+    state = folder.lstat()
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
 
 
 # compared ---------------------------------------------------------------------------------------

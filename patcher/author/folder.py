@@ -22,7 +22,7 @@ from patcher.author.manifest import (
     with_variant,
     with_versions,
 )
-from patcher.author.spatch_draft import Draft, DraftFile
+from patcher.author.spatch_draft import Draft, DraftFile, package_of
 from patcher.errors import SitepatchError, UsageError
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
@@ -90,7 +90,9 @@ def output_folder(
     """
     if not re.fullmatch(NAME, name):
         problem = "found the name {name}, expected {form}"
-        raise UsageError(problem, name=shown_value(name), form=NAME_FORM)
+        words = re.findall("[a-z0-9]+", name.lower())
+        hint = Message("as {name}, say", name="-".join(words)) if words else ""
+        raise UsageError(problem, hint, name=shown_value(name), form=NAME_FORM)
     folder = named_folder(name, output)
     _check_free(folder)
     if (Path(builtin_dir()) / name).is_dir():
@@ -109,6 +111,39 @@ def named_folder(name: str, output: AnyPath | None = None) -> Path:
     """
     folder = Path(output if output is not None else PATCHSETS)
     return folder if folder.absolute().name == name else folder / name
+
+
+def proposed_name(draft: Draft, output: AnyPath | None = None) -> str:
+    """A free name for the patchset of a draft: of the package, and of the scope that it changes.
+
+    Args:
+        draft: the hunks.
+        output: as in `output_folder`.
+    """
+    paths = [file.paths[0] for file in draft.files if file.hunks]
+    paths = paths or [file.paths[0] for file in draft.files]
+    words = [package_of(path) for path in paths[:1]]
+    if len(paths) == 1:
+        scopes = _scopes(draft)
+        words.append(scopes.pop() if len(scopes) == 1 else Path(paths[0]).stem)
+    proposed = "-".join(re.findall("[a-z0-9]+", " ".join(words).lower()))
+    name, number = proposed, 1
+    while named_folder(name, output).exists() or (Path(builtin_dir()) / name).exists():
+        number += 1
+        name = f"{proposed}-{number}"
+    return name
+
+
+def _scopes(draft: Draft) -> set[str]:
+    """The functions and classes that the hunks of a draft name; none where one names none."""
+    scopes: set[str] = set()
+    for file in draft.files:
+        for hunk in file.hunks:
+            named = re.match(r"@@ ([\w.]+) @@", hunk.text)
+            if named is None:
+                return set()
+            scopes.add(named.group(1))
+    return scopes
 
 
 def _check_free(folder: Path) -> None:

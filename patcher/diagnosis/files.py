@@ -7,6 +7,7 @@ import os
 import re
 import zlib
 from pathlib import Path
+from shlex import quote
 from typing import BinaryIO, Callable, Sequence, cast
 
 from patcher.diagnosis.log import Log, LogReader
@@ -59,7 +60,11 @@ def log_files(words: Sequence[str]) -> list[str]:
         elif not os.access(path, os.R_OK):
             refuse(path)
     if problems:
-        hint = Message("name logs, directories of logs, or - to pipe or paste a text")
+        hint: str = Message("name logs, directories of logs, or - to pipe or paste a text")
+        texts = [path for path in files if " " in path and "/" not in path]
+        if texts:
+            text = "the text of an error is looked up with: sitepatch list {text}{env}"
+            hint = joined("\n", (Message(text, text=quote(texts[0])), hint))
         raise UsageError(joined("\n", problems), hint)
     return list(dict.fromkeys(files))
 

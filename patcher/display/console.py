@@ -108,6 +108,13 @@ class Console(Events):
 
         And which shared directories have patches that are left alone.
         """
+        beside = self.place.beside()
+        if beside:
+            text = (
+                "this is the environment that sitepatch runs in, {python}; "
+                "the one of this directory is named with --python {beside}"
+            )
+            self.note(Message(text, python=env.python, beside=beside))
         template = "what is patched in {site}, shared with others, is left alone without --system"
         for site in env.outer:
             if Path(site, ".sitepatch").is_dir():
@@ -241,9 +248,13 @@ class Console(Events):
             answer["said"] = self.kept_notes
             click.echo(json.dumps(answer), color=False, err=True)
 
-    def confirm(self, question: str) -> bool:
-        """Ask on the terminal."""
-        return click.confirm(translated(question), err=True)
+    def confirm(self, question: str, *, default: bool = False) -> bool:
+        """Ask on the terminal; `default` is what Enter alone means."""
+        return click.confirm(translated(question), default=default, err=True)
+
+    def pause(self, text: str) -> None:
+        """Write a line on the terminal, and wait for Enter."""
+        click.prompt(translated(text), default="", show_default=False, prompt_suffix=" ", err=True)
 
     @property
     def asks(self) -> bool:

@@ -39,7 +39,8 @@ _OTHER_PIP = Message(
     executable=sys.executable,
 )
 _OFFLINE = Message(
-    "is there a network, and a proxy or an index that pip has to be told of? see: pip config list"
+    "is there a network, and a proxy or an index that pip has to be told of? see: pip config list; "
+    "what is installed, or was fetched before, needs none"
 )
 AGAIN = Message("fetched again it may be sound; else tell who runs the index")
 """What to do about a file that is not the one that was expected."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -16,9 +17,18 @@ from patcher.system.reading import is_directory, is_file, is_link
 
 _TIMEOUT = 30.0
 """Seconds that an interpreter has to start; a cold one on a network filesystem takes several."""
+_LONGEST = 100
+"""Characters of what an interpreter says that a message quotes."""
 _NAME_ONE = Message("name a python executable or the directory of a virtual environment")
-_EXECUTABLES = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
-"""Where the interpreter is in the directory of an environment."""
+_EXECUTABLES = (
+    "bin/python",
+    "bin/python3",
+    "Scripts/python.exe",
+    "python.exe",
+    "python",
+    "python3",
+)
+"""Where the interpreter is in the directory of an environment, or in its `bin`."""
 
 # Run in the target interpreter under -I, and in this process when it is the target: one rule for
 # both. -I switches off PYTHONPATH and the user site directory, which the target's ordinary runs
@@ -177,10 +187,16 @@ def discover(python: str | None, target: str | None) -> Environment:
         return env._replace(sites=sites, search=sites, outer=())
     if python:
         return _interpreter("--python", python)
+    variable = active()
+    return _interpreter(variable, os.environ[variable]) if variable else _running()
+
+
+def active() -> str:
+    """The variable that names the environment which is active; "" where none is."""
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if os.environ.get(variable):
-            return _interpreter(variable, os.environ[variable])
-    return _running()
+            return variable
+    return ""
 
 
 def _target_directory(target: str) -> str:
@@ -194,6 +210,9 @@ def _target_directory(target: str) -> str:
         raise UsageError(
             "--target {target}: found a virtual environment", "use --python {target}", target=target
         )
+    if is_file(directory / "__init__.py"):
+        hint = Message("name the directory that it is in: --target {above}", above=directory.parent)
+        raise UsageError("--target {target}: found a package", hint, target=target)
     return str(directory)
 
 
@@ -227,7 +246,8 @@ def _executable(python: str) -> Path:
     elif path.name == python and not is_file(path):
         import shutil  # with its archives: only to look a name up
 
-        path = Path(shutil.which(python) or python)
+        program = f"python{python}" if re.fullmatch(r"3(\.\d+)?", python) else python
+        path = Path(shutil.which(program) or python)
     return _absolute(path)
 
 
@@ -249,6 +269,11 @@ def _no_interpreter(option: str, python: str, path: Path) -> UsageError:
         )
     _check_reachable(option, python, path)
     hint = Message("name a python executable or a venv")
+    if is_directory(python):
+        hint = Message(
+            "name a python executable or a venv; a directory of packages: --target {python}",
+            python=python,
+        )
     if not option.startswith("--"):
         hint = Message(
             "unset {given}, activate an environment that is there, or use --python or --target",
@@ -353,6 +378,15 @@ def _ask(option: str, python: str, path: Path) -> dict[str, Any]:
             given=option,
             python=python,
             code=process.returncode,
-            last_line=output.strip().split("\n")[-1][:200],
+            last_line=_reason(output),
         )
     return description
+
+
+def _reason(output: str) -> str:
+    """Why a program has ended: the exception of Python, of another program what it says first."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    line = lines[-1] if "Traceback" in output else lines[0]
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"

@@ -190,10 +190,10 @@ class Catalogue:
                 "several patchsets are named with blanks between them: {words}",
                 words=" ".join(words),
             )
-        near = "" if "/" in name else suggest(normalized(name), names)
         guess = self._guess(name.replace("\\", "/"))
+        near = "" if guess or "/" in name else suggest(normalized(name), names)
         template = 'there is no patchset "{name}"{suggestion}'
-        if guess and not near:
+        if guess:
             template = 'there is no patchset "{name}": {problem}'
 
         hints: list[str] = [guess.hint] if guess else []
@@ -237,6 +237,7 @@ class Catalogue:
         """What a name stands for that is no patchset's: a file, a folder, a package; else None."""
         return (
             self._patchset_folder(name)
+            or _quoted_error(name)
             or _file(name)
             or _folder(name)
             or _unsearched(name)
@@ -317,6 +318,14 @@ class _Guess(Record):
     hint: str
 
 
+def _quoted_error(name: str) -> _Guess | None:
+    """The words of an error, which stand in no name."""
+    if " " not in name:
+        return None
+    hint = Message("what is known of an error: sitepatch list {text}{here}", text=shlex.quote(name))
+    return _Guess(Message("it is a sentence"), hint)
+
+
 def _file(name: str) -> _Guess | None:
     path = Path(name)
     quoted = shlex.quote(name)
@@ -346,7 +355,10 @@ def _folder(name: str) -> _Guess | None:
 
 
 def _unsearched(name: str) -> _Guess | None:
-    """The name of a patchset in a folder of the current directory that is not searched."""
+    """The name of a patchset that is the current directory, or in a folder of it, not searched."""
+    if Path.cwd().name == name and is_file(MANIFEST):
+        kind = Message("it is the current directory, which is not searched")
+        return _Guess(kind, Message("name it: --patch-dir ."))
     for folder in sorted(path.name for path in Path().iterdir()):
         if is_file(f"{folder}/{name}/{MANIFEST}"):
             hint = Message("name its directory: --patch-dir {folder}", folder=shlex.quote(folder))

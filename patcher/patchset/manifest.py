@@ -306,11 +306,14 @@ def _variant(
         expected=Message("the name that is imported, without dots"),
     )
     versions = table.get("versions", "")
+    expected = Message('a PEP 440 specifier set such as ">=2.0,<3", or ""')
+    if is_version(versions):
+        expected = Message('"=={version}" for that release alone, or a range', version=versions)
     reader.check(
         f"{where}.versions",
         versions,
         good=_is_short(versions) and is_range(versions),
-        expected=Message('a PEP 440 specifier set such as ">=2.0,<3", or ""'),
+        expected=expected,
     )
     names = table.get("names", [])
     for index, name in enumerate(names):

@@ -233,16 +233,17 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
         package=located.package,
         ranges=", ".join(variant.versions for variant in variants),
     )
-    raise AbsentError(problem, update_hint(requested, located.version))
+    hint = Message("see: sitepatch check {name} --explain{here}", name=requested.patchset.name)
+    raise AbsentError(problem, hint)
 
 
-def update_hint(requested: Requested, version: str) -> str:
+def update_hint(name: str, version: str) -> str:
     """What to do where a release is in no range of a patchset."""
     if not version:
         return ""
     return Message(
         "check whether it fits: sitepatch update {name} --to {version}{here}",
-        name=requested.patchset.name,
+        name=name,
         version=version,
     )
 

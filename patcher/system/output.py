@@ -71,8 +71,12 @@ def _give(fd: int, before: os.stat_result | None) -> None:
 
 def write_output(path: str | os.PathLike[str], data: bytes) -> None:
     """Write these bytes as the file that a user names (see `open_output`)."""
-    with open_output(path) as file:
-        file.write(data)
+    try:
+        with open_output(path) as file:
+            file.write(data)
+    except OSError as error:
+        error.filename = error.filename or os.fspath(path)  # a full disk names no file
+        raise
 
 
 def _umask() -> int:

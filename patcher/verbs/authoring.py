@@ -1,12 +1,8 @@
-"""What the verbs that write patchsets share: options, the editor, how drafts are shown."""
+"""What the verbs that write patchsets share: options, how drafts are shown."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 from pathlib import Path
-from shutil import rmtree
 from typing import Callable, Sequence
 
 import click
@@ -19,7 +15,6 @@ from patcher.display.differences import show_parts
 from patcher.display.patchsets import release_ranges
 from patcher.display.releases import runs, versions_of
 from patcher.display.styles import Row, color_diff, style
-from patcher.errors import SitepatchError
 from patcher.message import Message
 from patcher.model import Patchset
 from patcher.text.listed import count, listed
@@ -39,68 +34,6 @@ also_option: Callable[[Callable[..., int]], Callable[..., int]] = click.option(
     ),
 )
 """Gives a command its `--also`."""
-
-
-# the editor ---------------------------------------------------------------------------------------
-def open_editor(folder: Path, file: str = "") -> None:
-    """Run the editor on a file of a directory, or on the directory, and wait for it.
-
-    Raises:
-        SitepatchError: there is none, or it failed.
-    """
-    variable = ""
-    for name in ("EDITOR", "VISUAL"):
-        if os.environ.get(name, "").strip():
-            variable = name
-    if not variable:
-        raise SitepatchError("found no editor: neither VISUAL nor EDITOR is set", "EDITOR=vi, say")
-
-    command = os.environ[variable]
-    try:
-        code = subprocess.call([*shlex.split(command), file or "."], cwd=str(folder))
-    except (OSError, ValueError) as error:
-        template = "{variable}={command}: it could not be run: {error}"
-        problem = Message(template, variable=variable, command=command, error=error)
-        hint = Message("set {variable} to an editor", variable=variable)
-        raise SitepatchError(problem, hint) from None
-    if code:
-        template = "{variable}={command}: it ended with exit code {code}, nothing was captured"
-        raise SitepatchError(template, variable=variable, command=command, code=code)
-
-
-def edit_copies(
-    console: Console, folder: Path, *, file: str, go_on: str, run: Callable[[], int]
-) -> int:
-    """Open copies in the editor, then do with them what `run` does.
-
-    They are removed once that has worked.
-
-    Args:
-        console: takes the note that they are kept.
-        folder: the directory of the copies.
-        file: the one that is opened, "" for the directory.
-        go_on: the command that goes on from the copies.
-        run: what is done with them; returns an exit code.
-
-    Raises:
-        SitepatchError: what `open_editor` and `run` raise, with a hint that says how to go on.
-        KeyboardInterrupt, OSError: what they raise; how to go on is noted before.
-    """
-    kept = Message("the copies are kept; go on with: {go_on}", go_on=go_on)
-    try:
-        open_editor(folder, file)
-        code = run()
-    except SitepatchError as error:
-        error.hint = Message("{hint}\n{kept}", hint=error.hint, kept=kept).lstrip()
-        raise
-    except (KeyboardInterrupt, OSError):  # an hour of editing is not lost for a full disk
-        console.note(kept)
-        raise
-    if code:
-        console.note(kept)
-    else:
-        rmtree(folder)
-    return code
 
 
 # a draft ------------------------------------------------------------------------------------------

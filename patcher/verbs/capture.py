@@ -18,6 +18,7 @@ from patcher.author.folder import (
     named_folder,
     output_folder,
     patchset_files,
+    proposed_name,
     write_folder,
 )
 from patcher.author.pristine import EditedFile, find_originals
@@ -72,7 +73,7 @@ class _FoundEdits(Record):
 def capture(
     words: Texts = (),
     *,
-    name: str,
+    name: str = "",
     place: Place = HERE,
     output: AnyPath | None = None,
     pristine: AnyPath = "",
@@ -85,7 +86,7 @@ def capture(
 
     Args:
         words: packages, distributions or files, all that is installed without any.
-        name: that of the patchset.
+        name: that of the patchset; "" for one of the package and the scope that was edited.
         place: the environment.
         output: the directory in which its folder is put, `./patchsets` without one.
         pristine: a file, a wheel or a directory that has the original text, "" to find it.
@@ -102,16 +103,16 @@ def capture(
     from patcher.author.revise import written_patchset
     from patcher.verbs.releases.further import check_also, further_releases
 
-    folder = named_folder(name, output)
-    is_there = (folder / MANIFEST).is_file()
-    if not is_there:
+    folder = named_folder(name, output) if name else None
+    is_there = folder is not None and (folder / MANIFEST).is_file()
+    if name and not is_there:
         output_folder(name, output, events.note)
     check_also(one_or_more(also))
     env = place.environment()
     events.started(env)
     note_interrupted(env, events)
 
-    old = written_patchset(env, name, folder if is_there else None)
+    old = written_patchset(env, name, folder if is_there else None) if name else None
     if copy:
         found = _edited_copies(env, Path(copy), old)
     else:
@@ -122,13 +123,15 @@ def capture(
         edited_keys = {edited.key for edited in found.files}
         hunks = _revised(edits, old, edited_keys, releases)
     else:
-        hunks = _drafted(name, folder, edits, releases)
+        draft = _drafted(edits, releases)
+        name = name or proposed_name(draft, output)
+        hunks = _proven(name, named_folder(name, output), draft, edits=edits, releases=releases)
     hunks = hunks._replace(draft=_with_new(hunks.draft, found.new))
     outcome = CaptureOutcome(name, edits, hunks, notes=(*found.notes, *unread))
     is_empty = not hunks.texts and (old is None or hunks.gone > 0)
     if is_empty or not (hunks.draft.complete or partial):
         return outcome
-    return _written(outcome, folder, old)
+    return _written(outcome, named_folder(name, output), old)
 
 
 # what was edited ----------------------------------------------------------------------------------
@@ -228,20 +231,29 @@ def _check_unchanged(edits: CapturedEdits) -> None:
 
 
 # what is made of it -------------------------------------------------------------------------------
-def _drafted(
-    name: str, folder: Path, edits: CapturedEdits, releases: Sequence[Release]
+def _drafted(edits: CapturedEdits, releases: Sequence[Release]) -> Draft:
+    """The hunks of a new patchset."""
+    from patcher.author.hunks.generalise import generalise  # with libcst
+
+    return generalise(
+        [edited.edit for edited in edits.files], [release.texts for release in releases]
+    )
+
+
+def _proven(
+    name: str,
+    folder: Path,
+    draft: Draft,
+    *,
+    edits: CapturedEdits,
+    releases: Sequence[Release],
 ) -> CapturedHunks:
     """The hunks of a new patchset, what they do to further releases, the texts of its folder.
 
     The texts are {} without a hunk.
     """
-    # with libcst
-    from patcher.author.hunks.generalise import generalise
-    from patcher.verbs.releases.further import prove
+    from patcher.verbs.releases.further import prove  # with libcst
 
-    draft = generalise(
-        [edited.edit for edited in edits.files], [release.texts for release in releases]
-    )
     paths_in_hunks: set[str] = set()
     for file in draft.files:
         if file.hunks:
@@ -449,7 +461,7 @@ def adopt(
     ),
 )
 @click.argument("words", metavar="[PACKAGE|FILE]...", nargs=-1)
-@click.option("--name", metavar="NAME", required=True, help="The name of the patchset.")
+@click.option("--name", metavar="NAME", default="", help="The name of the patchset.")
 @output_option
 @also_option
 @click.option(
@@ -503,6 +515,10 @@ def command(
     if copy and (words or pristine or adopting):
         problem = Message("--from: found packages, files, --pristine or --adopt too")
         raise UsageError(problem, "it takes the copies alone")
+    if not (options["name"] or copy):
+        context = click.get_current_context()
+        option = next(each for each in context.command.params if each.name == "name")
+        raise click.MissingParameter(ctx=context, param=option)
     outcome = capture(
         words, place=console.place, pristine=pristine, copy=copy, events=console, **options
     )

@@ -53,8 +53,8 @@ SECTIONS = {
 USUAL = {
     "apply": ("install", "patch"),
     "capture": ("commit", "record"),
-    "check": ("validate",),
-    "edit": ("add", "create", "init"),
+    "check": ("test", "validate", "verify"),
+    "edit": ("add", "create", "init", "new"),
     "list": ("ls", "search"),
     "restore": ("remove", "reset", "revert", "rm", "undo", "unapply", "uninstall", "unpatch"),
     "show": ("info",),
@@ -80,6 +80,8 @@ class Group(click.Group):
             if word == "help":
                 words = [ctx.command_path, *args[1:2], "--help"]
                 meant = Message("; write: {words}", words=" ".join(words))
+            elif word == "version":
+                meant = Message("; write: {words}", words=f"{ctx.command_path} --version")
             raise click.UsageError(Message(template, args=word, meant=meant), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command:

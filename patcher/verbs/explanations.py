@@ -13,6 +13,7 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
 from patcher.model import Answer, Elsewhere, Explanation, Requested, Splice, State, apply_splices
 from patcher.patchset.layers import layers_of
+from patcher.planner.assignments import update_hint
 from patcher.planner.reconcile import reconciled, refused_answers
 from patcher.planner.resolve import application_order, resolve
 from patcher.planner.rewriter import REWRITER
@@ -114,14 +115,20 @@ def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> tuple[int, .
 
 # moved files ------------------------------------------------------------------------------------
 def _without_a_file(env: Environment, answer: Answer) -> Answer:
-    """An answer from before any hunk was tried; of a lost file, where it may have gone."""
-    if answer.state is not State.NOT_FOUND or not answer.scope:
+    """An answer from before any hunk was tried.
+
+    It tells of a lost file where it may have gone, of a release in no range how that is widened.
+    """
+    if answer.state is not State.NOT_FOUND:
         return answer
     path = answer.path
     try:
-        site = locate(env, path.split("/")[0], [path]).site
+        located = locate(env, path.split("/")[0], [path])
     except SitepatchError:
         return answer
+    if not answer.scope:
+        return answer.saying(hint=update_hint(answer.patchset, located.version))
+    site = located.site
     elsewhere = list(scope_elsewhere(site, path, answer.scope))
     for other in _sources(site, path):
         same_name = other.rpartition("/")[2] == path.rpartition("/")[2]

@@ -19,6 +19,7 @@ from patcher.hook.installed import PATCHSETS, Hook, hook_folders, load_hook
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import Requested
+from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.selection import ProjectEntry, chosen, named_entries, with_settings
 from patcher.patchset.toml import lookup, read_toml
 from patcher.project.request import read_project
@@ -146,6 +147,12 @@ def _request(
             "[tool.sitepatch] of pyproject.toml as patchsets",
             directory=shlex.quote(str(folder)),
         )
+        if folder.name in Catalogue(patch_dirs).folders:
+            hint = Message(
+                "{name} is a patchset; the directory of the hook stands before it: "
+                "sitepatch hook init hook {name}{dirs}",
+                name=folder.name,
+            )
         raise UsageError("no patchset is named, and ./pyproject.toml asks for none", hint)
     return with_settings(entries, settings), folders
 

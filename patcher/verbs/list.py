@@ -382,7 +382,10 @@ def command(console: Console, text: tuple[str, ...]) -> int:
         )
     is_unknown = bool(text) and not (outcome.patchsets or outcome.symptoms)
     if is_unknown:
-        template = 'no patchset and no known error is about "{text}"; all patchsets: sitepatch list'
+        template = (
+            'no patchset and no known error is about "{text}"; all patchsets: sitepatch list; '
+            "one of your own: sitepatch edit PACKAGE FILE"
+        )
         console.info(template, text=" ".join(text))
     console.notes(outcome.notes)
 

@@ -35,12 +35,12 @@ from patcher.store.status import read_installed
 from patcher.system.reading import read_file
 from patcher.text.listed import AnyPath, Texts, one_or_more
 from patcher.verbs.authoring import (
-    edit_copies,
     left_rows,
     release_rows,
     show_hunks,
     show_unlike,
 )
+from patcher.verbs.editor import edit_copies
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.releases.choice import ALL, check_against
 

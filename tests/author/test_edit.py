@@ -48,12 +48,12 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     done(world("edit", "demo", "m.py", "--name", "three", **editor(world, f"path.write_text({EDIT!r})")))
     (world.cwd / "other.py").write_text("")
     told = done(world("edit", "demo", "other.py", "--name", "four", **editor(world, "")), 2)
-    assert "other.py: found no such file in" in told.err
+    assert "other.py: is in no site directory of this environment" in told.err
     told = done(world("edit", "demo", "mm.py", "--name", "four", **editor(world, "")), 2)
     assert "hint: expected one of demo/m.py, " in told.err
     (world.path / "beside.py").write_text("")
     told = done(world("edit", "demo", world.path / "beside.py", "--name", "four", **editor(world, "")), 2)
-    assert "beside.py: found no such Python file in" in told.err, "a file of another package"
+    assert "beside.py: is a file of beside, not of demo" in told.err
 
 
 def test_the_same_command_a_second_time_revises_what_the_first_one_made(world):
@@ -136,7 +136,99 @@ def test_no_editor(world):
     nothing = {"EDITOR": "", "VISUAL": " ", "TMPDIR": str(world.cwd)}
     assert "neither VISUAL nor EDITOR is set" in done(world("edit", "demo", "--name", "mine", **nothing), 1).err
     nothing["EDITOR"] = "/no/such/editor"
-    assert "could not be run" in done(world("edit", "demo", "--name", "mine", **nothing), 1).err
+    told = done(world("edit", "demo", "--name", "mine", **nothing), 1)
+    assert "EDITOR=/no/such/editor: there is no such program" in told.err and "export EDITOR=" in told.err
+
+
+def test_without_a_variable_the_editor_that_is_there_is_opened_on_a_terminal(world):
+    programs = world.cwd / "programs"
+    programs.mkdir()
+    (programs / "nano").write_text("#!/bin/sh\n/bin/sed -i 's/empty/none/' \"$1\"\n")
+    (programs / "nano").chmod(0o755)
+    code, told = world.asked("edit", "demo", "m.py", "--name", "mine", answer="", EDITOR="", VISUAL="", PATH=str(programs))
+    assert code == 0 and "neither VISUAL nor EDITOR is set: opening nano" in told, told
+    assert '"none"' in (world.cwd / "patchsets/mine/mine.spatch").read_text()
+
+
+def test_an_editor_that_returns_at_once_is_waited_for_on_a_terminal(world):
+    def saved():
+        (copy,) = copies(world)
+        (copy / "demo/m.py").write_text(EDIT)
+        return ""
+
+    code, told = world.asked("edit", "demo", "m.py", "--name", "mine", answer=saved, **editor(world, ""))
+    assert code == 0 and told.count("press Enter once the file is saved and closed") == 1, told
+    assert "where is it?" in (world.cwd / "patchsets/mine/mine.spatch").read_text()
+
+
+def test_without_a_name_one_is_proposed_of_the_package_and_the_scope(world):
+    edited = editor(world, f"path.write_text({EDIT!r})")
+    assert "apply it with: sitepatch apply demo-load" in done(world("edit", "demo", "m.py", **edited)).out
+    assert "apply it with: sitepatch apply demo-load-2" in done(world("edit", "demo.m", **edited)).out, "the first name is taken"
+    twice = editor(world, "path.write_text(path.read_text().replace('empty', 'none').replace('basename', 'dirname'))")
+    assert "apply it with: sitepatch apply demo-m" in done(world("edit", "demo", "m", **twice)).out
+    done(world("check", "demo-load", "demo-load-2", "demo-m"))
+
+
+def test_a_word_that_is_neither_a_patchset_nor_a_package(world):
+    told = done(world("edit", "demos", **editor(world, "")), 2)
+    assert 'there is no patchset "demos"' in told.err and "demos is not installed in" in told.err and "did you mean demo?" in told.err
+
+
+def test_copies_of_an_earlier_edit_are_offered_by_the_next_one_of_that_name(world):
+    command = ("edit", "demo", "m.py", "--name", "mine")
+    done(world(*command, **editor(world, f"path.write_text({EDIT!r}); sys.exit(3)")), 1)
+    (kept,) = copies(world)
+    capture = f"sitepatch capture --from {kept} --name mine --target {world.path}"
+    told = world("edit", "demo", "m.py", "--name", "other", **editor(world, f"path.write_text({EDIT!r})"))
+    assert str(kept) not in done(told).err
+    told = world(*command, **editor(world, "sys.exit(3)"))
+    assert f"copies of an earlier edit are kept; to capture them: {capture}" in done(told, 1).err
+    again = f"assert path.read_text() == {EDIT!r}\npath.write_text({EDIT!r}.replace('where', 'what'))"
+    code, shown = world.asked(*command, answer="y", **editor(world, again))
+    assert code == 0 and f"go on with the copies of an earlier edit, in {kept}?" in shown, shown
+    assert "what is it?" in (world.cwd / "patchsets/mine/mine.spatch").read_text() and not kept.exists()
+
+
+def test_copies_without_a_name_are_captured_without_one(world):
+    told = done(world("edit", "demo", "m.py", **editor(world, f"path.write_text({EDIT!r}); sys.exit(3)")), 1)
+    (kept,) = copies(world)
+    assert f"go on with: sitepatch capture --from {kept} --target" in told.err
+    assert "sitepatch apply demo-load" in done(world("capture", "--from", kept)).out
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("fast.so", "demo/fast.so: is compiled, or other binary data: only source and other texts are patched"),
+        ("data.bin", "demo/data.bin: is compiled, or other binary data"),
+        ("{site}/beside/b.py", "beside/b.py: is a file of beside, not of demo\nhint: write: sitepatch edit beside/b.py"),
+        ("{site}/demo-1.0.dist-info/METADATA", "is what the installer has written about a distribution"),
+        ("{bin}/demo-tool", "is a program of the environment, which its installer wrote"),
+        ("{cwd}/notes.txt", "is in no site directory of this environment"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_patched_is_named_with_the_reason(world, file, why):
+    (world.path / "demo/fast.so").write_bytes(b"\x7fELF\0")
+    (world.path / "demo/data.bin").write_bytes(b"\0\1")
+    (world.path / "beside").mkdir()
+    (world.path / "beside/b.py").write_text("")
+    (world.cwd / "notes.txt").write_text("")
+    programs = world.cwd / "venv/bin"
+    programs.mkdir(parents=True)
+    (programs / "python").symlink_to(sys.executable)
+    (programs / "demo-tool").write_text("#!/usr/bin/python\n")
+    named = file.format(site=world.path, bin=programs, cwd=world.cwd)
+    told = done(world("edit", "demo", named, "--name", "mine", "--python", programs / "python", **editor(world, "")), 2)
+    assert why in told.err and copies(world) == [], told
+
+
+def test_a_text_that_is_named_by_its_whole_path_is_copied_and_not_opened_in_place(world):
+    data = world.path / "demo/words.txt"
+    data.write_text("one\n")
+    done(world("edit", "demo", data, "--name", "mine", "--no-editor", TMPDIR=str(world.cwd)))
+    (folder,) = copies(world)
+    assert (folder / "demo/words.txt").read_text() == "one\n"
 
 
 def test_without_an_editor_capture_goes_on_from_the_copies(world):

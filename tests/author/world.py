@@ -53,7 +53,7 @@ class World:
         return sitepatch(*words, "--target", self.path, cwd=self.cwd, **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more})
 
     def asked(self, *words, answer, **more):
-        """The exit code and the output on a terminal, where each question is answered with `answer`."""
+        """The exit code and the output on a terminal, where each question is answered with `answer`, or with what it returns."""
         ours, theirs = pty.openpty()
         command = [sys.executable, "-m", "patcher", *words, "--target", str(self.path)]
         variables = environ(PAGER="cat", **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more})
@@ -63,8 +63,8 @@ class World:
         with suppress(OSError):  # the end of a terminal
             while True:
                 told += os.read(ours, 4096)
-                if told.endswith(b"[y/N]: "):
-                    os.write(ours, f"{answer}\n".encode())
+                if told.endswith((b"[y/N]: ", b"[Y/n]: ", b"saved and closed ")):
+                    os.write(ours, f"{answer() if callable(answer) else answer}\n".encode())
         os.close(ours)
         return child.wait(60), click.unstyle(told.decode()).replace("\r\n", "\n")
 

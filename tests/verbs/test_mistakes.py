@@ -2,10 +2,12 @@
 
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
-from tests.command import Site, sitepatch
+from tests.command import Site, environ, sitepatch
 from tests.records import with_record, write_files
 
 pytestmark = pytest.mark.once
@@ -58,6 +60,7 @@ PATCHSETS = {
     "mail": "".join(f"> {line}\n" for line in HUNK.splitlines()),
     "noscope": HUNK.replace("@@ Session.send @@\n", ""),
     "method": HUNK.replace("Session.send", "Session.sent"),
+    "range": HUNK,
     "key": HUNK,
     "toml": HUNK,
     "missing": HUNK,
@@ -82,10 +85,16 @@ def world(tmp_path_factory):
     key.write_text(key.read_text().replace("summary", "sumary"))
     toml.write_text(toml.read_text().replace('version = "1.0"', "version = 1.0.2"))
     (home / "patchsets/missing/fix.spatch").unlink()
+    newer = home / "patchsets/range/patchset.toml"
+    newer.write_text(newer.read_text().replace(">=2", ">=3"))
+    (home / "pyenv").write_text("#!/bin/sh\nprintf 'pyenv: python3.9: command not found\\n\\nIt exists in:\\n  3.9.1\\n' >&2\nexit 127\n")
+    (home / "pyenv").chmod(0o755)
     (home / "loose").mkdir()
     (home / "nothing").mkdir()
     (home / "patchsets/utf/fix.spatch").write_bytes(HUNK.encode("utf-16"))
     shutil.copytree(home / "patchsets/good", home / "mine/own")
+    shutil.copytree(home / "patchsets/good", home / "written/bare")
+    (home / "written/bare/patchset.toml").write_text(TOML.format(name="bare", package="requests").replace(">=2", "2.31.0"))
     (home / "fix.diff").write_text(DIFF)
     (home / "empty.diff").write_text("")
     (home / "page.diff").write_text("\n<!DOCTYPE html>\n<html><body>Page not found</body></html>\n")
@@ -147,8 +156,8 @@ FURTHER = [
     ("apply ./loose", 2, "a folder without patchset.toml", r"\./loose", "sitepatch edit PACKAGE --name NAME"),
     ("restore requests/sessions.py", 2, "it is a Python file", "requests/sessions.py", "sitepatch diff --edited requests/sessions.py"),
     ("capture", 2, "--name is missing", "sitepatch capture", "sitepatch capture --help"),
-    ("edit requests sessions.py", 2, "--name is missing", "edit requests sessions.py", "sitepatch edit requests sessions.py --name NAME"),
-    ("edit requests", 2, "it is a package", "requests", "sitepatch edit requests --name NAME"),
+    ("edit requests sessions.py", 1, "found no editor", "VISUAL nor EDITOR", "export EDITOR="),
+    ("edit reqests", 2, 'no patchset "reqests"', "reqests is not installed in", "did you mean requests"),
     ("check opened", 2, r"this `\(` is never closed", r"fix\.spatch:3", r"\^"),
     ("check closed", 2, r"this `\)` closes nothing", r"fix\.spatch:4", r"\^"),
     ("diagnose nosuch.log", 2, "no such file", "nosuch.log", "directories of logs, or -"),
@@ -181,15 +190,35 @@ FURTHER += [
     ("apply good -n", 2, "no option -n", "sitepatch apply", 'did you mean "--dry-run"'),
     ("apply good -f", 2, "no option -f", "sitepatch apply", 'did you mean "--force"'),
     ("update good --target site --to", 2, "--to needs a value", "--to", "quote a range, .* --to '>=2.4'"),
-    ("hook init good", 2, "no patchset is named", "pyproject.toml", "sitepatch hook init good NAME"),
+    ("hook init good", 2, "no patchset is named", "pyproject.toml", "good is a patchset; .* sitepatch hook init hook good"),
     ("export good --output patchsets", 1, "Is a directory", "patchsets", "name a file"),
     ("export good --output /proc/nowhere/x", 1, "No such file", "/proc/nowhere", "name a place that exists"),
+]
+
+# of a fifth list, sixty that were written down before any of the texts was read; a `+` stands for a blank in a word
+FURTHER += [
+    ("apply No+module+named+torch._six", 2, "it is a sentence", "patchset", "sitepatch list 'No module named torch._six'"),
+    ("diagnose No+module+named+torch._six", 2, "no such file", "torch._six", "sitepatch list 'No module named torch._six'"),
+    ("list no+such+error+anywhere", 1, "no patchset and no known error", "no such error anywhere", "sitepatch edit PACKAGE FILE"),
+    ("apply mmengine", 2, '"mmengine": it is a package', "mmengine", "sitepatch list mmengine"),
+    ("check bare --patch-dir written", 2, 'found "2.31.0"', r"bare/patchset.toml: variant\[0\].versions", '"==2.31.0" for that release alone'),
+    ("apply range", 1, "requests 2.31.0 is installed; this patchset is for requests >=3", "range", "see: sitepatch check range --explain"),
+    ("check range --explain", 1, "this patchset is for requests >=3", "range", "sitepatch update range --to 2.31.0"),
+    ("edit requests models/session.py --name mine", 2, "models/session.py", "site", "expected one of requests/sessions.py"),
+    ("edit requests session.py --name My+Fix", 2, 'found the name "My Fix"', "name", "as my-fix, say"),
+    ("version", 2, 'no command "version"', "sitepatch", "write: sitepatch --version"),
+    ("verify good", 2, 'no command "verify"', "sitepatch", "that is `sitepatch check`"),
+    ("status --target site/requests", 2, "found a package", "--target site/requests", r"--target \S+/site$"),
+    ("status --python site", 2, "found no interpreter", "--python site", "a directory of packages: --target site"),
+    ("status --python false", 2, "no working Python 3", r"exit code 1: \)", "name a python executable"),
+    ("status --python ./pyenv", 2, "exit code 127: pyenv: python3.9: command not found", "--python ./pyenv", "name a python executable"),
+    ("export good --output /dev/full", 1, "No space left", "/dev/full", "free some space"),
 ]
 
 
 def answered(world, command):
     environment = () if re.search("--target|--python|^hook init", command) else ("--target", world / "site")
-    words = command.split()
+    words = [word.replace("+", " ") for word in command.split()]
     at = words.index("--") if "--" in words else len(words)
     return sitepatch(*words[:at], *environment, *words[at:], cwd=world, COLUMNS="400")
 
@@ -218,3 +247,24 @@ def test_a_mistake_of_the_second_list_is_told_what_is_wrong_where_and_what_comes
     command, *asked = mistake
     ended = answered(world, command)
     assert lacks(ended, *asked) == [] and "Traceback" not in ended.err, ended
+
+
+def test_inside_of_its_own_folder_a_patchset_is_named_with_it(world):
+    inside = world / "patchsets/good"
+    told = sitepatch("check", "good", "--target", world / "site", cwd=inside)
+    assert told.code == 2 and "it is the current directory, which is not searched\nhint: name it: --patch-dir ." in told.err, told
+    assert sitepatch("check", "good", "--target", world / "site", "--patch-dir", ".", cwd=inside).code == 0
+
+
+def test_of_another_environment_in_the_current_directory_a_note_says_how_it_is_named(world):
+    (world / "project/.venv").mkdir(parents=True)
+    (world / "project/.venv/pyvenv.cfg").write_text("")
+    note = "the one of this directory is named with --python .venv"
+    for command in (["status"], ["list"], ["apply", "good", "--patch-dir", world / "patchsets"]):
+        assert note in sitepatch(*command, cwd=world / "project").err, command
+    assert note not in sitepatch("status", "--target", world / "site", cwd=world / "project").err
+
+
+def test_the_command_is_a_module_too(world):
+    told = subprocess.run([sys.executable, "-m", "sitepatch", "--version"], cwd=world, env=environ(), stdout=subprocess.PIPE)
+    assert told.returncode == 0 and told.stdout.startswith(b"sitepatch, version ")

@@ -144,7 +144,7 @@ def _outcomes(
             if NEWEST in against:  # asked for early, by CI: the answer of `apply`
                 outcome = outcome._replace(state=State.NOT_FOUND.value)
             if version == newest_outside[name]:
-                outcome = outcome._replace(hint=update_hint(requested, version))
+                outcome = outcome._replace(hint=update_hint(requested.patchset.name, version))
         release = ReleaseName(name, version, yanked=releases.is_yanked(key))
         yield outcome._replace(release=release)
     yield from _nothing_found(requested.patchset, against, releases)
@@ -179,7 +179,7 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
             located = locate(env, package, paths_of(variants))
             outcome = try_release(requested, located)
             if not matching_variants(variants, located.version):  # the answer of `apply` there
-                hint = update_hint(requested, located.version)
+                hint = update_hint(requested.patchset.name, located.version)
                 outcome = _out_of_range(requested, package, outcome)
                 outcome = outcome._replace(state=State.NOT_FOUND.value, hint=hint)
             release = outcome.release._replace(version=outcome.version or folder)

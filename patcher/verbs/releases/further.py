@@ -171,6 +171,8 @@ def _ends(
 def not_fetched(name: str, version: str, error: SitepatchError) -> str:
     """A message about a release that cannot be had."""
     reason = one_line(error.message)
+    if error.hint:
+        reason = Message("{problem}; {hint}", problem=reason, hint=one_line(error.hint))
     return Message("{name} {version}: {reason}", name=name, version=version, reason=reason)
 
 
