@@ -170,6 +170,19 @@ def _accepts(specifier: Specifier, version: Version) -> bool:
     return specifier.contains(version.base_version, prereleases=True)
 
 
+def released(versions: str, inside: Sequence[str]) -> list[str]:
+    """The releases of a range as pip takes them.
+
+    Pre-releases are left out, unless the range names one or has nothing else.
+
+    Args:
+        versions: a PEP 440 specifier set.
+        inside: the releases that it accepts.
+    """
+    final = [version for version in inside if not _version(version).is_prerelease]
+    return list(inside) if _range(versions).prereleases or not final else final
+
+
 def _bound(specifier: Specifier) -> Version:
     """The version of a specifier. Raises InvalidVersion, as `===` may have any text."""
     version = specifier.version

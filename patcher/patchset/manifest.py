@@ -307,12 +307,13 @@ def _variant(
     )
     versions = table.get("versions", "")
     expected = Message('a PEP 440 specifier set such as ">=2.0,<3", or ""')
-    if is_version(versions):
+    good = _is_short(versions) and is_range(versions)
+    if not good and is_version(versions):
         expected = Message('"=={version}" for that release alone, or a range', version=versions)
     reader.check(
         f"{where}.versions",
         versions,
-        good=_is_short(versions) and is_range(versions),
+        good=good,
         expected=expected,
     )
     names = table.get("names", [])

@@ -233,7 +233,10 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
         package=located.package,
         ranges=", ".join(variant.versions for variant in variants),
     )
-    hint = Message("see: sitepatch check {name} --explain{here}", name=requested.patchset.name)
+    hint = Message(
+        "check whether it fits: sitepatch check {name} --explain{here}",
+        name=requested.patchset.name,
+    )
     raise AbsentError(problem, hint)
 
 

@@ -311,10 +311,10 @@ def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, tol
 
 def test_all_releases_in_a_range_are_accounted_for_also_those_that_the_patchset_is_not_for(check, told):
     ended = check("ask", "--against", ">2.0,<4", "--against", "<1.1")
-    assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10", "3.0rc1", "3.0"]
+    assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10", "3.0"], "a pre-release is asked for by name"
     assert lines(ended)["3.0"] == ("out of range", "the patchset is for demo >=1,<3")
-    assert ended.out.startswith("ask 1.0, 7 releases: applicable")
-    assert "out of range 2" in ended.out.splitlines()[0]
+    assert ended.out.startswith("ask 1.0, 6 releases: applicable")
+    assert "out of range 1" in ended.out.splitlines()[0]
     (hint,) = (line for line in ended.err.splitlines() if "update" in line)
     assert hint.startswith("hint: check whether it fits: sitepatch update ask --to 3.0 --patch-dir ")
 

@@ -202,7 +202,7 @@ FURTHER += [
     ("list no+such+error+anywhere", 1, "no patchset and no known error", "no such error anywhere", "sitepatch edit PACKAGE FILE"),
     ("apply mmengine", 2, '"mmengine": it is a package', "mmengine", "sitepatch list mmengine"),
     ("check bare --patch-dir written", 2, 'found "2.31.0"', r"bare/patchset.toml: variant\[0\].versions", '"==2.31.0" for that release alone'),
-    ("apply range", 1, "requests 2.31.0 is installed; this patchset is for requests >=3", "range", "see: sitepatch check range --explain"),
+    ("apply range", 1, "requests 2.31.0 is installed; this patchset is for requests >=3", "range", "check whether it fits: sitepatch check range --explain"),
     ("check range --explain", 1, "this patchset is for requests >=3", "range", "sitepatch update range --to 2.31.0"),
     ("edit requests models/session.py --name mine", 2, "models/session.py", "site", "expected one of requests/sessions.py"),
     ("edit requests session.py --name My+Fix", 2, 'found the name "My Fix"', "name", "as my-fix, say"),

@@ -14,6 +14,7 @@ from patcher.installed.versions import (
     matching_versions,
     newest,
     oldest_first,
+    released,
 )
 from patcher.message import Message, joined
 from patcher.model import Patchset
@@ -101,7 +102,8 @@ def offered(listing: Listing | SitepatchError, against: Sequence[str]) -> list[s
 def taken_by(word: str, versions: Sequence[str], inside: Sequence[str]) -> list[str]:
     """The releases that a value of `--against` takes.
 
-    `all` takes those `inside` a range, anything else also others.
+    `all` takes those `inside` a range, anything else also others. A range takes pre-releases where
+    it names one, or where it has nothing else, as pip does.
     """
     if word == NEWEST:
         return newest(versions)
@@ -109,7 +111,7 @@ def taken_by(word: str, versions: Sequence[str], inside: Sequence[str]) -> list[
         return list(inside)
     if is_version(word):
         return matching_versions(word, versions)
-    return [version for version in versions if accepts(word, version)]
+    return released(word, [version for version in versions if accepts(word, version)])
 
 
 def no_such_release(versions: Sequence[str]) -> Message:
