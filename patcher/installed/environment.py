@@ -13,7 +13,7 @@ from typing import Callable, Iterator, Sequence
 
 from patcher.errors import AbsentError, Location, SitepatchError
 from patcher.installed.distribution import Owner, origin, owner
-from patcher.installed.interpreter import Environment
+from patcher.installed.interpreter import Environment, active
 from patcher.installed.record import recorded_sources
 from patcher.message import Message
 from patcher.model import Located
@@ -154,6 +154,13 @@ def _similar(env: Environment, package: str) -> str:
     It names what a distribution of that name is imported as, or similar names.
     """
     alternative = Message("or name another environment with --python or --target")
+    import sysconfig  # only where a package is not there
+
+    if not active() and sysconfig.get_path("purelib") in env.sites:
+        alternative = Message(
+            "or name the environment that you patch, this is the one that sitepatch runs in: "
+            "--python PATH or --target DIR"
+        )
     entries: list[Path] = []
     for site in map(Path, env.sites):
         if site.is_dir():

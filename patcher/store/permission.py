@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shlex
 import stat
 import sys
 from contextlib import suppress
@@ -196,6 +197,11 @@ def _unwritable(folder: Folder) -> Iterator[str]:
         problem = advice(errno.EROFS).in_site
     elif _immutable(folder, "."):
         problem = Message("the directory is immutable; take that away with chattr -i or chflags")
+    elif os.fstat(folder.fd).st_uid == os.getuid():
+        problem = Message(
+            "it is yours, and its mode does not let you write: chmod u+rwx {folder}",
+            folder=shlex.quote(str(folder.path)),
+        )
     else:
         problem = Message(
             "user {uid} may not write here, its owner is user {owner}; {help}",

@@ -83,7 +83,10 @@ def unwritable_explained() -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            str(error), "set SITEPATCH_CACHE to a directory that you may write to"
+            "{path}: {reason}",
+            Message("set SITEPATCH_CACHE to a directory that you may write to"),
+            path=error.filename or cache_dir(),
+            reason=Message.whole(error.strerror or error),
         ) from error
 
 

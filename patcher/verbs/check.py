@@ -287,14 +287,14 @@ def _show(console: Console, outcome: CheckOutcome) -> None:
     inspection = outcome.inspection
     console.rows(_finding_rows(inspection))
     console.rows(_case_rows(inspection))
-    number = sum(map(len, inspection.cases.values())) - inspection.failed_cases
-    if number:
-        console.note("{cases} as expected", cases=count(number, "case"))
     if outcome.against:
         show_releases(console, outcome.releases)
     else:
         _show_answers(console, outcome)
     console.rows(broken_rows(inspection.broken))
+    number = sum(map(len, inspection.cases.values())) - inspection.failed_cases
+    if number:
+        console.note("{cases} as expected", cases=count(number, "case"))
 
 
 def _show_answers(console: Console, outcome: CheckOutcome) -> None:

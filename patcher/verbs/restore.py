@@ -25,9 +25,12 @@ from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
 from patcher.record import reported
 from patcher.store.status import applied_names, divide_names, statuses, unclaimed
-from patcher.text.listed import Texts, one_or_more
+from patcher.text.listed import Texts, count, one_or_more
 from patcher.verbs.change import carry_out
 from patcher.verbs.options import common_options, complete_names, patient
+
+_AS_BEFORE = Message("bytes, mode and mtime as before")
+_MOST_NAMED = 5  # restored files that are named one by one
 
 
 @reported("damaged", beside=PlanOutcome)
@@ -250,7 +253,8 @@ def _show_restore_plan(console: Console, outcome: PlanOutcome) -> None:
 
 def _show_restored(console: Console, outcome: RestoreOutcome) -> None:
     changed = outcome.changed
-    console.info_rows([Row(*_restored(file)) for file in changed])
+    rows = [Row(*_restored(file)) for file in changed]
+    console.info_rows(rows if console.verbose else _together(rows))
     forgotten = all(file.change and file.change.forget for file in changed)
     if console.verbose and not forgotten:
         console.note(RUNNING)
@@ -261,6 +265,15 @@ def _show_restored(console: Console, outcome: RestoreOutcome) -> None:
         console.note(template, hook=hook)
 
 
+def _together(rows: Sequence[Row]) -> list[Row]:
+    """The rows, those of many files that are as before as one, above the exceptions."""
+    as_before = [row for row in rows if row.cells[1] == _AS_BEFORE]
+    if len(as_before) <= _MOST_NAMED:
+        return list(rows)
+    exceptions = [row for row in rows if row.cells[1] != _AS_BEFORE]
+    return [Row("restored", (count(len(as_before), "file"), _AS_BEFORE)), *exceptions]
+
+
 def _restored(file: FilePlan) -> tuple[str, tuple[str, str]]:
     """What became of a file: a word, and below which path what it means."""
     change = file.change
@@ -269,7 +282,7 @@ def _restored(file: FilePlan) -> tuple[str, tuple[str, str]]:
             file.path,
             Message("our change is gone already; the file was left alone"),
         )
-    meaning = Message("bytes, mode and mtime as before")
+    meaning: str = _AS_BEFORE
     if file.steps:
         stays = ", ".join(step.patchset for step in file.steps)
         edits = ""

@@ -20,6 +20,9 @@ FILE = "pkg/sub/a.py"
 CLOSED = "user 1001 may not write here, its owner is user 0; run this as the owner of the directory"
 
 
+OWN = "it is yours, and its mode does not let you write: chmod u+rwx"
+
+
 @pytest.fixture
 def site(tmp_path):
     """The site directory of the user A, with one file."""
@@ -89,6 +92,7 @@ CASES = {
     "folder": (given("pkg/sub", 0), [f"pkg/sub: {CLOSED}"]),
     "folder and site": (lambda site: (given("pkg/sub", 0)(site), given("", 0)(site)), [f"SITE: {CLOSED}", f"pkg/sub: {CLOSED}"]),
     "may be written, not entered": (given("pkg/sub", A, A, 0o600), [f"{FILE}: [Errno 13]"]),
+    "my folder, closed by its mode": (given("pkg/sub", A, A, 0o555), [f"pkg/sub: {OWN} pkg/sub"]),
     "bytecode": (given("pkg/sub/__pycache__", 0), [f"pkg/sub/__pycache__: {CLOSED}"]),
     "no bytecode": (lambda site: (site / "pkg/sub/__pycache__").rmdir(), []),
     "gone": (lambda site: (site / FILE).unlink(), [f"{FILE}: there is no such file"]),

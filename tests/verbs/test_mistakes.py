@@ -265,6 +265,12 @@ def test_of_another_environment_in_the_current_directory_a_note_says_how_it_is_n
     assert note not in sitepatch("status", "--target", world / "site", cwd=world / "project").err
 
 
+def test_where_sitepatch_looks_into_its_own_environment_it_says_so(world):
+    told = sitepatch("edit", "nosuchpackage", "m.py", cwd=world)
+    assert told.code == 1 and "nosuchpackage is not installed in" in told.err
+    assert "this is the one that sitepatch runs in: --python PATH or --target DIR" in told.err
+
+
 def test_the_command_is_a_module_too(world):
     told = subprocess.run([sys.executable, "-m", "sitepatch", "--version"], cwd=world, env=environ(), stdout=subprocess.PIPE)
     assert told.returncode == 0 and told.stdout.startswith(b"sitepatch, version ")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.command import DDP, done, environ, sitepatch
+from tests.command import DDP, Site, done, environ, sitepatch
 from tests.records import with_record, write_files
 
 pty = pytest.importorskip("pty")
@@ -44,6 +44,16 @@ def test_apply_of_one_patchset_says_six_lines_at_most_and_again_one(site):
     assert not any(RUNNING in line for line in on_terminal(site, "restore"))
     done(site("apply", DDP))
     assert any(RUNNING in line for line in on_terminal(site, "restore", "-v"))
+
+
+def test_restore_of_many_files_says_how_many_and_names_the_exceptions(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    done(site("apply", "mmengine-device"))
+    edited = site.file("mmengine/dist/utils.py")
+    edited.write_text(edited.read_text() + "# mine\n")
+    lines = done(site("restore")).out.splitlines()
+    assert re.fullmatch(r"restored  \d+ files +bytes, mode and mtime as before", lines[0]), lines
+    assert [line.split()[1] for line in lines[1:]] == ["mmengine/_sitepatch_device.py", "mmengine/dist/utils.py"], lines
 
 
 def test_what_does_not_fit_is_shown_and_what_fits_is_not(site):
