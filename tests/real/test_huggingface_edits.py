@@ -50,8 +50,9 @@ FP16 = "from accelerate import Accelerator; print('scales', Accelerator(mixed_pr
 
 @slow
 @cures("accelerate-refuses-fp16")
-def test_fp16_scales_on_a_card_that_accelerate_does_not_list(library):
-    pip_install(library, "accelerate==1.15.0")
+@pytest.mark.parametrize("release", ["0.34.2", "1.0.1", "1.15.0"])
+def test_fp16_scales_on_a_card_that_accelerate_does_not_list(library, release):
+    pip_install(library, f"accelerate=={release}")
     lay_card(library, "gcu")
     job = lambda: python(library, FP16, ACCELERATE_TORCH_DEVICE="gcu")  # noqa: E731
     cure(library, "accelerate-refuses-fp16", "accelerate-device", job, ACCELERATE, "scales True")
