@@ -157,8 +157,6 @@ def test_what_is_no_change_of_text_is_named():
     ("diff", "problems"),
     [
         (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n", ["3: the hunk is cut short: it ends in line 5"]),
-        (b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n three\n", ["3: the hunk has more lines than its header says: it ends in line 6"]),
-        (b"--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n \n+three\n", ["3: the hunk has more lines than its header says: it ends in line 7"]),
         (b"--- a\n+++ b\n@@ -1,5 +1,5 @@\n one\n-two\n+2\n", ["3: the hunk is cut short: it ends in line 6"]),
         (b"--- a\n+++ b\n@@ reduce @@\n-x\n+y\n", ["2: no hunk of b below it, expected `@@ -N,N +N,N @@`"]),
         (b"--- a\n+++ b\n@@ -x +y @@\n", ["3: expected `@@ -N,N +N,N @@`"]),
@@ -271,6 +269,24 @@ def test_line_ends_of_the_diff_need_not_be_those_of_the_file(ends, newline):
     told = applied(diff.replace(b"\n", of_diff), before)
     assert (told.after, told.problems) == (after, ())
     assert bool(told.notes) == (of_file == b"\r\n")
+
+
+@pytest.mark.parametrize(
+    ("behind", "after"),
+    [
+        (b" three\n", b"one\n2\nthree\nfour\n"),
+        (b" three\n\n", b"one\n2\nthree\nfour\n"),
+        (b" three\n+3.5\n four\n", b"one\n2\nthree\n3.5\nfour\n"),
+        (b"-three\n-- \n2.40\n", b"one\n2\nfour\n"),
+        (b" three\n--- n\n+++ n\n@@ -1 +1 @@\n-a\n+b\n", b"one\n2\nthree\nfour\n"),
+    ],
+)
+def test_lines_that_the_header_of_a_hunk_does_not_count_are_taken_and_that_is_said(behind, after):
+    sections, problems, _ = parse_diff(b"--- m\n+++ m\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" + behind)
+    assert problems == []
+    told = apply_hunks(b"one\ntwo\nthree\nfour\n", sections[0].hunks)
+    assert (told.after, told.problems) == (after, ())
+    assert told.notes == ("hunk 1: it has more lines than its header says: all of them count",)
 
 
 def test_blank_context_may_have_lost_its_blank():

@@ -167,6 +167,9 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
         moved = place.start - hunk.start
         if moved or place.fuzz:
             notes.append(_note(hunk, place))
+        if hunk.recounted:
+            form = "hunk {number}: it has more lines than its header says: all of them count"
+            notes.append(Message(form, number=hunk.number))
         out += text.lines[reached.low : place.at]
         new, low = _changed(text, hunk, place=place)
         out += new

@@ -38,6 +38,7 @@ What sends or shows it removes them, as GNU patch knows.
 """
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*[mK]")
 _QUOTED = re.compile(rb"^([ \t>|]+)--- \S.*\n\1\+\+\+ \S", re.MULTILINE)
+_NO_LINE = re.compile(rb"--- .|-- ?\r?$|---\r?$")  # the next file, or the end of a mail
 _EPOCH = re.compile(r"\t1970-01-01 | Thu Jan 01 00:00:00 1970 ")
 
 
@@ -51,6 +52,7 @@ class UnifiedHunk(Record):
         new_start: the same in the new file.
         heading: the text after its ranges.
         lines: pairs of a tag (`" "`, `"-"` or `"+"`) and the bytes of a line with its end.
+        recounted: whether there are more lines than its ranges say, as after an edit by hand.
     """
 
     number: int
@@ -59,6 +61,7 @@ class UnifiedHunk(Record):
     new_start: int
     heading: bytes
     lines: tuple[tuple[str, bytes], ...]
+    recounted: bool = False
 
     def side(self, tag: str) -> list[bytes]:
         """The lines before (`-`) or after (`+`) the change."""
@@ -304,6 +307,8 @@ class _Reader:
         lines = self._hunk_lines(header)
         if lines is None:
             return None
+        more = self._more_lines()
+        lines += more
         changed = sum(tag != " " for tag, _ in lines)
         if changed > MOST_LINES:
             text = "a hunk that changes {number:,} lines, expected at most {most:,}"
@@ -316,12 +321,13 @@ class _Reader:
             new_start=header.new_start,
             heading=header.heading,
             lines=tuple(lines),
+            recounted=bool(more),
         )
 
     def _hunk_lines(self, header: _HunkHeader) -> list[tuple[str, bytes]] | None:
-        """Read the lines below the header of a hunk.
+        """Read as many lines below the header of a hunk as it says.
 
-        None, and a problem, where there are more or fewer than it says.
+        None, and a problem, where there are fewer.
         """
         here = self.at - 1
         lines: list[tuple[str, bytes]] = []
@@ -351,14 +357,28 @@ class _Reader:
         if old or new:
             self._wrong(here, "the hunk is cut short: {end}", end=self._end())
             return None
+        return lines
 
-        while self.at < len(self.lines) and self.lines[self.at].isspace():
+    def _more_lines(self) -> list[tuple[str, bytes]]:
+        """Read the lines of a hunk behind those that its header counts, and blank ones behind it.
+
+        There are none for most hunks: whoever edits a diff by hand forgets the header.
+        """
+        lines: list[tuple[str, bytes]] = []
+        end = self.at  # past the lines of the hunk
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if line[:1] == b"\\" and lines:  # no newline at the end of the file
+                tag, text = lines[-1]
+                lines[-1] = (tag, text[:-1])
+                end = self.at + 1
+            elif line[:1] in (b" ", b"-", b"+") and line.strip() and not _NO_LINE.match(line):
+                lines += [(" ", b"\n")] * (self.at - end)
+                lines.append((chr(line[0]), line[1:] + b"\n"))
+                end = self.at + 1
+            elif line.strip():
+                break
             self.at += 1
-        line = self.lines[self.at] if self.at < len(self.lines) else b""
-        if line[:1] in (b" ", b"-", b"+") and not re.match(rb"--- .|-- ?\r?$|---\r?$", line):
-            problem = "the hunk has more lines than its header says: {end}"
-            self._wrong(here, problem, end=self._end())
-            return None
         return lines
 
     def _end(self) -> str:
