@@ -10,18 +10,19 @@ from inspect import cleandoc
 from patcher.engine.tree import SyntaxProblem, Tree
 
 
-def same_code(one: bytes, other: bytes, *, anywhere: bool) -> bool:
+def same_code(one: bytes, other: bytes, *, anywhere: bool, annotated: bool = True) -> bool:
     """Whether two texts have the same syntax tree.
 
     Args:
         one: a text.
         other: another one.
         anywhere: in any order of the statements of a module or a class.
+        annotated: whether the annotations of functions count.
     """
     if one == other:  # also where it is no Python
         return True
-    shape = _shape(one, anywhere)
-    return shape is not None and shape == _shape(other, anywhere)
+    shape = _shape(one, anywhere, annotated)
+    return shape is not None and shape == _shape(other, anywhere, annotated)
 
 
 def readable(data: bytes | None) -> Tree | None:
@@ -33,7 +34,7 @@ def readable(data: bytes | None) -> Tree | None:
 
 
 @lru_cache(maxsize=8)  # candidates often make the same text, and are compared with the same one
-def _shape(data: bytes, anywhere: bool) -> str | None:
+def _shape(data: bytes, anywhere: bool, annotated: bool) -> str | None:
     """A text that is the same for the same code, None for what is no Python."""
     try:
         with warnings.catch_warnings():
@@ -51,6 +52,10 @@ def _shape(data: bytes, anywhere: bool) -> str | None:
         elif isinstance(node, ast.Call):
             # their order does not matter (format rule 8)
             node.keywords.sort(key=lambda keyword: keyword.arg or "")
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not annotated:
+            node.returns = None
+        elif isinstance(node, ast.arg) and not annotated:
+            node.annotation = None
     if anywhere:
         for node in reversed(list(ast.walk(tree))):
             if isinstance(node, (ast.Module, ast.ClassDef)):

@@ -139,7 +139,7 @@ def _read_result(source: Source, new: bytes) -> Source:
 
 
 def _text_problem(finished: FinishedText, before: _Before) -> str:
-    return compile_problem(finished) or twice_defined(finished.result, before.redefinitions)
+    return compile_problem(finished) or twice_defined(finished, before.redefinitions)
 
 
 def _refused(answers: Sequence[HunkAnswer], problem: str, hint: str = "") -> list[HunkAnswer]:

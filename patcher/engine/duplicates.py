@@ -15,33 +15,40 @@ from patcher.message import Message
 def redefinitions(source: Source) -> Counter[str]:
     """How often each qualified name is redefined in the body that already defines it."""
     counts: Counter[str] = Counter()
-    for name, _ in _redefinitions(source):
+    for name, _, _ in _redefinitions(source):
         counts[name] += 1
     return counts
 
 
-def twice_defined(result: Source, before: Counter[str]) -> str:
+def twice_defined(finished: FinishedText, before: Counter[str]) -> str:
     """The problem if a change defines a name a second time, else empty.
 
+    One that the change itself defines twice is what its author wrote.
+
     Args:
-        result: the finished file.
+        finished: the finished file.
         before: the `redefinitions` of the file before the change.
     """
     left = Counter(before)
-    for name, line in _redefinitions(result):
+    starts = finished.result.lines.starts
+    for name, *both in _redefinitions(finished.result):
+        # only blanks are before each
+        places = [starts[node.lineno - 1] + node.col_offset for node in both]
+        if all(_is_inserted(finished, place) for place in places):
+            continue
         left[name] -= 1
         if left[name] < 0:
             return Message(
                 "`{name}` would be defined twice (line {line} of the result): "
                 "upstream has one of that name",
                 name=name,
-                line=line,
+                line=both[1].lineno,
             )
     return ""
 
 
-def _redefinitions(source: Source) -> Iterator[tuple[str, int]]:
-    """The qualified name and line of each `def` or `class` that replaces an earlier one.
+def _redefinitions(source: Source) -> Iterator[tuple[str, ast.stmt, ast.stmt]]:
+    """The qualified name of each `def` or `class` that replaces an earlier one, that, and it.
 
     Definitions with decorators do not count, nor does one whose name is read between the two, by a
     statement or as a base class: the earlier definition is still used then.
@@ -53,6 +60,7 @@ def _redefinitions(source: Source) -> Iterator[tuple[str, int]]:
         prefix, body = waiting.pop()
         readers: list[ast.AST] = []
         readers_above: dict[str, int] = {}  # the number of them above the last definition
+        last: dict[str, ast.stmt] = {}
         for node in body:
             if isinstance(node, ast.ClassDef):
                 waiting.append((f"{prefix}{node.name}.", node.body))
@@ -67,8 +75,9 @@ def _redefinitions(source: Source) -> Iterator[tuple[str, int]]:
             if node.name in readers_above:
                 between = readers[readers_above[node.name] :]
                 if not any(_reads(each, node.name) for each in between):
-                    yield prefix + node.name, node.lineno
+                    yield prefix + node.name, last[node.name], node
             readers_above[node.name] = len(readers)
+            last[node.name] = node
 
 
 def _reads(node: ast.AST, name: str) -> bool:

@@ -42,6 +42,8 @@ PASSED = "def f(host, port, build):\n    link = build(host, port, mode=1)\n    r
 STRING = PASSED.replace("build(host", "build('tcp'")
 KEY = PASSED.replace("build(host", "build(Key.HOST")
 VALUE = "from base import parse\n\nmaximum = '2.1.0'\nchecked = parse(maximum)\n"
+HEADER = "def f(data: Seq[int], size=3) -> None:\n    keep(data)\n"
+DOCUMENTED = 'def f(a):\n    """Old."""\n    return a.b\n'
 REFUSED, UPSTREAM = "refused", "upstream"
 CASES = {  # before, after, a release, and what becomes of it
     "a guard is not taken from where it guards other code": (HANDLE, HANDLE.replace(GUARD, ""), IN_TRY, REFUSED),
@@ -189,6 +191,30 @@ CASES = {  # before, after, a release, and what becomes of it
         "def f(a, timeout: int = 5):\n    return a\n",
         "def f(b, timeout=9):\n    return b\n",
         "def f(b, timeout=5):\n    return b\n",
+    ),
+    "a parameter comes where the annotations are others": (
+        HEADER,
+        HEADER.replace("Seq[int], size=3", "list, size=3, limit=5").replace("-> None", "-> list"),
+        HEADER.replace("Seq[int]", "bytes"),
+        HEADER.replace("Seq[int], size=3", "bytes, size=3, limit=5"),
+    ),
+    "a parameter that is there already does not come again": (
+        HEADER,
+        HEADER.replace("Seq[int], size=3", "list, size=3, limit=5"),
+        HEADER.replace("Seq[int], size=3", "bytes, size=3, limit=5"),
+        UPSTREAM,
+    ),
+    "an annotation alone is none that may be another": (
+        HEADER,
+        HEADER.replace("Seq[int]", "list"),
+        HEADER.replace("Seq[int]", "bytes"),
+        REFUSED,
+    ),
+    "a docstring that changes is no part of the code below it": (
+        DOCUMENTED,
+        DOCUMENTED.replace("Old.", "New.").replace("    return a.b\n", "    for each in a.parts:\n        each.run()\n    return a.c\n"),
+        DOCUMENTED.replace("Old.", "Another one."),
+        DOCUMENTED.replace("Old.", "Another one.").replace("    return a.b\n", "    for each in a.parts:\n        each.run()\n    return a.c\n"),
     ),
     "statements are replaced without what was above them": (
         CALLS,

@@ -291,6 +291,30 @@ def test_comments_alone_are_no_patchset_and_stop_none(world):
     assert run(world, text + diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py")).ok
 
 
+def test_blanks_of_strings_alone_are_no_code_and_stop_none(world):
+    before, after = 'TEXT = """One.\n\n    Two.\n"""\nVALUE = 1\n', 'TEXT = """One.\n    \n    Two.\n"""\nVALUE = 2\n'
+    world = another(world, {**FILES, "demo/n.py": before})
+    made = run(world, diff(before, after, "a/demo/n.py"))
+    assert made.ok and left_out(made) == []
+    (path, why), *_ = left_out(run(world, diff(before, after.replace("VALUE = 2", "VALUE = 1"), "a/demo/n.py"), name="blank"))
+    assert path == "demo/n.py" and "not compared" in why
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_the_trees_of_two_pythons_the_one_counts_that_is_installed(world, order):
+    installed, other = diff(path="a/python3/demo/m.py"), diff(M.replace("os", "os2"), EDIT.replace("os", "os2"), "a/python2/demo/m.py")
+    made = run(world, "".join([other, installed][::order]))
+    assert made.ok and left_out(made) == [("python2/demo/m.py", "the installed file is python3/demo/m.py")]
+    same = run(world, "".join([diff(path="a/python2/demo/m.py"), installed][::order]), name="same")
+    assert same.ok and len(left_out(same)) == 1
+
+
+def test_a_method_that_the_diff_defines_twice_is_imported(world):
+    first, second = "def first(a):\n    return a\n\n\n", "\n\ndef first(a):\n    return [a]\n"
+    made = run(world, diff(M, M.replace("def load", first + "def load") + second))
+    assert made.ok and left_out(made) == []
+
+
 # what does not fit ----------------------------------------------------------------------------------------------------
 def test_all_that_does_not_fit_is_said_at_once(world):
     text = diff(EDIT, M) + diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py") + diff(OTHER.replace("None", ""), M, "a/gone/m.py")

@@ -379,6 +379,8 @@ RULE_17 = {
     "but a hunk that writes what stands there changes nothing": inside("a(1)", "-a(1)\n+a($o)\n@@ f @@ when-present\n-a(5)\n+a($o)\n", "a(5)", options={"o": 5}),
     "a literal in the place of another is not found again, and that is no change": inside("a(1)", "-a(1)\n+a($o)\n", "a(2)", options={"o": 2}),
     "no method hides another of its name": Stays(CLASS, " class B:\n     ...\n+    def g(self):\n+        return 3\n", State.CONFLICT, "`B.g` would be defined twice (line 6 of the result)", {"scope": "B"}),
+    "two that a patch adds are what its author wrote": Changed(CLASS, " class B:\n     ...\n+    def h(self):\n+        return 3\n+    def h(self):\n+        return 4\n", f"{CLASS}    def h(self):\n        return 3\n    def h(self):\n        return 4\n", {"scope": "B"}),
+    "two that a patch adds beside another one are not": Stays(CLASS, " class B:\n     ...\n+    def g(self):\n+        return 3\n+    def g(self):\n+        return 4\n", State.CONFLICT, "`B.g` would be defined twice", {"scope": "B"}),
     "a decorated one may": Changed(CLASS, " class B:\n     ...\n+    @f.register\n+    def g(self):\n+        return 3\n", f"{CLASS}    @f.register\n    def g(self):\n        return 3\n", {"scope": "B"}),
     "no class hides another of its name": Stays("class A:\n    x = 1\ndef f(): return A\n", " ...\n+class A:\n+    x = 2\n", State.CONFLICT, "`A` would be defined twice", {"scope": "<module>"}),
     "a class of the name of its base": Changed("class A:\n    x = 1\n", " ...\n+class A(A):\n+    x = 2\n", "class A:\n    x = 1\nclass A(A):\n    x = 2\n", {"scope": "<module>"}),

@@ -142,7 +142,7 @@ class InstalledSources:
         if any(section.new is not None for section in sections):
             for section in sections:
                 self._levels |= self._levels_of(section)
-        return [self._find(section) for section in sections]
+        return _one_each([self._find(section) for section in sections])
 
     def text(self, path: str) -> tuple[Located, bytes] | None:
         """The package of a file, and its text for the sections that follow.
@@ -363,6 +363,22 @@ class InstalledSources:
             return FileMatch(section, change, problem=problem)
         self.texts.patched[path] = located, result.after
         return FileMatch(section, change._replace(notes=(*result.notes, *notes)))
+
+
+def _one_each(matches: Sequence[FileMatch]) -> list[FileMatch]:
+    """The matches of a patch, without those for a copy of a file that another one is for.
+
+    A repository may have `python2/m.py` and `python3/m.py`, of which one is installed.
+    """
+    fitting = {match.path: match.named for match in matches if match.fits}
+    kept: list[FileMatch] = []
+    for match in matches:
+        other = fitting.get(match.path, match.named)
+        if match.problem and other != match.named:
+            why = Message("the installed file is {other}", other=other)
+            match = FileMatch(match.section, left_out=why)
+        kept.append(match)
+    return kept
 
 
 def _first(parts: Sequence[str]) -> str:

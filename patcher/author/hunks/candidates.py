@@ -9,7 +9,7 @@ from itertools import chain, combinations, dropwhile, islice
 from typing import Iterator, Sequence
 
 from patcher.author.hunks.changes import Changes
-from patcher.author.hunks.context import Candidate, Fragment, alone_and_around
+from patcher.author.hunks.context import UNANNOTATED, Candidate, Fragment, alone_and_around
 from patcher.author.hunks.differences import BlockRange, Difference
 from patcher.author.hunks.excerpts import Line, enclosed, tagged, verbatim_all
 from patcher.author.hunks.insertions import Runs
@@ -83,6 +83,11 @@ class Candidates:
             yield Candidate(scope, _dedented(alone), form=Message("without its neighbours"))
         if len(group) > 1 or not group[0].pairs:
             return
+        if group[0].kind == "header":
+            header = self.changes.unannotated(group[0])
+            if header:
+                form = Message("whatever the annotations are")
+                yield Candidate(scope, header, form=form, otherwise=UNANNOTATED)
         keywords = self.changes.keywords(group[0])
         if keywords:
             yield Candidate(scope, keywords, form=Message("whatever else is passed"))

@@ -29,11 +29,13 @@ from patcher.author.hunks.excerpts import (
     heads,
     is_key,
     is_one,
+    is_same_parameter,
     kept_calls,
     left_open,
     on_one_line,
     opened,
     tagged,
+    unannotated_runs,
     uncommented,
     untyped,
     verbatim,
@@ -333,6 +335,22 @@ class Changes:
         returns = (_returns(self.before, old), _returns(self.after, new))
         return [*([*holes, returns] for holes in ways), ()]
 
+    def unannotated(self, difference: Difference) -> tuple[Line, ...]:
+        """The lines of the header of a function without any annotation.
+
+        Of a header that changed in more than those: another release may have others, or the new
+        ones already. There are none for other headers.
+        """
+        old, new = difference.pairs[0]
+        if old.kind != "FunctionDef" or not _annotations_differ(old, new):
+            return ()
+        hides = unannotated_runs(old, new)
+        holes = [*hides, *_any_annotations(self.before, self.after, old, new, hidden=hides)]
+        lines = self._statement(old, new, holes=holes)
+        deleted = [line for tag, line in lines if tag == "-"]
+        inserted = [line for tag, line in lines if tag == "+"]
+        return () if deleted == inserted else lines
+
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> list[Line]:
         """The decorators of a definition, as a diff has them."""
         lines: list[Line] = []
@@ -565,6 +583,42 @@ def _returns(text: Tree, node: Node) -> Hole:
     returns = node.node("returns")
     arrow = text.code_before(returns.outer_start) - len("->")
     return text.code_before(arrow), returns.outer_end, ""
+
+
+def _annotations_differ(old: Node, new: Node) -> bool:
+    """Whether two headers have different annotations of what both have."""
+    if not same(old.fields.get("returns"), new.fields.get("returns")):
+        return True
+    for param in old.node("params").items("params"):
+        for other in new.node("params").items("params"):
+            if is_same_parameter(param, other) and not same(param, other):
+                return True
+    return False
+
+
+def _any_annotations(
+    before: Tree, after: Tree, old: Node, new: Node, hidden: Holes
+) -> list[tuple[Hole, Hole]]:
+    """The holes that leave out what two headers have of annotations where one of them changed."""
+    holes: list[tuple[Hole, Hole]] = []
+    for param in old.node("params").items("params"):
+        if any(start <= param.start < end for (start, end, _), _ in hidden):
+            continue
+        for other in new.node("params").items("params"):
+            if is_same_parameter(param, other):
+                holes.append((_untyped_or_not(param), _untyped_or_not(other)))
+
+    nowhere = old.outer_end, old.outer_end, ""
+    old_returns = _returns(before, old) if old.fields.get("returns") else nowhere
+    nowhere = new.outer_end, new.outer_end, ""
+    new_returns = _returns(after, new) if new.fields.get("returns") else nowhere
+    return [*holes, (old_returns, new_returns)]
+
+
+def _untyped_or_not(param: Node) -> Hole:
+    if param.fields.get("annotation") is None:
+        return param.outer_end, param.outer_end, ""
+    return untyped(param)
 
 
 def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
-from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.context import UNANNOTATED, Candidate
 from patcher.author.hunks.differences import Difference, apply_differences, differences
 from patcher.author.hunks.excerpts import OPEN, is_one
 from patcher.author.same_code import readable, same_code
@@ -87,7 +87,13 @@ class Checker:
 
         result = apply_splices(self.before.data, answer.splices)
         expected = self.before.encoded(apply_differences(self.before.text, group))
-        if not same_code(result, expected, anywhere=candidate.elsewhere):
+        is_same = same_code(
+            result,
+            expected,
+            anywhere=candidate.elsewhere,
+            annotated=candidate.otherwise != UNANNOTATED,
+        )
+        if not is_same:
             problem = Message("it would change other code than the edit did")
             return CheckedCandidate(candidate, problem)
         if any(replaces_more(hunk, source) for source in self.others):

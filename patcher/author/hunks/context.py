@@ -17,6 +17,9 @@ _DOLLAR = re.compile(r"""(?<=["'])\$(?=[A-Z][A-Z0-9_]*["'])""")
 """The `$` of a string that would be taken for a placeholder: one that is nothing but `$NAME`."""
 
 
+RENAMED, UNANNOTATED = "renamed", "unannotated"
+
+
 class Flags(Record):
     """What stands behind the scope of a hunk.
 
@@ -53,7 +56,8 @@ class Candidate(Record):
         flags: what stands behind its scope.
         elsewhere: it inserts its code in another place than the edit did.
         others: further forms of the hunk, for releases in which it is not found.
-        renamed: it is for a definition that only such a release has.
+        otherwise: how it is for such releases alone: `RENAMED`, for a definition that only they
+            have, or `UNANNOTATED`, without the annotations that the edit changes; "" for any other.
     """
 
     scope: str
@@ -62,7 +66,7 @@ class Candidate(Record):
     flags: Flags = Flags()
     elsewhere: bool = False
     others: tuple[Candidate, ...] = ()
-    renamed: bool = False
+    otherwise: str = ""
 
     @property
     def sides(self) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import AbstractSet, Iterable, Iterator, Sequence, Tuple
+from typing import AbstractSet, Callable, Iterable, Iterator, Sequence, Tuple
 
 from patcher.author.hunks.differences import Pair
 from patcher.engine.lex import lines_in_strings, tokens
@@ -253,8 +253,32 @@ class _Block(Record):
         return self.new + self.size
 
 
+def unannotated_runs(old: Node, new: Node) -> Holes:
+    """Holes by which parameters of both functions, whatever their annotations, become `...`."""
+    old_params, new_params = old.node("params"), new.node("params")
+    found = _runs(
+        old_params,
+        old_params.items("params"),
+        new=new_params.items("params"),
+        alike=is_same_parameter,
+    )
+    return [(left_open(old_run), left_open(new_run)) for old_run, new_run in found]
+
+
+def is_same_parameter(one: Node, other: Node) -> bool:
+    """Whether two parameters differ in their annotations alone."""
+    if one.kind != other.kind:
+        return False
+    return all(
+        same(one.fields[key], other.fields[key]) for key in one.fields if key != "annotation"
+    )
+
+
 def _runs(
-    owner: Node, old: Sequence[Node], new: Sequence[Node]
+    owner: Node,
+    old: Sequence[Node],
+    new: Sequence[Node],
+    alike: Callable[[Node, Node], bool] = same,
 ) -> Iterator[tuple[list[Node], list[Node]]]:
     """Runs of elements that both lists have.
 
@@ -262,7 +286,7 @@ def _runs(
     identity of an element that changed: the literals and names before it, of a list, a set or a
     long tuple the one directly before it.
     """
-    common = _common(old, new)
+    common = _common(old, new, alike)
     for index, block in enumerate(common):
         above = common[index - 1] if index else _Block(0, 0, 0)
         below = common[index + 1] if index + 1 < len(common) else None
@@ -281,19 +305,23 @@ def _runs(
         yield from _grouped(zip(old_run, new_run), identity)
 
 
-def _common(old: Sequence[Node], new: Sequence[Node]) -> list[_Block]:
-    """What two lists have in common, in order."""
+def _common(
+    old: Sequence[Node], new: Sequence[Node], alike: Callable[[Node, Node], bool]
+) -> list[_Block]:
+    """What two lists have in common, in order: elements that are `alike`."""
     common: list[_Block] = []
     i = j = 0
     while i < len(old) and j < len(new):
         size = 0
-        while i + size < len(old) and j + size < len(new) and same(old[i + size], new[j + size]):
+        while i + size < len(old) and j + size < len(new):
+            if not alike(old[i + size], new[j + size]):
+                break
             size += 1
         if size:
             common.append(_Block(i, j, size))
             i, j = i + size, j + size
             continue
-        ahead = next((k for k in range(j + 1, len(new)) if same(old[i], new[k])), None)
+        ahead = next((k for k in range(j + 1, len(new)) if alike(old[i], new[k])), None)
         if ahead is not None:
             j = ahead
             continue

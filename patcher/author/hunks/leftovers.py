@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Iterable, Sequence
 
-from patcher.author.hunks.differences import Difference
+from patcher.author.hunks.differences import Difference, differences
 from patcher.author.hunks.excerpts import uncommented
 from patcher.author.hunks.names import names_bound, names_in
 from patcher.author.same_code import same_code
@@ -89,7 +89,10 @@ class Leftovers:
             return ""
         if not self.parts and not same_code(result, self.edit.after, anywhere=elsewhere):
             why = Message("the hunks together would not make the edited code")
-            self.parts.append(LeftOut(self.edit.path, 1, text="", why=why))
+            is_code = bool(differences(Tree(result), self.after))
+            if not is_code:
+                why = Message("the indentation and the blanks of strings, which are not compared")
+            self.parts.append(LeftOut(self.edit.path, 1, text="", why=why, code=is_code))
 
         old, new = result.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
         edits = line_edits(old, new)

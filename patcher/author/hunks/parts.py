@@ -10,7 +10,7 @@ from typing import Iterable, Iterator, Sequence
 
 from patcher.author.hunks.candidates import Candidates
 from patcher.author.hunks.checker import CheckedCandidate, Checker
-from patcher.author.hunks.context import Candidate
+from patcher.author.hunks.context import RENAMED, Candidate
 from patcher.author.hunks.differences import Difference, kept_in
 from patcher.author.hunks.insertions import is_guard
 from patcher.author.hunks.names import distinctive_words
@@ -53,7 +53,7 @@ class Part(Record):
 
         As it is where it has none of that number that is found before the edit.
         """
-        if number >= len(self.best.others) or self.best.others[number].renamed:
+        if number >= len(self.best.others) or self.best.others[number].otherwise == RENAMED:
             return self
         return self.with_best(self.best.others[number])
 
