@@ -297,7 +297,11 @@ def _prose(text: str) -> str:
 
 
 def series_files(
-    head: Head, patches: Mapping[str, str], paths: Sequence[str], targets: Sequence[PackageRange]
+    head: Head,
+    patches: Mapping[str, str],
+    paths: Sequence[str],
+    targets: Sequence[PackageRange],
+    injected: Sequence[str] = (),
 ) -> dict[str, str]:
     """The texts of a patchset's folder by file name.
 
@@ -306,8 +310,9 @@ def series_files(
         patches: the `.spatch` files by name, in order.
         paths: the files that they change.
         targets: one for each variant.
+        injected: names that inserted code may read although nothing binds them.
     """
-    variants = [variant_text(target, list(patches)) for target in targets]
+    variants = [variant_text(target, list(patches), injected) for target in targets]
     return {MANIFEST: _manifest(head, variants, paths=paths), **patches}
 
 

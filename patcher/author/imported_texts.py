@@ -38,8 +38,13 @@ class ImportedTexts:
         current: the files as the hunks make them, by path.
     """
 
-    def __init__(self, sources: InstalledSources, options: Mapping[str, OptionValue]) -> None:
-        self.sources, self.options = sources, options
+    def __init__(
+        self,
+        sources: InstalledSources,
+        options: Mapping[str, OptionValue],
+        injected: Sequence[str] = (),
+    ) -> None:
+        self.sources, self.options, self.injected = sources, options, injected
         self.pristine: dict[str, tuple[Located, bytes]] = {}
         self.current: dict[str, bytes] = {}
         self._partial: set[str] = set()  # files of which a part was left out
@@ -100,7 +105,7 @@ class ImportedTexts:
                 return Message("{paths}: no installed file", paths=patch.paths[0])
             texts[path] = self.current[path]
 
-        patched = with_patches(texts, patches, options=self.options)
+        patched = with_patches(texts, patches, options=self.options, names=self.injected)
         for path, problem in patched.problems:
             return Message("{path}: {problem}", path=path, problem=problem)
         self.current.update(patched.texts)

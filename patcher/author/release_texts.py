@@ -33,9 +33,15 @@ class ReleaseTexts:
     """
 
     def __init__(
-        self, release: Release, options: Mapping[str, OptionValue], *, held: bool = False
+        self,
+        release: Release,
+        options: Mapping[str, OptionValue],
+        injected: Sequence[str] = (),
+        *,
+        held: bool = False,
     ) -> None:
-        self.release, self.options, self.held = release, options, held
+        self.release, self.options, self.injected = release, options, injected
+        self.held = held
         self.texts = dict(release.texts)
         self.expected: dict[str, bytes] = {}
 
@@ -47,7 +53,7 @@ class ReleaseTexts:
                 texts.update(dict.fromkeys(patch.paths, b""))
         texts.update(self.texts)
 
-        patched = with_patches(texts, patches, options=self.options)
+        patched = with_patches(texts, patches, options=self.options, names=self.injected)
         problems: list[tuple[str, str]] = []
         for patch in patches:
             if not texts.keys() & set(patch.paths):

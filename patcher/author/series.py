@@ -109,6 +109,7 @@ class Importer:
         leave_out: names the parts that cannot be put into a hunk and need not be.
         releases: those that the hunks should hold for as well; those in the range of a variant of
             the series that is not for what is installed are for that one.
+        injected: names that new code may read although nothing binds them.
 
     Attributes:
         single: whether it is one patch, which becomes a patchset.
@@ -123,10 +124,15 @@ class Importer:
         series: SeriesFolder | None,
         leave_out: Sequence[str],
         releases: Sequence[Release],
+        injected: Sequence[str] = (),
     ) -> None:
         self.sources, self.series, self.leave_out, self.single = sources, series, leave_out, False
         options = resolve_options(series.patchset, {}) if series else {}
-        self.texts = ImportedTexts(sources, options)
+        self.injected = tuple(injected)
+        if series:
+            for own in series.numbers:
+                self.injected += series.patchset.variants[own].names
+        self.texts = ImportedTexts(sources, options, self.injected)
         self.patches: dict[str, str] = {}
         self.notes: dict[str, None] = {}
         # the patches that are not imported, by the paths that they name
@@ -137,7 +143,7 @@ class Importer:
         self.others: dict[int, list[ReleaseTexts]] = {}
         for release in releases:
             number = self._variant_of(release)
-            texts = ReleaseTexts(release, options, held=number is not None)
+            texts = ReleaseTexts(release, options, self.injected, held=number is not None)
             if series is None or number is None or number in series.numbers:
                 self.releases.append(texts)
             else:
@@ -406,7 +412,9 @@ class Importer:
             else:
                 changed.append(match)
         others = [release.texts for release in self.releases]
-        return Draft((*generalise(_edits_of(changed), others).files, *added))
+        return Draft(
+            (*generalise(_edits_of(changed), others, self.injected, carries=True).files, *added)
+        )
 
     def _note(self, name: str, notes: Iterable[str]) -> None:
         """Note remarks about a patch."""

@@ -128,6 +128,7 @@ def import_(
     output: AnyPath | None = None,
     also: Texts = (),
     leave_out: Texts = (),
+    names: Texts = (),
     fuzz: int = FUZZ,
     moved: Mapping[str, str] = {},
     events: Events = SILENT,
@@ -142,6 +143,8 @@ def import_(
         output: the directory in which its folder is put, `./patchsets` without one.
         also: further releases (`1.2`, `NAME==1.2`) and directories that the hunks should hold for.
         leave_out: parts that no hunk can have and need not be there: `PATH:LINE`, or a whole file.
+        names: those that new code may read although nothing binds them: something injects them at
+            run time, or the author forgot them.
         fuzz: how many lines of context may differ.
         moved: where files are that the diffs name otherwise.
         events: takes what is done.
@@ -167,7 +170,12 @@ def import_(
     sources = InstalledSources(env, fuzz, moved)
     releases, unread = _further(inputs, one_or_more(also), sources, series, events=events)
     omitted = one_or_more(leave_out)
-    importer = Importer(InstalledSources(env, fuzz, moved), series, omitted, releases)
+    injected = one_or_more(names)
+    if series and injected:
+        problem = Message("--names: the patchset {name} is there already", name=name)
+        hint = "write them into `names` of its variant: {path}"
+        raise UsageError(problem, Message(hint, path=folder / MANIFEST))
+    importer = Importer(InstalledSources(env, fuzz, moved), series, omitted, releases, injected)
     importer.notes.update(dict.fromkeys(unread))
     results = importer.results(inputs, events.progress)
     files = tuple(importer.diffs(name))
@@ -262,7 +270,9 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
         head = Head(head.name, Message("A series of patches on {packages}", packages=packages))
 
     def texts(targets: Sequence[PackageRange]) -> dict[str, str]:
-        return series_files(head, importer.patches, importer.changed, targets)
+        return series_files(
+            head, importer.patches, importer.changed, targets, injected=importer.injected
+        )
 
     proof = prove(
         outcome.folder, texts, homes=homes, home_diffs=outcome.files, releases=importer.expected
@@ -353,6 +363,15 @@ def _add_to_series(
     multiple=True,
     help=(
         "A part of the code that no hunk can have, as it is named where it stops the import; "
+        "repeatable."
+    ),
+)
+@click.option(
+    "--names",
+    metavar="NAME",
+    multiple=True,
+    help=(
+        "A name that new code may read although nothing binds it, which the manifest then says; "
         "repeatable."
     ),
 )

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import shutil
+import zipfile
 
 import pytest
 
@@ -313,6 +314,42 @@ def test_a_method_that_the_diff_defines_twice_is_imported(world):
     first, second = "def first(a):\n    return a\n\n\n", "\n\ndef first(a):\n    return [a]\n"
     made = run(world, diff(M, M.replace("def load", first + "def load") + second))
     assert made.ok and left_out(made) == []
+
+
+@pytest.fixture
+def copied(world):
+    """A world whose module imports `deepcopy`, and a diff whose new code reads it in another function."""
+    before = "from copy import deepcopy\n\n\ndef one(a):\n    return a.first\n\n\ndef two(a):\n    return deepcopy(a)\n"
+    return another(world, {**FILES, "demo/n.py": before}), diff(before, before.replace("a.first", "deepcopy(a.first)"), "a/demo/n.py")
+
+
+def test_an_import_that_the_new_code_reads_is_carried_along(copied):
+    world, text = copied
+    (world.cwd / "fix.patch").write_text(text)
+    done(world("import", "fix.patch", "--name", "mine"))
+    done(world("apply", "mine"))
+    assert world.text("demo/n.py").count("import deepcopy") == 1
+    done(world("restore", "mine"))
+    lacking = "def one(a):\n    return a.first\n"
+    target = world.cwd / "older"
+    with zipfile.ZipFile(str(wheel(world.cwd / "wheels", version="0.9", files={**FILES, "demo/n.py": lacking}))) as archive:
+        archive.extractall(str(target))
+    done(world("import", "fix.patch", "--name", "also", "--also", target))
+    done(sitepatch("apply", "also", "--target", target, cwd=world.cwd))
+    assert (target / "demo/n.py").read_text() == "from copy import deepcopy\n" + lacking.replace("a.first", "deepcopy(a.first)")
+
+
+def test_a_name_that_nothing_binds_stops_it_unless_one_lets_it_pass(world):
+    text = diff(M, M.replace("return os.path.basename(path)", "return shorten(path)"))
+    (world.cwd / "fix.patch").write_text(text)
+    told = world("import", "fix.patch", "--name", "mine")
+    assert told.code == 1 and "`shorten`" in told.out
+    done(world("import", "fix.patch", "--name", "mine", "--names", "shorten"))
+    assert 'names = ["shorten"]' in (world.cwd / "patchsets/mine/patchset.toml").read_text()
+    done(world("apply", "mine"))
+    assert "return shorten(path)" in world.text()
+    again = world("import", "fix.patch", "--name", "mine", "--names", "other")
+    assert again.code == 2 and "names" in again.err
 
 
 # what does not fit ----------------------------------------------------------------------------------------------------

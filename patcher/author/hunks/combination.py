@@ -30,10 +30,13 @@ class Combination:
         before: the bytes of the file before the edit.
         maker: makes further parts.
         leftovers: notes what is in no hunk.
+        injected: names that new code may read although nothing binds them.
     """
 
-    def __init__(self, before: bytes, maker: PartMaker, leftovers: Leftovers) -> None:
-        self.before = before
+    def __init__(
+        self, before: bytes, maker: PartMaker, leftovers: Leftovers, injected: Sequence[str]
+    ) -> None:
+        self.before, self.injected = before, injected
         self.maker = maker
         self.leftovers = leftovers
 
@@ -64,7 +67,7 @@ class Combination:
         """Apply the hunks of all parts."""
         hunks = self.maker.hunks(parts)
         try:
-            rewritten = rewrite(self.before, hunks, {})
+            rewritten = rewrite(self.before, hunks, {}, self.injected)
         except PatchError as error:  # two hunks insert at one place; its line is that of the second
             line = error.location.line if error.location else 0
             index = [hunk.line for hunk in hunks].index(line)

@@ -10,6 +10,7 @@ from patcher.author.hunks.combination import Combination
 from patcher.author.hunks.context import Candidate, Flags
 from patcher.author.hunks.differences import Difference, differences, unbroken
 from patcher.author.hunks.excerpts import tagged
+from patcher.author.hunks.insertions import is_standard
 from patcher.author.hunks.leftovers import Leftovers
 from patcher.author.hunks.lines import line_file
 from patcher.author.hunks.names import carried_imports
@@ -19,10 +20,16 @@ from patcher.engine.engine import rewrite
 from patcher.engine.tree import SyntaxProblem, Tree
 from patcher.errors import PatchError
 from patcher.message import Message
-from patcher.model import SOURCE, Rewrite
+from patcher.model import SOURCE, HunkText, Rewrite
 
 
-def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] = ()) -> Draft:
+def generalise(
+    edits: Sequence[FileEdit],
+    others: Sequence[Mapping[str, bytes]] = (),
+    injected: Sequence[str] = (),
+    *,
+    carries: bool = False,
+) -> Draft:
     """Turn edits of installed files into hunks.
 
     Args:
@@ -30,14 +37,23 @@ def generalise(edits: Sequence[FileEdit], others: Sequence[Mapping[str, bytes]] 
         others: of each further release that the hunks should hold for the same files (path ->
             pristine bytes); where it does not have all of them, every Python file of the package,
             to find where they moved.
+        injected: names that new code may read although nothing binds them.
+        carries: whether imports that the new code reads are carried along for releases that are not
+            known.
 
     Returns:
         the hunks, and what is in none of them.
     """
-    return Draft(tuple(_file(edit, others) for edit in edits))
+    return Draft(tuple(_file(edit, others, injected, carries=carries) for edit in edits))
 
 
-def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
+def _file(
+    edit: FileEdit,
+    others: Sequence[Mapping[str, bytes]],
+    injected: Sequence[str],
+    *,
+    carries: bool,
+) -> DraftFile:
     if not edit.path.endswith(SOURCE):
         return line_file(edit, others)
     try:
@@ -47,35 +63,47 @@ def _file(edit: FileEdit, others: Sequence[Mapping[str, bytes]]) -> DraftFile:
         return DraftFile(
             (edit.path,), (), left_out=(LeftOut(edit.path, problem.line or 1, text="", why=why),)
         )
-    return _PythonFile(edit, before, after, others).draft()
+    file = _PythonFile(edit, before, after, others=others, injected=injected)
+    return file.draft(carries=carries)
 
 
 class _PythonFile:
     """Makes the hunks for one Python file."""
 
     def __init__(
-        self, edit: FileEdit, before: Tree, after: Tree, others: Sequence[Mapping[str, bytes]]
+        self,
+        edit: FileEdit,
+        before: Tree,
+        after: Tree,
+        *,
+        others: Sequence[Mapping[str, bytes]],
+        injected: Sequence[str],
     ) -> None:
-        self.edit, self.before, self.after, self.others = edit, before, after, others
+        self.edit, self.before, self.after = edit, before, after
+        self.others, self.injected = others, injected
         self.candidates = Candidates(before, after)
         self.checker = Checker(edit.path, before, others)
         self.maker = PartMaker(before, self.candidates, self.checker)
         self.leftovers = Leftovers(edit, before, after)
 
-    def draft(self) -> DraftFile:
-        found = self.leftovers.bound(differences(self.before, self.after))
-        combination = Combination(self.edit.before, self.maker, self.leftovers)
+    def draft(self, *, carries: bool) -> DraftFile:
+        """The hunks; `carries` is that of `generalise`."""
+        found = self.leftovers.bound(differences(self.before, self.after), self.injected)
+        combination = Combination(self.edit.before, self.maker, self.leftovers, self.injected)
         parts, result = combination.combined(self.parts(found))
         elsewhere = any(part.best.elsewhere for part in parts)
         layout = self.leftovers.layout(result, has_hunks=bool(parts), elsewhere=elsewhere)
 
+        carried: list[DraftHunk] = []
+        if self.others or carries:
+            carried = self.carried(parts, result)
         paths = [self.edit.path]
         if self.others:
             hunks = self.maker.hunks(parts)
             paths += moved_paths(self.edit.path, hunks, others=self.others)
         return DraftFile(
             paths=tuple(paths),
-            hunks=(*self.carried(parts, result), *map(self.hunk, parts)),
+            hunks=(*carried, *map(self.hunk, parts)),
             left_out=tuple(self.leftovers.parts),
             difference=layout,
         )
@@ -95,12 +123,14 @@ class _PythonFile:
     def carried(self, parts: Sequence[Part], result: bytes) -> list[DraftHunk]:
         """A hunk with the imports that new code reads, where another release has need of it.
 
-        There is none where they stand.
+        There is none where they stand. Without another release that is an import of the standard
+        library, which every release can make.
         """
-        if not self.checker.others:
-            return []
+        others = self.checker.others
         found = differences_of(parts)
-        imports = carried_imports(self.before, self.after, found=found, others=self.checker.others)
+        imports = carried_imports(self.before, self.after, found=found, others=others)
+        if not others:
+            imports = list(filter(_is_standard, imports))
         if not imports:
             return []
 
@@ -108,18 +138,23 @@ class _PythonFile:
         lines = (*tagged("+", imports), (" ", "..."))
         text = Candidate("<module>", lines, form=words, flags=Flags(optional=True)).text
         hunks = self.maker.hunks(parts)
-        for release in self.checker.others:
-            if not _any_failed(rewrite(release.data, hunks, {})):
-                continue
-            try:
-                with_imports = [self.checker.parsed(text), *hunks]
-                there = rewrite(release.data, with_imports, {})
-                here = rewrite(self.edit.before, with_imports, {})
-            except PatchError:  # the edit inserts at the top of the module, too
+        with_imports = [self.checker.parsed(text), *hunks]
+        try:
+            here = rewrite(self.edit.before, with_imports, {}, self.injected)
+            if here.data != result:
                 return []
-            if here.data == result and not _any_failed(there):
-                return [DraftHunk(text, 1, form=words)]
-        return []
+            helped = [each for each in others if self.helps(each, hunks, with_imports)]
+        except PatchError:  # the edit inserts at the top of the module, too
+            return []
+        return [DraftHunk(text, 1, form=words)] if helped or not others else []
+
+    def helps(
+        self, release: Tree, hunks: Sequence[HunkText], with_imports: Sequence[HunkText]
+    ) -> bool:
+        """Whether hunks can be applied to another release with imports alone."""
+        if not _any_failed(rewrite(release.data, hunks, {}, self.injected)):
+            return False
+        return not _any_failed(rewrite(release.data, with_imports, {}, self.injected))
 
     # one difference after another ---------------------------------------------------------------
     def parts(self, found: Sequence[Difference]) -> list[Part]:
@@ -169,6 +204,12 @@ class _PythonFile:
                     parts.append(part)
                     break
         return parts
+
+
+def _is_standard(line: str) -> bool:
+    """Whether a line imports from the standard library alone."""
+    text = Tree(line.encode())
+    return is_standard(text, text.root.statements()[0])
 
 
 def _any_failed(rewritten: Rewrite) -> bool:

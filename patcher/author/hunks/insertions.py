@@ -293,7 +293,7 @@ class Runs:
             return
         kinds = {node.kind for node in difference.inserted}
         if kinds <= {"Import", "ImportFrom"}:
-            if all(_is_standard(self.after, node) for node in difference.inserted):
+            if all(is_standard(self.after, node) for node in difference.inserted):
                 imports = tagged("+", self._inserted(difference, below=True).bare)
                 form = Message("an import of the standard library: top of the module")
                 yield Candidate("<module>", (*imports, (" ", "...")), form=form, elsewhere=True)
@@ -465,7 +465,7 @@ def _hides(form: Form, node: Node, inserted: Sequence[Node]) -> bool:
     return bool(shared) and not shared & set(re.findall(r"\w+", " ".join(form.lines)))
 
 
-def _is_standard(text: Tree, node: Node) -> bool:
+def is_standard(text: Tree, node: Node) -> bool:
     """Whether an import is of the standard library alone."""
     try:
         statement = ast.parse(text.text[node.start : node.end]).body[0]

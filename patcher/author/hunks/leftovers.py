@@ -53,8 +53,8 @@ class Leftovers:
                 return False
         return names_bound(difference.deleted) <= names_in(self.after.root.statements())
 
-    def bound(self, found: Sequence[Difference]) -> list[Difference]:
-        """The differences whose new code reads only names that are bound.
+    def bound(self, found: Sequence[Difference], injected: Sequence[str]) -> list[Difference]:
+        """The differences whose new code reads only names that are bound, or are injected.
 
         The others would not be applied (format rule 27), and are noted.
         """
@@ -65,7 +65,7 @@ class Leftovers:
             lines = range(self.after.lines.number(start), self.after.lines.number(end) + 1)
             names: list[Message] = []
             for item in missing:
-                if item.line in lines:
+                if item.line in lines and item.name not in injected:
                     text = "`{name}` (line {line})"
                     names.append(Message(text, name=item.name, line=item.line))
             if names:

@@ -91,18 +91,21 @@ def carried_imports(
 ) -> list[str]:
     """The imports of a module, a line for each name, that another release needs for new code.
 
-    New code reads the name, and that release does not bind it.
+    New code reads the name, and that release does not bind it, or may not, where none is known: the
+    code around the new code does not read it.
 
     Args:
         before: the text before the edit.
         after: the text after it.
         found: the differences.
-        others: the module in other releases, of which there is one at least.
+        others: the module in other releases.
     """
+    around = set() if others else _read_around(before, found)
     ranges = [(each.start, each.start + len(each.text)) for each in found]
     needed: set[str] = set()
     for item in Tree(after.encoded(_without_imports(after))).unbound(Tree(b""), ranges):
-        if not all(other.binds({item.name}) for other in others):
+        is_bound = all(other.binds({item.name}) for other in others)
+        if not is_bound or (not others and item.name not in around):
             needed.add(item.name)
 
     lines: dict[str, str] = {}
@@ -115,6 +118,16 @@ def carried_imports(
             if name in needed:  # of `import a.b` and `import a.c` the last one counts
                 lines[name] = f"{head} {' '.join(before.text[alias.start : alias.end].split())}"
     return list(lines.values())
+
+
+def _read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
+    """The names in the definitions that hold differences, in the module where one is in none."""
+    names: set[str] = set()
+    for difference in found:
+        owners = [difference.before.block, *difference.before.block.ancestors()]
+        definitions = [node for node in owners if node.is_definition]
+        names |= names_in(definitions[-1:] or [before.root])
+    return names
 
 
 def _without_imports(module: Tree) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Callable, Iterable, Mapping, Sequence, Set
 
@@ -16,7 +17,7 @@ from patcher.installed.environment import locate
 from patcher.installed.interpreter import discover
 from patcher.installed.versions import is_version
 from patcher.message import Message, joined, one_line
-from patcher.model import FilePatch, Located, Patchset, PatchsetSource, Requested, State
+from patcher.model import FilePatch, HunkText, Located, Patchset, PatchsetSource, Requested, State
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import MANIFEST
 from patcher.patchset.variants import paths_of, pick_variants, resolve_options
@@ -247,16 +248,47 @@ def _attempt(patchset: Patchset, release: Release, expected: Mapping[str, bytes]
     if outcome.state != APPLICABLE:
         return outcome
     patches: list[FilePatch] = []
+    names: list[str] = []
     for variant in patchset.variants:
         patches += variant.patches
+        names += variant.names
     options = resolve_options(patchset, {})
     for path, code in expected.items():
-        results, _ = with_patches({path: release.texts[path]}, patches, options)
+        text = {path: release.texts[path]}
+        results, _ = with_patches(text, patches, options, names)
+        if not same_code(results[path], code, anywhere=True):
+            bare, carried = _without_carried(patches)
+            results, _ = with_patches(text, bare, options, [*names, *carried])
         if not same_code(results[path], code, anywhere=True):
             problem = Message("{path}: other code comes of it than of the diff", path=path)
             conflict = outcome._replace(state=State.CONFLICT.value, problem=problem)
             return conflict._replace(changes=ReleaseChanges())
     return outcome
+
+
+def _without_carried(patches: Sequence[FilePatch]) -> tuple[list[FilePatch], list[str]]:
+    """Patches without the imports that they carry along, which no diff has, and their names."""
+    kept: list[FilePatch] = []
+    names: list[str] = []
+    for patch in patches:
+        hunks: list[HunkText] = []
+        for hunk in patch.hunks:
+            if hunk.flags.when_present and hunk.only_imports:
+                names += _imported_names(hunk)
+            else:
+                hunks.append(hunk)
+        kept.append(patch._replace(hunks=tuple(hunks)))
+    return kept, names
+
+
+def _imported_names(hunk: HunkText) -> list[str]:
+    """The names that the imports of a hunk bind."""
+    code = "\n".join(text for tag, text, _ in hunk.lines if tag == "+")
+    names: list[str] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.alias):
+            names.append(node.asname or node.name.split(".")[0])
+    return names
 
 
 def _fitting(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
