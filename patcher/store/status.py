@@ -18,6 +18,7 @@ from typing import (
     Iterator,
     Mapping,
     Sequence,
+    Tuple,
 )
 
 from patcher.errors import BusyError, SitepatchError, StoreError
@@ -399,13 +400,17 @@ def _writer(site: str) -> int:
         return -1
 
 
-def damaged(items: Iterable[FileStatus]) -> list[Damage]:
+LostCopies = Mapping[Tuple[str, str], StoreError]
+"""By site directory and sha256: what is wrong with the copy of a file or of a patchset."""
+
+
+def damaged(lost: LostCopies) -> list[Damage]:
     """What restores and changes need and is missing or damaged."""
-    return [Damage(error.message, error.hint) for error in lost_copies(items).values()]
+    return [Damage(error.message, error.hint) for error in lost.values()]
 
 
-def lost_copies(items: Iterable[FileStatus]) -> dict[tuple[str, str], StoreError]:
-    """The copies of files and patchsets that are lost or damaged, by site directory and sha256."""
+def lost_copies(items: Iterable[FileStatus]) -> LostCopies:
+    """The copies of files and patchsets that are lost or damaged."""
     # files share patchsets: each is read once
     reads: dict[tuple[str, str], Callable[[str], object]] = {}
     for item in items:

@@ -33,7 +33,7 @@ from patcher.patchset.variants import matching_variants, paths_of, pick_variants
 from patcher.place import HERE, Place
 from patcher.record import Record, reported
 from patcher.store.retry import settled
-from patcher.store.status import applied_names, read_installed, statuses
+from patcher.store.status import applied_names, lost_copies, read_installed, statuses
 from patcher.text.listed import release_name
 from patcher.text.patterns import matches_pattern
 from patcher.verbs.options import common_options
@@ -212,7 +212,9 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
             notes += candidate.shadows
 
     items = settled(env, lambda: statuses(env, []))
-    applied = applied_patchsets(env, items, place.patch_dirs, applied_names(items)).by_name()
+    applied = applied_patchsets(
+        env, items, place.patch_dirs, names=applied_names(items), lost=lost_copies(items)
+    ).by_name()
     entries = []
     for patchset in patchsets:
         entries.append(ListedPatchset(patchset, availability(env, patchset, applied)))

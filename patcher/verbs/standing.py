@@ -26,7 +26,7 @@ from patcher.planner.rewriter import stored_patchset
 from patcher.planner.survey import make_plan
 from patcher.record import Record, reported
 from patcher.store.receipt import ADDED_FILE
-from patcher.store.status import INTERRUPTED, UNDER_WAY, lost_copies, unfinished_files
+from patcher.store.status import INTERRUPTED, UNDER_WAY, LostCopies, unfinished_files
 from patcher.store.store import Store
 from patcher.text.listed import listed, release_name
 
@@ -162,7 +162,12 @@ _Steps = Sequence[Tuple[FileStatus, Step]]
 
 
 def applied_patchsets(
-    env: Environment, items: Sequence[FileStatus], patch_dirs: Sequence[str], names: Sequence[str]
+    env: Environment,
+    items: Sequence[FileStatus],
+    patch_dirs: Sequence[str],
+    *,
+    names: Sequence[str],
+    lost: LostCopies,
 ) -> Standing:
     """The state of each of the named patchsets.
 
@@ -171,6 +176,7 @@ def applied_patchsets(
         items: every file with a receipt (`patcher.store.status.statuses`).
         patch_dirs: where other versions of them are looked for.
         names: of patchsets that are applied.
+        lost: the copies in the stores that are lost (`patcher.store.status.lost_copies`).
     """
     grouped: dict[tuple[str, str, str], list[tuple[FileStatus, Step]]] = {}
     for item in items:
@@ -179,12 +185,10 @@ def applied_patchsets(
                 key = item.site, step.patchset, step.digest
                 grouped.setdefault(key, []).append((file, step))
     newer, broken = _newer(env, list(grouped.values()), patch_dirs)
-    damaged, running = lost_copies(items), unfinished_files(env)
+    running = unfinished_files(env)
     patchsets = []
     for steps in grouped.values():
-        states = [
-            _state(file, step, newer, damaged=damaged, running=running) for file, step in steps
-        ]
+        states = [_state(file, step, newer, lost=lost, running=running) for file, step in steps]
         newer_one = newer.get(steps[0][1].digest)
         patchsets.append(_patchset(env, steps, states, newer=newer_one))
     return Standing(tuple(patchsets), broken)
@@ -195,13 +199,13 @@ def _state(
     step: Step,
     newer: Mapping[str, Newer],
     *,
-    damaged: Mapping[tuple[str, str], StoreError],
+    lost: LostCopies,
     running: Mapping[tuple[str, str], str],
 ) -> str:
     """The state of a file, to a patchset, as far as releases installed since do not matter."""
     key = (file.site, file.receipt.path)
     copies = [(file.site, file.receipt.pristine.sha256), (file.site, step.digest)]
-    if file.live and any(copy in damaged for copy in copies):
+    if file.live and any(copy in lost for copy in copies):
         return DAMAGED
     if key in running:
         return running[key]

@@ -25,10 +25,12 @@ from patcher.planner.rewriter import stored_patchset
 from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.store.status import (
+    LostCopies,
     applied_names,
     before_and_after,
     damaged,
     divide_names,
+    lost_copies,
     recover_all,
     statuses,
     stores,
@@ -226,6 +228,7 @@ class _Look(Record):
 
     items: list[FileStatus]
     interrupted: list[tuple[str, str, str]]
+    lost: LostCopies
     damaged: list[Damage]
     unreadable: bool
 
@@ -254,15 +257,16 @@ def status(
         recovered.extend(endings)
         bad: list[StoreError] = []
         items = statuses(env, bad)
-        problems = [*damaged(items), *unclaimed(env, items, bad)]
-        return _Look(items, interrupted, damaged=problems, unreadable=bool(bad))
+        lost = lost_copies(items)
+        problems = [*damaged(lost), *unclaimed(env, items, bad)]
+        return _Look(items, interrupted, lost=lost, damaged=problems, unreadable=bool(bad))
 
     seen = settled(env, look)
     names_applied = applied_names(seen.items)
     idle, applied = divide_names(names_applied, one_or_more(names))
     if idle:
         Catalogue(place.patch_dirs).check_names(idle, names_applied)
-    standing = applied_patchsets(env, seen.items, place.patch_dirs, names=applied)
+    standing = applied_patchsets(env, seen.items, place.patch_dirs, names=applied, lost=seen.lost)
     patched = {(item.site, item.receipt.path) for item in seen.items}
     verified = None
     if verify != NONE:

@@ -14,7 +14,7 @@ from patcher.store import bytecode, status
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.receipt import encode_receipt, file_name
-from patcher.store.status import classify, damaged, read_installed
+from patcher.store.status import classify, damaged, lost_copies, read_installed
 from patcher.store.store import Store
 from tests.records import row
 from tests.stores import leave_journal
@@ -177,7 +177,7 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
     found = status.statuses(env)
     assert [(item.site, item.receipt.path) for item in found] == [(word, p) for word in words[:2] for p in (FILE, "demo/sub/b.py")]
     assert [item.live for item in found] == [True, True, False, False]
-    problems = damaged(found)  # two files share them: said once; of those that are not live nothing is needed
+    problems = damaged(lost_copies(found))  # two files share them: said once; of those that are not live nothing is needed
     assert [message.split(": ")[0] for message, hint in problems if hint] == [
         f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
         f"{words[0]}/.sitepatch/patchsets/{HEX}.json",

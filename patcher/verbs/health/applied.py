@@ -20,6 +20,7 @@ from patcher.store.status import (
     applied_names,
     damaged,
     leftovers,
+    lost_copies,
     orphans,
     unclaimed,
     unfinished,
@@ -40,14 +41,15 @@ _REMOVABLE = Message("it can be removed")
 def not_as_applied(case: Examination) -> Observations:
     """Whether `status` has more to say than that all is applied, and patchsets that can go."""
     stopped = [site for word, site, _ in unfinished(case.env) if word != UNDER_WAY]
-    broken = [*damaged(case.statuses), *unclaimed(case.env, case.statuses, case.damaged)]
+    lost = lost_copies(case.statuses)
+    broken = [*damaged(lost), *unclaimed(case.env, case.statuses, case.damaged)]
     if stopped or broken or not all_applied(case.statuses):
         hint = Message("see: sitepatch status{here}")
         yield PROBLEM, Message("not all is as it was applied"), hint
     if broken:
         return
     names = applied_names(case.statuses)
-    applied = applied_patchsets(case.env, case.statuses, case.patch_dirs, names)
+    applied = applied_patchsets(case.env, case.statuses, case.patch_dirs, names=names, lost=lost)
     for name, state in applied.by_name().items():
         if state == State.UPSTREAM.value:
             template = "{name} can go: what is installed now has the change itself"
