@@ -141,7 +141,7 @@ class _Schema:
                 properties.update(self._properties(hints[name[1:]]))
                 continue
             attribute = inspect.getattr_static(record, name, None)
-            if isinstance(attribute, property):
+            if isinstance(attribute, property) and name not in hints:
                 assert attribute.fget is not None
                 annotation = self._evaluated(attribute.fget).get("return")
                 description = " ".join((inspect.getdoc(attribute.fget) or "").split())
