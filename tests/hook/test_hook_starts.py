@@ -17,13 +17,13 @@ from patcher.verbs import hook as hooks
 from patcher.verbs import hook_start
 from tests.command import environ
 from tests.hooks import Place
+from tests.interpreters import interpreters
 from tests.places import patchset
-from tests.store.test_bytecode import INTERPRETERS
 
 pytestmark = pytest.mark.once
 
 HERE = sys.version_info[:2]
-VERSIONS = sorted({version for version in INTERPRETERS if version >= (3, 8)} | {HERE})
+VERSIONS = sorted({version for version in interpreters() if version >= (3, 8)} | {HERE})
 EVERY = pytest.mark.parametrize("place", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))
 
 
@@ -38,7 +38,7 @@ def line(tmp_path_factory):
 @pytest.fixture
 def place(request, tmp_path, line):
     """An environment of the interpreter that a test asks for, with that hook."""
-    made = Place(tmp_path, python=INTERPRETERS.get(getattr(request, "param", HERE), sys.executable))
+    made = Place(tmp_path, python=interpreters().get(getattr(request, "param", HERE), sys.executable))
     made.put(line)
     return made
 
