@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from enum import Enum
-from typing import Mapping, Tuple
+from typing import Mapping, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
-from patcher.model import ADDED, Answer, HunkText, Located, Receipt, Requested, Step
+from patcher.model import ADDED, DELETED, Answer, HunkText, Located, Receipt, Requested, Step
 from patcher.record import Record
 from patcher.text.listed import release_name
 
@@ -16,6 +16,11 @@ from patcher.text.listed import release_name
 def sha256(data: bytes) -> str:
     """The sha256 of `data` in hex, by which files are compared."""
     return hashlib.sha256(data).hexdigest()
+
+
+def current_digest(data: bytes, steps: Sequence[Step]) -> str:
+    """The `current` of a receipt whose steps make these bytes, "" where they delete the file."""
+    return "" if steps and steps[-1].gone else sha256(data)
 
 
 class Condition(str, Enum):
@@ -31,6 +36,13 @@ class Condition(str, Enum):
 def is_replaced(receipt: Receipt, installed: str) -> bool:
     """Whether another version is installed than that of a receipt; not if none is known."""
     return bool(installed) and installed != receipt.release.version
+
+
+REPLACED_SINCE = (
+    Message("the file was deleted by a patchset, and another one stands there since"),
+    Message("move it away, or put the deleted one back with: sitepatch restore --force"),
+)
+"""What is wrong with a file that somebody made in the place of a deleted one, and what to do."""
 
 
 class FileStatus(Record):
@@ -108,6 +120,8 @@ class FileStatus(Record):
                 Message("{replacement}, our change is gone", replacement=self.replacement),
                 Message("apply again, or restore to forget it"),
             )
+        if self.condition is Condition.EDITED and self.receipt.deletes:
+            return REPLACED_SINCE
         if self.condition is Condition.EDITED:
             return (
                 Message("the file was changed after it was patched"),
@@ -143,6 +157,8 @@ class FileStatus(Record):
         if self.receipt.pristine.origin != "unrecorded" and not self.installed:
             what = Message("{name} is not installed", name=self.receipt.release.name)
         hint = Message("restore forgets it")
+        if self.receipt.deletes and self.replaced:
+            return Message("{what}, without the file", what=self.replacement), hint
         if self.deleted:
             hint = Message("restore puts it back as it was before it was patched")
         return Message("{what} any more", what=what), hint
@@ -173,6 +189,11 @@ class Assignment(Record):
     def adds(self) -> bool:
         """Whether it adds the file."""
         return self.hunks[0].scope == ADDED
+
+    @property
+    def deletes(self) -> bool:
+        """Whether it deletes the file."""
+        return self.hunks[-1].scope == DELETED
 
 
 class Content(Record):

@@ -18,8 +18,8 @@ KINDS = (
 OptionValue = Union[int, float, bool, str]
 SOURCE = (".py", ".pyi")
 """The suffixes of the files that are matched by syntax; what else there is is lines of text."""
-TEXT, ADDED = "<text>", "<new file>"
-"""The scopes of hunks that are no syntax: lines of a text file, and the text of an added file."""
+TEXT, ADDED, DELETED = "<text>", "<new file>", "<deleted file>"
+"""The scopes of hunks that are no syntax: lines of a text file, and the text of a whole file."""
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much (0: not known), and what: `3, 43, "fetched"`."""
 
@@ -101,7 +101,7 @@ class HunkText(Record):
     @property
     def plain(self) -> bool:
         """Whether its lines are no syntax."""
-        return self.scope in (TEXT, ADDED)
+        return self.scope in (TEXT, ADDED, DELETED)
 
     @property
     def only_imports(self) -> bool:
@@ -147,6 +147,11 @@ class FilePatch(Record):
         """Whether the file is added."""
         return self.hunks[0].scope == ADDED
 
+    @property
+    def deletes(self) -> bool:
+        """Whether the file is deleted."""
+        return self.hunks[0].scope == DELETED
+
 
 class HunkAnswer(Record):
     """What the engine says of one hunk and one text.
@@ -182,12 +187,13 @@ class HunkAnswer(Record):
 class Rewrite(Record):
     """A text after all hunks of one patchset.
 
-    `splices` are sorted and lead from the text before to `data`.
+    `splices` are sorted and lead from the text before to `data`; with `gone` the file is deleted.
     """
 
     data: bytes
     splices: tuple[Splice, ...]
     answers: tuple[HunkAnswer, ...]
+    gone: bool = False
 
 
 class Option(Record):
@@ -398,11 +404,12 @@ class AppliedHunks(Record):
     """What was found when a patchset was applied to a file.
 
     `places` are 1-based lines of the text before, `states` those of all hunks for the file, in
-    their order.
+    their order; `gone` is whether the file is deleted by them, or was.
     """
 
     places: tuple[int, ...] = ()
     states: tuple[str, ...] = ()
+    gone: bool = False
 
 
 class Step(Record):
@@ -423,6 +430,11 @@ class Step(Record):
     def identity(self) -> tuple[str, Mapping[str, OptionValue]]:
         """The digest of the patchset, and the options."""
         return self.digest, dict(self.options)
+
+    @property
+    def gone(self) -> bool:
+        """Whether there is no file after this step: it is deleted."""
+        return self.hunks.gone
 
 
 class LostStep(Record):
@@ -473,10 +485,10 @@ class Receipt(Record):
     """What is applied in one target file, and how to restore it.
 
     `path` is `/`-separated and relative to the site directory, `current` the sha256 (hex) of what
-    `steps` make. `folder` is the topmost directory above an added file that was made for it or for
-    another one, "" where there is none. `lost` are the patchsets that a reinstall took out of the
-    file before the present `steps` were applied; without steps nothing but them is recorded, and
-    the hashes mean nothing.
+    `steps` make, "" where they delete the file. `folder` is the topmost directory above an added
+    file that was made for it or for another one, "" where there is none. `lost` are the patchsets
+    that a reinstall took out of the file before the present `steps` were applied; without steps
+    nothing but them is recorded, and the hashes mean nothing.
     """
 
     path: str
@@ -487,17 +499,24 @@ class Receipt(Record):
     folder: str = ""
     lost: tuple[LostStep, ...] = ()
 
+    @property
+    def deletes(self) -> bool:
+        """Whether the file is deleted."""
+        return bool(self.steps) and self.steps[-1].gone
+
 
 class NewBytes(Record):
     """What is to be written to a file.
 
     `merged` is whether `data` has edits by hand, so that the receipt is for other bytes. `mtime_ns`
-    is the modification time of `data` that was installed as it is, None to set a new one.
+    is the modification time of `data` that was installed as it is, None to set a new one. With
+    `gone` there is to be no file.
     """
 
     data: bytes
     merged: bool = False
     mtime_ns: int | None = None
+    gone: bool = False
 
 
 class Change(Record):
@@ -799,8 +818,14 @@ class FilePlan(Record):
 
     @property
     def changes(self) -> bool:
-        """Whether the bytes of the file change."""
-        return self.before != self.after
+        """Whether the bytes of the file change, or it is deleted now."""
+        is_deleted = self.gone and self.change is not None and bool(self.change.old)
+        return self.before != self.after or is_deleted
+
+    @property
+    def gone(self) -> bool:
+        """Whether a patchset deletes the file."""
+        return bool(self.steps) and self.steps[-1].gone
 
     @property
     def sha256_before(self) -> str:

@@ -397,8 +397,11 @@ def _look(file: InstalledFile, receipt: Receipt | None) -> _Look:
     try:
         file = file._replace(data=read_file(Path(file.site) / path))
     except (FileNotFoundError, NotADirectoryError):
+        if receipt is not None and receipt.deletes and _is_ours(file.site, receipt):
+            return _Look(path)
         note = Message(
-            "is not there any more; that a file was deleted cannot be put into a patchset"
+            "is not there any more: `--- PATH` and a line `-...` below it delete a file in a "
+            ".spatch"
         )
         return _Look(path, note=note)
     except (OSError, SitepatchError) as error:
@@ -422,6 +425,11 @@ def _look(file: InstalledFile, receipt: Receipt | None) -> _Look:
     if status.condition is Condition.EDITED:
         file = file._replace(status=status)
     return _Look(path, edited=file)
+
+
+def _is_ours(site: str, receipt: Receipt) -> bool:
+    """Whether a file that is not there is one that a patchset deleted."""
+    return classify(site, receipt, data=None).condition is Condition.APPLIED
 
 
 def _new_files(

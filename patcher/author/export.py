@@ -60,8 +60,10 @@ class PatchedFile(Record):
     steps: tuple[Step, ...]
 
     @property
-    def after(self) -> bytes:
-        """The file after all of them."""
+    def after(self) -> bytes | None:
+        """The file after all of them, None where it is deleted."""
+        if self.steps and self.steps[-1].gone:
+            return None
         text = self.before or b""
         for step in self.steps:
             text = apply_splices(text, step.splices)
@@ -188,7 +190,7 @@ def local_label(files: Sequence[PatchedFile]) -> str:
 
     It is another one for others: pip installs no wheel over one of its version.
     """
-    digest = files_digest((file.path.encode("utf-8"), file.after) for file in files)
+    digest = files_digest((file.path.encode("utf-8"), file.after or b"") for file in files)
     return f"sitepatch.h{digest[:8]}"
 
 
@@ -255,10 +257,17 @@ def repack(wheel: OpenWheel, files: Sequence[PatchedFile], out: IO[bytes]) -> No
     Raises:
         SitepatchError: it is no wheel of that release, or its text of a file is another one.
     """
-    changed = {_member(wheel, file): file.after for file in files}
+    changed: dict[str, bytes] = {}
+    deleted: list[str] = []
+    for file in files:
+        after = file.after
+        if after is None:
+            deleted.append(_member(wheel, file))
+        else:
+            changed[_member(wheel, file)] = after
     hint = Message("fetch the wheel again")
     with archive_errors(wheel.name, hint), zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        _Repacking(wheel, changed, local_label(files), archive).write()
+        _Repacking(wheel, changed, deleted, label=local_label(files), archive=archive).write()
 
 
 class _Repacking:
@@ -267,15 +276,22 @@ class _Repacking:
     Args:
         wheel: the wheel.
         changed: the new bytes of members by name.
+        deleted: the members that the new wheel lacks.
         label: that of the new version.
         archive: the other archive.
     """
 
     def __init__(
-        self, wheel: OpenWheel, changed: dict[str, bytes], label: str, archive: zipfile.ZipFile
+        self,
+        wheel: OpenWheel,
+        changed: dict[str, bytes],
+        deleted: Sequence[str],
+        label: str,
+        archive: zipfile.ZipFile,
     ) -> None:
         self.wheel = wheel
         self.changed = changed
+        self.deleted = deleted
         self.label = label
         self.archive = archive
         self.stem = local(wheel.stem, label)
@@ -284,10 +300,10 @@ class _Repacking:
 
     def write(self) -> None:
         metadata = f"{self.wheel.info}/"
-        replaced = [metadata + name for name in _REPLACED]
+        left_out = [*self.deleted, *(metadata + name for name in _REPLACED)]
         names = {*self.wheel.members, *self.changed}
         for name in sorted(names, key=lambda name: (name.startswith(metadata), name)):
-            if name not in replaced and not self.is_stale(name):
+            if name not in left_out and not self.is_stale(name):
                 self.write_member(name)
 
         path = f"{self.stem}{_INFO}/RECORD"
@@ -296,10 +312,10 @@ class _Repacking:
         self.archive.writestr(_member_info(path), record.getvalue().encode("utf-8"))
 
     def is_stale(self, name: str) -> bool:
-        """Whether a member is the bytecode of one that is changed."""
+        """Whether a member is the bytecode of one that is changed or deleted."""
         if not name.endswith(".pyc"):
             return False
-        for source in self.changed:
+        for source in (*self.changed, *self.deleted):
             folder, _, file = source.rpartition("/")
             cache = f"{folder}/__pycache__" if folder else "__pycache__"
             if name.startswith(f"{cache}/{file[: -len('.py')]}."):

@@ -5,7 +5,7 @@ The diffs that the hunks were made of may make other texts: these differ in comm
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence, Tuple
+from typing import Mapping, Optional, Sequence, Tuple
 
 from patcher.author.changed import home_of
 from patcher.author.diffs.locate import InstalledSources
@@ -19,15 +19,18 @@ from patcher.text.diffs import FileDiff, diff_texts
 
 _Files = Mapping[str, Tuple[Located, bytes]]
 """The package and the text of files, by path."""
+_Patched = Mapping[str, Tuple[Located, Optional[bytes]]]
+"""The same; the text is None for one that was deleted."""
 
 
 class Snapshot(Record):
     """How the files were at one moment, as `ImportedTexts` has them and as the diffs make them."""
 
-    patched: _Files
+    patched: _Patched
     pristine: _Files
     current: Mapping[str, bytes]
     partial: frozenset[str]
+    deleted: frozenset[str]
 
 
 class ImportedTexts:
@@ -36,6 +39,7 @@ class ImportedTexts:
     Attributes:
         pristine: the package and the pristine text of each, by path.
         current: the files as the hunks make them, by path.
+        deleted: those that the hunks delete.
     """
 
     def __init__(
@@ -47,12 +51,17 @@ class ImportedTexts:
         self.sources, self.options, self.injected = sources, options, injected
         self.pristine: dict[str, tuple[Located, bytes]] = {}
         self.current: dict[str, bytes] = {}
+        self.deleted: set[str] = set()
         self._partial: set[str] = set()  # files of which a part was left out
 
     @property
     def changed(self) -> list[str]:
         """The files that the hunks change."""
-        return [path for path, (_, text) in self.pristine.items() if self.current[path] != text]
+        changed: list[str] = []
+        for path, (_, text) in self.pristine.items():
+            if self.current[path] != text or path in self.deleted:
+                changed.append(path)
+        return changed
 
     @property
     def homes(self) -> list[Located]:
@@ -64,9 +73,8 @@ class ImportedTexts:
         diffs: list[FileDiff] = []
         for path in sorted(self.changed):
             _, before = self.pristine[path]
-            diffs.append(
-                diff_texts("", path, before=before, after=self.current[path], patchsets=[name])
-            )
+            after = None if path in self.deleted else self.current[path]
+            diffs.append(diff_texts("", path, before=before, after=after, patchsets=[name]))
         return tuple(diffs)
 
     def snapshot(self) -> Snapshot:
@@ -76,6 +84,7 @@ class ImportedTexts:
             pristine=dict(self.pristine),
             current=dict(self.current),
             partial=frozenset(self._partial),
+            deleted=frozenset(self.deleted),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -84,6 +93,7 @@ class ImportedTexts:
         self.pristine = dict(snapshot.pristine)
         self.current = dict(snapshot.current)
         self._partial = set(snapshot.partial)
+        self.deleted = set(snapshot.deleted)
 
     def apply(self, patches: Sequence[FilePatch]) -> str:
         """Apply hunks to the files as the hunks before have made them.
@@ -109,6 +119,7 @@ class ImportedTexts:
         for path, problem in patched.problems:
             return Message("{path}: {problem}", path=path, problem=problem)
         self.current.update(patched.texts)
+        self.deleted.update(patched.gone)
         return ""
 
     def _shipped(self, path: str, *, adds: bool) -> tuple[Located, bytes] | None:

@@ -58,10 +58,12 @@ class PatchedTexts(Record):
     Attributes:
         texts: the texts by path.
         problems: each file in which hunks cannot be applied, with the reasons.
+        gone: the files that are deleted; their text is b"".
     """
 
     texts: dict[str, bytes]
     problems: list[tuple[str, str]]
+    gone: tuple[str, ...] = ()
 
 
 def with_patches(
@@ -84,6 +86,7 @@ def with_patches(
 
     results: dict[str, bytes] = {}
     answers: list[Answer] = []
+    gone: list[str] = []
     for path, text in texts.items():
         hunks: list[HunkText] = []
         for patch in patches:
@@ -91,6 +94,8 @@ def with_patches(
                 hunks += patch.hunks
         rewritten = rewrite_layers(text, hunks, rewrite=rewrite_layer)
         results[path] = rewritten.data
+        if rewritten.gone:
+            gone.append(path)
         answers += [Answer("", path, answer) for answer in rewritten.answers]
 
     reasons: dict[str, list[str]] = {}
@@ -100,7 +105,7 @@ def with_patches(
     problems: list[tuple[str, str]] = []
     for path, why in reasons.items():
         problems.append((path, joined("; ", why)))
-    return PatchedTexts(results, problems)
+    return PatchedTexts(results, problems, gone=tuple(gone))
 
 
 def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> None:

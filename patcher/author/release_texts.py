@@ -56,7 +56,7 @@ class ReleaseTexts:
         patched = with_patches(texts, patches, options=self.options, names=self.injected)
         problems: list[tuple[str, str]] = []
         for patch in patches:
-            if not texts.keys() & set(patch.paths):
+            if not patch.deletes and not texts.keys() & set(patch.paths):
                 problems.append((patch.paths[0], Message("there is no such file")))
         problems += patched.problems
         if not problems:

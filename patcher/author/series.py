@@ -16,8 +16,16 @@ from patcher.author.imported_texts import ImportedTexts
 from patcher.author.patched_texts import Release, by_package
 from patcher.author.patches import NamedPatch
 from patcher.author.release_texts import Attempt, ReleaseTexts
-from patcher.author.spatch_draft import Draft, DraftFile, FileEdit, LeftOut, added_file
+from patcher.author.spatch_draft import (
+    Draft,
+    DraftFile,
+    FileEdit,
+    LeftOut,
+    added_file,
+    deleted_file,
+)
 from patcher.engine.spatch.hunk import parse_spatch
+from patcher.engine.tree import remembered
 from patcher.errors import Location, SitepatchError
 from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
@@ -169,18 +177,25 @@ class Importer:
 
         order = in_order(known, list(by_name))
         results: list[PatchResult] = []
-        for number, name in enumerate(order, 1):
-            if name in known:
-                results.append(self._kept(name, by_name.get(name)))
-            else:
-                results.append(self._imported(by_name[name]))
-            progress(number, len(order), Message("patches read"))
+        with remembered():
+            for number, name in enumerate(order):
+                progress(number, len(order), Message("patches read, now {name}", name=name))
+                if name in known:
+                    results.append(self._kept(name, by_name.get(name)))
+                else:
+                    results.append(self._imported(by_name[name]))
+        progress(1, 1, Message("patches read"))
         return tuple(results)
 
     @property
     def changed(self) -> list[str]:
-        """The files that the hunks change."""
-        return self.texts.changed
+        """The files that the hunks change; in the place of one that they delete, its package."""
+        paths: dict[str, None] = {}
+        for path in self.texts.changed:
+            if path in self.texts.deleted:
+                path = f"{path.rpartition('/')[0]}/__init__.py"
+            paths[path] = None
+        return list(paths)
 
     def diffs(self, name: str) -> tuple[FileDiff, ...]:
         """What a patchset of that name makes of the files."""
@@ -293,7 +308,8 @@ class Importer:
                 for path in patch.paths:
                     if path in self.texts.pristine:
                         located, _ = self.texts.pristine[path]
-                        before[path] = located, self.texts.current[path]
+                        is_gone = path in self.texts.deleted
+                        before[path] = located, None if is_gone else self.texts.current[path]
             self.sources.texts.patched = before
 
         fitting = [match for match in matches if match.fits]
@@ -404,17 +420,19 @@ class Importer:
 
     def _draft(self, matches: Sequence[FileMatch]) -> Draft:
         """The hunks for files that were found."""
-        added: list[DraftFile] = []
+        whole: list[DraftFile] = []
         changed: list[FileMatch] = []
+        others = [release.texts for release in self.releases]
         for match in matches:
-            if match.adds:
-                added.append(added_file(match.path, match.after))
+            if match.change and match.deletes:
+                texts = [release[match.path] for release in others if match.path in release]
+                whole.append(deleted_file(match.path, match.change.before, texts))
+            elif match.adds:
+                whole.append(added_file(match.path, match.after or b"\n"))
             else:
                 changed.append(match)
-        others = [release.texts for release in self.releases]
-        return Draft(
-            (*generalise(_edits_of(changed), others, self.injected, carries=True).files, *added)
-        )
+        drafts = generalise(_edits_of(changed), others, self.injected, carries=True)
+        return Draft((*drafts.files, *whole))
 
     def _note(self, name: str, notes: Iterable[str]) -> None:
         """Note remarks about a patch."""
@@ -490,7 +508,7 @@ def _left_of(matches: Iterable[FileMatch]) -> list[LeftOut]:
     parts: list[LeftOut] = []
     for match in matches:
         why = match.left_out or match.section.refused
-        if why and not match.adds:
+        if why and not match.adds and not match.deletes:
             parts.append(LeftOut(match.section.path, 0, text="", why=why, code=match.shipped))
     return parts
 

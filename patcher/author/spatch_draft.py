@@ -5,8 +5,13 @@ It has hunks as text, each with the reason for its form, and the parts of the ed
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from patcher.message import Message
 from patcher.record import Record, reported
+from patcher.text.lines import line_edits
+
+_OPEN = "-...\n"
 
 
 def package_of(path: str) -> str:
@@ -125,6 +130,40 @@ def added_file(path: str, text: bytes) -> DraftFile:
     hunk = DraftHunk(hunk_text, 1, form=Message("a file that is added"))
     difference = Message("its last line ends in LF") if is_open else ""
     return DraftFile((path,), (hunk,), difference=difference)
+
+
+def deleted_file(path: str, text: bytes, others: Sequence[bytes] = ()) -> DraftFile:
+    """A file that is deleted.
+
+    Lines that others of its releases have otherwise, and those that cannot be written, are left
+    open.
+    """
+    lines = text.rstrip().splitlines()
+    left_open = {at for at, line in enumerate(lines) if not _is_writable(line)}
+    gaps: set[int] = set()  # the lines above which another release has more
+    for other in others:
+        for start, end, _, _ in line_edits(lines, other.rstrip().splitlines()):
+            left_open.update(range(start, end))
+            gaps.add(start)
+
+    rows: list[str] = []
+    for at in range(len(lines) + 1):
+        is_open = at in gaps or at in left_open
+        if is_open and rows[-1:] != [_OPEN]:
+            rows.append(_OPEN)
+        if at < len(lines) and at not in left_open:
+            rows.append(f"-{lines[at].decode('utf-8')}\n")
+    hunk = DraftHunk("".join(rows) or _OPEN, 1, form=Message("a file that is deleted"))
+    return DraftFile((path,), (hunk,))
+
+
+def _is_writable(line: bytes) -> bool:
+    """Whether a `.spatch` can have a line behind its `-`: it begins no other file there."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return b"\r" not in line and not line.startswith(b"-- ")
 
 
 class Draft(Record):

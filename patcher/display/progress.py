@@ -22,6 +22,11 @@ _FIRST, _AGAIN, _LOG = (
 _UNKNOWN = (number for number in range(0))  # click then shows no length
 
 
+def _kind(work: str) -> str:
+    """What is being done, whatever it names."""
+    return work.template if isinstance(work, Message) else work
+
+
 class ProgressBar:
     """Shows how far a command is, until `end`.
 
@@ -40,10 +45,15 @@ class ProgressBar:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def at(self, done: int, total: int, work: str) -> None:
-        """`done` of `total` (0: unknown) of `work`, for example "releases fetched"."""
+        """`done` of `total` (0: unknown) of `work`, for example "releases fetched".
+
+        It may name what is being done now: the time that is left is still that of all.
+        """
         with self._lock:
-            if (work, total) != (self._what, self._total):
-                self._what, self._total, self._begun = work, total, time.monotonic()
+            is_same = _kind(work) == _kind(self._what) and total == self._total
+            self._what = work
+            if not is_same:
+                self._total, self._begun = total, time.monotonic()
                 self._bar = click.progressbar(
                     _UNKNOWN, length=total or None, file=self._stream, width=20
                 )

@@ -88,7 +88,7 @@ class View:
     def __init__(self, diff: FileDiff) -> None:
         self.diff = diff
         self._old = _Side(diff.old or b"")
-        self._new = _Side(diff.new)
+        self._new = _Side(diff.new or b"")
         plain = list(_plain(diff.text))
         if diff.added + diff.removed <= _MOST:
             self._mark([line for _, lines in plain for line in lines])

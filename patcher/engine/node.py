@@ -74,6 +74,29 @@ class Node:
         self.absent: tuple[str, ...] = ()
         self.parent: Node | None = None
 
+    def copied(self, shift: int) -> Node:
+        """A copy with all that is below it, moved by some characters; it has no parent."""
+        fields: dict[str, Value] = {}
+        span = (
+            self.outer_start + shift,
+            self.start + shift,
+            self.end + shift,
+            self.outer_end + shift,
+        )
+        copy = Node(self.kind, span)
+        for key, value in self.fields.items():
+            if isinstance(value, Node):
+                value = value.copied(shift)
+                value.parent = copy
+            elif isinstance(value, list):
+                value = [child.copied(shift) for child in value]
+                for child in value:
+                    child.parent = copy
+            fields[key] = value
+        copy.fields = fields
+        copy.role, copy.name, copy.absent = self.role, self.name, self.absent
+        return copy
+
     def __repr__(self) -> str:
         if self.role and self.name:
             return f"{self.role}({self.name})"

@@ -12,6 +12,7 @@ import fnmatch
 import io
 import tokenize
 import warnings
+from contextlib import contextmanager
 from typing import Iterator, Sequence, cast
 
 from patcher.engine.lex import Lines
@@ -59,6 +60,48 @@ class Definition(Record):
     name: str
     start: int
     end: int
+
+
+class _Memory:
+    """The parts of files that were parsed, by their text; those used last, up to `_MOST_KEPT`."""
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[str, str, str], Node] = {}
+        self._size = 0
+
+    def parse(self, code: str, newline: str, indent: str) -> Node:
+        """The block of a part, at offset 0; it is not to be changed."""
+        key = (code, newline, indent)
+        block = self._parts.pop(key, None)
+        if block is None:
+            block = parse_source(code, newline=newline, indent=indent)
+            self._size += len(code)
+        self._parts[key] = block
+        while self._size > _MOST_KEPT and len(self._parts) > 1:
+            oldest = next(iter(self._parts))
+            del self._parts[oldest]
+            self._size -= len(oldest[0])
+        return block
+
+
+_memory: _Memory | None = None
+_MOST_KEPT = 400_000
+"""Characters of code of which the trees are kept; they take about 200 bytes each."""
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Within this context no part of a file is parsed twice, in whatever file it stands.
+
+    That is for those who read many texts of a few files, as a series of patches makes them.
+    """
+    global _memory
+    outer = _memory
+    _memory = outer or _Memory()
+    try:
+        yield
+    finally:
+        _memory = outer
 
 
 class Source:
@@ -201,10 +244,36 @@ class Source:
 
     # scopes ---------------------------------------------------------------------------------------
     def whole(self) -> Node:
-        """The whole file as one block."""
+        """The whole file as one block.
+
+        Raises:
+            SyntaxProblem: libcst cannot read it.
+        """
+        if self._whole is None and self.tree is not None:
+            self._whole = self._assembled(self.tree)
         if self._whole is None:
             self._whole = parse_source(self.text, newline=self.lines.newline, indent=self.indent)
         return self._whole
+
+    def _assembled(self, tree: ast.Module) -> Node | None:
+        """The whole file, from its top-level statements: what is known of one is not read again.
+
+        None where one of them cannot be read.
+        """
+        statements: list[Node] = []
+        try:
+            for group in _groups(tree.body):
+                part = self._parse(self._start(group[0]), self._end(group[-1]))
+                statements += part.items("body")
+        except SyntaxProblem:
+            return None
+        if not statements:
+            return None
+        start, end = statements[0].begin, statements[-1].outer_end
+        block = Node("Block", (start, start, end, end), doc=None, body=statements)
+        for statement in statements:
+            statement.parent = block
+        return block
 
     def definitions(self) -> list[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
@@ -282,7 +351,10 @@ class Source:
     def _parse(self, start: int, end: int) -> Node:
         """The statements of `[start, end)` as a block."""
         code = self.text[start:end]
-        return parse_source(code, offset=start, newline=self.lines.newline, indent=self.indent)
+        newline, indent = self.lines.newline, self.indent
+        if _memory is None:
+            return parse_source(code, offset=start, newline=newline, indent=indent)
+        return _memory.parse(code, newline=newline, indent=indent).copied(start)
 
     # the module's own scope -----------------------------------------------------------------------
     def _module(self, identifiers: Sequence[frozenset[str]], bodies: bool) -> Node:

@@ -1,4 +1,4 @@
-"""Hunks that are not syntax: lines of a text file, and whole files that are added. Pure."""
+"""Hunks that are not syntax: lines of a text file, and whole files that come or go. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from operator import eq
 from typing import Iterable, Iterator, Sequence, Tuple
 
 from patcher.message import Message
-from patcher.model import ADDED, HunkAnswer, HunkText, Rewrite, Splice, State, apply_splices
+from patcher.model import (
+    ADDED,
+    DELETED,
+    HunkAnswer,
+    HunkText,
+    Rewrite,
+    Splice,
+    State,
+    apply_splices,
+)
 from patcher.record import Record
 
 _RUN = "..."
@@ -88,11 +97,17 @@ def rewrite_text(data: bytes, hunks: Sequence[HunkText]) -> Rewrite:
     file = _Text(data)
     answers = []
     for hunk in hunks:
-        answers.append(_added(data, hunk) if hunk.scope == ADDED else _answer(file, hunk))
+        if hunk.scope == ADDED:
+            answers.append(_added(data, hunk))
+        elif hunk.scope == DELETED:
+            answers.append(_deleted(data, file, hunk))
+        else:
+            answers.append(_answer(file, hunk))
     splices = _combined(data, answers)
     if any(answer.state.failed for answer in answers):
         return unchanged(data, answers)
-    return Rewrite(apply_splices(data, splices), splices, answers=tuple(answers))
+    gone = any(hunk.scope == DELETED for hunk in hunks)
+    return Rewrite(apply_splices(data, splices), splices, answers=tuple(answers), gone=gone)
 
 
 def unchanged(data: bytes, answers: Sequence[HunkAnswer]) -> Rewrite:
@@ -132,6 +147,67 @@ def _added(data: bytes, hunk: HunkText) -> HunkAnswer:
         problem=STANDS_THERE,
         hint=Message("give the file of the patchset another name"),
     )
+
+
+def _deleted(data: bytes, file: _Text, hunk: HunkText) -> HunkAnswer:
+    """The answer for a file that is deleted: it is there, and has the lines of the hunk alone."""
+    problem = _other_lines(file, _texts(hunk.lines, "-"))
+    if problem:
+        hint = Message("write `-...` for lines that may be others")
+        return HunkAnswer(hunk, State.NOT_FOUND, problem=problem, hint=hint)
+    splice = Splice(0, len(data), new=b"")
+    return HunkAnswer(hunk, State.APPLICABLE, places=(1,), splices=(splice,))
+
+
+def _other_lines(file: _Text, side: Sequence[str]) -> str:
+    """How a whole file differs from the lines of a hunk, "" where it does not.
+
+    Blank lines at the end of either do not count.
+    """
+    lines = _without_end(file.bare)
+    pieces: list[list[bytes | None]] = [[]]  # between runs
+    for row in side:
+        if _is_run(row):
+            pieces.append([])
+        else:
+            pieces[-1].append(file.encoded(row.rstrip()))
+    *upper, last = pieces
+    last = _without_end(last)
+
+    at = 0
+    for number, piece in enumerate(upper):
+        starts = range(at, len(lines)) if number else range(1)
+        found = [start for start in starts if lines[start : start + len(piece)] == piece]
+        if not found:
+            return _first_other(lines, pieces)
+        at = found[0] + len(piece)
+    start = len(lines) - len(last) if upper else 0
+    if start >= at and lines[start:] == last:
+        return ""
+    return _first_other(lines, pieces)
+
+
+def _without_end(lines: Sequence[bytes | None]) -> list[bytes | None]:
+    """Lines without the blank ones at the end."""
+    last = len(lines)
+    while last and not lines[last - 1]:
+        last -= 1
+    return list(lines[:last])
+
+
+def _first_other(lines: Sequence[bytes | None], pieces: Sequence[Sequence[bytes | None]]) -> str:
+    """The first line by which a file differs from the lines that are to be deleted."""
+    deleted = {line for piece in pieces for line in piece}
+    for line in lines:
+        if line and line not in deleted:
+            shown = line.strip().decode("utf-8", "replace")
+            return Message("the file has the line `{line}`, which is not to be deleted", line=shown)
+    there = set(lines)
+    for line in deleted:
+        if line and line not in there:
+            shown = line.strip().decode("utf-8", "replace")
+            return Message("no line of the file is `{line}`", line=shown)
+    return Message("the file has these lines, but not one below the other")
 
 
 def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:

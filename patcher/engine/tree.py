@@ -15,12 +15,21 @@ from patcher.engine.find import enclosing_keywords
 from patcher.engine.imports import binds, imported
 from patcher.engine.names import Unbound, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
-from patcher.engine.source import Source
+from patcher.engine.source import Source, remembered
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import HunkAnswer, HunkText, OptionValue
 
-__all__ = ["Node", "SyntaxProblem", "Tree", "imported", "inside_of", "proves_upstream", "same"]
+__all__ = [
+    "Node",
+    "SyntaxProblem",
+    "Tree",
+    "imported",
+    "inside_of",
+    "proves_upstream",
+    "remembered",
+    "same",
+]
 
 
 class Tree:

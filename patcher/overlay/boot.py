@@ -34,6 +34,7 @@ folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 class Entry:
     """A file of the manifest: its path (directories resolved), its patched copy, its state then.
 
+    A file that is deleted has no copy.
     `size` is in bytes, -1 for a file that is added, `mtime` in whole seconds, `digest` the sha256
     in hex, `module` the name by which it is imported.
     """
@@ -44,6 +45,7 @@ class Entry:
             raise ValueError(path)
         self.path = path
         self.copy = os.path.join(folder, copy)
+        self.is_deleted = not copy
         self.module = module
         self.size = int(size)
         self.mtime = int(mtime)
@@ -98,7 +100,9 @@ def read_manifest() -> None:
         raise ValueError(f"found {head[:40]!r}, expected {HEAD!r}")
     for row in rows:
         entry = Entry(row)
-        entries[entry.path] = names[entry.module] = entry
+        entries[entry.path] = entry
+        if not entry.is_deleted:
+            names[entry.module] = entry
         above, module = os.path.dirname(entry.path), entry.module
         if os.path.basename(entry.path) != "__init__.py":
             module = module.rpartition(".")[0]
@@ -132,6 +136,12 @@ def _report(message: str) -> str:
 def refuse(message: str, entry: "Entry") -> None:
     """Report it, and raise ImportError, which a program may take for a package that is missing."""
     raise ImportError(_report(message), name=entry.module, path=entry.path)
+
+
+def refuse_deleted(entry: "Entry") -> None:
+    """Refuse to run a file that a patchset deletes."""
+    if entry.is_deleted:
+        refuse(f"{entry.path} would run, which is deleted; use apply", entry)
 
 
 def abort(message: str) -> None:
@@ -255,14 +265,19 @@ class Finder:
 
 def _added(fullname: str, path: "Any") -> "Optional[ModuleSpec]":
     """The spec of a file or a directory that is not there, if that is where Python searches."""
+    places = sys.path if path is None else path
+    paths = [entry.path for entry in entries.values() if entry.is_added]
+    spec: Optional[ModuleSpec] = _added_script()["spec_of_added"](fullname, places, paths)
+    return spec
+
+
+def _added_script() -> "Dict[str, Any]":
+    """The names of the script that finds what is not there, and misses what is deleted."""
     script = os.path.join(folder, "added.py")
     script_names: Dict[str, Any] = {"__name__": "added"}
     with open(script, "rb") as file:
         exec(compile(file.read(), script, "exec"), script_names)
-    places = sys.path if path is None else path
-    paths = [entry.path for entry in entries.values() if entry.is_added]
-    spec: Optional[ModuleSpec] = script_names["spec_of_added"](fullname, places, paths)
-    return spec
+    return script_names
 
 
 def _guard() -> None:
@@ -276,6 +291,7 @@ def _guard() -> None:
     def guarded(self: "Any", path: "Any") -> "Any":
         entry = entry_of(path)
         if entry is not None:
+            refuse_deleted(entry)
             refuse(
                 f"{path} would run unpatched, as {self.name}; "
                 f"import it as {entry.module}, or use apply",
@@ -301,6 +317,7 @@ def _guard_launchers() -> None:
     def guarded(path: "Any") -> "Any":
         entry = entry_of(path)
         if entry is not None:
+            refuse_deleted(entry)
             refuse(
                 f"{path} would run unpatched, by its path; "
                 f"run it as a module: {entry.module}, or use apply",
@@ -326,10 +343,15 @@ def install() -> None:
             )
     script = [*getattr(sys, "argv", ()), ""][0]  # Python 3.6 does not know it yet
     entry = entry_of(script)
+    if entry is not None and entry.is_deleted:
+        abort(f"{script} would run, which is deleted")
     if entry is not None:
         abort(f"{script} would run unpatched; run it as a module: python -m {entry.module}")
     index = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
     sys.meta_path.insert(index, Finder)
+    deleted = [entry.path for entry in entries.values() if entry.is_deleted]
+    if deleted and PathFinder in sys.meta_path:
+        sys.meta_path[index + 1] = _added_script()["finder_without"](deleted)
     _guard()
 
 

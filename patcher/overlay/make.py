@@ -55,7 +55,7 @@ def overlay_files(plan: Plan) -> list[FilePlan]:
     """
     files: list[FilePlan] = []
     for file in plan.files:
-        if file.before != file.after and not file.path.endswith(".pyi"):
+        if file.changes and not file.path.endswith(".pyi"):
             files.append(file)
     unserved = [file.path for file in files if not file.path.endswith(".py")]
     if unserved:
@@ -108,14 +108,17 @@ def _texts(files: Sequence[FilePlan]) -> dict[str, bytes]:
     rows: list[bytes] = [boot.HEAD]
     for file in files:
         copy = f"files/{sites.index(file.site)}/{file.path}"
-        texts[copy] = file.after
+        if file.gone:
+            copy = ""
+        else:
+            texts[copy] = file.after
         rows.append(_row(file, copy))
     texts["manifest"] = boot.END.join([*rows, b""])
     return texts
 
 
 def _row(file: FilePlan, copy: str) -> bytes:
-    """The row of a file in the manifest, with its copy.
+    """The row of a file in the manifest, with its copy, "" for one that is deleted.
 
     Raises:
         OutdatedError: the file was changed since the plan was made.

@@ -41,16 +41,17 @@ def rewrite_layers(
         return rewrite(data, tuple(hunks))
 
     text = data
+    gone = False
     splices: tuple[Splice, ...] = ()
     answers = []
     for layer in layers:
         result = rewrite(text, layer)
-        text = result.data
+        text, gone = result.data, result.gone
         splices = compose(len(data), splices, result.splices)
         answers += [answer._replace(splices=()) for answer in result.answers]
     if any(answer.presumed.failed for answer in answers):
         return Rewrite(data, (), tuple(answers))
-    return Rewrite(text, splices, tuple(answers))
+    return Rewrite(text, splices, tuple(answers), gone=gone)
 
 
 # names of patches -----------------------------------------------------------------------------

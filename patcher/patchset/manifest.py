@@ -358,7 +358,43 @@ def _variant_patches(
                 _check_paths(reader, place, name, patch, package)
     if others and not patches and len(reader.problems) == before:
         _check_paths(reader, *others[0], package)
+    _check_deleted(reader, patches)
     return tuple(patches)
+
+
+def _check_deleted(reader: _Reader, patches: Sequence[FilePatch]) -> None:
+    """Refuse a file that is deleted and changed in one .spatch, or changed after that.
+
+    One that an earlier .spatch adds is not deleted again.
+    """
+    known: dict[str, FilePatch] = {}
+    for patch in patches:
+        for line, path in enumerate(patch.paths, patch.line):
+            package, _, name = path.partition("/")
+            if patch.deletes and name in ("", "__init__.py"):
+                problem = PatchError.at(
+                    Location(patch.hunks[0].origin, line),
+                    "{path} is the file by which {package} is imported: it is not deleted, as "
+                    "that would be no package any more",
+                    path=path,
+                    package=package,
+                )
+                reader.problems.append(problem)
+            other = known.get(path)
+            known[path] = patch
+            if other is None or not (other.deletes or patch.deletes):
+                continue
+            is_one = other.hunks[0].origin == patch.hunks[0].origin
+            if other.deletes or other.adds or is_one:
+                problem = PatchError.at(
+                    Location(patch.hunks[0].origin, line),
+                    "{path} is named by {origin}:{line}, too: a file is deleted by the last "
+                    ".spatch that names it, and by that alone",
+                    path=path,
+                    origin=Path(other.hunks[0].origin).name,
+                    line=other.line,
+                )
+                reader.problems.append(problem)
 
 
 def _spatches(reader: _Reader, table: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Sequence
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.facts import Assignment, sha256
+from patcher.facts import Assignment, Condition, sha256
 from patcher.installed.environment import (
     blocker,
     check_not_shared,
@@ -32,6 +32,7 @@ from patcher.model import (
 from patcher.patchset import results
 from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.record import Record
+from patcher.store.status import classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 
@@ -130,7 +131,7 @@ class Assigner:
         Where there is none, or several, it is "", and there is an answer.
         """
         try:
-            existing = find_file(located, patch.paths)
+            existing = find_file(located, patch.paths) or _deleted(located, patch.paths)
             paths = _with_code(requested, located, patch=patch, paths=existing)
             if len(paths) == 1:
                 check_not_shared(located, paths[0], self._env)
@@ -153,6 +154,9 @@ class Assigner:
             hint=reason.hint,
             site=located.site,
         )
+        if patch.deletes:
+            self.answers.append(answer.saying(hunk=patch.hunks[0]))
+            return ""
         origin = patch.hunks[0].origin
         for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks):
             hunk = NO_HUNK._replace(origin=origin, line=patch.line, scope=scope)
@@ -187,7 +191,23 @@ def _several_places(paths: Sequence[str]) -> _Refusal:
     return _Refusal(State.AMBIGUOUS, problem, hint=hint)
 
 
+def _deleted(located: Located, paths: Sequence[str]) -> tuple[str, ...]:
+    """Which of the alternative places of a file a patchset has deleted."""
+    receipts = Store(located.site).receipts()
+    found: list[str] = []
+    for path in paths:
+        receipt = receipts.get(path)
+        if receipt is None or not receipt.deletes:
+            continue
+        if classify(located.site, receipt, data=None).condition is Condition.APPLIED:
+            found.append(path)
+    return tuple(found)
+
+
 def _no_such_file(located: Located, patch: FilePatch) -> _Refusal:
+    if patch.deletes:
+        problem = Message("there is no such file, and no patchset has deleted it")
+        return _Refusal(State.UPSTREAM, problem)
     if all(hunk.flags.when_present for hunk in patch.hunks):
         return _Refusal(State.NOT_NEEDED)
     problem = Message(
@@ -257,7 +277,10 @@ def _variant_fits(requested: Requested, variant: Variant, located: Located) -> b
     for patch in variant.patches:
         if patch.adds:
             continue
-        paths = _with_code(requested, located, patch=patch, paths=find_file(located, patch.paths))
+        existing = find_file(located, patch.paths) or _deleted(located, patch.paths)
+        paths = _with_code(requested, located, patch=patch, paths=existing)
+        if not paths and patch.deletes:
+            continue
         if not paths:
             return False
         hunks[paths[0]] = (*hunks.get(paths[0], ()), *patch.hunks)
@@ -293,9 +316,11 @@ def _fits(
 ) -> bool:
     """Whether the pristine bytes of a file have the code of these hunks, on one of its sides."""
     store = Store(located.site)
-    data = read_file(Path(located.site) / path)
+    file = Path(located.site) / path
     receipt = store.receipts().get(path)
-    if receipt is not None and receipt.current == sha256(data):
+    data = read_file(file) if file.is_file() else b""
+    is_deleted = receipt is not None and receipt.deletes and not file.is_file()
+    if receipt is not None and (is_deleted or receipt.current == sha256(data)):
         data = store.pristine(receipt.pristine.sha256)
 
     request = results.request_of(requested, hunks, names=names)

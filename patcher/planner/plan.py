@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Iterator, Sequence, Tuple
 
 from patcher.errors import SitepatchError
-from patcher.facts import Assignment, Facts, Handling, TargetFile, Wanted, sha256
+from patcher.facts import (
+    REPLACED_SINCE,
+    Assignment,
+    Facts,
+    Handling,
+    TargetFile,
+    Wanted,
+    current_digest,
+    sha256,
+)
 from patcher.message import Message
 from patcher.model import (
     Answer,
@@ -97,7 +106,8 @@ def _plan_file(
         return None, [*answers, *refused(reverted, site, path, error=error)]
 
     still_lost = tuple(entry for entry in lost if entry.step.patchset not in reverted)
-    new = _NewState(steps, still_lost, current=sha256(data), after=after)
+    current = current_digest(data, steps)
+    new = _NewState(steps, still_lost, current=current, after=after)
     change = _change(path, file, new=new)
     file_plan = FilePlan(
         site=site,
@@ -160,6 +170,8 @@ def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
         "the edited one"
     )
     content = file.content
+    if file.steps and file.steps[-1].gone:
+        raise SitepatchError(*REPLACED_SINCE)
     try:
         data = replace_steps(content.pristine, file.steps, new=steps, edited=content.now)
     except Overlap as overlap:
@@ -183,8 +195,8 @@ class _NewState(Record):
     """What a file is to become.
 
     `steps` are the patchsets in it, and `lost` those that stay recorded without being in it.
-    `current` is the sha256 (hex) of what the steps make, `after` the new bytes, with the edits made
-    by hand.
+    `current` is the sha256 (hex) of what the steps make, "" where they delete it, `after` the new
+    bytes, with the edits made by hand.
     """
 
     steps: tuple[Step, ...]
@@ -203,10 +215,11 @@ def _change(path: str, file: TargetFile, new: _NewState) -> Change | None:
     old = "" if content.missing else sha256(content.now)
     aside = b"" if content.aside == new.after else content.aside
     if new.steps:
+        is_merged = file.handling is Handling.MERGE
         return Change(
             path=path,
             old=old,
-            new=NewBytes(new.after, merged=file.handling is Handling.MERGE),
+            new=NewBytes(new.after, merged=is_merged, gone=not new.current),
             receipt=_receipt(file, new),
             pristine=None if _pristine_is_kept(file) else content.pristine,
             aside=aside,

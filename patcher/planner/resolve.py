@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Callable, Mapping, Protocol, Sequence
 
 from patcher.errors import StoreError
-from patcher.facts import Assignment, TargetFile, sha256
+from patcher.facts import Assignment, TargetFile, current_digest
 from patcher.message import Message
 from patcher.model import (
+    DELETED,
     KINDS,
     Answer,
     AppliedHunks,
@@ -44,10 +45,14 @@ class Rewriter(Protocol):
 
 
 class _Layer(Record):
-    """A patchset that is applied in a file, and the text that it found."""
+    """A patchset that is applied in a file, and the text that it found.
+
+    `was_gone` is whether another one had deleted the file.
+    """
 
     step: Step
     before: bytes
+    was_gone: bool = False
 
 
 def application_order(steps: Sequence[Step], assignments: Sequence[Assignment]) -> list[str]:
@@ -100,18 +105,19 @@ def resolve(
     answers: list[Answer] = []
     for name in order:
         request, layer = assignments.get(name), recorded.get(name)
-        if layer is not None and layer.before == data and _is_as_applied(layer.step, request):
+        is_same = layer is not None and layer.before == data and layer.was_gone == stack.is_gone
+        if layer is not None and is_same and _is_as_applied(layer.step, request):
             step: Step | None = layer.step
             answers += _applied_answers(layer.step, request) if request else []
         else:
             assignment = request or assignment_of(recorded[name].step)
             result = stack.result(data, assignment)
-            for answer in stack.with_conflicts(result.answers, assignment):
+            for answer in stack.with_conflicts(result, assignment):
                 answers.append(Answer(name, path, answer, site=site))
             step = _new_step(assignment, result, is_requested=request is not None)
 
         if step is not None:
-            stack.layers.append(_Layer(step, data))
+            stack.layers.append(_Layer(step, data, was_gone=stack.is_gone))
             data = apply_splices(data, step.splices)
     return data, tuple(layer.step for layer in stack.layers), answers
 
@@ -123,12 +129,15 @@ def _recorded_layers(site: str, path: str, file: TargetFile) -> dict[str, _Layer
     """
     layers: dict[str, _Layer] = {}
     data = file.content.pristine
+    was_gone = False
     for step in file.steps:
-        layers[step.patchset] = _Layer(step, data)
+        layers[step.patchset] = _Layer(step, data, was_gone=was_gone)
         data = apply_splices(data, step.splices)
+        was_gone = step.gone
 
     receipt = file.receipts.present
-    if file.steps and (receipt is None or sha256(data) != receipt.current):
+    current = current_digest(data, file.steps)
+    if file.steps and (receipt is None or current != receipt.current):
         problem = Message(
             "{site}/{path}: its receipt does not lead to what was written there",
             site=site,
@@ -149,7 +158,7 @@ def _new_step(assignment: Assignment, result: Rewrite, *, is_requested: bool) ->
     What nobody named is kept in mind, even where it changes nothing.
     """
     is_ours = any(answer.state is State.APPLIED for answer in result.answers)
-    if is_requested and not is_ours and not result.splices:
+    if is_requested and not is_ours and not result.splices and not result.gone:
         return None
 
     places: list[int] = []
@@ -167,7 +176,7 @@ def _new_step(assignment: Assignment, result: Rewrite, *, is_requested: bool) ->
         kind=patchset.about.kind,
         options=dict(assignment.requested.options),
         splices=result.splices,
-        hunks=AppliedHunks(tuple(places), tuple(states)),
+        hunks=AppliedHunks(tuple(places), tuple(states), gone=result.gone),
     )
 
 
@@ -209,18 +218,37 @@ class _Stack:
         self._rewriter = rewriter
         self._assignment_of = assignment_of
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the layers delete the file."""
+        return bool(self.layers) and self.layers[-1].step.gone
+
     def result(self, data: bytes, assignment: Assignment) -> Rewrite:
         """What an assignment makes of `data`, the text above all layers."""
+        if self.is_gone:
+            return self._of_gone(data, assignment)
         result = self._rewriter.rewrite(data, assignment)
         if any(answer.state in _UNFOUND for answer in result.answers):
             result = self._beside_others(data, assignment) or result
         return self._not_upstream(result, assignment)
 
+    def _of_gone(self, data: bytes, assignment: Assignment) -> Rewrite:
+        """What an assignment makes of a file that is deleted: nothing, unless it does the same."""
+        alone = self._rewriter.rewrite(self._pristine, assignment)
+        is_same = alone.gone and self.layers[0].before == self._pristine
+        state = State.APPLIED if is_same else State.CONFLICT
+        answers: list[HunkAnswer] = []
+        for answer in alone.answers:
+            if not answer.state.failed and answer.state is not State.NOT_NEEDED:
+                answer = answer._replace(state=state, splices=())
+            answers.append(answer)
+        return Rewrite(data, (), answers=tuple(answers), gone=True)
+
     def _beside_others(self, data: bytes, assignment: Assignment) -> Rewrite | None:
         """The result of an assignment that fits without a layer which changed only its context."""
         for layer in reversed(self.layers):
             alone = self._rewriter.rewrite(layer.before, assignment)
-            if any(answer.state.failed for answer in alone.answers):
+            if alone.gone or any(answer.state.failed for answer in alone.answers):
                 continue
             result = merged(
                 layer.before,
@@ -248,11 +276,14 @@ class _Stack:
                 answers[index] = answers[index]._replace(state=State.APPLIED)
         return result._replace(answers=tuple(answers))
 
-    def with_conflicts(
-        self, answers: Sequence[HunkAnswer], assignment: Assignment
-    ) -> list[HunkAnswer]:
-        """The answers, in which a hunk that fits but for a layer conflicts with that patchset."""
-        result = list(answers)
+    def with_conflicts(self, made: Rewrite, assignment: Assignment) -> list[HunkAnswer]:
+        """The answers, in which a hunk that fits but for a layer conflicts with that patchset.
+
+        One that deletes a file conflicts with each patchset that changes it.
+        """
+        result = list(made.answers)
+        if self.is_gone or (made.gone and self.layers):
+            return self._with_conflicts_of_files(result)
         for layer in reversed(self.layers):
             if not any(answer.state in _UNFOUND for answer in result):
                 break
@@ -261,6 +292,26 @@ class _Stack:
                 if answer.state in _UNFOUND and not without[index].state.failed:
                     theirs = self._hunk_in_the_way(layer, assignment, index=index)
                     result[index] = _conflict(answer, layer.step.patchset, theirs=theirs)
+        return result
+
+    def _with_conflicts_of_files(self, answers: Sequence[HunkAnswer]) -> list[HunkAnswer]:
+        """The answers, where the file is deleted by the uppermost layer or by these hunks."""
+        patchset = self.layers[-1].step.patchset
+        problem = Message("{patchset} changes the file that is deleted", patchset=patchset)
+        if self.is_gone:
+            problem = Message("{patchset} deletes the file", patchset=patchset)
+        hint = Message(
+            "apply one of them alone, or make one patchset of both, with the deletion in its last "
+            ".spatch"
+        )
+        result: list[HunkAnswer] = []
+        for answer in answers:
+            is_settled = answer.state in (State.APPLIED, State.NOT_NEEDED)
+            if not is_settled and (self.is_gone or answer.hunk.scope == DELETED):
+                answer = answer._replace(
+                    state=State.CONFLICT, places=(), problem=problem, hint=hint
+                )
+            result.append(answer)
         return result
 
     def _hunk_in_the_way(

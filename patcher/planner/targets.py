@@ -8,6 +8,7 @@ from typing import Sequence
 from patcher.engine.text import STANDS_THERE
 from patcher.errors import SitepatchError, StoreError
 from patcher.facts import (
+    REPLACED_SINCE,
     Condition,
     Content,
     FileStatus,
@@ -117,15 +118,19 @@ class _Reader:
                 raise SitepatchError("the patchset is for this file too, and it was not edited")
         if item and item.condition is Condition.MISSING:
             item = None  # the file has come back since
+        there: bytes | None
         if edit:
-            item, data = None, edit.now
+            item, there = None, edit.now
         elif item:
-            data = item.data
+            there = item.data
         else:
-            data = read_installed(self._site, self._path) or b""
+            there = read_installed(self._site, self._path)
+        data = there or b""
 
         if self._receipt is not None:
-            item = item or classify(self._site, self._receipt, data=data)
+            is_deleted = there is None and self._receipt.deletes
+            seen = None if is_deleted else data
+            item = item or classify(self._site, self._receipt, data=seen)
             found = self._applied(self._receipt, item, data=data)
             if found is not None:
                 return found
@@ -144,11 +149,12 @@ class _Reader:
         if item.condition is Condition.ASTRAY:
             raise SitepatchError(*item.why)
         if is_edited and not self._wanted.force:
-            raise SitepatchError(*_EDITED_SINCE)
+            raise SitepatchError(*(REPLACED_SINCE if receipt.deletes else _EDITED_SINCE))
         if not item.live:
             return None
         pristine = Store(self._site).pristine(receipt.pristine.sha256)
-        content = Content(pristine, data, aside=data if is_edited else b"")
+        aside = data if is_edited else b""
+        content = Content(pristine, data, aside=aside, missing=receipt.deletes and not is_edited)
         return _Found(content, receipt.steps, origin=receipt.pristine.origin)
 
     def _unpatched(self, data: bytes, recorded: str | None) -> _Found:
@@ -273,7 +279,7 @@ def read_patched(item: FileStatus, wanted: Wanted) -> TargetFile:
         content = Content(pristine, item.data, missing=missing)
         return TargetFile(content, origin=origin, receipts=receipts, remarks=Remarks((note,)))
 
-    shipped = item.condition is Condition.APPLIED and _ships(item)
+    shipped = item.condition is Condition.APPLIED and not receipt.deletes and _ships(item)
     if item.live and not shipped:
         # where nothing that is in the file goes, an edit is in nobody's way
         goes = any(wanted.goes(step.patchset) for step in receipt.steps)
@@ -281,7 +287,12 @@ def read_patched(item: FileStatus, wanted: Wanted) -> TargetFile:
         is_dropped = is_edited and wanted.force and goes
         pristine = store.pristine(receipt.pristine.sha256)
         return TargetFile(
-            content=Content(pristine, item.data, aside=item.data if is_dropped else b""),
+            content=Content(
+                pristine,
+                item.data,
+                aside=item.data if is_dropped else b"",
+                missing=receipt.deletes and not is_edited,
+            ),
             steps=receipt.steps,
             origin=origin,
             receipts=receipts,

@@ -31,12 +31,14 @@ _SPARE_EACH = 1 << 11
 class NewContent(Record):
     """The bytes that a change brings: `data` the new ones, `copy` the pristine ones to be stored.
 
-    `mtime_ns` is as in `Change`.
+    `mtime_ns` is as in `Change`. `like` is the pristine copy that has the mode and the owner of a
+    file which comes back, "" for none.
     """
 
     data: bytes = b""
     copy: bytes | None = None
     mtime_ns: int | None = None
+    like: str = ""
 
 
 class Work(Record):
@@ -162,8 +164,8 @@ def _work(site: Folder, change: Change, stored: _Stored) -> Work:
         StoreError: the file is not as the change says (OutdatedError), or the change contradicts
             itself.
     """
-    current = _target(site, change)
     old = stored.receipts.get(change.path)
+    current = _target(site, change, was_deleted=old is not None and old.deletes)
     new, folder = _with_folder(site, change, old=old, folders=stored.folders)
     if change.forget:
         goal = _Goal(change.old)
@@ -197,8 +199,8 @@ def _work(site: Folder, change: Change, stored: _Stored) -> Work:
     )
 
 
-def _target(site: Folder, change: Change) -> bytes:
-    """The bytes of the target file, b"" if it is not there.
+def _target(site: Folder, change: Change, *, was_deleted: bool) -> bytes:
+    """The bytes of the target file, b"" if it is not there: `was_deleted` if a patchset did that.
 
     Raises:
         StoreError: it is not the one that the change is for.
@@ -214,7 +216,8 @@ def _target(site: Folder, change: Change) -> bytes:
         raise OutdatedError(template, path=change.path)
     new = change.receipt
     is_added = new is not None and new.pristine.origin == receipt.ADDED_FILE
-    if not current and change.new is not None and not is_added:
+    is_known = is_added or was_deleted
+    if not current and change.new is not None and not is_known:
         template = "{path}: is not there, so it can only be restored or forgotten"
         raise StoreError(template, path=change.path)
     if new and link and new.pristine.sha256 == current and new.pristine.link != link:
@@ -299,7 +302,7 @@ def _writing(
         StoreError: the receipt is for other bytes, or names a patchset that is not stored.
     """
     new = change.receipt
-    digest = sha256(written.data)
+    digest = "" if written.gone else sha256(written.data)
     if new is None:
         return _Goal(digest, content=NewContent(written.data, mtime_ns=written.mtime_ns))
     is_shared = stored.uses[new.pristine.sha256] > 1
@@ -308,7 +311,9 @@ def _writing(
         return _Goal(digest, content=content, is_shared=is_shared)
     if new.current != digest and not written.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
-    copy = current if new.pristine.sha256 == change.old else change.pristine
+    copy = change.pristine
+    if change.old and new.pristine.sha256 == change.old:
+        copy = current
     if copy is not None and sha256(copy) != new.pristine.sha256:
         raise StoreError("{path}: its receipt is for other pristine bytes", path=change.path)
     if copy is None and new.pristine.origin != receipt.ADDED_FILE:
@@ -321,7 +326,10 @@ def _writing(
                 patchset=step.patchset,
                 digest=step.digest,
             )
-    return _Goal(digest, content=NewContent(written.data, copy=copy), is_shared=is_shared)
+    content = NewContent(written.data, copy=copy)
+    if not change.old and new.pristine.origin != receipt.ADDED_FILE:
+        content = content._replace(like=new.pristine.sha256)
+    return _Goal(digest, content=content, is_shared=is_shared)
 
 
 def _restoring(site: Folder, change: Change, back: Receipt, *, is_shared: bool) -> _Goal:
@@ -461,7 +469,9 @@ def _prepare_new(site: Folder, folder: Folder, pristine: Folder, work: Work) -> 
         StoreError: the target was changed by somebody else.
     """
     entry, content = work.entry, work.content
-    if not entry.old:
+    if not entry.old and content.like:
+        meta = pristine.look(content.like)[1]
+    elif not entry.old:
         meta = Meta.inside(folder.fd)
     else:
         data, meta = folder.look(entry.name)

@@ -29,6 +29,7 @@ from patcher.system.decode import (
     Reader,
     Table,
     Values,
+    boolean,
     decode_json,
     integer,
     one_of,
@@ -169,7 +170,9 @@ def step_of(fields: Mapping[str, Any]) -> Step:
     splices: list[Splice] = []
     for start, end, code in fields["splices"]:
         splices.append(Splice(start, end, new=code.encode("latin-1")))
-    hunks = AppliedHunks(places=tuple(fields["places"]), states=tuple(fields["states"]))
+    hunks = AppliedHunks(
+        places=tuple(fields["places"]), states=tuple(fields["states"]), gone=fields["gone"]
+    )
     return Step(
         patchset=fields["patchset"],
         version=fields["version"],
@@ -298,6 +301,7 @@ STEP = Table(
         "splices": _splices,
         "places": Items(whole_from(0)),
         "states": Items(one_of(*(state.value for state in State if not state.failed))),
+        "gone": boolean,
     }
 )
 _HEAD = Table({"format": whole_from(0), "sitepatch": string}, other_keys=True)
@@ -309,7 +313,7 @@ _RECEIPT = Table(
         "distribution": string,
         "version": string,
         "pristine": sha256_hex,
-        "current": sha256_hex,
+        "current": or_empty(sha256_hex),
         "mode": _mode,
         "mtime_ns": whole_from(-(2**63)),
         "link": _link,

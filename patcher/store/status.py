@@ -135,10 +135,11 @@ def classify(
         names = _names(site)
     installed = _installed(site, receipt, names=names)
     if data is None:
+        is_ours = receipt.deletes and _is_still_deleted(site, receipt, installed=installed)
         return FileStatus(
             site,
             receipt,
-            condition=Condition.MISSING,
+            condition=Condition.APPLIED if is_ours else Condition.MISSING,
             data=b"",
             installed=installed,
             deleted=_is_deleted(site, receipt),
@@ -165,8 +166,22 @@ def _names(folder: str) -> list[str]:
 def _is_deleted(site: str, receipt: Receipt) -> bool:
     """Whether a missing file alone is gone, and the one that is recorded is the one we patched."""
     file = Path(site, receipt.path)
-    if not file.parent.is_dir() or os.path.lexists(file):
+    if receipt.deletes or not file.parent.is_dir() or os.path.lexists(file):
         return False
+    return receipt.pristine.sha256 in recorded_now(site, receipt.path)
+
+
+def _is_still_deleted(site: str, receipt: Receipt, installed: str) -> bool:
+    """Whether a file that is not there is the one that a patchset deleted.
+
+    Not if its package is gone, or another release is installed, which may never have had it.
+    """
+    if is_replaced(receipt, installed) or (receipt.release.version and not installed):
+        return False
+    if not Path(site, receipt.path).parent.is_dir():
+        return False
+    if receipt.pristine.origin != "recorded":
+        return True
     return receipt.pristine.sha256 in recorded_now(site, receipt.path)
 
 
@@ -462,7 +477,7 @@ def orphans(env: Environment, items: Collection[FileStatus]) -> Iterator[tuple[s
         for digest in store.unclaimed(claimed):
             for path in files_recorded(store.site, digest):
                 data = read_installed(store.site, path)
-                if data is not None and sha256(data) != digest:
+                if data is None or sha256(data) != digest:
                     yield f"{store.site}/{HOME}/pristine/{digest}", store.site, path
 
 

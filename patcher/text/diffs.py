@@ -22,7 +22,7 @@ class FileDiff(Record):
         path: the path below it.
         patchsets: the names of the patchsets that make the difference; none for edits by hand.
         old: the bytes before, None for a file that is not there.
-        new: the bytes after.
+        new: the bytes after, None for a file that is deleted.
         text: a unified diff with `a/` and `b/` before the path, in the file's own bytes.
         release: the name and version of the file's distribution, "" where that is not known.
     """
@@ -31,7 +31,7 @@ class FileDiff(Record):
     path: str
     patchsets: tuple[str, ...]
     old: bytes | None
-    new: bytes
+    new: bytes | None
     text: bytes
     release: str = ""
 
@@ -42,8 +42,8 @@ class FileDiff(Record):
 
     @property
     def sha256_after(self) -> str:
-        """The sha256 (hex) of the file after."""
-        return sha256(self.new).hexdigest()
+        """The sha256 (hex) of the file after; empty for a file that is deleted."""
+        return "" if self.new is None else sha256(self.new).hexdigest()
 
     @property
     def added(self) -> int:
@@ -71,14 +71,14 @@ def diff_texts(
     site: str,
     path: str,
     before: bytes | None,
-    after: bytes,
+    after: bytes | None,
     patchsets: Iterable[str] = (),
     release: str = "",
 ) -> FileDiff:
     """The difference between two texts of a file; its `text` is empty where they are the same.
 
-    `before` is None for a file that is not there. Only LF ends a line, as it does for git and
-    patch: a lone CR and the CR of CRLF are bytes like any other.
+    `before` is None for a file that is not there, `after` for one that is deleted. Only LF ends a
+    line, as it does for git and patch: a lone CR and the CR of CRLF are bytes like any other.
     """
     text = _unified(path, before, after)
     return FileDiff(
@@ -92,11 +92,11 @@ def diff_texts(
     )
 
 
-def _unified(path: str, before: bytes | None, after: bytes) -> bytes:
+def _unified(path: str, before: bytes | None, after: bytes | None) -> bytes:
     if before == after:
         return b""
     old = _lines(before or b"")
-    new = _lines(after)
+    new = _lines(after or b"")
     edits = line_edits(old, new)
     if not edits:
         return b""
@@ -104,7 +104,10 @@ def _unified(path: str, before: bytes | None, after: bytes) -> bytes:
     name = path.encode("utf-8", "surrogateescape")
     if " " in path:
         name += b"\t"  # ends a name with spaces
-    out = [b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name, b"+++ b/%s\n" % name]
+    out = [
+        b"--- /dev/null\n" if before is None else b"--- a/%s\n" % name,
+        b"+++ /dev/null\n" if after is None else b"+++ b/%s\n" % name,
+    ]
     for group in grouped(edits, 2 * CONTEXT):
         out += _hunk(old, new, group)
     return b"".join(out)
@@ -150,7 +153,7 @@ def plan_diffs(plan: Plan) -> list[FileDiff]:
     """What a plan would change, file by file."""
     diffs = []
     for file in plan.files:
-        if file.before == file.after:
+        if not file.changes:
             continue
         receipt = file.change.receipt if file.change else None
         release = ""
@@ -163,7 +166,7 @@ def plan_diffs(plan: Plan) -> list[FileDiff]:
             site=file.site,
             path=file.path,
             before=None if is_new else file.before,
-            after=file.after,
+            after=None if file.gone else file.after,
             patchsets=[step.patchset for step in file.steps],
             release=release,
         )

@@ -146,7 +146,7 @@ def _diff_of(item: FileStatus, patchsets: Sequence[str]) -> FileDiff:
         site=item.site,
         path=item.receipt.path,
         before=None if is_new else before,
-        after=after,
+        after=None if item.receipt.deletes else after,
         patchsets=patchsets,
         release=item.release,
     )

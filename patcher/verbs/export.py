@@ -205,7 +205,7 @@ def _changed(plan: Plan) -> list[PatchedFile]:
     """
     files = []
     for file in plan.files:
-        if file.release is None or file.change is None or file.before == file.after:
+        if file.release is None or file.change is None or not file.changes:
             continue
         patched = PatchedFile(
             path=file.path,
@@ -283,10 +283,16 @@ def _diffs(
         path = assignment.path
         before = pristine[assignment.located.site, path]
         for layer in layers_of(assignment.hunks):
-            after = REWRITER.rewrite(before, assignment._replace(hunks=layer)).data
-            if after != before:
+            result = REWRITER.rewrite(before, assignment._replace(hunks=layer))
+            after = result.data
+            if after != before or result.gone:
                 is_new = layer[0].scope == ADDED
-                diff = diff_texts("", path, before=None if is_new else before, after=after)
+                diff = diff_texts(
+                    "",
+                    path,
+                    before=None if is_new else before,
+                    after=None if result.gone else after,
+                )
                 diffs[patch_name(layer[0].origin)].append(diff.text)
             before = after
     return diffs

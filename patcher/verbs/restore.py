@@ -277,7 +277,8 @@ def _together(rows: Sequence[Row]) -> list[Row]:
 def _restored(file: FilePlan) -> tuple[str, tuple[str, str]]:
     """What became of a file: a word, and below which path what it means."""
     change = file.change
-    if change and (change.forget or (change.old and file.before == file.after)):
+    is_same = change is not None and bool(change.old) and not file.changes
+    if change and (change.forget or is_same):
         return "forgotten", (
             file.path,
             Message("our change is gone already; the file was left alone"),

@@ -301,7 +301,7 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
     for path in paths_of(pick_variants(patchset)[located.package]):
         hunks[path] = ()
     for patch in patches:
-        for path in _present(trial, patch):
+        for path in _present(trial, patch) if not patch.deletes else ():
             hunks[path] = (*hunks.get(path, ()), *patch.hunks)
 
     pristine: dict[str, bytes] = {}
@@ -309,9 +309,9 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
         data = read_installed(located.site, path)
         if data is not None and (hunks[path] or not drifted):
             pristine[path] = data
-    texts, _ = with_patches(pristine, before, options, names=variant.names)
+    patched = with_patches(pristine, before, options, names=variant.names)
     files = {}
-    for path, code in texts.items():
+    for path, code in patched.texts.items():
         files[path] = (code, with_marks(code, hunks[path], options))
     if not files:
         template = "{distribution} {version} has none of the files of this patchset"
@@ -347,7 +347,7 @@ def _present(trial: ReleaseTrial, patch: FilePatch) -> list[str]:
     """The files of a patch that a release has; else the one that has most of its scopes."""
     site = Path(trial.located.site)
     paths = [path for path in patch.paths if (site / path).is_file()]
-    if paths or patch.adds:
+    if paths or patch.adds or patch.deletes:
         return paths
     moved = []
     for answer in trial.answers:

@@ -22,7 +22,7 @@ import warnings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Any, Callable, Dict, List
+    from typing import Any, Callable, Dict, List, Set
 
 _MOST = 8000  # characters of a traceback; that of an endless recursion is far longer
 _OURS = (__file__, importlib.__file__, "<frozen importlib")  # frames above the requested module
@@ -100,13 +100,25 @@ def serve(texts: "Dict[str, bytes]") -> None:
     loader.get_data, loader.get_code = data_of, code_of
 
 
-def find_added(paths: "List[str]") -> None:
-    """Have files that are not there yet found, after all other finders."""
+def hide(paths: "List[str]") -> None:
+    """Have files that are deleted not found."""
+    finders: Any = sys.meta_path
+    at = finders.index(importlib.machinery.PathFinder)
+    finders[at] = _added_script()["finder_without"](paths)
+
+
+def _added_script() -> "Dict[str, Any]":
+    """The names of the script that finds what is not there, and misses what goes."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "added.py")
     names: Dict[str, Any] = {"__name__": "added"}
     with open(script, "rb") as file:
         exec(compile(file.read(), script, "exec"), names)
-    spec_of_added = names["spec_of_added"]
+    return names
+
+
+def find_added(paths: "List[str]") -> None:
+    """Have files that are not there yet found, after all other finders."""
+    spec_of_added = _added_script()["spec_of_added"]
 
     class Added:
         @staticmethod
@@ -122,8 +134,8 @@ _PROGRAMS = ("subprocess.Popen", "os.exec", "os.posix_spawn")
 """The audit events of a program that is started."""
 
 
-def watch(texts: "Dict[str, bytes]", report: "Callable[..., None]") -> None:
-    """Report what looks past the texts that are served.
+def watch(texts: "Set[str]", report: "Callable[..., None]") -> None:
+    """Report what looks past the texts that are served, or at files that are hidden.
 
     A file that is opened by its path, or another Python that is started.
     """
@@ -187,10 +199,14 @@ def main(request_path: str, results_path: str) -> None:
         if os.getpid() == results.process:  # not one that the module has forked
             results.write({"unseen": template, "fields": {"task": " ".join(current), **fields}})
 
+    hidden = [_resolved(path) for path in request["hidden"]]
+    if hidden:
+        hide(hidden)
     served = {_resolved(path): texts[path] for path in request["serve"]}
     if served:
         serve(served)
-        watch(served, report)
+    if served or hidden:
+        watch({*served, *hidden}, report)
     if request["probe"]:
         run_probe(request["probe"])
         return

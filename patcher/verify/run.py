@@ -59,7 +59,10 @@ def verify_files(
     plans = {str(Path(file.site, file.path)): file for file in files}
     texts = _texts(plans, written=written)
     modules, nameless = _modules(files, patchsets)
-    tasks = [(COMPILE, path) for path in plans if path.endswith(SOURCE)]
+    tasks: list[_Task] = []
+    for path, file in plans.items():
+        if path.endswith(SOURCE) and not file.gone:
+            tasks.append((COMPILE, path))
     if settings.imports:
         tasks += [(IMPORT, name) for name in modules]
     probed: list[Patchset] = []
@@ -121,17 +124,24 @@ def _reported(
 
 
 class _Texts(Record):
-    """The bytes of files by path: as the disk has them, and as what is verified sees them."""
+    """The bytes of files by path: as the disk has them, and as what is verified sees them.
+
+    `hidden` are those that this does not see: the patchsets delete them.
+    """
 
     disk: Mapping[str, bytes]
     shown: Mapping[str, bytes]
+    hidden: Sequence[str] = ()
 
 
 def _texts(plans: Mapping[str, FilePlan], *, written: bool) -> _Texts:
     """Both texts of files: with the patchsets, and without."""
     before = {path: file.before for path, file in plans.items()}
-    after = {path: file.after for path, file in plans.items()}
-    return _Texts(disk=after, shown=before) if written else _Texts(disk=before, shown=after)
+    after = {path: file.after for path, file in plans.items() if not file.gone}
+    if written:
+        return _Texts(disk=after, shown=before)
+    hidden = [path for path, file in plans.items() if file.gone]
+    return _Texts(disk=before, shown=after, hidden=hidden)
 
 
 def _modules(
@@ -148,7 +158,10 @@ def _modules(
             is_changed = any(step.patchset == patchset.name for step in file.steps)
             if not is_changed or not file.path.endswith(".py"):
                 continue
-            name = module_of(file.path)
+            path = file.path
+            if file.gone:  # what it was a part of has to do without it
+                path = f"{path.rpartition('/')[0]}/__init__.py"
+            name = module_of(path)
             if name:
                 modules[name] = None
             else:
@@ -253,6 +266,7 @@ class _Stage:
             "texts": encoded,
             "shown": shown,
             "serve": self._served if shown else [],
+            "hidden": list(self._texts.hidden) if shown else [],
         }
 
     def _command(self) -> list[str]:

@@ -16,14 +16,17 @@ FILES = {
     "tiny/sub/__init__.py": b"",
     "tiny/sub/b.py": b"def second(n):\n    # caf\xc3\xa9\n    return n * 2",
     "tiny/c.py": b"def third(n):\n    return n - 3\n",
+    "tiny/d.py": b"def fourth(n):\n    return n\n",
 }
 HUNKS = {
     1: (("tiny/a.py", "first", "n + 1", "n + 10"), ("tiny/sub/b.py", "second", "n * 2", "n * 20"), ("tiny/c.py", "third", "n - 3", "n - 30")),
     2: (("tiny/a.py", "first", "n + 1", "n + 100"), ("tiny/sub/b.py", "second", "n * 2", "n * 200")),
 }  # fmt: skip
+DELETED = {1: "--- tiny/d.py\n-def fourth(n):\n-    return n\n\n", 2: ""}
 ADDED = {1: "HELP = 1\n", 2: "HELP = 22\n"}
 MTIME = 1_600_000_000_123_456_789
-MODES = {"tiny/a.py": 0o644, "tiny/sub/b.py": 0o640, "tiny/c.py": 0o755}
+MODES = {"tiny/a.py": 0o644, "tiny/sub/b.py": 0o640, "tiny/c.py": 0o755}  # of those that change
+DELETED_MODE = 0o600
 
 
 def content(path, version):
@@ -41,7 +44,7 @@ def sources(folder):
         for name in (NAME, OTHER):
             text = "".join(f"--- {path}\n@@ {scope} @@\n-{old}\n+{new}\n\n" for path, scope, old, new in hunks)
             added = "".join(f"+++ tiny/{place}_{name[5:]}.py\n+{ADDED[version]}" for place in ("", "new/deep/"))
-            spatch = f"For the tests.\n\n{text}{added}"
+            spatch = f"For the tests.\n\n{text}{DELETED[version]}{added}"
             write_patchset(folder / str(version), name, spatch, "tiny", kind="fix", version=f"{version}.0", versions=">=1")
     return folder
 
@@ -57,7 +60,7 @@ def install(site):
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_bytes(data)
         if path in FILES:
-            (site / path).chmod(MODES.get(path, 0o644))
+            (site / path).chmod(DELETED_MODE if path == "tiny/d.py" else MODES.get(path, 0o644))
             os.utime(site / path, ns=(MTIME, MTIME))
     add_bytecode(site)
     return site

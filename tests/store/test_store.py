@@ -138,6 +138,31 @@ def added(site):
     (site / "pkg/new/deep/__pycache__/d.cpython-38.pyc").write_bytes(b"old")
 
 
+def delete(site):
+    """Change one file, and delete the others: a regular one, and a link."""
+    changes = [Change(A, sha(PRISTINE[A]), NewBytes(new(A)), receipt(A))]
+    for path in (B, C):
+        of_deleted = receipt(path, link=links(path))._replace(current="")
+        step = of_deleted.steps[0]
+        of_deleted = of_deleted._replace(steps=(step._replace(hunks=step.hunks._replace(gone=True)),))
+        changes.append(Change(path, sha(PRISTINE[path]), NewBytes(b"", gone=True), of_deleted))
+    return commit(site, changes, {DIGESTS[1]: TEXTS[1]})
+
+
+def bring_back(site):
+    return commit(site, [Change(A, sha(new(A)), None, None), Change(B, "", None, None), Change(C, "", None, None)], {})
+
+
+def change_deleted(site):
+    """Another version changes what this one deletes, and deletes what this one changes."""
+    of_a = receipt(A, 2)
+    step = of_a.steps[0]
+    of_a = of_a._replace(current="", steps=(step._replace(hunks=step.hunks._replace(gone=True)),))
+    changes = [Change(A, sha(new(A)), NewBytes(b"", gone=True), of_a)]
+    changes += [Change(path, "", NewBytes(new(path, 2)), receipt(path, 2, links(path))) for path in (B, C)]
+    return commit(site, changes, {DIGESTS[2]: TEXTS[2]})
+
+
 def lose(site):
     apply(site)
     (site / B).unlink()
@@ -197,6 +222,20 @@ def test_an_added_file_brings_its_directories_but_no_package(site):
     of_added = receipt("gone/new/d.py", pristine=b"", data=ADDED, origin="added")
     with pytest.raises(OutdatedError, match="gone: is not there any more"):
         commit(site, [Change("gone/new/d.py", "", NewBytes(ADDED), of_added)], {DIGESTS[1]: TEXTS[1]})
+    assert tree(site) == before
+
+
+def test_a_file_that_a_patchset_deletes_comes_back_with_its_mode_owner_and_kind(site):
+    before = tree(site)
+    delete(site)
+    assert not os.path.lexists(site / B) and not os.path.lexists(site / C) and (site.parent / "cache/c.py").exists()
+    assert Store(str(site)).receipts()[B].current == ""
+    bring_back(site)
+    assert tree(site) == before
+    delete(site)
+    change_deleted(site)
+    assert (site / B).read_bytes() == new(B, 2) and stat.S_IMODE((site / B).stat().st_mode) == MODES[B]
+    commit(site, [Change(A, "", None, None), *(Change(path, sha(new(path, 2)), None, None) for path in (B, C))], {})
     assert tree(site) == before
 
 
@@ -321,6 +360,7 @@ def copy_of(site, to):
 
 SCENARIOS = [("apply", None, apply), ("update", apply, update), ("restore", apply, restore), ("mixed", lose, mixed)]
 SCENARIOS += [("add", None, add), ("take away", added, take_away)]
+SCENARIOS += [("delete", None, delete), ("bring back", delete, bring_back), ("change", delete, change_deleted)]
 
 
 def prepared(site, first, action):

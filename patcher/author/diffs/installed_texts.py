@@ -39,12 +39,13 @@ class InstalledTexts:
 
     Attributes:
         env: the environment.
-        patched: the package and the text of each file that was changed, by path.
+        patched: the package and the text of each file that was changed, by path; the text is None
+            for one that was deleted.
     """
 
     def __init__(self, env: Environment) -> None:
         self.env = env
-        self.patched: dict[str, tuple[Located, bytes]] = {}
+        self.patched: dict[str, tuple[Located, bytes | None]] = {}
         self._names: dict[str, dict[str, list[str]]] = {}
         self._receipts: dict[str, dict[str, Receipt]] = {}
         self._packages: dict[str, Located | SitepatchError | None] = {}
@@ -52,7 +53,7 @@ class InstalledTexts:
     def text(self, file: FileCandidate) -> bytes:
         """The text that hunks are for: after earlier sections, else pristine, else as installed."""
         if file.path in self.patched:
-            return self.patched[file.path][1]
+            return self.patched[file.path][1] or b""
         site = file.located.site
         receipt = self.receipt(site, file.path)
         if receipt:
@@ -66,10 +67,14 @@ class InstalledTexts:
         return self._receipts[site].get(path)
 
     def is_there(self, site: str, path: str) -> bool:
-        """Whether a file is installed, or an earlier section adds it."""
+        """Whether a file is installed, or an earlier section adds it, and none deletes it."""
+        if path in self.patched:
+            located, text = self.patched[path]
+            return located.site == site and text is not None
         if Path(site, path).is_file():
             return True
-        return path in self.patched and self.patched[path][0].site == site
+        receipt = self.receipt(site, path)
+        return receipt is not None and receipt.deletes
 
     def candidates(self, parts: Sequence[str]) -> list[FileCandidate]:
         """The installed files that may be the one with this path in a repository."""

@@ -17,7 +17,7 @@ from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import SitepatchError
 from patcher.installed.environment import blocker
 from patcher.installed.interpreter import Environment
-from patcher.message import Message
+from patcher.message import Message, joined
 from patcher.model import Located
 from patcher.planner.targets import read_target
 from patcher.record import Record, reported
@@ -54,6 +54,7 @@ class FileChange(Record):
         after: what the hunks make of it.
         notes: what is to be said of it.
         adds: whether the file is a new one.
+        deletes: whether it goes.
     """
 
     path: str
@@ -62,6 +63,7 @@ class FileChange(Record):
     after: bytes = b""
     notes: tuple[str, ...] = ()
     adds: bool = False
+    deletes: bool = False
 
 
 @reported("named path problem hint")
@@ -113,6 +115,11 @@ class FileMatch(Record):
         return self.change is not None and self.change.adds
 
     @property
+    def deletes(self) -> bool:
+        """Whether the file goes."""
+        return self.change is not None and self.change.deletes
+
+    @property
     def fits(self) -> bool:
         """Whether the section was applied to a file."""
         return self.change is not None and not self.problem
@@ -142,7 +149,10 @@ class InstalledSources:
         if any(section.new is not None for section in sections):
             for section in sections:
                 self._levels |= self._levels_of(section)
-        return _one_each([self._find(section) for section in sections])
+        matches: list[FileMatch] = []
+        for section in sections:
+            matches += self._renamed(section) if section.origin else [self._find(section)]
+        return _one_each(matches)
 
     def text(self, path: str) -> tuple[Located, bytes] | None:
         """The package of a file, and its text for the sections that follow.
@@ -157,14 +167,16 @@ class InstalledSources:
     # the file that is meant ---------------------------------------------------------------------
     def _find(self, section: Section) -> FileMatch:
         parts = self._parts(section)
-        added = self._added(section, parts)
-        if added:
-            return added
+        found_whole = self._added(section, parts) or self._deleted(section, parts)
+        if found_whole:
+            return found_whole
 
         found: list[FileCandidate] = []
-        if section.hunks and not section.path.endswith(_PROSE):
+        if section.hunks and not section.gone and not section.path.endswith(_PROSE):
             found = self.texts.candidates(parts)
         whole = [file for file in found if file.whole]
+        if not found and section.gone:
+            return FileMatch(section, left_out=NOT_INSTALLED)
         if not section.hunks or (not section.path.endswith(".py") and not whole):
             is_change = bool(section.hunks) or not section.bare
             shipped = is_change and self._is_shipped(section, parts)
@@ -254,11 +266,83 @@ class InstalledSources:
 
         path, located = homes[0]
         change = FileChange(path, located, after=section.new, adds=True)
-        if path in self.texts.patched or Path(located.site, path).exists():
+        if path in self.texts.patched and not self.texts.is_there(located.site, path):
+            problem = Message("an earlier patch deletes the file of that name")
+            return FileMatch(section, change, problem=problem)
+        if self.texts.is_there(located.site, path) or Path(located.site, path).exists():
             problem = Message("a file of that name is there already")
             return FileMatch(section, change, problem=problem)
         self.texts.patched[path] = located, section.new
         return FileMatch(section, change)
+
+    def _deleted(self, section: Section, parts: Sequence[str]) -> FileMatch | None:
+        """The answer for an installed file that goes; None for any other section."""
+        if not section.gone:
+            return None
+        file = self._whole(section, parts)
+        if file is None:
+            return None
+        before = self.texts.text(file)
+        result = self._result(file, section.hunks)
+        change = FileChange(file.path, file.located, before=before, deletes=True)
+        problem = joined("\n", result.problems)
+        if not problem and result.after:
+            problem = Message("the file has lines that the diff does not delete")
+        return self._gone(section, change, problem)
+
+    def _gone(self, section: Section, change: FileChange, problem: str) -> FileMatch:
+        """The answer for a file that goes, from which earlier sections must not have come."""
+        path, located = change.path, change.located
+        if not problem and not Path(located.site, path).is_file():
+            receipt = self.texts.receipt(located.site, path)
+            if receipt is None or not receipt.deletes:
+                problem = Message("an earlier patch adds the file")
+        if not problem and path not in self.texts.patched:
+            target = read_target(located, path, receipt=self.texts.receipt(located.site, path))
+            if target.problem:
+                return FileMatch(
+                    section, change, problem=target.problem.message, hint=target.problem.hint
+                )
+        if problem:
+            return FileMatch(section, change, problem=problem)
+        self.texts.patched[path] = located, None
+        return FileMatch(section, change)
+
+    def _whole(self, section: Section, parts: Sequence[str]) -> FileCandidate | None:
+        """The one installed file that a section names with its whole path, None for none."""
+        whole = [file for file in self.texts.candidates(parts) if file.whole]
+        if not whole:
+            return None
+        most = max(file.common for file in whole)
+        files = [file for file in whole if file.common == most]
+        fits = [file for file in files if not self._result(file, section.hunks).problems]
+        files = fits or files
+        return files[0] if len(files) == 1 else None
+
+    def _renamed(self, section: Section) -> list[FileMatch]:
+        """The answers for a file that goes, and for the one of its text that comes."""
+        old = section._replace(path=section.origin, origin="", gone=True)
+        parts = self._parts(old)
+        file = self._whole(old, parts)
+        if file is None:
+            return [self._find(section._replace(hunks=()))]
+
+        before, result = self.texts.text(file), self._result(file, section.hunks)
+        change = FileChange(file.path, file.located, before=before, deletes=True)
+        gone = self._gone(old, change, joined("\n", result.problems))
+        if gone.problem:
+            return [gone]
+        new_parts = self._parts(section)[len(parts) - len(file.path.split("/")) :]
+        path = "/".join(new_parts)
+        home = self.texts.package(path) if "/" in path else None
+        if not isinstance(home, Located):
+            return [gone, self._find(section._replace(hunks=()))]
+        added = FileChange(path, home, after=result.after, notes=result.notes, adds=True)
+        if self.texts.is_there(home.site, path) or path in self.texts.patched:
+            problem = Message("a file of that name is there already")
+            return [gone, FileMatch(section, added, problem=problem)]
+        self.texts.patched[path] = home, result.after
+        return [gone, FileMatch(section, added)]
 
     def _is_shipped(self, section: Section, parts: Sequence[str]) -> bool:
         """Whether the package has the file of a section, or the folder of one that comes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from patcher.engine.spatch.hunk import MOST_LINES
 from patcher.message import Message
@@ -82,9 +82,11 @@ class Section(Record):
         path: as it is written there.
         line: its first line (1-based).
         hunks: its hunks.
-        refused: names what is no change of a file's text (a rename, a new file), "" for nothing.
+        refused: names what is no change of a file's text (a copy, a new file), "" for nothing.
         bare: whether it changes nothing that a package has, like the mode of a file.
         new: the text of a file that is added.
+        gone: whether the file is deleted; its hunks have the text, but for an empty file.
+        origin: the path that a renamed file has had, "" for another one.
     """
 
     path: str
@@ -93,6 +95,8 @@ class Section(Record):
     refused: str = ""
     bare: bool = False
     new: bytes | None = None
+    gone: bool = False
+    origin: str = ""
 
 
 class DiffProblem(Record):
@@ -144,8 +148,8 @@ def pasted(data: bytes) -> bytes:
 class _GitHeader(Record):
     """What stands below `diff --git`: the words by their kind, and whether the diff is binary."""
 
-    words: dict[str, str]
-    binary: bool
+    words: Mapping[str, str]
+    binary: bool = False
 
     @property
     def refused(self) -> str:
@@ -154,18 +158,29 @@ class _GitHeader(Record):
             return _NEW
         if "deleted file mode" in self.words:
             return _DELETED
-        copy, rename = self.words.get("copy to"), self.words.get("rename to")
+        copy = self.words.get("copy to")
         if copy is not None:
             return Message("a copy of {path}", path=_named(self.words.get("copy from", copy)))
-        if rename is not None:
-            return Message("a rename of {path}", path=_named(self.words.get("rename from", rename)))
+        if self.origin:
+            return Message("a rename of {path}", path=self.origin)
         return Message("a binary diff") if self.binary else ""
+
+    @property
+    def origin(self) -> str:
+        """The path that a renamed file has had, "" for another one."""
+        if "rename to" not in self.words:
+            return ""
+        return _named(self.words.get("rename from", self.words["rename to"]))
 
     @property
     def mode(self) -> str:
         """The change of a file's mode, "" for none."""
         old, new = self.words.get("old mode", "?"), self.words.get("new mode")
         return Message("a change of mode from {old} to {new}", old=old, new=new) if new else ""
+
+
+_PLAIN = _GitHeader({})
+"""What stands there where there is no such line."""
 
 
 class _HunkHeader(Record):
@@ -231,15 +246,17 @@ class _Reader:
         old, new = self._follows(0), self._follows(1)
         if old.startswith("--- ") and new.startswith("+++ "):
             self.at += 2
-            self._plain(old, new, line=line, refused=git.refused, mode=git.mode)
+            self._plain(old, new, line=line, git=git)
             return
         why = git.refused or git.mode or Message("a section without a hunk")
         # a `.spatch` has one line of it at least
         empty = b"\n" if git.refused == _NEW and not git.binary else None
         other = git.words.get("copy to", git.words.get("rename to"))
         path = _git_path(header) if other is None else _named(other)
-        is_bare = not git.refused
-        self.sections.append(Section(path, line, refused=why, bare=is_bare, new=empty))
+        section = Section(path, line, refused=why, bare=not git.refused, new=empty)
+        is_text = not git.binary
+        section = section._replace(gone=git.refused == _DELETED and is_text)
+        self.sections.append(section._replace(origin=git.origin if is_text else ""))
 
     def _git_header(self) -> _GitHeader:
         words: dict[str, str] = {}
@@ -256,11 +273,12 @@ class _Reader:
             self.at += 1
         return _GitHeader(words, binary)
 
-    def _plain(self, old: str, new: str, line: int, *, refused: str = "", mode: str = "") -> None:
+    def _plain(self, old: str, new: str, line: int, *, git: _GitHeader = _PLAIN) -> None:
         """Read the hunks below `--- PATH` and `+++ PATH`.
 
-        Of what is `refused` none is kept, of a change of `mode` all.
+        Of what is refused none is kept, but for a file that is deleted or renamed.
         """
+        refused = git.refused
         before, after = _unprefixed(_named(old[4:]), _named(new[4:]))
         hunks: list[UnifiedHunk] = []
         while self.at < len(self.lines) and self.lines[self.at].startswith(b"@@ -"):
@@ -280,6 +298,7 @@ class _Reader:
             after, refused = before, refused or _DELETED
 
         path = after
+        is_kept = not refused or refused == _DELETED or bool(git.origin)
         if not refused and (before.endswith(".py") or not after.endswith(".py")):
             path = before  # the other one may be `m.py.orig`
         text: bytes | None = None
@@ -289,10 +308,12 @@ class _Reader:
             Section(
                 path,
                 line,
-                hunks=() if refused else tuple(hunks),
-                refused=refused or mode,
-                bare=bool(mode and not refused),
+                hunks=tuple(hunks) if is_kept else (),
+                refused=refused or git.mode,
+                bare=bool(git.mode and not refused),
                 new=text,
+                gone=refused == _DELETED,
+                origin=git.origin,
             )
         )
 

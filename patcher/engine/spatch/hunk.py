@@ -12,7 +12,7 @@ from typing import List, NoReturn, Tuple
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
-from patcher.model import ADDED, SOURCE, TEXT, FilePatch, HunkFlags, HunkText
+from patcher.model import ADDED, DELETED, SOURCE, TEXT, FilePatch, HunkFlags, HunkText
 from patcher.record import Record
 from patcher.text.hidden import typeset
 from patcher.text.terminal import marked
@@ -156,6 +156,9 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     while number < len(rows) and rows[number].startswith("--- "):
         paths.append(_path(lines, number))
         number += 1
+    if _next_row(rows, number).startswith("-"):
+        hunk, number = _whole_file(lines, start, number, tag="-", scope=DELETED)
+        return FilePatch(tuple(paths), start, hunks=(hunk,)), number
 
     hunks: list[HunkText] = []
     while number < len(rows) and not rows[number].startswith(_FILE):
@@ -171,7 +174,10 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
         else:
             number += 1
     if not hunks:
-        message = Message("no hunk for this file; expected `@@ SCOPE @@` below it")
+        message = Message(
+            "no hunk for this file; expected `@@ SCOPE @@` below it, or the lines of a file that "
+            "is deleted"
+        )
         lines.refuse(start - 1, message, start=0, end=3)
     _check_scopes(lines, paths, hunks=hunks)
     return FilePatch(tuple(paths), start, hunks=tuple(hunks)), number
@@ -199,21 +205,42 @@ def _added_file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     """A file that is added: `+++ PATH`, and its lines."""
     start = number + 1
     path = _path(lines, number)
-    body: _Body = []
-    end = start
-    while end < len(lines.rows) and not lines.rows[end].startswith(_FILE):
-        line = lines.rows[end]
-        if line[:1] == "+":
-            body.append(("+", line[1:], end + 1))
-        elif line.strip():
-            message = Message("every line of a file that is added begins with `+`")
-            lines.refuse(end, message, start=0, end=1)
-        end += 1
-    if not body:
+    hunk, end = _whole_file(lines, start, start, tag="+", scope=ADDED)
+    if not hunk.lines:
         message = Message("no line for this file; expected its text below it, `+` before each line")
         lines.refuse(start - 1, message, start=0, end=3)
-    hunk = HunkText(lines.origin, start, scope=ADDED, lines=tuple(body))
     return FilePatch((path,), start, hunks=(hunk,)), end
+
+
+def _whole_file(
+    lines: _Lines, line: int, number: int, tag: str, scope: str
+) -> tuple[HunkText, int]:
+    """The text of a whole file from an index on, and the index of the line after it.
+
+    `line` is that of its heading, `tag` what each of its lines begins with.
+    """
+    body: _Body = []
+    while number < len(lines.rows) and not lines.rows[number].startswith(_FILE):
+        row = lines.rows[number]
+        if row[:1] == tag:
+            body.append((tag, row[1:], number + 1))
+        elif row.strip():
+            message = Message("every line of a file that is added begins with `+`")
+            if scope == DELETED:
+                message = Message("every line of a file that is deleted begins with `-`")
+            lines.refuse(number, message, start=0, end=1)
+        number += 1
+    return HunkText(lines.origin, line, scope=scope, lines=tuple(body)), number
+
+
+def _next_row(rows: list[str], number: int) -> str:
+    """The first row from an index on that is not blank, "" for none or that of another file."""
+    for row in rows[number:]:
+        if row.startswith(_FILE):
+            return ""
+        if row.strip():
+            return row
+    return ""
 
 
 def _path(lines: _Lines, index: int) -> str:

@@ -65,7 +65,8 @@ def try_release(requested: Requested, located: Located) -> ReleaseOutcome:
     diffs: list[FileDiff] = []
     for file in plan.files:
         if file.changes:
-            diffs.append(_diff(file.path, file.before, file.after, patchset=patchset.name))
+            after = None if file.gone else file.after
+            diffs.append(_diff(file.path, file.before, after, patchset=patchset.name))
     return ReleaseOutcome(
         release,
         state_of(plan).value,
@@ -76,7 +77,7 @@ def try_release(requested: Requested, located: Located) -> ReleaseOutcome:
 
 
 @lru_cache(maxsize=256)  # many releases have the same text of a file
-def _diff(path: str, before: bytes, after: bytes, *, patchset: str) -> FileDiff:
+def _diff(path: str, before: bytes, after: bytes | None, *, patchset: str) -> FileDiff:
     return diff_texts("", path, before=before, after=after, patchsets=[patchset])
 
 

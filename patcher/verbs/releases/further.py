@@ -255,11 +255,11 @@ def _attempt(patchset: Patchset, release: Release, expected: Mapping[str, bytes]
     options = resolve_options(patchset, {})
     for path, code in expected.items():
         text = {path: release.texts[path]}
-        results, _ = with_patches(text, patches, options, names)
-        if not same_code(results[path], code, anywhere=True):
+        patched = with_patches(text, patches, options, names)
+        if not same_code(patched.texts[path], code, anywhere=True):
             bare, carried = _without_carried(patches)
-            results, _ = with_patches(text, bare, options, [*names, *carried])
-        if not same_code(results[path], code, anywhere=True):
+            patched = with_patches(text, bare, options, [*names, *carried])
+        if not same_code(patched.texts[path], code, anywhere=True):
             problem = Message("{path}: other code comes of it than of the diff", path=path)
             conflict = outcome._replace(state=State.CONFLICT.value, problem=problem)
             return conflict._replace(changes=ReleaseChanges())

@@ -298,7 +298,7 @@ def _explained(patchset: Patchset, trial: ReleaseTrial, events: Events) -> Relea
     is_missing = False
     for patch in variant.patches:
         there = any(Path(located.site, path).is_file() for path in patch.paths)
-        is_missing = is_missing or not (there or patch.adds)
+        is_missing = is_missing or not (there or patch.adds or patch.deletes)
     if is_missing and located.dist_info == "":
         folder = whole_package(located, set(paths_of([variant])), events)
         if isinstance(folder, Path):
