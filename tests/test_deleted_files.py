@@ -203,7 +203,7 @@ def test_another_text_is_not_deleted_and_a_file_that_is_not_there_is_upstream(ot
     file.unlink()
     said = done(other("apply", "less"))
     assert "upstream" in said.out
-    assert "applied" not in done(other("status")).out and not (other.path / ".sitepatch").exists()
+    assert "nothing is applied" in done(other("status")).out and not (other.path / ".sitepatch").exists()
 
 
 def test_a_part_of_a_rename_that_is_there_is_a_conflict(tmp_path):

@@ -13,7 +13,7 @@ from patcher.author.patched_texts import by_package, with_patches
 from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import Draft
 from patcher.message import Message
-from patcher.model import FilePatch, Located, OptionValue
+from patcher.model import SOURCE, FilePatch, Located, OptionValue
 from patcher.record import Record
 from patcher.text.diffs import FileDiff, diff_texts
 
@@ -147,6 +147,9 @@ class ImportedTexts:
         self._partial.update(file.paths[0] for file in draft.files if file.left_out)
         for path, text in after.items():
             if path not in self.current or path in self._partial:
+                continue
+            is_text = not path.endswith(SOURCE)
+            if is_text and self.current[path] == text + b"\n":  # its last line ends now
                 continue
             if not same_code(self.current[path], text, anywhere=True):
                 problem = "{path}: the hunks do not make the edited file: other code comes of them"

@@ -369,6 +369,8 @@ class Importer:
             return result._replace(problem=joined("\n", reasons))
         if not draft.has_hunks:
             problem = Message("it changes no code that is installed")
+            if fitting:
+                problem = Message("it changes nothing but comments and layout")
             return result._replace(state=LEFT_OUT, problem=problem)
         return self._checked(entry, result, matches=fitting)
 

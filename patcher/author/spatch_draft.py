@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from patcher.message import Message
+from patcher.model import SOURCE
 from patcher.record import Record, reported
 from patcher.text.lines import line_edits
 
@@ -112,8 +113,10 @@ class DraftFile(Record):
     @property
     def header(self) -> str:
         """The lines above the hunks."""
-        tag = "+++" if self.adds else "---"
-        return "".join(f"{tag} {path}\n" for path in self.paths)
+        if self.adds:
+            flag = "" if self.paths[0].endswith(SOURCE) else " when-present"
+            return f"+++ {self.paths[0]}{flag}\n"
+        return "".join(f"--- {path}\n" for path in self.paths)
 
 
 def added_file(path: str, text: bytes) -> DraftFile:

@@ -8,20 +8,23 @@ first, and one for each that does not fit; with `--verbose` a line for each rele
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Iterable, Sequence, Tuple
+from typing import Iterable, Iterator, Sequence, Tuple
 
 from patcher.compatibility import GOOD, NO_RELEASE, Checked, PatchOutcome, ReleaseOutcome
 from patcher.display.console import Console
 from patcher.display.explained import explained_row
-from patcher.display.styles import Row, term
+from patcher.display.styles import Row, term, translated
 from patcher.message import Message, joined, one_line
 from patcher.model import Patchset, State
 from patcher.patchset.layers import patch_names
 from patcher.text.listed import count
+from patcher.text.terminal import width
 
 Releases = Tuple[ReleaseOutcome, ...]
 """Releases with one answer."""
 _FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
+_WIDE = 80  # columns of text that a table of patches has at most
+_NARROWEST = 24  # columns of text for the names of patches
 
 
 def show_releases(console: Console, results: Sequence[Checked]) -> None:
@@ -31,8 +34,10 @@ def show_releases(console: Console, results: Sequence[Checked]) -> None:
         if number:
             console.out("")
         console.out(checked_heading(checked))
+        for table in patch_tables(checked):
+            console.rows(table)
+        console.rows(patch_problems(checked, verbose=console.verbose))
         console.rows(checked_rows(checked, in_full=console.verbose))
-        console.rows(patch_rows(checked, verbose=console.verbose))
         rows = []
         for name, release in checked.upstream_since.items():
             since = Message("since {release}: it can go", release=release)
@@ -149,16 +154,62 @@ def column_name(run: Releases) -> str:
     return Message("{version} to {last}", version=first, last=last)
 
 
-def patch_rows(checked: Checked, *, verbose: bool) -> list[Row]:
-    """A row for each patch, a column for each release, the totals, and why a patch fails."""
+def patch_tables(checked: Checked) -> list[list[Row]]:
+    """A row for each patch, a column for each release, and the totals.
+
+    As many tables as it takes to stay within `_WIDE` columns of text; a name that is too long is
+    cut in its middle.
+    """
     columns = patch_columns(checked)
     if not columns:
         return []
-    rows = [Row("patch", tuple(map(column_name, columns)))]
-    for name, patches in patches_by_name(checked.patchset, columns).items():
-        rows.append(Row(name, tuple(patch.state if patch else "-" for patch in patches)))
-    rows.append(Row("total", tuple(map(_total, columns))))
-    for column in columns:
+    by_name = patches_by_name(checked.patchset, columns)
+    cells = {name: [_cell(patch) for patch in patches] for name, patches in by_name.items()}
+    heads = list(map(column_name, columns))
+    totals = list(map(_total, columns))
+    widths: list[int] = []
+    for at, head in enumerate(heads):
+        texts = [translated(head), translated(totals[at])]
+        texts += [term(row[at]) for row in cells.values()]
+        widths.append(max(map(width, texts)))
+    tables: list[list[Row]] = []
+    for start, end in _slices(widths):
+        room = _WIDE - sum(widths[start:end]) - 2 * (end - start)
+        rows = [Row("patch", tuple(heads[start:end]))]
+        for name, row in cells.items():
+            rows.append(Row(_short(name, room), tuple(row[start:end])))
+        rows.append(Row("total", tuple(totals[start:end])))
+        tables.append(rows)
+    return tables
+
+
+def _cell(patch: PatchOutcome | None) -> str:
+    return patch.state if patch else "-"
+
+
+def _slices(widths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The ranges of columns that stand in one table each: as many as leave room for the names."""
+    start = used = 0
+    for at, wide in enumerate(widths):
+        if at > start and used + wide + 2 > _WIDE - _NARROWEST:
+            yield start, at
+            start, used = at, 0
+        used += wide + 2
+    yield start, len(widths)
+
+
+def _short(name: str, room: int) -> str:
+    """A name, without its middle where it is longer than the room."""
+    if len(name) <= room:
+        return name
+    head = (room - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (room - 1 - head) :]}"
+
+
+def patch_problems(checked: Checked, *, verbose: bool) -> list[Row]:
+    """Why patches do not fit releases."""
+    rows: list[Row] = []
+    for column in patch_columns(checked):
         for patch in column[0].patches:
             if patch.problem:
                 rows.append(_problem_row(patch, column, verbose=verbose))

@@ -141,6 +141,8 @@ def _added(data: bytes, hunk: HunkText) -> HunkAnswer:
         return HunkAnswer(hunk, State.APPLICABLE, places=(1,), splices=(splice,))
     if data.replace(b"\r\n", b"\n") == written:
         return HunkAnswer(hunk, State.UPSTREAM, places=(1,))
+    if hunk.flags.when_present:
+        return HunkAnswer(hunk, State.NOT_NEEDED)
     return HunkAnswer(
         hunk,
         State.CONFLICT,

@@ -15,7 +15,7 @@ from patcher.engine.find import enclosing_keywords
 from patcher.engine.imports import binds, imported
 from patcher.engine.names import Unbound, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
-from patcher.engine.source import Source, remembered
+from patcher.engine.source import Source, lines_of, remembered
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import HunkAnswer, HunkText, OptionValue
@@ -26,6 +26,7 @@ __all__ = [
     "Tree",
     "imported",
     "inside_of",
+    "lines_of",
     "proves_upstream",
     "remembered",
     "same",

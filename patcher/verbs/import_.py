@@ -37,7 +37,7 @@ from patcher.patchset.places import MANIFEST
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.record import Record, reported
 from patcher.text.diffs import FileDiff
-from patcher.text.listed import AnyPath, Texts, listed, one_or_more
+from patcher.text.listed import AnyPath, Texts, count, listed, one_or_more
 from patcher.verbs.authoring import (
     also_option,
     number_of_hunks,
@@ -410,11 +410,18 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     if moved and console.asks and _confirms(console, moved):
         outcome = run(moved)
 
-    console.notes(outcome.notes)
     if outcome.single or console.verbose:
+        console.notes(outcome.notes)
         show_hunks(console, outcome.draft)
-    rows = _single_rows(console, outcome) if outcome.single else _series_rows(console, outcome)
-    console.rows(rows)
+    if outcome.single:
+        console.rows(_single_rows(console, outcome))
+    else:
+        console.rows(_series_rows(console, outcome))
+        console.rows(_series_details(outcome))
+        console.rows(release_rows(outcome.releases, in_full=console.verbose))
+    if outcome.notes and not (outcome.single or console.verbose):
+        remarks = count(len(outcome.notes), "remark")
+        console.note("{remarks} on layout, comments and places: -v shows them", remarks=remarks)
     show_unlike(console, outcome.releases)
     console.hints(_hint(match, single=outcome.single) for match in outcome.problems)
     _show_written(console, outcome)
@@ -472,24 +479,29 @@ def _single_rows(console: Console, outcome: ImportOutcome) -> list[Row]:
 
 
 def _series_rows(console: Console, outcome: ImportOutcome) -> list[Row]:
-    """What came of each patch of a series, and what it does to further releases."""
+    """A line for each patch of a series."""
     rows = []
     for result in outcome.patches:
         if result.failed or not console.quiet:
-            rows.append(_patch_row(result))
-    return rows + release_rows(outcome.releases, in_full=console.verbose)
+            cells = [result.name]
+            if any(file.hunks for file in result.draft.files):
+                cells.append(number_of_hunks(result.draft))
+            rows.append(Row(result.state, tuple(cells)))
+    return rows
 
 
-def _patch_row(result: PatchResult) -> Row:
-    cells = [result.name]
-    if any(file.hunks for file in result.draft.files):
-        cells.append(number_of_hunks(result.draft))
-    details: list[str] = []
-    if result.problem:
-        details += [result.problem, *hint_lines(result.hint)]
-    for part in result.left_out:
-        details.append(Message("left out: {name}, {why}", name=part.name, why=part.why))
-    return Row(result.state, tuple(cells), tuple(details))
+def _series_details(outcome: ImportOutcome) -> list[Row]:
+    """Why a patch is not imported, and all that is left out, patch by patch."""
+    rows = []
+    for result in outcome.patches:
+        details: list[str] = []
+        if result.problem:
+            details += [result.problem, *hint_lines(result.hint)]
+        for part in result.left_out:
+            details.append(Message("left out: {name}, {why}", name=part.name, why=part.why))
+        if details:
+            rows.append(Row(result.state, (result.name,), tuple(details)))
+    return rows
 
 
 def _hint(match: FileMatch, *, single: bool) -> str:

@@ -139,7 +139,7 @@ def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(wo
     toml.write_text(toml.read_text().replace('summary = "', '# ours\nsummary = "Our '))
     quilt(world, one=ONE, two=TWO, docs=parts["docs"], three=THREE, value="not read again")
     told = done(world("import", "debian/patches", "--name", "vendor"))
-    assert [line.split()[:3] for line in told.out.splitlines()[:7] if line[:1] != " "] == [
+    assert [line.split()[:3] for line in told.out.splitlines()[:5]] == [
         ["in", "place", "one"], ["imported", "two", "1"], ["left", "out", "docs"], ["imported", "three", "1"], ["in", "place", "value"],
     ]  # fmt: skip
     patchset = load_patchset(toml.parent, "")
@@ -176,9 +176,10 @@ def test_what_is_left_out_is_listed_patch_by_patch(world):
     quilt(world, one=ONE + note + NEW.format("demo/tests/test_new.py"), two=TWO, three=THREE + NEW.format("releasenotes/x.yaml"))
     told = done(world("import", "debian/patches", "--name", "vendor")).out
     lines = [" ".join(line.split()) for line in told.splitlines()]
-    assert lines[:6] == [
-        "imported one 1 hunk", "left out: changelog.d/12.rst, a new file", "left out: demo/tests/test_new.py, a new file",
-        "imported two 1 hunk", "imported three 1 hunk", "left out: releasenotes/x.yaml, a new file",
+    assert lines[:8] == [
+        "imported one 1 hunk", "imported two 1 hunk", "imported three 1 hunk",
+        "imported one", "left out: changelog.d/12.rst, a new file", "left out: demo/tests/test_new.py, a new file",
+        "imported three", "left out: releasenotes/x.yaml, a new file",
     ]  # fmt: skip
     answer = json.loads(done(world("import", "debian/patches", "--name", "again", "--json")).out)
     assert [(patch["name"], part["path"]) for patch in answer["patches"] for part in patch["left_out"]] == [
@@ -199,15 +200,34 @@ def test_a_new_file_begins_where_the_other_files_of_its_patch_do(world):
         assert all(f"left out  demo/{path}" in told for path in ("tools/gen.py", "demo.d/a.py"))
 
 
-def test_a_patch_that_fails_late_leaves_the_others_imported_and_is_imported_later(world):
-    """Its hunks are made and tried when it fails: for a file that comes without a newline at its end, here."""
+def test_a_new_text_file_comes_with_a_newline_at_its_end_and_is_needed_by_nothing(world):
     late = diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py") + "--- /dev/null\n+++ b/demo/note.txt\n@@ -0,0 +1 @@\n+no newline\n\\ No newline at end of file\n"
     quilt(world, one=ONE, late=late, two=TWO)
-    told = done(world("import", "debian/patches", "--name", "vendor"), 1)
-    assert "Traceback" not in told.err and lists(world.cwd / "patchsets/vendor") == {"==1.0": ["one", "two"]}
-    quilt(world, one=ONE, late=late.replace("\\ No newline at end of file\n", ""), two=TWO)
     done(world("import", "debian/patches", "--name", "vendor"))
     assert lists(world.cwd / "patchsets/vendor") == {"==1.0": ["one", "late", "two"]}
+    assert "+++ demo/note.txt when-present\n+no newline\n" in (world.cwd / "patchsets/vendor/late.spatch").read_text()
+    (world.path / "demo/n.py").write_text("VALUE = 2\n")
+    (world.path / "demo/note.txt").write_text("of somebody\n")
+    answer = json.loads(done(world("check", "vendor", "--json")).out)
+    found = {row["path"]: row["state"] for row in answer["answers"] if row["origin"].endswith("late.spatch")}
+    assert found == {"demo/n.py": "upstream", "demo/note.txt": "not needed"}
+
+
+def test_tests_and_documentation_that_ship_come_along(tmp_path):
+    world = World(tmp_path, {**LAYOUT, "demo/test/__init__.py": "", "demo/test/test_m.py": "VALUE = 1\n", "demo/README.rst": "Old.\n", "demo/NEWS.md": "1\n"})
+    more = diff("VALUE = 1\n", "VALUE = 2\n", "a/src/demo/test/test_m.py") + diff("Old.\n", "New.\n", "a/src/demo/README.rst")
+    quilt(world, one=ONE + NEW.format("src/demo/test/test_n.py") + more + diff("2\n", "3\n", "a/src/demo/NEWS.md"))
+    told = done(world("import", "debian/patches", "--name", "vendor"))
+    assert "left out src/demo/NEWS.md documentation that ships with other lines" in " ".join(told.out.split())
+    done(world("apply", "vendor"))
+    assert world.text("demo/README.rst") == "New.\n" and world.text("demo/test/test_m.py") == "VALUE = 2\n"
+    assert (world.path / "demo/test/test_n.py").exists()
+
+
+def test_a_patch_of_comments_alone_is_said_to_be_that_and_stops_no_other(world):
+    quilt(world, one=ONE, words=diff(EDIT, EDIT.replace("# where is it?", "# here")), two=TWO)
+    told = done(world("import", "debian/patches", "--name", "vendor")).out
+    assert "it changes nothing but comments and layout" in told and "2 of 3 patches" in told
 
 
 def test_a_directory_without_patches_and_names_that_are_taken(world):

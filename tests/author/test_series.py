@@ -204,6 +204,17 @@ def test_check_has_a_row_for_each_patch_and_a_column_for_each_release(world):
     assert "moved.py" in told.out
 
 
+def test_the_table_of_patches_comes_first_and_fits_80_columns(world):
+    name, folder = "a-patch-whose-name-says-" + "all-that-it-does-and-" * 3 + "why", world.cwd / "patchsets/vendor"
+    (folder / "three.spatch").rename(folder / f"{name}.spatch")
+    (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace("three.spatch", f"{name}.spatch"))
+    lines = done(world("check", "vendor", *against("0.9", "1.1", "1.2", "1.3")), 1).out.splitlines()
+    assert [line.split()[0] for line in lines[1:6]] == ["patch", "one", "two", "a-patch-whose-n…t-it-does-and-why", "total"]
+    assert max(map(len, lines[1:6])) <= 80 and name in lines[6] + lines[7] + lines[8] + lines[9] + lines[10]
+    lines = done(world("check", "vendor", *against("0.9", "1.1", "1.2", "1.3"), SITEPATCH_LANG="zh"), 1).out.splitlines()
+    assert max(map(len, lines[1:6])) <= 80
+
+
 def test_check_says_since_when_a_patch_is_upstream_in_json_and_as_a_page(world):
     words = against("0.9", "1.1", "1.2")
     answer = json.loads(done(world("check", "vendor", *words, "--json", "--html", "page.html"), 1).out)

@@ -5,6 +5,7 @@ That is at the lines that they name, or where there is no doubt. Pure.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Sequence
 
 from patcher.author.diffs.unified import UnifiedHunk
@@ -118,11 +119,11 @@ def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> Dif
         hunks: in the order of the file.
         fuzz: how many lines of context at either end of a hunk may differ.
     """
-    text = _read(data, any_end=False)
+    text = _read(data, False)
     exact = _apply(text, hunks, fuzz=fuzz)
     if not exact.problems:
         return exact
-    loose_text = _read(data, any_end=True)
+    loose_text = _read(data, True)
     loose = _apply(loose_text, hunks, fuzz=fuzz)
     if not loose.problems:
         note = Message("the diff has other line ends than the file, which keeps its own")
@@ -137,7 +138,8 @@ def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> Dif
     return best._replace(after=data, done=is_done)
 
 
-def _read(data: bytes, *, any_end: bool) -> _Text:
+@lru_cache(maxsize=16)  # the hunks of a patch are tried on the same few files
+def _read(data: bytes, any_end: bool) -> _Text:
     *ended, last = data.split(b"\n")
     lines = [line + b"\n" for line in ended]
     if last:

@@ -172,7 +172,7 @@ class InstalledSources:
             return found_whole
 
         found: list[FileCandidate] = []
-        if section.hunks and not section.gone and not section.path.endswith(_PROSE):
+        if section.hunks and not section.gone:
             found = self.texts.candidates(parts)
         whole = [file for file in found if file.whole]
         if not found and section.gone:
@@ -194,6 +194,9 @@ class InstalledSources:
                 return FileMatch(section, problem=problem, hint=_WHOLE)
             if fits:
                 return self._apply(fits[0], section)
+        if section.path.endswith(_PROSE):
+            why = Message("documentation that ships with other lines")
+            return FileMatch(section, left_out=why)
         return self._missing(section, parts, found=whole)
 
     def _fitting(self, files: Sequence[FileCandidate], section: Section) -> list[FileCandidate]:
@@ -252,13 +255,15 @@ class InstalledSources:
 
         None for any other section.
         """
-        if section.new is None or _is_beside(parts) or _TEST.fullmatch(parts[-1]):
+        if section.new is None or _is_beside(parts):
             return None
         homes: list[tuple[str, Located]] = []
         for path in self._ends(parts):
             located = self.texts.package(path) if "/" in path else None
             if isinstance(located, Located):
                 homes.append((path, located))
+        if _TEST.fullmatch(parts[-1]):  # only beside tests that the package ships
+            homes = [home for home in homes if Path(home[1].site, home[0]).parent.is_dir()]
         if not homes:
             return None
         # else the commit makes its folder

@@ -204,8 +204,12 @@ def _check_scopes(lines: _Lines, paths: list[str], hunks: list[HunkText]) -> Non
 def _added_file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     """A file that is added: `+++ PATH`, and its lines."""
     start = number + 1
+    flags = HunkFlags(when_present=lines.rows[number].endswith(f" {_WHEN_PRESENT}"))
+    if flags.when_present:
+        lines.rows[number] = lines.rows[number][: -len(_WHEN_PRESENT)]
     path = _path(lines, number)
     hunk, end = _whole_file(lines, start, start, tag="+", scope=ADDED)
+    hunk = hunk._replace(flags=flags)
     if not hunk.lines:
         message = Message("no line for this file; expected its text below it, `+` before each line")
         lines.refuse(start - 1, message, start=0, end=3)
