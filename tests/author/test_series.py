@@ -209,7 +209,7 @@ def test_the_table_of_patches_comes_first_and_fits_80_columns(world):
     (folder / "three.spatch").rename(folder / f"{name}.spatch")
     (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace("three.spatch", f"{name}.spatch"))
     lines = done(world("check", "vendor", *against("0.9", "1.1", "1.2", "1.3")), 1).out.splitlines()
-    assert [line.split()[0] for line in lines[1:6]] == ["patch", "one", "two", "a-patch-whose-n…t-it-does-and-why", "total"]
+    assert [line.split()[0] for line in lines[1:6]] == ["patch", "one", "two", "a-patch-whose-na…-it-does-and-why", "total"]
     assert max(map(len, lines[1:6])) <= 80 and name in lines[6] + lines[7] + lines[8] + lines[9] + lines[10]
     lines = done(world("check", "vendor", *against("0.9", "1.1", "1.2", "1.3"), SITEPATCH_LANG="zh"), 1).out.splitlines()
     assert max(map(len, lines[1:6])) <= 80
