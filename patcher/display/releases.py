@@ -170,7 +170,8 @@ def patch_tables(checked: Checked) -> list[list[Row]]:
     widths: list[int] = []
     for at, head in enumerate(heads):
         texts = [translated(head), translated(totals[at])]
-        texts += [term(row[at]) for row in cells.values()]
+        for row in cells.values():
+            texts += [row[at], term(row[at])]
         widths.append(max(map(width, texts)))
     tables: list[list[Row]] = []
     for start, end in _slices(widths):
