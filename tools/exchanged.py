@@ -55,7 +55,7 @@ def exchange(random: Random, tree: ast.Module) -> Exchange | None:
     new = _new_side(random, pattern, names, has_run)
     if sum(map(_is_run, ast.walk(new))) > 1:  # it may move, and is never doubled
         return None
-    # rule 21; then code of this form counts as changed (rule 22)
+    # rule 22; then code of this form counts as changed (rule 23)
     proves = not unified(new, pattern, {})
     if proves and any(unified(new, node, {}) for node in ast.walk(tree)):
         return None
@@ -223,7 +223,7 @@ def loaded(node: ast.AST) -> str:
 class _Exchange(ast.NodeTransformer):
     """Puts one expression in place of each match of another.
 
-    Also inside what a placeholder stands for (rule 23). Where it holds the other one as a whole,
+    Also inside what a placeholder stands for (rule 24). Where it holds the other one as a whole,
     the code of that is written anew and what is inside it stays.
     """
 

@@ -228,7 +228,7 @@ def _ends_of_run(lines: Lines, begin: int) -> Iterator[int]:
         if last[0] != " " or depth(last) < base or is_text(last):
             return
         if not base and not (_has_code(lines[:begin]) and _has_code(lines[end:])):
-            continue  # at the edge of a hunk a `...` begins or ends its block (rule 18)
+            continue  # at the edge of a hunk a `...` begins or ends its block (rule 17)
         following = lines[end : end + 1]
         if not following or (depth(following[0]) <= base and not is_clause(following[0])):
             yield end

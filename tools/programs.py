@@ -337,7 +337,7 @@ def _wrong_states(made: Program, data: bytes, hunks: tuple[HunkText, ...], resul
 
 
 def _stands_there(hunks: tuple[HunkText, ...], result: Rewrite) -> bool:
-    """Whether a part stands there already: that is the planner's conflict (rule 24)."""
+    """Whether a part stands there already: that is the planner's conflict (rule 25)."""
     pairs = zip(result.answers, hunks)
     return any(each.state is State.UPSTREAM and not hunk.flags.when_present for each, hunk in pairs)
 

@@ -99,7 +99,7 @@ def with_patches(
         answers += [Answer("", path, answer) for answer in rewritten.answers]
 
     reasons: dict[str, list[str]] = {}
-    for answer in reconciled(answers):  # of all files together: format rules 24 and 25
+    for answer in reconciled(answers):  # of all files together: format rules 25 and 26
         if answer.state.failed:
             reasons.setdefault(answer.path, []).append(one_line(answer.problem))
     problems: list[tuple[str, str]] = []

@@ -198,7 +198,7 @@ def _change(
 ) -> tuple[HunkAnswer, list[PlaceChange]]:
     """The answer of one form, and the changes of all its places.
 
-    A place inside another one is changed in the text that the outer change writes (rule 23).
+    A place inside another one is changed in the text that the outer change writes (rule 24).
     """
     answer, changes = _change_outermost(source, hunk, places)
     is_nested = hunk.text.flags.expected == 0 and outermost(places, places) != places
@@ -308,7 +308,7 @@ def _ambiguous(source: Source, hunk: Hunk, place: MatchRange) -> HunkAnswer:
 
 
 def _reaches_into(place: MatchRange, outer: PlaceChange) -> bool:
-    """Whether the change of an outer place rewrites the code of this one (rule 23)."""
+    """Whether the change of an outer place rewrites the code of this one (rule 24)."""
     if not (outer.match.start <= place.start and place.end <= outer.match.end):
         return False
     return any(edit.start < place.end and place.start < edit.end for edit in outer.edits)

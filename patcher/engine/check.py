@@ -1,4 +1,4 @@
-"""The checks on the finished text, before a byte is written (format rule 17)."""
+"""The checks on the finished text, before a byte is written (format rule 20)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_result(
     splices: Sequence[Splice],
     injected: Sequence[str],
 ) -> list[HunkAnswer]:
-    """Check the finished text by rule 17.
+    """Check the finished text by rule 20.
 
     Args:
         source: the text before the change.
@@ -155,7 +155,7 @@ def _refused(answers: Sequence[HunkAnswer], problem: str, hint: str = "") -> lis
 def _name_problem(
     finished: FinishedText, before: _Before, injected: Sequence[str]
 ) -> tuple[str, str]:
-    """The problem and hint if a name is read that nothing binds (rule 27), else empty."""
+    """The problem and hint if a name is read that nothing binds (rule 21), else empty."""
     source, result = finished.source, finished.result
     missing = unbound(source, result, finished.inserted, injected)
     if missing:

@@ -2,7 +2,7 @@
 
 Hunks that overlap, or that insert at the same place, are in conflict (rule 14). A block that the
 hunks empty together gets a `pass` (rule 15), and of the blank lines around deleted lines the
-longest run is kept (rule 19).
+longest run is kept (rule 18).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _without_blank_lines(source: Source, edits: list[_OwnEdit]) -> list[_OwnEdit
     """Delete the blank lines above, between and below deleted lines, except for the longest run.
 
     The edits are in order. Neighbouring deletions count as one, whichever hunks they belong to
-    (rule 19).
+    (rule 18).
     """
     code, lines = source.text, source.lines
     end_of_file = Edit(len(code), len(code), text="")

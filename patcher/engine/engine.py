@@ -40,7 +40,7 @@ def rewrite(
 
 
 def splices_problem(data: bytes, splices: Sequence[Splice], injected: Sequence[str] = ()) -> str:
-    """What is wrong with the Python file that splices make: syntax or names (rules 17 and 27).
+    """What is wrong with the Python file that splices make: syntax or names (rules 20 and 21).
 
     Empty if nothing is.
     """

@@ -41,7 +41,7 @@ def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
     """The first form of a hunk of which a side is found, and where.
 
     Where no side of any is found, that is the first of which the change stands elsewhere in its
-    scope, else the first one (rules 22 and 29).
+    scope, else the first one (rules 23 and 29).
     """
     attempts: list[tuple[Hunk, FoundPlaces]] = []
     for form in hunk.forms:
@@ -67,7 +67,7 @@ def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
 
 
 def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
-    """Search the definitions that `scope` names, whatever the hunk's own (rules 21 to 24)."""
+    """Search the definitions that `scope` names, whatever the hunk's own (rules 22 to 25)."""
     blocks = scope_blocks(source, scope, hunk.before, hunk.after)
     before_matcher = Matcher(most=MAX_MATCHES)
     before = _side_places(hunk, hunk.before, blocks, before_matcher)
@@ -78,7 +78,7 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
 
     todo = _still_to_change(hunk, before, after)
     # A match of the after side inside a place still to change, or inside another one, proves
-    # nothing (rule 22).
+    # nothing (rule 23).
     done = outermost(after, [*todo, *after])
     if done and not todo:
         if still_there(hunk, blocks, after):
@@ -104,7 +104,7 @@ def _still_to_change(
 def _with_imports(
     source: Source, hunk: Hunk, todo: list[MatchRange], done: list[MatchRange]
 ) -> tuple[list[MatchRange], list[MatchRange]]:
-    """The places of a hunk; none is left to change if the module has its imports (rule 24)."""
+    """The places of a hunk; none is left to change if the module has its imports (rule 25)."""
     if hunk.text.flags.when_present:
         return ([], done) if binds_imports(source, hunk) else (todo, done)
     start = standing_imports(source, hunk)
@@ -130,7 +130,7 @@ def outermost(places: Sequence[MatchRange], others: Sequence[MatchRange]) -> lis
 
 # what is inserted, standing elsewhere -------------------------------------------------------------
 def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
-    """Where all that a form inserts stands elsewhere in its scope (rule 22).
+    """Where all that a form inserts stands elsewhere in its scope (rule 23).
 
     Nowhere, if anything that the form removes is left there.
     """
@@ -151,7 +151,7 @@ def _beside_anchor(source: Source, hunk: Hunk, found: FoundPlaces) -> FoundPlace
 
     Only for a form that does nothing else, and has one anchor: the code above or below what it
     inserts, or the header around it. What is inserted stands on the same side of the anchor. None
-    where it stands nowhere there (rule 22).
+    where it stands nowhere there (rule 23).
     """
     added = hunk.after.own_statements() or []
     if len(found.todo) != 1 or found.done or len(added) != 1:
@@ -225,7 +225,7 @@ def _run_places(
 
 # deletions ----------------------------------------------------------------------------------------
 def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
-    """Whether a deletion has nothing left to delete, and all that it keeps is there (rule 25).
+    """Whether a deletion has nothing left to delete, and all that it keeps is there (rule 26).
 
     `places` are the places of the hunk.
     """

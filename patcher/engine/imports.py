@@ -1,4 +1,4 @@
-"""Hunks that only insert imports into a module (format rule 24).
+"""Hunks that only insert imports into a module (format rule 25).
 
 What they import, and whether the module imports it already, by whatever statement and wherever it
 is.

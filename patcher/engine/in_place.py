@@ -1,4 +1,4 @@
-"""Whether the change of a hunk is already in place where its before side matches (format rule 22).
+"""Whether the change of a hunk is already in place where its before side matches (format rule 23).
 
 That claim needs proof. A match of the after side that covers a match of the before side proves it
 only by what was compared: not by what a `...` or a metavariable stands for, nor by parts that the

@@ -73,7 +73,7 @@ class Matcher:
     """Matches patterns against the code of one scope. `steps` counts the steps taken.
 
     Args:
-        strict: the parts that a pattern requires to be absent (`Node.absent`) must be (rule 22).
+        strict: the parts that a pattern requires to be absent (`Node.absent`) must be (rule 23).
         most: the largest number of matches to look for at one place.
         anywhere: definitions that a hunk adds to the end of a class may be elsewhere in it.
     """

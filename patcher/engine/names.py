@@ -1,4 +1,4 @@
-"""Whether the finished file binds the names that it reads (format rule 27).
+"""Whether the finished file binds the names that it reads (format rule 21).
 
 Names in inserted code are `unbound` if nothing binds them; names elsewhere are `broken` if
 something bound them before the change.

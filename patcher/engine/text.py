@@ -306,7 +306,7 @@ def _holds(outer: _Alignment, alignment: _Alignment) -> bool:
 
 
 def _already_deleted(file: _Text, form: HunkText) -> bool:
-    """Whether a form only deletes, what it keeps is there, and what it deletes is not (rule 25)."""
+    """Whether a form only deletes, what it keeps is there, and what it deletes is not (rule 26)."""
     if _change_tags(form) != {"-"} or len(_alignments(file, _texts(form.lines, " +"))) != 1:
         return False
     deleted = file.bare_lines(_texts(form.lines, "-"))

@@ -123,7 +123,7 @@ class Tree:
 
 
 def proves_upstream(hunk: HunkText) -> bool:
-    """Whether the after side of a hunk can prove that a text has the change (format rule 21).
+    """Whether the after side of a hunk can prove that a text has the change (format rule 22).
 
     The hunk has no options.
 

@@ -31,7 +31,7 @@ def refused(names: Sequence[str], site: str, path: str, error: SitepatchError) -
 
 
 def reconciled(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers after comparing the hunks of each .spatch across files (format rules 24 and 25).
+    """The answers after comparing the hunks of each .spatch across files (format rules 25 and 26).
 
     A .spatch of which only a part is upstream is a conflict; what is `when-present` is no such
     part. A deletion of code that is gone is upstream where all other changes of its .spatch are.
@@ -78,7 +78,7 @@ def _partly_upstream(answer: Answer) -> Answer:
 
 
 def _with_deletions(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers, with deletions of code that is gone as rule 25 has them.
+    """The answers, with deletions of code that is gone as rule 26 has them.
 
     They are *upstream* where every other change of their .spatch is.
     """

@@ -39,7 +39,7 @@ def explanations(env: Environment, requested: Requested) -> tuple[list[Answer], 
         file = facts.files[key]
         notes += file.remarks.notes
         answers += _of_file(assignment, file)
-    # of several files together: rules 24 and 25
+    # of several files together: rules 25 and 26
     return reconciled(answers), list(dict.fromkeys(notes))
 
 

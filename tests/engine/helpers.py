@@ -76,7 +76,7 @@ def every_case() -> Dict[str, Case]:
         module = importlib.import_module(f"tests.engine.{path.stem}")
         for rule, table in vars(module).items():
             if rule.startswith("RULE_"):
-                found.update({f"{rule}: {name}": case for name, case in table.items() if not isinstance(case[-1], bool)})  # rule 27: rows of names
+                found.update({f"{rule}: {name}": case for name, case in table.items() if not isinstance(case[-1], bool)})  # rule 21: rows of names
     return found
 
 

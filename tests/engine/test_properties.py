@@ -149,7 +149,7 @@ def check_change(function: Function, hunk: Made, tried: Tried) -> None:
     for splice in result.splices:
         inner = hunk.kind in ("expression", "pattern of an expression")
         first, last = (hunk.start, hunk.end) if inner else (comments_above(data, hunk.begin), hunk.stop)
-        blank = hunk.kind == "deleted" and not splice.new + data[splice.start : splice.end].strip()  # beside it (rule 19)
+        blank = hunk.kind == "deleted" and not splice.new + data[splice.start : splice.end].strip()  # beside it (rule 18)
         assert blank or first <= splice.start <= splice.end <= last, (splice, first, last)
         if hunk.kind in ("before", "after", "signature", "pattern of a statement"):
             assert splice.start == splice.end, "an insertion takes nothing away"

@@ -1,4 +1,4 @@
-"""Rules 11 to 17: what is kept, what may go, parentheses, several hunks, blocks and lists, and the checks at the end."""
+"""Rules 11 to 16 and 20: what is kept, what may go, parentheses, several hunks, blocks and lists, and the checks at the end."""
 
 import pytest
 
@@ -350,7 +350,7 @@ COMPILES = {  # what the parser takes and the compiler does not: text, hunk, sco
     "code before a future import": ("from __future__ import annotations\n", "+x = 1\n from __future__ import annotations\n", "<module>", "__future__"),
 }  # fmt: skip
 # Checked before a byte is written.
-RULE_17 = {
+RULE_20 = {
     **{
         f"it compiles: {name}, {words}": Stays(source, hunk, State.CONFLICT, words, {"scope": scope})
         for name, (source, hunk, scope, said) in COMPILES.items()

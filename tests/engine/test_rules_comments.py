@@ -1,4 +1,4 @@
-"""Rules 18 to 20: where an insertion stands, and what becomes of comments and blank lines."""
+"""Rules 17 to 19: where an insertion stands, and what becomes of comments and blank lines."""
 
 
 from patcher.model import State
@@ -12,14 +12,14 @@ def beside(hunk: str, old: str, new: str) -> Changed:
 
 
 def gone(hunk: str, old: str, new: str) -> Changed:
-    """`beside` in a body that does not read the `x` which goes (rule 27)."""
+    """`beside` in a body that does not read the `x` which goes (rule 21)."""
     source = BODY.replace("return x", "return a")
     return Changed(source, hunk, source.replace(old, new, 1))
 
 
 TAIL = "def f(a, c):\n    if a:\n        x = 1\n        # end of the body\n\n    # about y\n    y = 2\n"
 # Beside the hunk line that it touches: after the one above; before the one below, over its comments and decorators.
-RULE_18 = {
+RULE_17 = {
     "below the line that names the interpreter": Changed("#!/bin/python\nimport a\n", "+import b\n import a\n", "#!/bin/python\nimport b\nimport a\n", {"scope": "<module>"}),
     "below the one that names the encoding": Changed("# coding: utf-8\nimport a\n", "+import b\n import a\n", "# coding: utf-8\nimport b\nimport a\n", {"scope": "<module>"}),
     "a blank line in a string parts nothing": inside("x = '''q\n\nr'''\n\n    a(x)", " x = '''q\n \n r'''\n+b()\n a(x)\n", "x = '''q\n\nr'''\n    b()\n\n    a(x)"),
@@ -67,7 +67,7 @@ RULE_18 = {
 }  # fmt: skip
 
 # Blank lines; comments that stay; statements that are wrapped take theirs along.
-RULE_19 = {
+RULE_18 = {
     "an element that moves takes its comment": inside("x = [\n        a,  # one\n        # about b\n        b,\n        c  # three\n    ]", "-x = [a, b, c]\n+x = [c, a, b]\n", "x = [\n        c,  # three\n        a,  # one\n        # about b\n        b\n    ]"),
     "and the comment over it": inside("x = [\n        a,  # one\n        # about b\n        b,\n        c  # three\n    ]", "-x = [a, b, ...]\n+x = [b, a, ...]\n", "x = [\n        # about b\n        b,\n        a,  # one\n        c  # three\n    ]"),
     "also where another goes and one comes": inside("x = [\n        a,  # one\n        # about b\n        b,\n        c  # three\n    ]", "-x = [a, b, c]\n+x = [c, d, a]\n", "x = [\n        c,  # three\n        d,\n        a  # one\n    ]"),
@@ -361,7 +361,7 @@ RULE_19 = {
 }  # fmt: skip
 
 # Comments of inserted code come along, and no others are made.
-RULE_20 = {
+RULE_19 = {
     "below a bracket that is alone on its line": inside("x = A(a)\n    c()", "-x = A(a)\n+x = A(\n+    b\n+)\n+# below\n c()\n", "x = A(b)\n    # below\n    c()"),
     "comments and blank lines come along": beside(
         " x = a\n+\n+# why\n+print(x)  # how\n", "# trailing\n", "# trailing\n\n    # why\n    print(x)  # how\n",

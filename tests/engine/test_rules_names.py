@@ -1,4 +1,4 @@
-"""Rule 27: the names that inserted code reads must be bound on the finished file."""
+"""Rule 21: the names that inserted code reads must be bound on the finished file."""
 
 import sys
 
@@ -9,7 +9,7 @@ from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
 from tests.engine.helpers import run, use_older_python
 
-RULE_27 = {
+RULE_21 = {
     # name: (code with `old()`, what takes its place, whether every name of it is bound)
     "every name of a global statement": ("def g():\n    global one, two, three\n    one = two = three = 1\n\ndef f():\n    old()", "max(two, three)", True),
     "a parameter": ("def f(a): old()", "max(a)", True),
@@ -81,9 +81,9 @@ RULE_27 = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RULE_27)
+@pytest.mark.parametrize("name", RULE_21)
 def test_names_of_inserted_code(name: str) -> None:
-    source, code, bound = RULE_27[name]
+    source, code, bound = RULE_21[name]
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]
     assert answer.state is (State.APPLICABLE if bound else State.CONFLICT), answer.problem
     assert bound or answer.problem.startswith("the inserted code reads names that nothing binds there: `y` (line "), answer.problem
@@ -178,9 +178,9 @@ ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted({*RULE_27} - {"read for type checkers only"}))
+@pytest.mark.parametrize("name", sorted({*RULE_21} - {"read for type checkers only"}))
 def test_without_the_standard_parser_names_that_stand_nowhere_else_are_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, code, bound = RULE_27[name]
+    source, code, bound = RULE_21[name]
     use_older_python(monkeypatch)
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]
     expected = bound or name in ELSEWHERE

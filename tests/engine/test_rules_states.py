@@ -1,4 +1,4 @@
-"""Rules 21 to 26: which answer a hunk gets, and when its after side proves that upstream made the change."""
+"""Rules 22 to 27: which answer a hunk gets, and when its after side proves that upstream made the change."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from patcher.model import State
 from tests.engine.helpers import Changed, Refused, Stays, hold, inside, run, stays
 
 # An after side that is no more specific than the before side never proves anything.
-RULE_21 = {
+RULE_22 = {
     "a deletion": stays("x = a", "-A($X)\n x = a\n", State.NOT_FOUND),
     "`$A($X)` made of a call": stays("x = max(a)", "-A($X)\n+$X\n", State.NOT_FOUND),
     "any literal made of a literal": stays("x = b(4)", "-A(3)\n+A($limit)\n", State.NOT_FOUND, options={"limit": 4}),
@@ -24,7 +24,7 @@ RULE_21 = {
 }  # fmt: skip
 
 # In place is what covers what would be changed; absent parts must be absent.
-RULE_22 = {
+RULE_23 = {
     "the after side stands there": stays("x = max(a, 0)", "-old($X)\n+max($X, 0)\n", State.UPSTREAM),
     "a larger range": stays("x = max(A(a), 0)", "-A(a)\n+max(A(a), 0)\n", State.UPSTREAM),
     "an after match inside a before match proves nothing": inside("x = A(a.b)", "-A(a.b)\n+a.b\n", "x = a.b"),
@@ -87,7 +87,7 @@ RULE_22 = {
 }  # fmt: skip
 
 # `count` counts what is still to change and what is in place.
-RULE_23 = {
+RULE_24 = {
     "two places where one is expected": stays("x = A(a) + A(b)", "-A($X)\n+max($X)\n", State.AMBIGUOUS, "found 2 places"),
     "one place where two are expected": stays("x = A(a)", "-A($X)\n+max($X)\n", State.NOT_FOUND, "found 1 place", flags="count=2"),
     "no place where all are asked for": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_FOUND, flags="count=all"),
@@ -126,7 +126,7 @@ RULE_23 = {
 
 # `when-present`: what is absent is not needed; upstream wins; variants of one line.
 MODULE = {"scope": "<module>", "flags": "when-present"}
-RULE_24 = {
+RULE_25 = {
     "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_NEEDED, flags="when-present"),
     "the scope is not there": Stays("x = 1\n", "-A($X)\n+max($X)\n", State.NOT_NEEDED, "", {"flags": "when-present"}),
     "upstream wins": stays("x = max(a, 0)", "-A($X)\n+max($X, 0)\n", State.UPSTREAM, flags="when-present"),
@@ -157,7 +157,7 @@ RULE_24 = {
 }  # fmt: skip
 
 # Old code that is gone proves nothing; what is too little to name a place; what is renamed or moved is never guessed.
-RULE_25 = {
+RULE_26 = {
     "a string of three characters names a place": inside("x = 'abc'", "-'abc'\n+'d'\n", "x = 'd'"),
     "one of two does not": Refused("-'ab'\n+'d'\n", "too little to name a place"),
     "the code is not there": stays("x = a", "-A($X)\n+max($X)\n", State.NOT_FOUND, "`f` is there, but the code"),
@@ -189,7 +189,7 @@ RULE_25 = {
 }  # fmt: skip
 
 # What is ours is known from receipts (test_plan.py), never guessed; a changed option goes through the pristine copy.
-RULE_26 = {
+RULE_27 = {
     "code that looks like ours is upstream's": stays("x = max(a, 0)  # sitepatch: n", "-A($X)\n+max($X, 0)\n", State.UPSTREAM),
     "with the value of an option": stays("x = max(a, 4)", "-A($X)\n+max($X, $limit)\n", State.UPSTREAM, options={"limit": 4}),
     "with another value too: the pristine copy is what is matched": stays("x = max(a, 3)", "-A($X)\n+max($X, $limit)\n", State.UPSTREAM, options={"limit": 4}),
@@ -205,7 +205,7 @@ RULE_26 = {
         ("def f(a):\n    x = 1\n", "-old(a)\n", True),
         ("def f(a):\n    x = 1\n", " x = 1\n-old(a)\n", True),
         ("def f(a):\n    x = 2\n", " x = 1\n-old(a)\n", False),  # what it keeps has changed too
-        ("def f(a):\n    x = 1\n    y = 2\n", " x = 1\n-old(a)\n y = 2\n", False),  # upstream by rule 22
+        ("def f(a):\n    x = 1\n    y = 2\n", " x = 1\n-old(a)\n y = 2\n", False),  # upstream by rule 23
         ("def f(a):\n    x = 1\n", "-old(a)\n+\n", True),
         ("def f(a):\n    x = 1\n", "-old(a)\n+new(a)\n", False),
         ("def g(a):\n    x = 1\n", "-old(a)\n", False),  # a renamed scope is never guessed
@@ -216,7 +216,7 @@ RULE_26 = {
         ("def f(a):\n    old(a)\n    x = 1\n    y = 2\n", " x = 1\n-old(a)\n y = 2\n", False),
     ],
 )
-def test_rule_25_a_deletion_is_gone(source: str, hunk: str, gone: bool) -> None:
+def test_rule_26_a_deletion_is_gone(source: str, hunk: str, gone: bool) -> None:
     assert run(source, hunk).answers[-1].gone is gone
 
 
@@ -243,5 +243,5 @@ def test_code_in_a_definition_that_another_hunk_would_rename_is_changed_where_th
     assert run("def f(a):\n    return old(a)\n", hunk).data == b"def f(a):\n    return max(a)\n"
 
 
-def test_rule_25_the_closest_line_is_shown() -> None:
+def test_rule_26_the_closest_line_is_shown() -> None:
     hold(Stays("def f(a):\n    x = olt(a, 1)\n", "-x = old(a, 1)\n+x = 1\n", State.NOT_FOUND, "closest, line 2: x = olt(a, 1)"))

@@ -24,7 +24,7 @@ class CheckedCandidate(Record):
         problem: why it does not make the difference, "" where it does.
         reason: of a `problem` in the file, not in how the hunk is written, what the user reads.
         exact: whether it makes it byte for byte.
-        proves: whether its after side can prove that a text has the change already (rule 21).
+        proves: whether its after side can prove that a text has the change already (rule 22).
         held: of each other release whether it can be applied there, or is upstream.
     """
 

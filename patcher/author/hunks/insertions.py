@@ -160,7 +160,7 @@ class Runs:
     def _blank(self, difference: Difference) -> int:
         """How many blank lines more than the engine leaves are in the place of deleted statements.
 
-        See format rule 19.
+        See format rule 18.
         """
         first, last = difference.deleted[0].begin, difference.deleted[-1].outer_end
         above = _between(self.before, self.before.code_before(first), first)

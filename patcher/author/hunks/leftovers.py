@@ -56,7 +56,7 @@ class Leftovers:
     def bound(self, found: Sequence[Difference], injected: Sequence[str]) -> list[Difference]:
         """The differences whose new code reads only names that are bound, or are injected.
 
-        The others would not be applied (format rule 27), and are noted.
+        The others would not be applied (format rule 21), and are noted.
         """
         ranges = [(each.start, each.start + len(each.text)) for each in found]
         missing = self.after.unbound(self.before, ranges)

@@ -387,7 +387,7 @@ class Renderer:
     def _write_statements(
         self, nodes: Sequence[Node], codes: list[Node], edits: list[Edit], indent: str
     ) -> None:
-        """Write neighbours that are kept as `codes`, at the new indentation (rule 19).
+        """Write neighbours that are kept as `codes`, at the new indentation (rule 18).
 
         Their lines and comments come with them.
         """

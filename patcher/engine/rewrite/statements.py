@@ -1,4 +1,4 @@
-"""Statements, clauses, decorators: nodes that have lines of their own (rules 15, 18 to 20)."""
+"""Statements, clauses, decorators: nodes that have lines of their own (rules 15, 17 to 19)."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _have_text(side: Side, rows: Sequence[int]) -> bool:
 
 # comments of a changed line ----------------------------------------------------------------------
 def _change_comments(edits: Edits, old: Node, new: Node) -> None:
-    """Insert the comments of a changed line: those above it, and the one at its end (rule 20)."""
+    """Insert the comments of a changed line: those above it, and the one at its end (rule 19)."""
     side = edits.hunk.after
     code = edits.code(old)
     _change_trailing_comment(edits, old, new=new, code=code)
@@ -294,7 +294,7 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
 
 
 def _blank_rows(edits: Edits, gap: Gap) -> int:
-    """How many blank `+` lines are where statements go (rule 19)."""
+    """How many blank `+` lines are where statements go (rule 18)."""
     side = edits.hunk.after
     if gap.above is not None:
         rows = _loose_rows(side, _last_row(side, gap.above[1]), step=1)
@@ -323,7 +323,7 @@ def _size(edits: Edits, block: Node) -> tuple[int, int] | None:
 
 # insert ------------------------------------------------------------------------------------------
 def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
-    """Insert the nodes of a gap beside the line of the hunk that they touch (rule 18)."""
+    """Insert the nodes of a gap beside the line of the hunk that they touch (rule 17)."""
     above, below = gap.above, gap.below
     first = gap.inserted[0]
     following = _following_clause(gap, siblings)
@@ -419,7 +419,7 @@ def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
 def _named_comments(edits: Edits, gap: Gap) -> set[str]:
     """The comments on context lines directly above an insertion.
 
-    Where the file has one there, the insertion goes below it (rule 18).
+    Where the file has one there, the insertion goes below it (rule 17).
     """
     side = edits.hunk.after
     comments: set[str] = set()

@@ -184,7 +184,7 @@ def _refuse_comments(hunk: HunkText) -> None:
 
 
 def _check_comments(hunk: HunkText, side: Side, *, is_after: bool) -> None:
-    """Refuse comments that are inserted without code, or deleted (rules 19 and 20)."""
+    """Refuse comments that are inserted without code, or deleted (rules 18 and 19)."""
     inside: set[int] = set()  # the rows of nodes
     for node in side.nodes:
         first, last = side.lines.number(node.begin), side.lines.number(node.end)
@@ -313,7 +313,7 @@ def _is_bare_statement(nodes: list[Node]) -> bool:
 
 
 def _is_trivial(nodes: list[Node], words: int = 1) -> bool:
-    """Whether code is so common that a match proves nothing (rule 25).
+    """Whether code is so common that a match proves nothing (rule 26).
 
     So is a string alone of fewer than `words` words.
     """
@@ -338,7 +338,7 @@ def _is_common(node: Node, words: int) -> bool:
 
 
 def _proves_upstream(form: HunkForm, before: Side, after: Side) -> bool:
-    """Whether a match of the after side shows that upstream made the change (rule 21)."""
+    """Whether a match of the after side shows that upstream made the change (rule 22)."""
     if _is_trivial(after.nodes, words=2 if form is HunkForm.EXPRESSION else 1):
         return False
     is_small = _is_bare_statement(before.nodes) and _is_trivial(before.nodes)
@@ -349,7 +349,7 @@ def _proves_upstream(form: HunkForm, before: Side, after: Side) -> bool:
 
 
 def _is_more_general(form: HunkForm, after: Side, before: Side) -> bool:
-    """Whether the after side matches its own before side (rule 21).
+    """Whether the after side matches its own before side (rule 22).
 
     Then it proves nothing about upstream.
     """
@@ -374,7 +374,7 @@ def _matches(pattern: Node, node: Node) -> bool:
 
 # what the after side has to be without, and where it is ------------------------------------------
 def _require_absent(before: list[Node], after: list[Node]) -> None:
-    """Mark the optional parts that only the before side writes (rule 22).
+    """Mark the optional parts that only the before side writes (rule 23).
 
     The after side is in place only without them.
 

@@ -164,7 +164,7 @@ class Upstream(Record):
     """How the change is looked for in upstream's code.
 
     `scope` is that of the after side, which differs where the hunk renames its own definition;
-    `is_proof` is whether a match of the after side shows that upstream made the change (rule 21).
+    `is_proof` is whether a match of the after side shows that upstream made the change (rule 22).
     """
 
     scope: str
