@@ -178,7 +178,7 @@ class HunkAnswer(Record):
     def presumed(self) -> State:
         """Its state as far as one file tells: a deletion of code that is gone may be upstream.
 
-        It is where all other changes of its `.spatch` are (format rule 25); what is planned for all
+        It is where all other changes of its `.spatch` are (format rule 26); what is planned for all
         files decides that (`patcher.planner.reconcile`).
         """
         return State.UPSTREAM if self.gone else self.state
