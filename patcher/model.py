@@ -9,19 +9,18 @@ from typing import Any, Callable, Mapping, Sequence, Union
 
 from patcher.record import Record, reported
 
-# of patchsets, in the order of application: debug shows the code with the fixes
-KINDS = (
-    "fix",
-    "default",
-    "debug",
-)
+KINDS = ("fix", "default", "debug")
+"""The kinds of patchsets in the order in which they are applied.
+
+What debug shows has the fixes already.
+"""
 OptionValue = Union[int, float, bool, str]
 SOURCE = (".py", ".pyi")
-"""The suffixes of the files that are matched by syntax; what else there is is lines of text."""
+"""The suffixes of files that are matched by syntax; any other file is lines of text."""
 TEXT, ADDED, DELETED = "<text>", "<new file>", "<deleted file>"
-"""The scopes of hunks that are no syntax: lines of a text file, and the text of a whole file."""
+"""The scopes of hunks that are not syntax: lines of a text file, and the text of a whole file."""
 Progress = Callable[[int, int, str], None]
-"""Called with how much is done, of how much (0: not known), and what: `3, 43, "fetched"`."""
+"""Called with the number done, the total (0 if unknown), and the step: `3, 43, "fetched"`."""
 
 
 class Splice(Record):
@@ -38,7 +37,7 @@ class Splice(Record):
 def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
     """`data` with every splice applied.
 
-    They have to be sorted by position; at one position their order counts.
+    They must be sorted by position; those at one position are applied in their order.
 
     Raises:
         ValueError: two splices overlap.
@@ -86,9 +85,9 @@ class HunkFlags(Record):
 class HunkText(Record):
     """One hunk as written: its form is checked, its sides are not parsed yet.
 
-    `origin` is its .spatch, `line` that of its header there. `lines` are (tag, text, line number in
-    the .spatch), the tag being `" "`, `"-"` or `"+"`. `others` are its further forms, which are
-    tried in order where no side of it is found, and have its `when_present`.
+    `origin` is its .spatch, and `line` the line of its header there. `lines` are (tag, text, line
+    number in the .spatch); a tag is `" "`, `"-"` or `"+"`. `others` are its alternative forms. They
+    are tried in order if neither side of this one is found; its `when_present` holds for them too.
     """
 
     origin: str
@@ -100,32 +99,43 @@ class HunkText(Record):
 
     @property
     def plain(self) -> bool:
-        """Whether its lines are no syntax."""
+        """Whether its lines are text, not syntax."""
         return self.scope in (TEXT, ADDED, DELETED)
 
     @property
     def only_imports(self) -> bool:
-        """Whether imports are all that it changes.
+        """Whether it inserts imports and changes nothing else.
 
-        Where they stand already, other code may have need of them.
+        If a file has them already, it may be that other code of it needs them.
         """
-        in_parentheses = False
-        for form in self.forms:
-            for tag, text, _ in form.lines:
-                if tag == "-":
-                    return False
-                code = text.partition("#")[0].strip() if tag == "+" else ""
-                if ";" in code:
-                    return False
-                if code and not in_parentheses and not code.startswith(("import ", "from ")):
-                    return False
-                in_parentheses = (in_parentheses or "(" in code) and ")" not in code
-        return True
+        return all(_inserts_only_imports(form) for form in self.forms)
 
     @property
     def forms(self) -> tuple[HunkText, ...]:
         """The forms of the hunk, in the order in which they are tried."""
         return (self._replace(others=()), *self.others)
+
+
+def _inserts_only_imports(form: HunkText) -> bool:
+    """Whether a form of a hunk deletes nothing, and each statement it inserts is an import."""
+    is_continued = False  # in parentheses that an import has opened
+    for tag, text, _ in form.lines:
+        if tag == "-":
+            return False
+        if tag == " ":
+            continue
+        code = text.partition("#")[0].strip()
+        if not code:
+            continue
+        if ";" in code:
+            return False
+        if not is_continued and not code.startswith(("import ", "from ")):
+            return False
+        if "(" in code:
+            is_continued = True
+        if ")" in code:
+            is_continued = False
+    return True
 
 
 @reported("paths adds")
@@ -221,10 +231,10 @@ class Variant(Record):
     Attributes:
         package: the import package.
         versions: the releases (PEP 440).
-        patches: the files that change, in the order of their `.spatch` files: each of these is
-            matched against what those before it have made.
+        patches: the files that change, in the order of their `.spatch` files; each `.spatch` is
+            matched against the result of those before it.
         names: names that exist at run time without being bound in the files.
-        distributions: those that provide the package, none for the one of its name.
+        distributions: those that provide the package; none if the only one has its name.
     """
 
     package: str
@@ -235,7 +245,7 @@ class Variant(Record):
 
 
 class Verify(Record):
-    """How a patchset is verified, beside what is done for each: its `[verify]`.
+    """The `[verify]` of a patchset: what is checked besides what is checked for every patchset.
 
     Attributes:
         imports: modules to import in the target interpreter.
@@ -290,16 +300,18 @@ class PatchsetSource(Record):
     """Where a patchset was found.
 
     Attributes:
-        kind: one of `patcher.patchset.places`; of a patchset that was not searched for another one,
-            as `the store`.
-        name: the directory or entry point, "" where that has no name.
+        kind: one of `patcher.patchset.places`, or, if the patchset was not found by searching those
+            places, a word for where it was read, such as `the store`.
+        name: the directory or entry point, "" if the place has no name.
     """
 
     kind: str
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}" if self.name else self.kind  # which may be a message
+        if not self.name:
+            return self.kind  # itself, as a message stays one
+        return f"{self.kind} {self.name}"
 
 
 @reported("kind summary prose provenance")
@@ -370,9 +382,9 @@ class Requested(Record):
 
     @property
     def identity(self) -> tuple[str, Mapping[str, OptionValue]]:
-        """What its result depends on, apart from the text.
+        """What its result depends on, apart from the text: the digest and the options.
 
-        That of a `Step` is the same where it is applied as requested.
+        If a `Step` has the same identity, the patchset is applied as requested.
         """
         return self.patchset.folder.digest, dict(self.options)
 
@@ -401,10 +413,10 @@ class Located(Record):
 
 
 class AppliedHunks(Record):
-    """What was found when a patchset was applied to a file.
+    """How the hunks of a patchset were applied to a file.
 
-    `places` are 1-based lines of the text before, `states` those of all hunks for the file, in
-    their order; `gone` is whether the file is deleted by them, or was.
+    `places` are 1-based lines of the text before. `states` has the state of each hunk for the file,
+    in their order. `gone` is whether they delete the file, or have deleted it.
     """
 
     places: tuple[int, ...] = ()
@@ -438,10 +450,10 @@ class Step(Record):
 
 
 class LostStep(Record):
-    """A patchset that is in a file no more: another file has taken its place.
+    """A patchset that is gone from a file because the file was replaced, as by a reinstall.
 
-    `step` is what was applied, without its splices, and `version` the release it was applied to. It
-    is kept until a command names the patchset or removes it.
+    `step` is what was applied, without its splices, and `version` the release it was applied to.
+    The record is kept until a command names the patchset or removes it.
     """
 
     step: Step
@@ -484,11 +496,11 @@ class PristineFile(Record):
 class Receipt(Record):
     """What is applied in one target file, and how to restore it.
 
-    `path` is `/`-separated and relative to the site directory, `current` the sha256 (hex) of what
-    `steps` make, "" where they delete the file. `folder` is the topmost directory above an added
-    file that was made for it or for another one, "" where there is none. `lost` are the patchsets
-    that a reinstall took out of the file before the present `steps` were applied; without steps
-    nothing but them is recorded, and the hashes mean nothing.
+    `path` is `/`-separated and relative to the site directory. `current` is the sha256 (hex) of the
+    result of `steps`, "" if they delete the file. `folder` is the topmost directory that was
+    created for an added file, this one or another, "" if there is none. `lost` are the patchsets
+    that a reinstall took out of the file before the present `steps` were applied. A receipt without
+    steps records only `lost`; its hashes mean nothing.
     """
 
     path: str
@@ -623,7 +635,7 @@ class Explanation(Record):
     """Why a hunk does or does not match a text.
 
     Attributes:
-        answer: the answer to explain; where a hunk has several forms, of the one that counts.
+        answer: the answer to explain; of a hunk with several forms, that of the decisive form.
         scopes: the definitions that its scope names.
         near: the names of other definitions that may be meant.
         matches: the places that match; of the after side where the state is *upstream*.
@@ -642,7 +654,7 @@ class Explanation(Record):
 
     @property
     def hunk(self) -> HunkText:
-        """The hunk, or the form of it that counts."""
+        """The hunk, or its decisive form."""
         return self.answer.hunk
 
     @property
@@ -684,7 +696,7 @@ class Answer(Record):
         result: what the engine says of the hunk; of `NO_HUNK` where the answer is about a whole
             file or package.
         site: the site directory, "" where the package is not there.
-        explanation: why it does or does not match, null where nobody has asked for that.
+        explanation: why it does or does not match, null where no explanation was requested.
         diff: where it is explained, the unified diff of what this hunk alone changes or has
             changed.
         elsewhere: where it is explained, other files to which its code may have gone.
@@ -752,7 +764,10 @@ class Answer(Record):
 
     @property
     def when_present(self) -> bool:
-        """Whether its code need not be there; imports that upstream has need not be added again."""
+        """Whether the hunk may be skipped.
+
+        Its code may be absent, or upstream has the imports that it would insert.
+        """
         hunk = self.result.hunk
         return hunk.flags.when_present or (self.state is State.UPSTREAM and hunk.only_imports)
 
@@ -762,7 +777,7 @@ class Answer(Record):
 
 
 NO_HUNK = HunkText(origin="", line=0, scope="", lines=())
-"""Of an answer about a whole file or package."""
+"""The hunk of an answer about a whole file or package."""
 
 
 def refusal(
@@ -844,7 +859,7 @@ class FilePlan(Record):
 
     @property
     def module(self) -> str:
-        """The name by which a file that ends in `.py` is imported."""
+        """The dotted name of a file that ends in `.py`, whether or not it can be imported by it."""
         parts = self.path[: -len(".py")].split("/")
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -1,7 +1,8 @@
 """The reports of all ranks of a run -> conclusions, the most important first. Pure.
 
-They say where the models are, why, and what to do. A function that is named after something wrong
-returns what its message says, None where the report is not of that.
+They say where the models are, why, and what to do. A function named after a fault (`_moved_back`)
+takes the report of one rank and returns what is wrong there and what to do; None if the report does
+not show that fault.
 
 What DDP refuses differs by the releases of torch (torch/nn/parallel/distributed.py):
 
@@ -27,7 +28,7 @@ from patcher.message import Message, joined
 from patcher.record import Record
 from patcher.text.listed import listed, ranks
 
-GUARD, DEVICE = "mmengine-ddp-device", "mmengine-device"
+GUARD_PATCHSET, DEVICE_PATCHSET = "mmengine-ddp-device", "mmengine-device"
 NO_DEVICE = ("cpu", "meta", "?")
 _IN_EVERY_TORCH = ("cuda", "xpu", "mtia")
 """Accelerators whose module means nothing until it is initialised."""
@@ -51,8 +52,8 @@ def device_names(devices: Sequence[tuple[str, int]]) -> list[str]:
     return [device for device, count in devices if count]
 
 
-def place(devices: Sequence[tuple[str, int]]) -> str:
-    """The kinds of the devices that hold a tensor, as a text."""
+def kinds_text(devices: Sequence[tuple[str, int]]) -> str:
+    """The kinds of the devices that hold a tensor, listed in words."""
     return listed(_kinds_of(devices)) or Message("no device")
 
 
@@ -66,163 +67,168 @@ def _kind(device: str) -> str:
     return device.partition(":")[0]
 
 
-def _parameters(row: Report) -> list[str]:
+def _parameters(report: Report) -> list[str]:
     """The devices that hold a parameter."""
-    return device_names(row.tensors.parameters)
+    return device_names(report.tensors.parameters)
 
 
-def _parameter_kinds(row: Report) -> list[str]:
-    """The kinds of these devices, sorted."""
-    return _kinds_of(row.tensors.parameters)
+def _parameter_kinds(report: Report) -> list[str]:
+    """The kinds of the devices that hold a parameter, sorted."""
+    return _kinds_of(report.tensors.parameters)
 
 
-def on_cpu(row: Report) -> bool:
+def on_cpu(report: Report) -> bool:
     """Whether all parameters are on the CPU."""
-    return _parameters(row) == ["cpu"]
+    return _parameters(report) == ["cpu"]
 
 
-def accelerators(row: Report) -> list[str]:
+def accelerators(report: Report) -> list[str]:
     """The accelerators of a rank.
 
     torch.cuda is there in every torch, so it counts only where it is initialised.
     """
     kinds: list[str] = []
-    for kind, index in row.setup.current:
+    for kind, index in report.setup.current:
         if index is not None or kind not in _IN_EVERY_TORCH:
             kinds.append(kind)
-    if row.setup.get_device not in ("", "cpu"):
-        kinds.append(row.setup.get_device)
+    if report.setup.get_device not in ("", "cpu"):
+        kinds.append(report.setup.get_device)
     return list(dict.fromkeys(kinds))
 
 
-def _devices_of_ids(row: Report) -> list[str]:
+def _devices_of_ids(report: Report) -> list[str]:
     """The devices that device_ids name.
 
     A bare number is a device of the kind that the parameters or the rank are on.
     """
-    kinds = [_kind(device) for device in _parameters(row) if device not in NO_DEVICE]
-    kinds += [kind for kind, index in row.setup.current if index is not None]
-    kinds += [*accelerators(row), "device"]
-    names = row.device_ids.names or ()
+    kinds = [_kind(device) for device in _parameters(report) if device not in NO_DEVICE]
+    kinds += [kind for kind, index in report.setup.current if index is not None]
+    kinds += [*accelerators(report), "device"]
+    names = report.device_ids.names or ()
     return [name if ":" in name else f"{kinds[0]}:{name}" for name in names]
 
 
-def _ids_match(row: Report) -> bool:
+def _ids_match(report: Report) -> bool:
     """Whether all parameters are on the one device that device_ids name."""
-    if not row.device_ids.names or on_cpu(row):
+    if not report.device_ids.names or on_cpu(report):
         return False
-    return _parameters(row) == _devices_of_ids(row)
+    return _parameters(report) == _devices_of_ids(report)
 
 
 # a model on the CPU -------------------------------------------------------------------------------
-def _moved_back(row: Report) -> Finding | None:
+def _moved_back(report: Report) -> Finding | None:
     # by kind: one sentence for all ranks
-    was = listed([kind for kind in _kinds_of(row.tensors.before) if kind not in NO_DEVICE])
-    if not was or not on_cpu(row):
+    was = listed([kind for kind in _kinds_of(report.tensors.before) if kind not in NO_DEVICE])
+    if not was or not on_cpu(report):
         return None
     template = (
         "the model was on {was}, "
         "and `model = model.to(get_device())` in {place} moved it to the CPU"
     )
-    text = Message(template, was=was, place=row.wrapping.site.partition(" ")[0])
-    if row.device_ids.names:
+    text = Message(template, was=was, place=report.wrapping.site.partition(" ")[0])
+    if report.device_ids.names:
         text = Message("{text}, where DDP refuses the device_ids", text=text)
-    return text, _to_the_device(row, was)
+    return text, _to_the_device(report, was)
 
 
-def _never_moved(row: Report) -> Finding | None:
-    if not on_cpu(row) or _moved_back(row):
+def _never_moved(report: Report) -> Finding | None:
+    if not on_cpu(report) or _moved_back(report):
         return None
     text = Message("the parameters are on the CPU: the model was never moved")
-    if row.device_ids.names:
+    if report.device_ids.names:
         text = Message("{text} and device_ids name a device, which DDP refuses", text=text)
 
-    idle = accelerators(row)
+    idle = accelerators(report)
     if not idle:
         hint = (
             "if it is to train on the CPU: {without}. If not: import the vendor's package "
             "before mmengine, and sitepatch apply {DEVICE}"
         )
-        return text, Message(hint, without=_without_ids(row), DEVICE=DEVICE)
-    if row.setup.get_device in idle:
+        return text, Message(hint, without=_without_ids(report), DEVICE=DEVICE_PATCHSET)
+    if report.setup.get_device in idle:
         hint = (
             "MMEngine's get_device() says {device} here: look for code of yours that builds "
             "the model or wraps it after Runner has moved it, or a `to` of its own"
         )
-        return text, Message(hint, device=row.setup.get_device)
+        return text, Message(hint, device=report.setup.get_device)
     text = Message("{text}; {kinds} stands idle", text=text, kinds=listed(idle))
-    return text, _to_the_device(row, idle[0])
+    return text, _to_the_device(report, idle[0])
 
 
-def _to_the_device(row: Report, kind: str) -> str:
+def _to_the_device(report: Report, kind: str) -> str:
     """How MMEngine's get_device() comes to return `kind`."""
-    command = f"sitepatch apply {DEVICE} --set device={kind}"
-    said = row.setup.get_device or "cpu"
-    if DEVICE in row.setup.patchsets:
+    command = f"sitepatch apply {DEVICE_PATCHSET} --set device={kind}"
+    said = report.setup.get_device or "cpu"
+    if DEVICE_PATCHSET in report.setup.patchsets:
         template = (
             "{DEVICE} is in force and says {said}: its option device is cpu, or torch knew no "
             "{kind} when asked. Import the vendor's package before the Runner is made, "
             "and {command}"
         )
-        return Message(template, DEVICE=DEVICE, said=said, kind=kind, command=command)
+        return Message(template, DEVICE=DEVICE_PATCHSET, said=said, kind=kind, command=command)
     template = (
         "{command}; get_device() of MMEngine {release} says {said}: it does not know {kind}, "
         "or the package of {kind} was imported after mmengine"
     )
-    release = row.setup.mmengine
+    release = report.setup.mmengine
     return Message(template, command=command, release=release, said=said, kind=kind)
 
 
-def _without_ids(row: Report) -> str:
+def _without_ids(report: Report) -> str:
     """How DDP gets device_ids=None, by who names them now."""
-    if row.device_ids.source == "config":
+    if report.device_ids.source == "config":
         return Message(
             "the config names device_ids, and what it says wins: "
             "write device_ids=None in model_wrapper_cfg"
         )
-    if GUARD in row.setup.patchsets or DEVICE in row.setup.patchsets:
-        return f"sitepatch apply {DEVICE} --set device_ids=none"
-    return f"sitepatch apply {GUARD}"
+    if GUARD_PATCHSET in report.setup.patchsets or DEVICE_PATCHSET in report.setup.patchsets:
+        return f"sitepatch apply {DEVICE_PATCHSET} --set device_ids=none"
+    return f"sitepatch apply {GUARD_PATCHSET}"
 
 
-def _accelerator_unused(row: Report) -> Finding | None:
-    """Other wrappers may move the model by themselves."""
-    if not accelerators(row) or row.device_ids.names or family(row) == OTHER:
+def _accelerator_unused(report: Report) -> Finding | None:
+    """The model is on the CPU though the rank has an accelerator."""
+    if not accelerators(report) or report.device_ids.names:
         return None
-    return _never_moved(row)
+    if family(report) == OTHER:  # it may move the model itself
+        return None
+    return _never_moved(report)
 
 
 # a model on several devices -----------------------------------------------------------------------
-def _on_several_devices(row: Report) -> Finding | None:
-    if len(_parameters(row)) < 2:
+def _on_several_devices(report: Report) -> Finding | None:
+    if len(_parameters(report)) < 2:
         return None
-    kinds = _parameter_kinds(row)
+    kinds = _parameter_kinds(report)
     where = listed(kinds) if len(kinds) > 1 else Message("several {kind} devices", kind=kinds[0])
-    text = _fewest(row, Message("the parameters are spread over {where}", where=where))
+    text = _with_strays(report, Message("the parameters are spread over {where}", where=where))
     if len(kinds) > 1:
         hint = Message(
             "DDP takes devices of one kind only: move all of the model, also what is built after it"
         )
-        if row.tensors.before == row.tensors.parameters:
+        if report.tensors.before == report.tensors.parameters:
             template = (
                 "{text}, as they were before MMEngine moved the model: it has a `to` of its own"
             )
             text = Message(template, text=text)
         return text, hint
-    if row.device_ids.names:
+    if report.device_ids.names:
         template = "DDP takes such a model only with device_ids=None: {without}"
-        return text, Message(template, without=_without_ids(row))
+        return text, Message(template, without=_without_ids(report))
     return text, Message("right only for a model that was split on purpose")
 
 
-def _fewest(row: Report, text: Message) -> Message:
-    """With the names of parameters on the device that has fewest of them."""
-    if not row.tensors.places:
+def _with_strays(report: Report, text: Message) -> Message:
+    """A message, extended by the parameters on the device that has the fewest of them."""
+    if not report.tensors.places:
         return text
-    counts = dict(row.tensors.parameters)
-    device, names = min(
-        row.tensors.places, key=lambda pair: (counts.get(pair[0], 0), pair[0] != "cpu")
-    )
+    counts = dict(report.tensors.parameters)
+
+    def parameters_on(place: tuple[str, Sequence[str]]) -> tuple[int, bool]:
+        device, _ = place
+        return counts.get(device, 0), device != "cpu"
+
+    device, names = min(report.tensors.places, key=parameters_on)
     number = counts.get(device, 0)
     shown = list(names)
     if number > len(names):
@@ -237,16 +243,16 @@ def _fewest(row: Report, text: Message) -> Message:
     )
 
 
-def _buffers_elsewhere(row: Report) -> Finding | None:
-    parameters = set(_parameters(row))
-    if not parameters or parameters.issuperset(device_names(row.tensors.buffers)):
+def _buffers_elsewhere(report: Report) -> Finding | None:
+    parameters = set(_parameters(report))
+    if not parameters or parameters.issuperset(device_names(report.tensors.buffers)):
         return None
     hint = Message(
         "a tensor that was registered after the model was moved, or moved by hand; "
         "DDP broadcasts the buffers"
     )
-    here = listed(_parameter_kinds(row))
-    there = listed(_kinds_of(row.tensors.buffers))
+    here = listed(_parameter_kinds(report))
+    there = listed(_kinds_of(report.tensors.buffers))
     if there == here:
         return Message("buffers are on another device than the parameters"), hint
     return Message("the parameters are on {here}, buffers on {there}", here=here, there=there), hint
@@ -258,53 +264,56 @@ def version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("+")[0].split(".") if part.isdigit())
 
 
-def _is_before(row: Report, version: tuple[int, ...]) -> bool:
-    """Whether the torch of a rank is older than a release; not where its version is not known."""
-    numbers = version_numbers(row.setup.torch)
+def _is_before(report: Report, version: tuple[int, ...]) -> bool:
+    """Whether the torch of a rank is older than a release; False if its version is not known."""
+    numbers = version_numbers(report.setup.torch)
     return bool(numbers) and numbers < version
 
 
-def _ids_elsewhere(row: Report) -> Finding | None:
-    if not row.device_ids.names or len(_parameters(row)) != 1:
+def _ids_elsewhere(report: Report) -> Finding | None:
+    if not report.device_ids.names or len(_parameters(report)) != 1:
         return None
-    if on_cpu(row) or _ids_match(row):
+    if on_cpu(report) or _ids_match(report):
         return None
     text = Message("the parameters are on another device than device_ids name")
-    if row.device_ids.source == "config":
+    if report.device_ids.source == "config":
         hint = Message(
             "the config names device_ids: write there the device of each rank, or device_ids=None"
         )
         return text, hint
     hint = Message("choose the device by LOCAL_RANK before the model is moved")
-    if DEVICE not in row.setup.patchsets:
+    if DEVICE_PATCHSET not in report.setup.patchsets:
         template = (
             "{own}; sitepatch apply {DEVICE} gives DDP the device that the parameters are on, "
             "and None for xla and mps"
         )
-        hint = Message(template, own=hint, DEVICE=DEVICE)
+        hint = Message(template, own=hint, DEVICE=DEVICE_PATCHSET)
     return text, hint
 
 
-def _ids_for_cuda(row: Report) -> Finding | None:
-    if not row.device_ids.names or len(_parameters(row)) != 1:
+def _ids_for_cuda(report: Report) -> Finding | None:
+    if not report.device_ids.names or len(_parameters(report)) != 1:
         return None
-    (kind,) = _parameter_kinds(row)
-    if kind in (*NO_DEVICE, "cuda") or not _is_before(row, _ANY_DEVICE):
+    (kind,) = _parameter_kinds(report)
+    if kind in (*NO_DEVICE, "cuda") or not _is_before(report, _ANY_DEVICE):
         return None
     template = "DDP of torch {torch} takes device_ids for CUDA alone, and refuses them for {kind}"
-    return Message(template, torch=row.setup.torch, kind=kind), _without_ids(row)
+    return Message(template, torch=report.setup.torch, kind=kind), _without_ids(report)
 
 
-def _several_ids(row: Report) -> Finding | None:
-    if len(row.device_ids.names or ()) < 2 or _is_before(row, _ONE_ID):
+def _several_ids(report: Report) -> Finding | None:
+    if len(report.device_ids.names or ()) < 2 or _is_before(report, _ONE_ID):
         return None
     text = Message("device_ids name several devices, and DDP takes one, from torch 1.9 on")
     return text, Message("one process for each device")
 
 
-def _refused(row: Report) -> Finding | None:
-    """A rank that was refused, which is to be known: nothing in its report says why."""
-    if not _ids_match(row) or _ids_for_cuda(row):
+def _refused(report: Report) -> Finding | None:
+    """DDP refused the rank although nothing in its report says why.
+
+    Only for ranks of which a log has the refusal (see `_checked`).
+    """
+    if not _ids_match(report) or _ids_for_cuda(report):
         return None
     text = Message(
         "the parameters are on the right device, "
@@ -318,25 +327,25 @@ def _refused(row: Report) -> Finding | None:
     return text, hint
 
 
-def _unknown_ids(row: Report) -> Finding | None:
-    if row.device_ids.are_known:
+def _unknown_ids(report: Report) -> Finding | None:
+    if report.device_ids.are_known:
         return None
     text = Message("device_ids could not be worked out")
     return text, Message("LOCAL_RANK is not set: start the ranks by torchrun")
 
 
 # the wrapper and the model ------------------------------------------------------------------------
-def family(row: Report) -> str:
+def family(report: Report) -> str:
     """DDP, NONE where nothing is wrapped, or OTHER."""
-    is_alone = row.wrapping.trains and (row.process.world_size or 1) < 2
-    if is_alone or row.wrapping.wrapper == NONE:
+    is_alone = report.wrapping.trains and (report.process.world_size or 1) < 2
+    if is_alone or report.wrapping.wrapper == NONE:
         return NONE
-    return DDP if row.wrapping.is_ddp else OTHER
+    return DDP if report.wrapping.is_ddp else OTHER
 
 
-def _not_distributed(row: Report) -> Finding | None:
-    size = row.process.world_size or 1
-    if family(row) != NONE or size < 2:
+def _not_distributed(report: Report) -> Finding | None:
+    size = report.process.world_size or 1
+    if family(report) != NONE or size < 2:
         return None
     template = "not distributed: nothing is wrapped, and each of the {size} processes trains alone"
     hint = Message(
@@ -346,31 +355,31 @@ def _not_distributed(row: Report) -> Finding | None:
     return Message(template, size=size), hint
 
 
-def _other_wrapper(row: Report) -> Finding:
+def _other_wrapper(report: Report) -> Finding:
     template = (
         "the model is wrapped in {wrapper}, which is not DDP: "
         "only where its parameters are was seen"
     )
     hint = Message("nothing is said of what that wrapper itself does and refuses")
-    return Message(template, wrapper=row.wrapping.wrapper or Message("a wrapper")), hint
+    return Message(template, wrapper=report.wrapping.wrapper or Message("a wrapper")), hint
 
 
-def _not_materialised(row: Report) -> Finding | None:
-    if "meta" not in _parameters(row):
+def _not_materialised(report: Report) -> Finding | None:
+    if "meta" not in _parameters(report):
         return None
     text = Message("some parameters have no values yet")
     return text, Message("they are on the meta device: materialise them first")
 
 
-def _not_trainable(row: Report) -> Finding | None:
-    if not row.tensors.is_complete or row.tensors.trainable != 0:
+def _not_trainable(report: Report) -> Finding | None:
+    if not report.tensors.is_complete or report.tensors.trainable != 0:
         return None
     text = Message("no parameter asks for a gradient")
     return text, Message("DDP refuses such a model")
 
 
-def _unreadable(row: Report) -> Finding | None:
-    if row.tensors.is_complete:
+def _unreadable(report: Report) -> Finding | None:
+    if report.tensors.is_complete:
         return None
     text = Message("the model could not be read completely")
     return text, Message("listing its parameters raises: see its named_parameters")
@@ -380,12 +389,12 @@ def _unreadable(row: Report) -> Finding | None:
 READY = "ready"
 _Check = Tuple[str, Optional[str], Callable[[Report], Optional[Finding]]]
 """A code, the wrapper that it is about (None for any), and what holds."""
-_GRAVER: tuple[_Check, ...] = (
+_SERIOUS: tuple[_Check, ...] = (
     ("moved-back", None, _moved_back),
     (
         "cpu-with-device-ids",
         DDP,
-        lambda row: _never_moved(row) if row.device_ids.names else None,
+        lambda report: _never_moved(report) if report.device_ids.names else None,
     ),
     ("several-devices", DDP, _on_several_devices),
     ("several-device-ids", DDP, _several_ids),
@@ -396,7 +405,7 @@ _GRAVER: tuple[_Check, ...] = (
     ("accelerator-unused", None, _accelerator_unused),
     ("buffers-elsewhere", None, _buffers_elsewhere),
 )
-_LESSER: tuple[_Check, ...] = (
+_MINOR: tuple[_Check, ...] = (
     ("not-materialised", DDP, _not_materialised),
     ("no-trainable-parameters", DDP, _not_trainable),
     ("device-ids-unknown", None, _unknown_ids),
@@ -425,36 +434,36 @@ Refused = Collection[Optional[int]]
 """The ranks that DDP refused; with None one that the log does not name."""
 
 
-def conclude(rows: Sequence[Report], refused: Refused) -> tuple[Conclusion, ...]:
+def conclude(reports: Sequence[Report], refused: Refused) -> tuple[Conclusion, ...]:
     """What is wrong about one wrapping, the most important first; empty where nothing is."""
     return (
-        *_checked(_GRAVER, rows, refused),
-        *_same_device(rows),
-        *_differ(rows),
-        *_missing(rows),
-        *_checked(_LESSER, rows),
+        *_checked(_SERIOUS, reports, refused),
+        *_same_device(reports),
+        *_differ(reports),
+        *_missing(reports),
+        *_checked(_MINOR, reports),
     )
 
 
-def verdict(row: Report, conclusions: Sequence[Conclusion]) -> str:
+def verdict(report: Report, conclusions: Sequence[Conclusion]) -> str:
     """The code of the most important one of the conclusions about a rank, READY for none."""
-    if row.rank is None:  # what holds for it is known by itself alone
-        conclusions = _checked(_GRAVER + _LESSER, [row])
+    if report.rank is None:  # conclusions name ranks: its own are drawn from it alone
+        conclusions = _checked(_SERIOUS + _MINOR, [report])
     for conclusion in conclusions:
-        if row.rank is None or row.rank in conclusion.ranks:
+        if report.rank is None or report.rank in conclusion.ranks:
             return conclusion.code
     return READY
 
 
 def _checked(
-    checks: Iterable[_Check], rows: Sequence[Report], refused: Refused = ()
+    checks: Iterable[_Check], reports: Sequence[Report], refused: Refused = ()
 ) -> list[Conclusion]:
-    """What holds for ranks by themselves: a conclusion for each message, with its ranks."""
+    """What each rank's report shows by itself: a conclusion for each message, with its ranks."""
     conclusions = []
     for code, wrapper, examine in checks:
-        asked = [row for row in rows if wrapper in (None, family(row))]
+        asked = [report for report in reports if wrapper in (None, family(report))]
         if code == "refused" and None not in refused:
-            asked = [row for row in asked if row.rank in refused]
+            asked = [report for report in asked if report.rank in refused]
         for finding, group in groups_by(asked, examine).items():
             if finding:
                 text, hint = finding
@@ -463,7 +472,7 @@ def _checked(
 
 
 def is_wrong(conclusions: Iterable[Conclusion]) -> bool:
-    """Whether there is a conclusion besides the wrapper not being DDP."""
+    """Whether anything is wrong; that the wrapper is not DDP is not."""
     return any(conclusion.code != OTHER for conclusion in conclusions)
 
 
@@ -474,16 +483,16 @@ _ONE_FOR_ALL = ("xla", "hpu")
 """Kinds of which every process numbers its own devices from 0."""
 
 
-def _same_device(rows: Sequence[Report]) -> list[Conclusion]:
+def _same_device(reports: Sequence[Report]) -> list[Conclusion]:
     """The ranks of a machine that share a card."""
     shared = []
-    for card, group in groups_by(rows, _card).items():
+    for card, group in groups_by(reports, _card).items():
         if card and len(group) > 1:
             shared.append(group)
     hint = Message(
         "each process must choose its own device by LOCAL_RANK before the model is moved"
     )
-    if not all(row.process.host for group in shared for row in group):
+    if not all(report.process.host for group in shared for report in group):
         hint = Message("{hint}. Well if each rank sees one card only", hint=hint)
 
     conclusions = []
@@ -495,30 +504,40 @@ def _same_device(rows: Sequence[Report]) -> list[Conclusion]:
     return conclusions
 
 
-def _card(row: Report) -> tuple[object, ...] | None:
-    """The one card that a rank's parameters are on, as all ranks of its machine would call it.
+def _card(report: Report) -> tuple[object, ...] | None:
+    """The one card that a rank's parameters are on, as all ranks of its machine would name it.
 
-    A machine has a name and, as far as that is known, a first rank.
+    A machine is known by its name and, if that is known, by its first rank: hosts may share a name.
+
+    Returns:
+        the host, its first rank, the kind of device and its number; None without one card.
     """
-    names = _parameters(row)
+    names = _parameters(report)
     if len(names) != 1:
         return None
     kind, _, index = names[0].partition(":")
     if not index.isdigit() or kind in (*NO_DEVICE, *_ONE_FOR_ALL):
         return None
-    for cards in _chosen_cards(row, kind):
-        seen = [card.strip() for card in cards.split(",")] if cards else []
-        if index.isdigit() and int(index) < len(seen):
-            index = seen[int(index)]
-    first = None
-    if row.rank is not None and row.process.local_rank is not None:
-        first = row.rank - row.process.local_rank
-    return row.process.host, first, kind, index
+
+    first_rank = None
+    if report.rank is not None and report.process.local_rank is not None:
+        first_rank = report.rank - report.process.local_rank
+    return report.process.host, first_rank, kind, _physical_number(report, kind, index)
 
 
-def _chosen_cards(row: Report, kind: str) -> list[str]:
-    """What variables say of the cards that are visible, each in the numbers of the next one."""
-    visible = dict(row.setup.visible)
+def _physical_number(report: Report, kind: str, index: str) -> str:
+    """The number of a card before variables such as CUDA_VISIBLE_DEVICES renumber the cards."""
+    number = index
+    for visible in _visible_cards(report, kind):
+        cards = [card.strip() for card in visible.split(",")] if visible else []
+        if number.isdigit() and int(number) < len(cards):
+            number = cards[int(number)]
+    return number
+
+
+def _visible_cards(report: Report, kind: str) -> list[str]:
+    """The values of the variables that choose cards; each numbers what the next one leaves."""
+    visible = dict(report.setup.visible)
     chosen = visible.get(_VISIBLE.get(kind, f"{kind.upper()}_VISIBLE_DEVICES"), "")
     if kind != "cuda":
         return [chosen]
@@ -527,9 +546,9 @@ def _chosen_cards(row: Report, kind: str) -> list[str]:
     return [hip, visible.get("ROCR_VISIBLE_DEVICES", "")]
 
 
-def _wrapper(row: Report) -> str:
+def _wrapper(report: Report) -> str:
     template = "{wrapper} in {site}"
-    return Message(template, wrapper=row.wrapping.wrapper or "DDP", site=row.wrapping.site)
+    return Message(template, wrapper=report.wrapping.wrapper or "DDP", site=report.wrapping.site)
 
 
 def _total(devices: Sequence[tuple[str, int]]) -> str:
@@ -537,58 +556,65 @@ def _total(devices: Sequence[tuple[str, int]]) -> str:
 
 
 _FACTS: tuple[tuple[str, Callable[[Report], str]], ...] = (
-    (Message("the kind of device"), lambda row: place(row.tensors.parameters)),
-    (Message("the number of parameters"), lambda row: _total(row.tensors.parameters)),
-    (Message("the number of buffers"), lambda row: _total(row.tensors.buffers)),
-    (Message("how many parameters ask for a gradient"), lambda row: str(row.tensors.trainable)),
+    (Message("the kind of device"), lambda report: kinds_text(report.tensors.parameters)),
+    (Message("the number of parameters"), lambda report: _total(report.tensors.parameters)),
+    (Message("the number of buffers"), lambda report: _total(report.tensors.buffers)),
+    (
+        Message("how many parameters ask for a gradient"),
+        lambda report: str(report.tensors.trainable),
+    ),
     (
         "device_ids",
-        lambda row: Message("given") if row.device_ids.names else Message("none"),
+        lambda report: Message("given") if report.device_ids.names else Message("none"),
     ),
     (Message("the wrapper"), _wrapper),
-    (Message("the model"), lambda row: row.wrapping.model),
-    ("WORLD_SIZE", lambda row: str(row.process.world_size)),
+    (Message("the model"), lambda report: report.wrapping.model),
+    ("WORLD_SIZE", lambda report: str(report.process.world_size)),
 )
 """What must be the same for all ranks."""
 
 
-def _differ(rows: Sequence[Report]) -> list[Conclusion]:
+def _differ(reports: Sequence[Report]) -> list[Conclusion]:
     """Where ranks differ in what must be the same for all.
 
-    The conclusion names those that are not like the most.
+    A conclusion names the ranks that are not like most; all of them if there is no majority.
     """
     conclusions = []
     hint = Message(
         "every rank must build the same model and wrap it in the same way, or DDP stops or hangs"
     )
     for name, fact in _FACTS:
-        ordered = sorted(groups_by(rows, fact).items(), key=lambda pair: -len(pair[1]))
-        if len(ordered) < 2:
+        groups = sorted(groups_by(reports, fact).items(), key=lambda pair: -len(pair[1]))
+        if len(groups) < 2:
             continue
-        (_, most), (_, second), *_ = ordered
-        is_tie = len(most) == len(second)
-        odd: list[Report] = []
-        for _, group in ordered if is_tie else ordered[1:]:
-            odd += group
         values: list[str] = []
-        for value, group in ordered[:_MOST_VALUES]:
-            values.append(Message("{value} on {ranks}", value=value, ranks=_called(group)))
-        if len(ordered) > _MOST_VALUES:
+        for value, group in groups[:_MOST_VALUES]:
+            values.append(Message("{value} on {ranks}", value=value, ranks=_named_ranks(group)))
+        if len(groups) > _MOST_VALUES:
             values.append(Message("..."))
         text = Message("{name} differs: {values}", name=name, values=joined("; ", values))
+
+        sizes = [len(group) for _, group in groups]
+        has_majority = sizes[0] > sizes[1]
+        odd: list[Report] = []
+        for _, group in groups[1:] if has_majority else groups:
+            odd += group
         conclusions.append(Conclusion("ranks-differ", _ranks(odd), text=text, hint=hint))
     return conclusions
 
 
-def _missing(rows: Sequence[Report]) -> list[Conclusion]:
+def _missing(reports: Sequence[Report]) -> list[Conclusion]:
     """The ranks of which there is no report."""
-    size = max((row.process.world_size or 0 for row in rows), default=0)
-    missing = sorted(set(range(min(size, _MOST_RANKS))) - {row.rank for row in rows})
-    unnamed = sum(row.rank is None for row in rows)
-    if not missing or (unnamed and len(missing) <= unnamed):
+    size = max((report.process.world_size or 0 for report in reports), default=0)
+    reported = {report.rank for report in reports}
+    missing = [rank for rank in range(min(size, _MOST_RANKS)) if rank not in reported]
+    if not missing:
+        return []
+    unnamed = sum(report.rank is None for report in reports)
+    if unnamed and len(missing) <= unnamed:  # each may be one without a number
         return []
     template = "no report from {ranks}; {number} of {size} reported"
-    text = Message(template, ranks=ranks(missing), number=len(rows), size=size)
+    text = Message(template, ranks=ranks(missing), number=len(reports), size=size)
     hint = Message(
         "they ended before the wrapping, or were ended by the launcher, "
         "or their logs are not among those read"
@@ -604,17 +630,18 @@ def sentence(conclusion: Conclusion) -> str:
     return Message("{ranks}: {text}", ranks=ranks(conclusion.ranks), text=conclusion.text)
 
 
-def _called(rows: Sequence[Report]) -> str:
-    numbers = _ranks(rows)
+def _named_ranks(reports: Sequence[Report]) -> str:
+    """The ranks of some reports in words."""
+    numbers = _ranks(reports)
     return ranks(numbers) if numbers else Message("a rank without number")
 
 
-def _ranks(rows: Iterable[Report]) -> tuple[int, ...]:
-    return tuple(row.rank for row in rows if row.rank is not None)
+def _ranks(reports: Iterable[Report]) -> tuple[int, ...]:
+    return tuple(report.rank for report in reports if report.rank is not None)
 
 
 def groups_by(items: Iterable[_Item], key: Callable[[_Item], _Group]) -> dict[_Group, list[_Item]]:
-    """Items that have the same key, in the order of the first ones."""
+    """Items by their key; the keys in the order in which they first occur."""
     groups: dict[_Group, list[_Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

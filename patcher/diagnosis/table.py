@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.diagnosis.conclusions import NONE, OTHER, family, place
+from patcher.diagnosis.conclusions import NONE, OTHER, family, kinds_text
 from patcher.diagnosis.report import Devices, Report
 from patcher.diagnosis.runs import Wrap
 from patcher.message import Message
@@ -54,7 +54,7 @@ def _wrapped(row: Report) -> str:
 def well(wrap: Wrap) -> str:
     """The sentence where nothing is wrong."""
     rows = wrap.rows
-    where = place([device for row in rows for device in row.tensors.parameters])
+    where = kinds_text([device for row in rows for device in row.tensors.parameters])
     if any(family(row) == NONE for row in rows):
         template = "not distributed: nothing is wrapped, and the model is on {where}"
         return Message(template, where=where)
