@@ -109,11 +109,11 @@ class UpdateOutcome(Record):
     def ok(self) -> bool:
         """Whether the patchset holds for every release that was named or is in its range.
 
-        Also where a variant makes it hold.
+        After an edit: whether that added a variant, and no further patch has to be edited.
         """
         if self.next_patch:
             return False
-        if self.change.added:
+        if self.change.added:  # the releases were tried before it was
             return True
         if self.problems or self.change.draft.files:
             return False
@@ -152,7 +152,7 @@ def update(
     if not outcome.change.added:
         return outcome
     for trial in _try(name, releases, place, events=events).releases:
-        drifted = "" if trial.outcome.ok else _drifted(trial)
+        drifted = "" if trial.outcome.ok else _first_unfit(trial)
         if drifted:
             return outcome._replace(next_patch=drifted)
     return outcome
@@ -189,43 +189,63 @@ def _try(name: str, to: Sequence[str], place: Place, *, events: Events) -> Updat
 
 # a wider range ----------------------------------------------------------------------------------
 def _wider(outcome: UpdateOutcome, to: Sequence[str]) -> UpdateOutcome:
-    """Widen the ranges to what they fit, and write them."""
+    """Widen the ranges to the releases that fit, and write them."""
     variants = list(outcome.patchset.variants)
-    notes: list[str] = []
     failed = [trial.located.version for trial in outcome.releases if not trial.outcome.ok]
+    notes: list[str] = []
     for number, variant in enumerate(variants):
-        package = variant.package
-        fitting = []
-        for trial in outcome.releases:
-            if trial.variant == number and trial.outcome.fits:
-                fitting.append(trial.located.version)
+        fitting = _fitting(outcome, number)
         wide = widened(variant.versions, fitting, failed=failed if variant.versions else [])
-        overlaps = overlapping(variants, number, wide) if wide != variant.versions else []
-        if overlaps:
-            note = "{package} {wide} fits, and is not written: it has releases of {versions}"
-            versions = overlaps[0].versions
-            notes.append(Message(note, package=package, wide=wide, versions=versions))
+        note = _overlap_note(variants, number, wide)
+        if note:
+            notes.append(note)
             continue
         variants[number] = variant._replace(versions=wide)
         if not _all_tried(variant.versions, fitting, to):
-            note = (
+            template = (
                 "{package} {wide}: of the releases that came in, only those above were tried; "
                 "all of them with --to {range}"
             )
-            notes.append(Message(note, package=package, wide=wide, range=quote(wide)))
+            note = Message(template, package=variant.package, wide=wide, range=quote(wide))
+            notes.append(note)
     return _written(outcome._replace(notes=tuple(notes)), variants, {})
 
 
+def _fitting(outcome: UpdateOutcome, number: int) -> list[str]:
+    """The versions that variant `number` fits."""
+    fitting = []
+    for trial in outcome.releases:
+        if trial.variant == number and trial.outcome.fits:
+            fitting.append(trial.located.version)
+    return fitting
+
+
+def _overlap_note(variants: Sequence[Variant], number: int, wide: str) -> str:
+    """Why the range of variant `number` stays: another one has some of it; "" if none has."""
+    variant = variants[number]
+    if wide == variant.versions:
+        return ""
+    overlaps = overlapping(variants, number, wide)
+    if not overlaps:
+        return ""
+    template = "{package} {wide} fits, and is not written: it has releases of {versions}"
+    versions = overlaps[0].versions
+    return Message(template, package=variant.package, wide=wide, versions=versions)
+
+
 def _all_tried(versions: str, fitting: Sequence[str], to: Sequence[str]) -> bool:
-    """Whether what is asked for has every release from a range to those that it is widened to."""
+    """Whether every release was tried that comes in as a range is widened to the fitting ones.
+
+    That is so if `to` has `all`, or a range with all of them that joins the old one.
+    """
     new = [version for version in fitting if not accepts(versions, version)]
     if not new:
         return True
     for request in to:
         if request != ALL and not is_range(request):
             continue
-        asked = "" if request == ALL else request
-        if overlap(asked, versions) and all(accepts(asked, version) for version in new):
+        range_tried = "" if request == ALL else request
+        if overlap(range_tried, versions) and all(accepts(range_tried, version) for version in new):
             return True
     return False
 
@@ -284,9 +304,10 @@ _Files = Mapping[str, Tuple[bytes, bytes]]
 
 
 def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
-    """The files of a release that the patchset is for.
+    """The files of a release that are edited: those of the first patch that does not fit.
 
-    Of a file that is not there any more it is the one that has the scopes of its hunks.
+    Without such a patch they are all files that the patchset is for. A file that the release no
+    longer has is replaced by the one that now has the scopes of its hunks.
 
     Raises:
         SitepatchError: there is none.
@@ -294,9 +315,12 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
     from patcher.author.patched_texts import with_patches
     from patcher.author.revise import with_marks  # with the engine
 
-    options, located = resolve_options(patchset, {}), trial.located
-    variant, drifted = patchset.variants[trial.variant], _drifted(trial)
-    before, patches = _layer(variant, drifted)
+    located = trial.located
+    options = resolve_options(patchset, {})
+    variant = patchset.variants[trial.variant]
+    first_unfit = _first_unfit(trial)
+    patches_before, patches = _split_at(variant, first_unfit)
+
     hunks: dict[str, tuple[HunkText, ...]] = {}
     for path in paths_of(pick_variants(patchset)[located.package]):
         hunks[path] = ()
@@ -307,9 +331,11 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
     pristine: dict[str, bytes] = {}
     for path in hunks:
         data = read_installed(located.site, path)
-        if data is not None and (hunks[path] or not drifted):
+        is_edited = bool(hunks[path]) or not first_unfit
+        if data is not None and is_edited:
             pristine[path] = data
-    patched = with_patches(pristine, before, options, names=variant.names)
+
+    patched = with_patches(pristine, patches_before, options, names=variant.names)
     files = {}
     for path, code in patched.texts.items():
         files[path] = (code, with_marks(code, hunks[path], options))
@@ -322,18 +348,18 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
     return files
 
 
-def _drifted(trial: ReleaseTrial) -> str:
-    """The first patch that does not fit, "" for none, or where the package is refused whole."""
+def _first_unfit(trial: ReleaseTrial) -> str:
+    """The first patch that does not fit; "" if all do, or the whole package is refused."""
     for patch in trial.outcome.patches:
         if patch.problem:
             return patch.name
     return ""
 
 
-def _layer(variant: Variant, name: str) -> tuple[list[FilePatch], list[FilePatch]]:
-    """What stands before the patch of that name, and what is in it.
+def _split_at(variant: Variant, name: str) -> tuple[list[FilePatch], list[FilePatch]]:
+    """The file patches before the patch of that name, and those of the patch.
 
-    Where none has that name, all of the variant is in it.
+    If no patch has that name: none, and all of the variant.
     """
     names = [patch_name(patch.hunks[0].origin) for patch in variant.patches]
     if name not in names:
@@ -344,7 +370,7 @@ def _layer(variant: Variant, name: str) -> tuple[list[FilePatch], list[FilePatch
 
 
 def _present(trial: ReleaseTrial, patch: FilePatch) -> list[str]:
-    """The files of a patch that a release has; else the one that has most of its scopes."""
+    """The files of a patch that a release has; else the file that has most of its scopes now."""
     site = Path(trial.located.site)
     paths = [path for path in patch.paths if (site / path).is_file()]
     if paths or patch.adds or patch.deletes:
@@ -357,7 +383,7 @@ def _present(trial: ReleaseTrial, patch: FilePatch) -> list[str]:
 
 
 def _edits(outcome: UpdateOutcome, trial: ReleaseTrial, copy: str) -> list[FileEdit]:
-    """What was edited in the copies.
+    """What was edited in the copies, compared with the release without the marks.
 
     Raises:
         SitepatchError: nothing was.
@@ -387,44 +413,57 @@ def _with_variant(
     from patcher.author.hunks.generalise import generalise  # with the engine
     from patcher.author.patched_texts import check_edit
 
-    trial, patchset = _unfit(outcome.releases), outcome.patchset
+    patchset = outcome.patchset
+    trial = _unfit(outcome.releases)
     edits = _edits(outcome, trial, copy)
     draft = generalise(edits)
     if not draft.complete or not any(file.hunks for file in draft.files):
         return outcome._replace(change=PatchsetChange(draft=draft))
 
     release = trial.located.version.split("+")[0]
-    nearest, drifted = patchset.variants[trial.variant], _drifted(trial)
+    drifted = _first_unfit(trial)
     spatch = f"{drifted or patchset.name}-{release}.spatch"
     text = draft.spatch(_prose(patchset, drifted, spatch))
     _check_free(outcome, spatch, text)
-    patches = parse_spatch(text, spatch)[1]
+    _, patches = parse_spatch(text, spatch)
     for edit in edits:
         check_edit(edit, draft, patches)
-    outcome = outcome._replace(
-        change=PatchsetChange(draft=draft, added=spatch), notes=tuple(_remarks(draft, patchset))
-    )
 
-    names = []
-    for name in patch_files(patchset.folder.files[MANIFEST])[trial.variant]:
-        names.append(spatch if patch_name(name) == drifted else name)
-    if drifted and nearest.versions == f"=={release}":  # the variant that is being made
+    notes = tuple(_remarks(draft, patchset))
+    outcome = outcome._replace(change=PatchsetChange(draft=draft, added=spatch), notes=notes)
+    names = _with_new_patch(patchset, trial, spatch)
+    nearest = patchset.variants[trial.variant]
+    is_begun = nearest.versions == f"=={release}"  # its first patch was edited before
+    if drifted and is_begun:
         manifest = with_patch_files(patchset.folder.files[MANIFEST], trial.variant, names)
         patchset = write_folder(outcome.folder, {spatch: text, MANIFEST: manifest}, replace=True)
         change = outcome.change._replace(written=True)
         return outcome._replace(patchset=patchset, change=change)
+
     distribution = trial.located.distribution if nearest.distributions else ""
     target = PackageRange(nearest.package, distribution, f"=={release}")
     entry = variant_text(target, names if drifted else [spatch], nearest.names)
     variants = list(patchset.variants)
     if trial.inside:
-        versions = _ended(outcome, trial, to, place=place)
+        versions = _ended_range(outcome, trial, to, place=place)
         variants[trial.variant] = nearest._replace(versions=versions)
     return _written(outcome, variants, {spatch: text}, extra=entry)
 
 
+def _with_new_patch(patchset: Patchset, trial: ReleaseTrial, spatch: str) -> list[str]:
+    """The `.spatch` files of the tried variant, `spatch` in the place of the one that drifted."""
+    drifted = _first_unfit(trial)
+    names = []
+    for name in patch_files(patchset.folder.files[MANIFEST])[trial.variant]:
+        names.append(spatch if patch_name(name) == drifted else name)
+    return names
+
+
 def _prose(patchset: Patchset, drifted: str, spatch: str) -> str:
-    """The prose of the patch that does not fit, "" where there is none."""
+    """The prose of the patch that drifted, "" if it has none.
+
+    `spatch` names the new file in messages.
+    """
     for name, text in patchset.folder.files.items():
         if name.endswith(".spatch") and patch_name(name) == drifted:
             return parse_spatch(text, spatch)[0]
@@ -434,7 +473,7 @@ def _prose(patchset: Patchset, drifted: str, spatch: str) -> str:
 def _check_free(outcome: UpdateOutcome, spatch: str, text: str) -> None:
     """Refuse to write over a file of the folder.
 
-    What a run has left that was killed before it wrote the manifest is no obstacle.
+    A file that a killed run left behind, before it wrote the manifest, may be overwritten.
 
     Raises:
         SitepatchError: there is such a file.
@@ -461,14 +500,17 @@ def _remarks(draft: Draft, patchset: Patchset) -> list[str]:
     return remarks
 
 
-def _ended(outcome: UpdateOutcome, trial: ReleaseTrial, to: Sequence[str], *, place: Place) -> str:
+def _ended_range(
+    outcome: UpdateOutcome, trial: ReleaseTrial, to: Sequence[str], *, place: Place
+) -> str:
     """The range of the variant that does not fit, ended at that release.
 
     Raises:
         SitepatchError: nothing would be left of it.
     """
     variant, version = outcome.patchset.variants[trial.variant], trial.located.version
-    versions = ended(variant.versions, version, _installed(variant, place) if to else "")
+    installed = _installed_version(variant, place) if to else ""
+    versions = ended(variant.versions, version, installed)
     if not overlap(versions, variant.versions):
         template = "the variant for {versions} is for {version} alone, and does not fit it"
         problem = Message(template, versions=variant.versions, version=version)
@@ -477,7 +519,7 @@ def _ended(outcome: UpdateOutcome, trial: ReleaseTrial, to: Sequence[str], *, pl
     return versions
 
 
-def _installed(variant: Variant, place: Place) -> str:
+def _installed_version(variant: Variant, place: Place) -> str:
     """The installed version, "" where the variant is not for it."""
     try:
         version = locate(place.environment(), variant.package, paths_of([variant])).version
@@ -562,16 +604,21 @@ def _edit_next(console: Console, name: str, to: tuple[str, ...]) -> tuple[int, s
 
 
 def _report(console: Console, to: Sequence[str], copy: str, *, outcome: UpdateOutcome) -> int:
+    """Print the outcome of an update and return the exit code."""
     draft = outcome.change.draft
-    shown = []
+    releases = []
     for trial in outcome.releases:
-        # its hunks say more
-        shown.append(trial.outcome._replace(problem="") if trial.answers else trial.outcome)
-    reported_releases = [release for release in shown if not (release.ok and console.quiet)]
-    console.rows(release_rows(reported_releases, in_full=console.verbose))
-    show_unlike(console, shown)
-    for trial in outcome.releases if not copy else ():
-        console.rows([explained_row(answer) for answer in trial.answers])
+        release = trial.outcome
+        if trial.answers:
+            release = release._replace(problem="")  # its hunks say more
+        releases.append(release)
+    shown = [release for release in releases if not (release.ok and console.quiet)]
+    console.rows(release_rows(shown, in_full=console.verbose))
+    show_unlike(console, releases)
+    if not copy:
+        for trial in outcome.releases:
+            console.rows([explained_row(answer) for answer in trial.answers])
+
     show_hunks(console, draft)
     rows = left_rows(draft)
     rows += [Row(Message("not fetched"), (problem,)) for problem in outcome.problems]
