@@ -75,11 +75,11 @@ class Changes:
         old_lines, new_lines = verbatim(self.before, old), verbatim(self.after, new)
         lines: list[Line] = []
         at = 0
-        for i1, i2, j1, j2 in line_edits(old_lines, new_lines):
-            lines += tagged(" ", old_lines[at:i1])
-            lines += tagged("-", old_lines[i1:i2])
-            lines += tagged("+", new_lines[j1:j2])
-            at = i2
+        for old_start, old_end, new_start, new_end in line_edits(old_lines, new_lines):
+            lines += tagged(" ", old_lines[at:old_start])
+            lines += tagged("-", old_lines[old_start:old_end])
+            lines += tagged("+", new_lines[new_start:new_end])
+            at = old_end
         lines += tagged(" ", old_lines[at:])
 
         diff, scope, place = tuple(lines), scope_of(old), BlockRange.of(old)
@@ -138,13 +138,13 @@ class Changes:
         return ways
 
     def keywords(self, difference: Difference) -> tuple[Line, ...]:
-        """A statement whose call has the keywords that changed, strings and constants alone.
+        """A statement whose call is written with the changed keywords, strings and constants only.
 
-        What else is passed is `...`; strings and constants may name the place.
+        The other arguments are `...`; strings and constants may identify the place.
 
         Returns:
-            the lines; () where anything else changed, or nothing else is passed. Nor are there any
-            where what is passed may have the same keyword, as `**` does.
+            the lines; () if anything else changed, if there are no other arguments, or if one of
+            them, `**`, may have the same keyword.
         """
         old, new = difference.pairs[0]
         passed = _passed_by_keyword(difference.pairs)
@@ -153,11 +153,10 @@ class Changes:
         return self._statement(old, new, holes=[passed.holes(self.before, self.after)])
 
     def other_literals(self, difference: Difference) -> tuple[Line, ...]:
-        """The lines of a change of one literal with any of its kind in the place of the old one.
+        """The lines of a change of one literal in which any literal of its kind is the old one.
 
-        What names the literal stays: the target of an assignment, the keyword and the function of a
-        call, the key in a dictionary, the parameter. There are none for a literal that nothing
-        names.
+        They keep what names the literal: the target of an assignment, the keyword and the function
+        of a call, the key in a dictionary, the parameter. Empty if nothing names it.
         """
         pairs = difference.pairs
         literal, new = pairs[-1]
@@ -172,7 +171,7 @@ class Changes:
         hides = elided(pairs[named:])
         holes: Holes = [*hides, (hole, nothing)]
         if old.kind == "FunctionDef":
-            holes = [*holes, *_annotations(old, other, hidden=hides)]
+            holes = [*holes, *_annotation_holes(old, other, hidden=hides)]
         passed = _passed_by_keyword(pairs)
         if passed is not None:
             holes = [passed.holes(self.before, self.after, literal=hole)]
@@ -181,10 +180,10 @@ class Changes:
         return self._statement(old, other, holes=holes)
 
     def opened(self, difference: Difference) -> Iterator[Candidate]:
-        """Candidates for an assignment of another value that leave the old one open.
+        """Candidates for the assignment of another value, the old value left open.
 
-        There are none for other differences. The old value is one literal or one name: of anything
-        more a part would go that another release has, or has otherwise.
+        There are none for other differences. The old value must be one literal or one name: of a
+        larger one, code that another release has there would be lost.
         """
         if difference.kind != "change":
             return
@@ -223,7 +222,7 @@ class Changes:
                     words = form + Message(", the rest of its list left open")
                 lines = self._replaced(old, new, holes=holes)
                 yield Candidate(scope, lines, form=words)
-                if _gains(*pairs[-1]):
+                if _has_more_elements(*pairs[-1]):
                     lines = self._replaced(old, new, holes=holes, laid_out=True)
                     yield Candidate(scope, lines, form=words)
 
@@ -325,14 +324,14 @@ class Changes:
             hides = elided([(old, new)])
 
         ways: list[Holes] = []
-        bare = _annotations(old, new, hidden=hides) if "params" in changed else ()
+        bare = _annotation_holes(old, new, hidden=hides) if "params" in changed else ()
         if bare:
             ways.append([*hides, *bare])
         ways += _with_and_without(hides)
 
         if "returns" in changed or old.fields.get("returns") is None:
             return ways
-        returns = (_returns(self.before, old), _returns(self.after, new))
+        returns = (_returns_hole(self.before, old), _returns_hole(self.after, new))
         return [*([*holes, returns] for holes in ways), ()]
 
     def unannotated(self, difference: Difference) -> tuple[Line, ...]:
@@ -356,11 +355,14 @@ class Changes:
         lines: list[Line] = []
         at = 0
         end = (len(old), len(old), 0, 0)
-        for i1, i2, j1, j2 in [*line_edits(list(map(repr, old)), list(map(repr, new))), end]:
-            lines += _tagged_code(" ", self.before, nodes=old[at:i1])
-            lines += _tagged_code("-", self.before, nodes=old[i1:i2])
-            lines += _tagged_code("+", self.after, nodes=new[j1:j2])
-            at = i2
+        for old_start, old_end, new_start, new_end in [
+            *line_edits(list(map(repr, old)), list(map(repr, new))),
+            end,
+        ]:
+            lines += _tagged_code(" ", self.before, nodes=old[at:old_start])
+            lines += _tagged_code("-", self.before, nodes=old[old_start:old_end])
+            lines += _tagged_code("+", self.after, nodes=new[new_start:new_end])
+            at = old_end
         return lines
 
     # clauses ------------------------------------------------------------------------------------
@@ -408,7 +410,7 @@ def _tagged_code(tag: str, text: Tree, nodes: Sequence[Node]) -> list[Line]:
     return lines
 
 
-def _missing(nodes: Sequence[Node], others: Sequence[Node]) -> list[Node]:
+def _without_equal(nodes: Sequence[Node], others: Sequence[Node]) -> list[Node]:
     """The nodes that equal none of the others."""
     missing: list[Node] = []
     for node in nodes:
@@ -426,20 +428,20 @@ class _Passed(Record):
     new_written: Sequence[Node]
 
     def holes(self, before: Tree, after: Tree, literal: Hole | None = None) -> tuple[Hole, Hole]:
-        """The holes by which what is not written becomes `...`; of a literal what is open."""
+        """The holes over the arguments before and after; `literal` is left open before."""
         fills = [literal] if literal else []
         return (
-            _only(before, self.old, written=self.old_written, holes=fills),
-            _only(after, self.new, written=self.new_written),
+            _call_hole(before, self.old, written=self.old_written, holes=fills),
+            _call_hole(after, self.new, written=self.new_written),
         )
 
 
-def _only(
+def _call_hole(
     text: Tree, args: Sequence[Node], written: Sequence[Node], holes: Sequence[Hole] = ()
 ) -> Hole:
-    """The hole by which of what is passed to a call only some is written.
+    """The hole over all arguments of a call, filled with those to write and `...` for the others.
 
-    The keywords that are not are a part of any `...`.
+    Keywords that are not written need no `...` of their own: any `...` covers them.
     """
     words: list[str] = []
     for node in args:
@@ -464,7 +466,7 @@ def _passed_by_keyword(pairs: Sequence[Pair]) -> _Passed | None:
         return None
     call, other = calls[-1]
     old, new = call.items("args"), other.items("args")
-    deleted, inserted = _missing(old, new), _missing(new, old)
+    deleted, inserted = _without_equal(old, new), _without_equal(new, old)
     has_mapping = any(node.kind == "DoubleStar" for node in (*old, *new))
     are_keywords = all(node.kind == "Keyword" for node in (*deleted, *inserted))
     if has_mapping or not are_keywords or not same(call.fields["func"], other.fields["func"]):
@@ -485,16 +487,16 @@ def _is_constant(node: Node) -> bool:
     return isinstance(name, Node) and name.kind == "Name" and str(name.fields["value"]).isupper()
 
 
-def _gains(old: Node, new: Node) -> bool:
+def _has_more_elements(old: Node, new: Node) -> bool:
     """Whether a list has more elements after an edit.
 
-    One may be on the line of another, which the layout of a hunk says.
+    The layout of a hunk then says on which lines they are written.
     """
     return any(len(new.items(key)) > len(old.items(key)) for key in LISTS)
 
 
 def _with_and_without(holes: Holes) -> list[Holes]:
-    """All of the holes, those within lists alone, and none: each once."""
+    """The choices of holes: all of them, those within lists alone, and none, each once."""
     ways: list[Holes] = [holes] if holes else []
     within = [pair for pair in holes if pair[0][2] != BEHIND]
     if within and len(within) < len(holes):
@@ -503,17 +505,17 @@ def _with_and_without(holes: Holes) -> list[Holes]:
 
 
 def _stands_alone(pairs: Sequence[Pair]) -> bool:
-    """Whether the last of these expressions names a place without what stands before it.
+    """Whether the last of these expressions identifies its place without the code before it.
 
-    Each is a part of the one before. Behind a key (`cfg.get("key", ...)`) nothing does, nor does
-    all that a module, a class or an object has as a value; behind another literal or name what has
-    two words of its own.
+    Each is a part of the one before it. An expression behind a key (`cfg.get("key", ...)`) does
+    not, nor does the whole value of a name of a module, class or object. Behind another literal or
+    name it does with two words of its own.
     """
     if len(pairs) == 2 and _is_lasting(pairs[0][0]):
         return False
     before: list[Node] = []
     for (owner, _), (part, _) in zip(pairs, pairs[1:]):
-        before += _before(owner, part)
+        before += _identities_before(owner, part)
 
     old = pairs[-1][0]
     if old.is_literal:
@@ -560,7 +562,7 @@ def _is_lasting(node: Node) -> bool:
 
 
 def _keywords(node: Node) -> list[tuple[int, int]]:
-    """Where the keywords of calls are (offsets): they say of no call which one it is."""
+    """The offsets of the keywords of calls, which do not tell one call from another."""
     places: list[tuple[int, int]] = []
     for part in node.walk():
         name = part.fields.get("arg") if part.kind == "Keyword" else None
@@ -569,16 +571,16 @@ def _keywords(node: Node) -> list[tuple[int, int]]:
     return places
 
 
-def _before(owner: Node, part: Node) -> list[Node]:
-    """The literals and names in an expression or a statement that stand before a part of it."""
-    found: list[Node] = []
+def _identities_before(owner: Node, part: Node) -> list[Node]:
+    """The literals and names that stand before a part of an expression or a statement."""
+    identities: list[Node] = []
     for node in owner.children():
         if node.start < part.start and node is not owner.fields.get("func") and node.is_identity:
-            found.append(node)
-    return found
+            identities.append(node)
+    return identities
 
 
-def _returns(text: Tree, node: Node) -> Hole:
+def _returns_hole(text: Tree, node: Node) -> Hole:
     """The hole that leaves out the annotation of what a function returns."""
     returns = node.node("returns")
     arrow = text.code_before(returns.outer_start) - len("->")
@@ -609,9 +611,9 @@ def _any_annotations(
                 holes.append((_untyped_or_not(param), _untyped_or_not(other)))
 
     nowhere = old.outer_end, old.outer_end, ""
-    old_returns = _returns(before, old) if old.fields.get("returns") else nowhere
+    old_returns = _returns_hole(before, old) if old.fields.get("returns") else nowhere
     nowhere = new.outer_end, new.outer_end, ""
-    new_returns = _returns(after, new) if new.fields.get("returns") else nowhere
+    new_returns = _returns_hole(after, new) if new.fields.get("returns") else nowhere
     return [*holes, (old_returns, new_returns)]
 
 
@@ -621,7 +623,7 @@ def _untyped_or_not(param: Node) -> Hole:
     return untyped(param)
 
 
-def _annotations(old: Node, new: Node, hidden: Holes) -> Holes:
+def _annotation_holes(old: Node, new: Node, hidden: Holes) -> Holes:
     """The holes that leave out the annotations that stay."""
     holes: list[tuple[Hole, Hole]] = []
     for param in old.node("params").items("params"):
