@@ -7,7 +7,7 @@ then nodes of the same syntax; then of the same kind with a part in common.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
+from itertools import islice, product
 from typing import Collection, Iterator, Sequence, Tuple
 
 from patcher.engine.node import CLAUSES, COMPOUND, Node, Value, keyword, same
@@ -46,15 +46,21 @@ def align(
     """Pair two lists in order; returns the pairs and the gaps between them."""
     pairs = _best_pairs(hunk, before, after)
     gaps: list[Gap] = []
-    i = j = 0
     above: NodePair | None = None
+    old_start = new_start = 0
     for below in [*pairs, None]:
-        end_i = before.index(below[0], i) if below else len(before)
-        end_j = after.index(below[1], j) if below else len(after)
-        if end_i > i or end_j > j:
-            deleted, inserted = list(before[i:end_i]), list(after[j:end_j])
+        old_end, new_end = len(before), len(after)
+        if below is not None:
+            old_end = before.index(below[0], old_start)
+            new_end = after.index(below[1], new_start)
+
+        deleted = list(before[old_start:old_end])
+        inserted = list(after[new_start:new_end])
+        if deleted or inserted:
             gaps.append(Gap(above, deleted, inserted=inserted, below=below))
-        i, j, above = end_i + 1, end_j + 1, below
+
+        above = below
+        old_start, new_start = old_end + 1, new_end + 1
     return pairs, gaps
 
 
@@ -80,14 +86,18 @@ def align_arguments(
     news = [node for node in after if id(node) not in new_ids]
     pairs, gaps = align(hunk, olds, after=news)
     pairs += by_name
+
     for index, gap in enumerate(gaps):
-        if not gap.inserted or not keyword(gap.inserted[0]):
-            continue
-        at = after.index(gap.inserted[0])
-        above = [pair for pair in pairs if after.index(pair[1]) < at]
-        lowest = max(above, key=lambda pair: before.index(pair[0]), default=None)
-        gaps[index] = gap._replace(above=lowest)
+        if gap.inserted and keyword(gap.inserted[0]):
+            place = after.index(gap.inserted[0])
+            above = [(old, new) for old, new in pairs if after.index(new) < place]
+            gaps[index] = gap._replace(above=_lowest(before, above))
     return pairs, gaps
+
+
+def _lowest(before: Sequence[Node], pairs: Sequence[NodePair]) -> NodePair | None:
+    """The pair that is last on the before side, None without pairs."""
+    return max(pairs, key=lambda pair: before.index(pair[0]), default=None)
 
 
 def _ids(pair: NodePair) -> tuple[int, int]:
@@ -116,8 +126,9 @@ def alignments(
     for old, new in pairs:
         if not old.has_body or old.role:
             continue
+        statement_path = f"{path}/{before.index(old)}"
         for key, (olds, news) in enumerate(zip(_lists(old), _lists(new))):
-            yield from alignments(hunk, olds, after=news, path=f"{path}/{before.index(old)}.{key}")
+            yield from alignments(hunk, olds, after=news, path=f"{statement_path}.{key}")
 
 
 def _lists(node: Node) -> tuple[list[Node], ...]:
@@ -138,10 +149,12 @@ def insertion_anchors(hunk: Hunk) -> Iterator[str]:
                 continue
             if gap.above is None:
                 yield f"{path}/-1"
-            elif hunk.after.blank_between(gap.above[1], gap.inserted[0]):
-                yield f"{path}/{before.index(gap.above[0])} "
-            else:
-                yield f"{path}/{before.index(gap.above[0])}"
+                continue
+            old, new = gap.above
+            anchor = f"{path}/{before.index(old)}"
+            if hunk.after.blank_between(new, gap.inserted[0]):
+                anchor += " "
+            yield anchor
 
 
 # what two nodes have in common -------------------------------------------------------------------
@@ -164,7 +177,7 @@ def related(old: Value, new: Value) -> bool:
     What they have in common keeps its bytes then.
     """
     if isinstance(old, list) and isinstance(new, list):
-        return any(any(same(before, after) for after in new) for before in old)
+        return any(same(before, after) for before, after in product(old, new))
     if not isinstance(old, Node) or not isinstance(new, Node):
         return False
     if old.kind != new.kind or old.role or new.role:
@@ -246,15 +259,20 @@ def _best_pairs(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> li
 def _pairs_between(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> list[NodePair]:
     """The best pairs of two lists with different ends."""
     if len(before) * len(after) > _TABLE:
-        i, j = _split(hunk, before, after)
-        above = _best_pairs(hunk, before[:i], after[:j])
-        return [*above, *_best_pairs(hunk, before[i:], after[j:])]
+        old_split, new_split = _split(hunk, before, after)
+        above = _best_pairs(hunk, before[:old_split], after[:new_split])
+        below = _best_pairs(hunk, before[old_split:], after[new_split:])
+        return [*above, *below]
+
     olds = [_LinedNode(node, hunk.before.context_lines(node)) for node in before]
     news = [_LinedNode(node, hunk.after.context_lines(node)) for node in after]
     table: list[list[int]] = []
     for old in olds:
         table.append([_likeness(hunk, old, new) for new in news])
-    return [(before[i], after[j]) for i, j in best_pairs(table)]
+    pairs: list[NodePair] = []
+    for old_index, new_index in best_pairs(table):
+        pairs.append((before[old_index], after[new_index]))
+    return pairs
 
 
 def _split(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> tuple[int, int]:
@@ -265,14 +283,16 @@ def _split(hunk: Hunk, before: Sequence[Node], after: Sequence[Node]) -> tuple[i
     olds = [(hunk.before.kept_line(node), repr(node)) for node in before]
     news = [(hunk.after.kept_line(node), repr(node)) for node in after]
     times = Counter(olds + news)
-    indices = {key: index for index, key in enumerate(news)}
+    new_indices = {key: index for index, key in enumerate(news)}
     middle = len(olds) // 2
     candidates: list[tuple[int, int, int]] = []
-    for i, key in enumerate(olds):
-        if i and times[key] == 2 and indices.get(key, 0):
-            candidates.append((abs(i - middle), i, indices[key]))
-    _, i, j = min(candidates, default=(0, middle, len(news) // 2))
-    return i, j
+    for index, key in enumerate(olds):
+        new_index = new_indices.get(key, 0)
+        is_inside = index > 0 and new_index > 0
+        if is_inside and times[key] == 2:
+            candidates.append((abs(index - middle), index, new_index))
+    _, old_split, new_split = min(candidates, default=(0, middle, len(news) // 2))
+    return old_split, new_split
 
 
 def _is_certain(hunk: Hunk, old: Node, new: Node) -> bool:
@@ -309,8 +329,11 @@ def _holds(side: Side, node: Node, inner: Node, lines: set[int]) -> bool:
 
     Then it is wrapped or unwrapped, and not changed.
     """
-    alike = (part for part in node.walk() if part.kind == inner.kind and same(part, inner))
-    return any(side.context_lines(part) == lines for part in alike)
+    for part in node.walk():
+        is_alike = part.kind == inner.kind and same(part, inner)
+        if is_alike and side.context_lines(part) == lines:
+            return True
+    return False
 
 
 def _have_headers(old: Node, new: Node) -> bool:
@@ -337,8 +360,11 @@ class Counterparts:
         kept: Collection[int],
         changed: Collection[Node],
     ) -> None:
-        self._before, self._after = hunk.before, hunk.after
-        self._matched, self._kept, self._changed = matched, kept, changed
+        self._before = hunk.before
+        self._after = hunk.after
+        self._matched = matched
+        self._kept = kept
+        self._changed = changed
         self._hashes: dict[Node, int] = {}
         self._alike: dict[int, list[Node]] = {}
         self._runs: dict[str, Node] = {}
@@ -404,7 +430,10 @@ class Counterparts:
         return self._hashes[node]
 
     def _hash_of(self, value: Value) -> object:
+        if isinstance(value, Node):
+            return self._hash(value)
+        if not value:  # an empty list is the same as none
+            return None
         if isinstance(value, list):
-            # keyword arguments in any order; an empty list is the same as none
-            return sum(map(self._hash, value)) if value else None
-        return self._hash(value) if isinstance(value, Node) else value or None
+            return sum(map(self._hash, value))  # keyword arguments may be in any order
+        return value

@@ -20,8 +20,9 @@ from patcher.record import Record
 class ElementRow:
     """The elements of one list in the file and its layout.
 
-    `indent` is the indentation of elements that are written one a line, else None; `leads` is
-    whether the separator begins their lines (`+ b`), and not ends them (`a +`).
+    `indent` is the indentation of elements that are written one a line, else None.
+    `has_leading_separators` is whether the separator begins their lines (`+ b`) instead of ending
+    them (`a +`). `spaced` is the separator as it is written behind an element.
     """
 
     def __init__(self, edits: Edits, elements: list[Node], separator: str) -> None:
@@ -31,21 +32,23 @@ class ElementRow:
         self.elements = elements
         self.separator = separator
         self.spaced = separator if separator == "," else f" {separator}"
-        self.leads = any(self._is_led(index) for index in range(1, len(elements)))
+        self.has_leading_separators = any(self._is_led(index) for index in range(1, len(elements)))
         self.indent = self._indent()
 
-    def following(self, end: int) -> int:
-        """The offset past the separator that follows at `end`, 0 where none does."""
+    def past_separator(self, end: int) -> int:
+        """The offset past the separator behind an element that ends at `end`, 0 if it has none."""
         for token in scan(self.text, end):
-            if token.kind not in LAYOUT:
-                follows = self.text.startswith(self.separator, token.start)
-                return token.start + len(self.separator) if follows else 0
+            if token.kind in LAYOUT:
+                continue
+            if self.text.startswith(self.separator, token.start):
+                return token.start + len(self.separator)
+            return 0
         return 0
 
-    def start(self, index: int) -> int:
-        """Where an element begins; where separators lead, with the separator before it."""
-        if index and self.leads:
-            past = self.following(self.elements[index - 1].outer_end)
+    def start_with_separator(self, index: int) -> int:
+        """Where an element begins, or its separator if that leads."""
+        if index and self.has_leading_separators:
+            past = self.past_separator(self.elements[index - 1].outer_end)
             if past:
                 return past - len(self.separator)
         return self.elements[index].outer_start
@@ -59,9 +62,9 @@ class ElementRow:
         return not self.text[self.lines.start(offset) : offset].strip()
 
     def _is_led(self, index: int) -> bool:
-        """Whether the separator before an element is on its line, below the element above."""
+        """Whether the separator before an element leads: it is on its line, not on that above."""
         above = self.elements[index - 1].outer_end
-        past = self.following(above)
+        past = self.past_separator(above)
         if not past:
             return False
         row = self.lines.number(past)
@@ -75,17 +78,17 @@ class ElementRow:
         """
         indexes = range(1, len(self.elements)) or range(len(self.elements))
         for index in indexes:
-            start = self.start(index)
+            start = self.start_with_separator(index)
             if not self.begins_line(start):
                 return None
             if is_continuation(self.text, self.lines.start(start)):
                 return None
-        return self.lines.indent(self.start(indexes[0])) if self.elements else None
+        return self.lines.indent(self.start_with_separator(indexes[0])) if self.elements else None
 
     def has_own_lines(self, element: Node) -> bool:
         """Whether the lines of an element have nothing else but its separator and a comment."""
         end = self.line_end(element)
-        past = self.following(element.outer_end)
+        past = self.past_separator(element.outer_end)
         is_separated = bool(past) and past <= end
         if not is_separated and element is not self.elements[-1]:
             return False
@@ -96,8 +99,8 @@ class ElementRow:
             return False
         return not is_continuation(self.text, self.lines.start(element.outer_start))
 
-    def begin(self, element: Node) -> int:
-        """Where the lines of an element begin, the comments over it among them."""
+    def lines_start(self, element: Node) -> int:
+        """Where the lines of an element begin, with the comments directly above it."""
         return self.above_comments(self.lines.start(element.outer_start))
 
     def above_comments(self, start: int) -> int:
@@ -160,7 +163,7 @@ def _needs_another_node(
 
 
 # chains ------------------------------------------------------------------------------------------
-def chain(node: Node) -> tuple[str, list[Node]]:
+def operands(node: Node) -> tuple[str, list[Node]]:
     """The operator and the operands of a chain (`a and b and c`, `a + b + c`).
 
     The operator is "" if there are several.
@@ -197,8 +200,8 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     Raises:
         ReplaceWhole: the chain must be replaced as a whole.
     """
-    operator, olds = chain(before)
-    new_operator, news = chain(after)
+    operator, olds = operands(before)
+    new_operator, news = operands(after)
     if not operator or operator != new_operator:
         return False
     pairs, gaps = align(edits.hunk, olds, after=news)
@@ -233,28 +236,33 @@ def _change(
     if bare is not None:
         edits.insert(bare.end, ")")
 
-    deleted_by_gap: list[list[Node]] = []
-    removed: list[Node] = []
     for gap in gaps:
         edits.deleted += gap.deleted
-        deleted = edits.codes_of(gap.deleted)
-        deleted_by_gap.append(deleted)
-        for element, node in zip(deleted, gap.inserted):
-            written = edits.render.part(node, edits.lines.indent(element.start))
-            edits.add(element.outer_start, element.outer_end, written)
-        removed += deleted[len(gap.inserted) :]
+        _replace_in_place(edits, gap)
 
+    removed: list[Node] = []
+    for gap in gaps:
+        removed += edits.codes_of(gap.deleted)[len(gap.inserted) :]
     gone = {id(element) for element in removed}
     staying = [element for element in row.elements if id(element) not in gone]
-    for gap, deleted in zip(gaps, deleted_by_gap):
-        inserted = gap.inserted[len(deleted) :]
-        if inserted:
-            above = deleted[-1] if deleted else _last_above(edits, gap.above, gone=gone)
-            _insert(inserted, above, staying=staying, row=row, code=code)
+    for gap in gaps:
+        replaced = edits.codes_of(gap.deleted)
+        inserted = gap.inserted[len(replaced) :]
+        if not inserted:
+            continue
+        above = replaced[-1] if replaced else _last_above(edits, gap.above, gone=gone)
+        _insert(inserted, above, staying=staying, row=row, code=code)
     if removed:
         _remove(edits, sorted(removed, key=lambda element: element.outer_start), row=row)
     if bare is not None:
         edits.insert(bare.start, "(")
+
+
+def _replace_in_place(edits: Edits, gap: Gap) -> None:
+    """Write inserted elements over deleted ones, one for one; the longer list has some left."""
+    for element, node in zip(edits.codes_of(gap.deleted), gap.inserted):
+        written = edits.render.part(node, edits.lines.indent(element.start))
+        edits.add(element.outer_start, element.outer_end, written)
 
 
 def _last_above(edits: Edits, pair: NodePair | None, gone: set[int]) -> Node | None:
@@ -281,30 +289,34 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
     elements = row.elements
     gone = {id(node) for node in deleted}
     kept = [node for node in elements if id(node) not in gone]
-    if row.leads and kept:
+    if row.has_leading_separators and kept:
         _remove_leading(edits, deleted, kept=kept, row=row)
         return
 
-    begin = kept[-1].outer_end if kept else elements[0].outer_start
+    # those below the last one that stays often go in one piece
     tail = elements[elements.index(kept[-1]) + 1 :] if kept else elements
-    if tail and _is_removed_at_once(tail[-1], begin, row=row):
-        end = tail[-1].outer_end
+    tail_start = kept[-1].outer_end if kept else elements[0].outer_start
+    if tail and _is_removed_at_once(tail[-1], tail_start, row=row):
+        tail_end = tail[-1].outer_end
         if not kept:
-            end = row.following(end) or end
-        edits.add(begin, end, "")
-        deleted, tail = deleted[: len(deleted) - len(tail)], []
+            tail_end = row.past_separator(tail_end) or tail_end
+        edits.add(tail_start, tail_end, "")
+        _remove_one_by_one(edits, deleted[: len(deleted) - len(tail)], gone=gone, row=row)
+        return
+
     _remove_one_by_one(edits, deleted, gone=gone, row=row)
-    if tail and kept and not row.following(tail[-1].outer_end):
-        separator = row.following(kept[-1].outer_end)
-        edits.add(separator - len(row.spaced), separator, "")
+    is_last_separated = bool(tail) and bool(row.past_separator(tail[-1].outer_end))
+    if tail and kept and not is_last_separated:  # the new last one has none either
+        separator_end = row.past_separator(kept[-1].outer_end)
+        edits.add(separator_end - len(row.spaced), separator_end, "")
 
 
-def _is_removed_at_once(last: Node, begin: int, row: ElementRow) -> bool:
-    """Whether the elements from `begin` to the last one go in one piece.
+def _is_removed_at_once(last: Node, start: int, row: ElementRow) -> bool:
+    """Whether the elements from the offset `start` to the last one go in one piece.
 
-    No comment is between them then.
+    Not if a comment may be between them, or the last one has lines of its own.
     """
-    return not row.has_own_lines(last) and "#" not in row.text[begin : last.outer_start]
+    return not row.has_own_lines(last) and "#" not in row.text[start : last.outer_start]
 
 
 def _remove_one_by_one(
@@ -313,10 +325,10 @@ def _remove_one_by_one(
     """Delete elements; `gone` are the ids of all that go from the list."""
     text, elements = row.text, row.elements
     index_of = {id(node): index for index, node in enumerate(elements)}
-    past = 0  # the first index that is not deleted with those above it
+    next_index = 0  # those above it are gone already
     for element in deleted:
         index = index_of[id(element)]
-        if index < past:
+        if index < next_index:
             continue
         below = _next_staying(elements, index, gone=gone)
         if row.has_own_lines(element):
@@ -325,7 +337,7 @@ def _remove_one_by_one(
             edits.add(elements[index - 1].outer_end, element.outer_end, "")
         elif below is not None and "#" not in text[element.outer_end : below.outer_start]:
             edits.add(element.outer_start, below.outer_start, "")
-            past = index_of[id(below)]
+            next_index = index_of[id(below)]
         else:
             _remove_in_line(edits, element, row=row)
 
@@ -354,7 +366,7 @@ def _is_last_on_line(row: ElementRow, index: int, gone: set[int]) -> bool:
 def _remove_in_line(edits: Edits, element: Node, row: ElementRow) -> None:
     """Delete an element with its separator, and the blanks on the side where code is."""
     text, start = row.text, element.outer_start
-    stop = row.following(element.outer_end) or element.outer_end
+    stop = row.past_separator(element.outer_end) or element.outer_end
     if text[stop : row.lines.end(stop)].strip():
         blanks = len(text[stop:]) - len(text[stop:].lstrip(" \t"))
         edits.add(start, stop + blanks, "")
@@ -369,7 +381,7 @@ def _remove_leading(
     text, elements = row.text, row.elements
     for element in deleted:
         index = elements.index(element)
-        start, end = row.start(index), element.outer_end
+        start, end = row.start_with_separator(index), element.outer_end
         above = elements[index - 1].outer_end if index else 0
         line_end = row.line_end(element)
         if row.begins_line(start) and text[end:line_end].strip()[:1] in ("", "#"):
@@ -380,7 +392,7 @@ def _remove_leading(
             edits.add(start, end, "")
     first = elements.index(kept[0])
     if first:
-        edits.add(row.start(first), kept[0].outer_start, "")
+        edits.add(row.start_with_separator(first), kept[0].outer_start, "")
 
 
 # insertions --------------------------------------------------------------------------------------
@@ -422,7 +434,7 @@ def _insert(
         above = staying[index - 1] if index else None
     own_indent = None if _is_beside(edits, inserted) else row.indent
     between = " " if own_indent is None else edits.lines.newline + own_indent
-    leads = row.leads and own_indent is not None
+    leads = row.has_leading_separators and own_indent is not None
     separator = f"{between}{row.separator} " if leads else row.spaced + between
     insertion = _Insertion(texts, own_indent, separator=separator, leads=leads)
     if above is None:
@@ -433,28 +445,34 @@ def _insert(
 
 def _insert_below(insertion: _Insertion, above: Node, row: ElementRow) -> None:
     """Insert elements below one that stays; the comment behind that one stays with it."""
-    edits, newline = row.edits, row.lines.newline
-    end = row.line_end(above)
-    past = row.following(above.outer_end)
-    has_separator = bool(past) and past <= end
-    tail = row.text[past if has_separator else above.outer_end : end]
-    has_comment = tail.lstrip()[:1] == "#"
+    edits = row.edits
+    line_end = row.line_end(above)
+    separator_end = row.past_separator(above.outer_end)
+    is_separated = bool(separator_end) and separator_end <= line_end
+    tail = row.text[separator_end if is_separated else above.outer_end : line_end]
+    has_comment = tail.lstrip().startswith("#")
     if not has_comment or insertion.indent is None:
         written = "".join(insertion.separator + text for text in insertion.texts)
         edits.insert(above.outer_end, written)
-    elif insertion.leads:
-        begin = insertion.separator[len(newline) :]
-        written = "".join(begin + text + newline for text in insertion.texts)
-        edits.insert(end, written)
-    else:
-        if not has_separator:
-            edits.insert(above.outer_end, row.spaced)
-        lines: list[str] = []
-        for number, text in enumerate(insertion.texts, 1):
-            is_last = number == len(insertion.texts)
-            separator = row.spaced if has_separator or not is_last else ""
-            lines.append(insertion.indent + text + separator + newline)
-        edits.insert(end, "".join(lines))
+        return
+
+    if insertion.leads:
+        edits.insert(line_end, _lines_led_by_separators(insertion, row))
+        return
+    if not is_separated:
+        edits.insert(above.outer_end, row.spaced)
+    lines: list[str] = []
+    for text in insertion.texts:
+        lines.append(insertion.indent + text + row.spaced + row.lines.newline)
+    if not is_separated:  # the one above had none as the last; the new last one has none
+        lines[-1] = insertion.indent + insertion.texts[-1] + row.lines.newline
+    edits.insert(line_end, "".join(lines))
+
+
+def _lines_led_by_separators(insertion: _Insertion, row: ElementRow) -> str:
+    """Inserted elements, each on a line that its separator begins."""
+    begin = insertion.separator[len(row.lines.newline) :]  # the line break is there already
+    return "".join(begin + text + row.lines.newline for text in insertion.texts)
 
 
 def _insert_above(insertion: _Insertion, below: Node, row: ElementRow) -> None:
@@ -520,9 +538,10 @@ def _reordering(
     row: ElementRow,
     is_left_alone: bool,
 ) -> _Reordering | None:
-    """How to write a list in which an element moves that has comments of its own.
+    """How to write a list line by line, if an element with comments of its own moves in it.
 
-    An element that is left alone in a tuple counts as well. None where there is no such element.
+    An element that is left alone in a tuple counts as well. None where there is no such element,
+    and edits in place do.
 
     Raises:
         Conflict: its comments cannot be told from those of others.
@@ -532,26 +551,27 @@ def _reordering(
     for gap in gaps:
         gone += [node for node in gap.deleted if node.role != "run"]
         inserted += gap.inserted
-    staying = [old for old, _ in pairs if is_left_alone and old.role != "run"]
-    if not any(_has_comment(row, edits.code(node)) for node in (*gone, *staying)):
+    staying: list[Node] = []
+    if is_left_alone:
+        staying = [old for old, _ in pairs if old.role != "run"]
+    # most lists have no comment: nothing is compared then
+    if not _commented(edits, [*gone, *staying], row=row):
         return None
 
     moved: dict[int, Node] = {}
     for node in inserted:
-        old = next((old for old in gone if same(old, node)), None)
-        if old is not None:
-            moved[id(node)] = old
-            gone.remove(old)
-
-    commented: list[Node] = []
-    for node in (*moved.values(), *staying):
-        if _has_comment(row, edits.code(node)):
-            commented.append(edits.code(node))
+        for old in gone:
+            if same(old, node):
+                moved[id(node)] = old
+                gone.remove(old)
+                break
+    commented = _commented(edits, [*moved.values(), *staying], row=row)
     if not commented:
         return None
 
     is_changed = any(old.role != "run" and not same(old, new) for old, new in pairs)
-    if is_changed or row.leads or not all(map(row.has_own_lines, row.elements)):
+    has_own_lines = all(row.has_own_lines(element) for element in row.elements)
+    if is_changed or row.has_leading_separators or not has_own_lines:
         message = Message(
             "the element in line {line} moves, and its comment cannot be moved along: write "
             "another hunk for the rest",
@@ -559,7 +579,18 @@ def _reordering(
         )
         raise Conflict(message)
     partners = {id(new): old for old, new in pairs}
-    return _Reordering({**partners, **moved}, gone, is_left_alone=is_left_alone)
+    partners.update(moved)
+    return _Reordering(partners, gone, is_left_alone=is_left_alone)
+
+
+def _commented(edits: Edits, nodes: Sequence[Node], row: ElementRow) -> list[Node]:
+    """The code of those before nodes that have comments of their own in the file."""
+    commented: list[Node] = []
+    for node in nodes:
+        code = edits.code(node)
+        if _has_comment(row, code):
+            commented.append(code)
+    return commented
 
 
 def _reorder(edits: Edits, after: Sequence[Node], reordering: _Reordering, row: ElementRow) -> None:
@@ -570,20 +601,20 @@ def _reorder(edits: Edits, after: Sequence[Node], reordering: _Reordering, row: 
         items += [node] if partner is None else edits.codes(partner)
 
     last = row.elements[-1]
-    is_trailing = reordering.is_left_alone or bool(row.following(last.outer_end))
+    is_trailing = reordering.is_left_alone or bool(row.past_separator(last.outer_end))
     lines: list[str] = []
     for item in items:
         is_separated = is_trailing or item is not items[-1]
         lines.append(_line_of(edits, row, item=item, is_separated=is_separated))
-    edits.add(row.begin(row.elements[0]), row.line_end(last), "".join(lines))
+    edits.add(row.lines_start(row.elements[0]), row.line_end(last), "".join(lines))
     edits.deleted += reordering.gone
 
 
 def _has_comment(row: ElementRow, code: Node) -> bool:
     """Whether a comment is above an element of the file, or behind it."""
-    if row.begin(code) < row.lines.start(code.outer_start):
+    if row.lines_start(code) < row.lines.start(code.outer_start):
         return True
-    past = row.following(code.outer_end) or code.outer_end
+    past = row.past_separator(code.outer_end) or code.outer_end
     return "#" in row.text[past : row.line_end(code)]
 
 
@@ -593,6 +624,6 @@ def _line_of(edits: Edits, row: ElementRow, item: Node, *, is_separated: bool) -
     if not any(item is element for element in row.elements):
         indent = row.indent or ""
         return indent + edits.render.part(item, indent) + separator + edits.lines.newline
-    past = row.following(item.outer_end) or item.outer_end
-    before = row.text[row.begin(item) : item.outer_end]
+    past = row.past_separator(item.outer_end) or item.outer_end
+    before = row.text[row.lines_start(item) : item.outer_end]
     return before + separator + row.text[past : row.line_end(item)]

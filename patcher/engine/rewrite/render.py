@@ -154,22 +154,24 @@ class Renderer:
         counterpart = self.counterpart(node)
         code = self._codes(node, counterpart)[0]
         self._keep(counterpart)
+        # the parentheses of `enclosed` stay in the file: they are not written again
         is_inner = self.enclosed is not None and (bare or code is self.enclosed)
-        written = self._code(code)
-        if is_inner:
-            written = self._file.text[code.start : code.end]
+        written = self._file.text[code.start : code.end] if is_inner else self._code(code)
         if not self._takes_comments(node):
             written = without_comments(written)
         if is_inner and bare:
             return written
+
         if self._adds_parentheses(node, code, counterpart=counterpart, bare=bare):
             return f"({written})"
         if code.is_expression and breaks_line(written):
             return f"({written})"
         self._check_quotes(node, written)
-        is_held = code.parenthesised and not is_inner
-        tight = TIGHTEST if is_held else binding(code)
-        return written if bare else with_parentheses(written, tight, place=node)
+        if bare:
+            return written
+        has_own_parentheses = code.parenthesised and not is_inner
+        tight = TIGHTEST if has_own_parentheses else binding(code)
+        return with_parentheses(written, tight, place=node)
 
     def _adds_parentheses(
         self, node: Node, code: Node, counterpart: Node | None, bare: bool
@@ -179,28 +181,27 @@ class Renderer:
         They are those of the hunk, or those of the number in `(3).x`.
         """
         if not bare and counterpart is not None:
-            is_new = node.parenthesised and not counterpart.parenthesised
-            if is_new and (code is self.enclosed or not code.parenthesised):
+            hunk_adds_them = node.parenthesised and not counterpart.parenthesised
+            file_lacks_them = code is self.enclosed or not code.parenthesised
+            if hunk_adds_them and file_lacks_them:
                 return True
-        is_attribute = node.parent is not None and node.parent.kind == "Attribute"
-        return is_attribute and code.kind in ("Integer", "Float")
+        has_attribute = node.parent is not None and node.parent.kind == "Attribute"
+        return has_attribute and code.kind in ("Integer", "Float")
 
     def _takes_comments(self, node: Node) -> bool:
         """Whether the comments in the code of a metavariable go here.
 
-        What stands twice afterwards has them once.
+        If the after side has it several times, only one of them has the comments: the first on a
+        context line, else the first.
         """
         if node.role != "meta":
             return True
         side = self.hunk.after
-        first: Node | None = None
-        for place in side.placeholders("meta"):
-            if place.name != node.name:
-                continue
+        places = [place for place in side.placeholders("meta") if place.name == node.name]
+        for place in places:
             if side.number(place) in side.context:
                 return node is place
-            first = first or place
-        return first is None or node is first
+        return not places or node is places[0]
 
     def _check_quotes(self, node: Node, code: str) -> None:
         """Refuse text that not every Python can read in the braces of an f-string of the hunk."""
@@ -224,47 +225,59 @@ class Renderer:
         `nodes` are the statements on them; `indent` is the indentation of the place.
         """
         side = self.hunk.after
+        first_start = nodes[0].begin if nodes else side.lines.starts[rows[0]]
+        self._base = side.lines.indent(first_start)
         parts: list[str] = []
-        self._base = side.lines.indent(nodes[0].begin if nodes else side.lines.starts[rows[0]])
         for first_row, last_row in stretches(rows):
-            start = side.lines.starts[first_row]
-            end = len(side.text)
-            if last_row + 1 < len(side.lines.starts):
-                end = side.lines.starts[last_row + 1]
+            start, end = self._span(first_row, last_row)
             inside = [node for node in nodes if start <= node.start < end]
-            if inside:
-                first, last = inside[0], inside[-1]
-                if side.text[side.lines.start(first.begin) : first.begin].strip():
-                    start = first.begin  # behind the header of a one-line suite, or a `;`
-                    parts.append(indent)
-                    if any(node.role == "meta" or self.counterpart(node) for node in inside):
-                        self._refuse_behind(first)
-                if side.text[last.end : end].lstrip(" \t")[:1] == ";":
-                    end = last.end
+            if inside and self._follows_code(inside[0]):
+                start = inside[0].begin
+                parts.append(indent)
+                if any(node.role == "meta" or self.counterpart(node) for node in inside):
+                    self._refuse_behind(inside[0])
+            if inside and side.text[inside[-1].end : end].lstrip(" \t").startswith(";"):
+                end = inside[-1].end
+
             written = self._fill(start, end, nodes=inside, indent=indent)
             parts.append(written)
             if written and not written.endswith(("\n", "\r")):
                 parts.append(self._file.newline)
         return "".join(parts)
 
+    def _span(self, first_row: int, last_row: int) -> tuple[int, int]:
+        """The offsets of the after side at which rows begin and end."""
+        starts = self.hunk.after.lines.starts
+        end = len(self.hunk.after.text)
+        if last_row + 1 < len(starts):
+            end = starts[last_row + 1]
+        return starts[first_row], end
+
+    def _follows_code(self, node: Node) -> bool:
+        """Whether a statement is behind the header of a one-line suite, or behind a `;`."""
+        side = self.hunk.after
+        return bool(side.text[side.lines.start(node.begin) : node.begin].strip())
+
     def _fill(
         self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True
     ) -> str:
         """The characters `[start, end)` of the after side, nodes written and lines indented."""
-        side = self.hunk.after
         edits: list[Edit] = []
         self._write_all(nodes, edits, indent=indent)
-        if not begins_line:  # what is behind a part of a line stays there
-            edits = [edit for edit in edits if edit.start < end]
-        first = start if begins_line else start + 1
-        edits += self._indentations(first, end, edits=edits, indent=indent)
+        first_line = start
+        if not begins_line:
+            first_line = start + 1  # `start` is not indented
+            edits = [edit for edit in edits if edit.start < end]  # what is behind a part stays
+        edits += self._indentations(first_line, end, edits=edits, indent=indent)
 
+        text = self.hunk.after.text
         parts: list[str] = []
-        past = start
+        position = start
         for edit in sorted(edits):
-            parts += [self._with_newlines(side.text[past : edit.start]), edit.text]
-            past = edit.end
-        parts.append(self._with_newlines(side.text[past:end]))
+            parts.append(self._with_newlines(text[position : edit.start]))
+            parts.append(edit.text)
+            position = edit.end
+        parts.append(self._with_newlines(text[position:end]))
         return "".join(parts)
 
     def _with_newlines(self, text: str) -> str:
@@ -274,8 +287,8 @@ class Renderer:
     def _indentations(self, start: int, end: int, edits: list[Edit], indent: str) -> list[Edit]:
         """What indents the lines that begin in `[start, end)`, but for those that edits write."""
         side = self.hunk.after
-        filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
         starts = side.lines.starts
+        filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
         indentations: list[Edit] = []
         for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
             if offset in side.layout.strings:
@@ -285,9 +298,11 @@ class Renderer:
             if meets(filled, offset, high=high):
                 continue
             written = side.lines.indent(offset)
-            code = offset + len(written)
-            if side.text[code : code + 1] not in ("\n", ""):
-                indentations.append(Edit(offset, code, text=self._indent(written, indent)))
+            code_start = offset + len(written)
+            is_blank = side.text[code_start : code_start + 1] in ("\n", "")
+            if not is_blank:
+                text = self._indent(written, indent)
+                indentations.append(Edit(offset, code_start, text=text))
         return indentations
 
     def _indent(self, written: str, indent: str) -> str:
@@ -317,8 +332,9 @@ class Renderer:
         """A node, with those that follow it in the file as well; and their code there."""
         group = [nodes[index]]
         codes = self._kept_codes(nodes[index])
-        while codes and index + len(group) < len(nodes):
-            node = nodes[index + len(group)]
+        if not codes:
+            return group, codes
+        for node in nodes[index + 1 :]:
             following = self._kept_codes(node)
             between = self.hunk.after.text[self._past(group[-1]) : node.begin]
             if not following or between.strip() or not neighbours(codes[-1], following[0]):
@@ -363,17 +379,21 @@ class Renderer:
         assert isinstance(codes, list) and counterpart is not None
         self.kept[id(counterpart)] = None
         siblings = node.siblings()
+        has_siblings = len(siblings) > 1
         if codes:
             written = self._joined(codes)
-            if len(siblings) > 1 and is_bare(codes[0]):
+            if has_siblings and is_bare(codes[0]):
                 written = f"({written})"
             edits.append(Edit(node.start, node.end, text=written))
             return
+
         index = siblings.index(node)
-        start = siblings[index - 1].outer_end if index else node.start
-        end = node.end
-        if not index and len(siblings) > 1:
-            end = siblings[1].outer_start
+        if index:
+            start, end = siblings[index - 1].outer_end, node.end
+        elif has_siblings:
+            start, end = node.start, siblings[1].outer_start
+        else:
+            start, end = node.start, node.end
         edits.append(Edit(start, end, text=""))
 
     def _joined(self, codes: Sequence[Node]) -> str:
@@ -391,32 +411,34 @@ class Renderer:
 
         Their lines and comments come with them.
         """
-        first, side = nodes[0], self.hunk.after
         for node in nodes:
             self._keep(self.counterpart(node))
         self.together.update(zip(codes, codes[1:]))
-        row = side.lines.start(first.begin)
-        self._rows.add(row)
-        written = side.text[row : first.begin]
-        if written.strip():  # a body on its header's line, written or not
-            edits.append(self._body_below_header(first, codes, written=written, indent=indent))
+        side = self.hunk.after
+        first = nodes[0]
+        row_start = side.lines.start(first.begin)
+        self._rows.add(row_start)
+        before = side.text[row_start : first.begin]
+        if before.strip():  # a body on its header's line, written or not
+            edits.append(self._body_below_header(first, codes, written=before, indent=indent))
         elif codes:
-            comments: list[str | None] = []
-            for node in nodes:
-                comments += self._comments(node)
-            around = self.deleted_ranges if self.counterpart(first) is not None else ()
-            code = reindented(
-                self._file,
-                around,
-                codes=codes,
-                indent=self._indent(written, indent),
-                comments=comments,
-            )
-            edits.append(Edit(row, self._past(nodes[-1]), text=code))
+            code = self._moved_code(nodes, codes, indent=self._indent(before, indent))
+            edits.append(Edit(row_start, self._past(nodes[-1]), text=code))
         elif first.parent is not None and first.parent.items("body") == [first]:
-            edits.append(Edit(row, first.end, text=self._indent(written, indent) + "pass"))
+            text = self._indent(before, indent) + "pass"
+            edits.append(Edit(row_start, first.end, text=text))
         else:
-            edits.append(Edit(row, side.lines.end(first.end), text=""))
+            edits.append(Edit(row_start, side.lines.end(first.end), text=""))
+
+    def _moved_code(self, nodes: Sequence[Node], codes: list[Node], indent: str) -> str:
+        """The lines of the statements `codes` of the file, at their new indentation."""
+        comments: list[str | None] = []
+        for node in nodes:
+            comments += self._comments(node)
+        deleted: Sequence[tuple[int, int]] = ()
+        if self.counterpart(nodes[0]) is not None:
+            deleted = self.deleted_ranges
+        return reindented(self._file, deleted, codes=codes, indent=indent, comments=comments)
 
     def _body_below_header(self, node: Node, codes: list[Node], written: str, indent: str) -> Edit:
         """A kept body on the line of its header, which gets lines of its own.
@@ -455,13 +477,16 @@ class Renderer:
         side = self.hunk.after
         counterpart = self.counterpart(node)
         codes = self._codes(node, counterpart)
-        comment: str | None = ""
-        if side.numbers[side.lines.number(node.end - 1) - 1] not in side.context:
-            comment = side.text[node.end : self._past(node)].strip()
+        last_comment: str | None = ""
+        last_row = side.lines.number(node.end - 1) - 1
+        if side.numbers[last_row] not in side.context:
+            last_comment = side.text[node.end : self._past(node)].strip()
         is_copied = counterpart is None and not codes[-1].is_compound
-        if is_copied and not comment:
-            comment = None
-        return [*[""] * (len(codes) - 1), comment]
+        if is_copied and not last_comment:
+            last_comment = None
+        comments: list[str | None] = [""] * len(codes)
+        comments[-1] = last_comment
+        return comments
 
 
 def _indentation_unit(hunk: Hunk) -> str:

@@ -80,10 +80,14 @@ def _note_changes(edits: Edits) -> None:
 def _remove_between(edits: Edits) -> None:
     """Remove the comments between neighbours that move together: they go along."""
     for above, below in edits.render.together:
-        start, end = lines_end(edits.lines, above), edits.lines.start(below.begin)
-        if start >= end or not (_is_edited(edits, above) and _is_edited(edits, below)):
+        start = lines_end(edits.lines, above)
+        end = edits.lines.start(below.begin)
+        if start >= end:
             continue
-        if not any(edit.start <= start and end <= edit.end for edit in edits.made):
+        if not _is_edited(edits, above) or not _is_edited(edits, below):
+            continue
+        is_replaced = any(edit.start <= start and end <= edit.end for edit in edits.made)
+        if not is_replaced:
             edits.add(start, end, "", Removed(start, end, block=None))
 
 
@@ -128,16 +132,18 @@ class _Rewriter(Edits):
     def change(self, before: Node, after: Node) -> None:
         if same(before, after):
             return
-        kept = self.render.kept
-        edit_count, deleted_count, kept_count = len(self.made), len(self.deleted), len(kept)
+        edit_count = len(self.made)
+        deleted_count = len(self.deleted)
+        kept_count = len(self.render.kept)
         try:
             self._change_in_place(before, after)
         except ReplaceWhole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
                 raise
-            del self.made[edit_count:], self.deleted[deleted_count:]
-            while len(kept) > kept_count:
-                kept.popitem()
+            del self.made[edit_count:]
+            del self.deleted[deleted_count:]
+            while len(self.render.kept) > kept_count:
+                self.render.kept.popitem()
             self._replace(before, after)
 
     def _change_in_place(self, before: Node, after: Node) -> None:
@@ -166,12 +172,13 @@ class _Rewriter(Edits):
         if binding(before) == binding(after):
             return False
         code = self.code(before)
-        keys = [key for key in ("left", "right", "expression") if key in after.fields]
-        if any(not same(before.node(key), after.node(key)) for key in keys):
-            return True  # in its place it would get those that the old operator needs
         if not code.parenthesised and binding(after) < needed(code):
             return True
-        for key in keys:
+        for key in ("left", "right", "expression"):
+            if key not in after.fields:
+                continue
+            if not same(before.node(key), after.node(key)):
+                return True  # in its place it would get those that the old operator needs
             operand = code.node(key)
             if not operand.parenthesised and binding(operand) < needed(after.node(key)):
                 return True
@@ -219,13 +226,16 @@ class _Rewriter(Edits):
     def _change_optional(self, code: Node, key: str, new: Node | None) -> bool:
         """Add or remove a default or an annotation, leaving the rest of the node alone."""
         if key == "default" and code.kind == "Param":
+            start = code.node("name").outer_end
+            prefix = "="
             annotation = code.fields["annotation"]
-            last = annotation if isinstance(annotation, Node) else code.node("name")
-            start = last.outer_end
-            prefix = " = " if annotation else "="
+            if isinstance(annotation, Node):
+                start = annotation.outer_end
+                prefix = " = "
         elif key == "annotation" and code.kind in ("Param", "Assign"):
             targets = code.items("targets")
-            start = (targets[0] if targets else code.node("name")).outer_end
+            annotated = targets[0] if targets else code.node("name")
+            start = annotated.outer_end
             prefix = ": "
         elif key == "returns":
             start = find_outside(self.text, self._parameters_end(code), operator=")") + 1
@@ -256,11 +266,12 @@ class _Rewriter(Edits):
             return
         self.deleted.append(before)
         indent = self.lines.indent(code.start)
-        # cannot stand in parentheses
-        if any(node.kind == "Slice" for node in (after, *after.items("elements"))):
+        has_slice = any(node.kind == "Slice" for node in (after, *after.items("elements")))
+        if has_slice:  # it cannot stand in parentheses
             written = self.render.expression(after, indent)
             self.add(code.outer_start, code.outer_end, written)
             return
+
         self.render.enclosed = code if code.parenthesised else None
         written = self.render.expression(after, indent)
         self.render.enclosed = None
@@ -276,10 +287,13 @@ class _Rewriter(Edits):
         for node in before.header():
             self.check_written(node)
         self._check_mentioned(before, code, header_only=before.kind == after.kind)
-        start, stop = after.start, header_end(after, self.hunk.after.text)
-        header = Node("Header", (start, start, stop, stop), parts=list(after.header()))
+
+        start = after.start
+        end = header_end(after, self.hunk.after.text)
+        header = Node("Header", (start, start, end, end), parts=list(after.header()))
         written = self.render.part(header, self.lines.indent(code.start))
         self.add(code.start, header_end(code, self.text), written)
+
         for key in ("decorators", "clauses"):
             if not same(before.items(key), after.items(key)):
                 self._change_list(code, key, old=before.items(key), new=after.items(key))

@@ -37,28 +37,31 @@ def change_lines(
         Conflict: the change cannot be made safely.
     """
     pairs, gaps = align(edits.hunk, before, after=after)
-    inserted_above: dict[int, Gap] = {}
+    insertions: dict[int, Gap] = {}  # by the id of the node below
     for gap in gaps:
         if gap.below is not None and not gap.deleted:
-            inserted_above[id(gap.below[1])] = gap
+            insertions[id(gap.below[1])] = gap
 
     for old, new in pairs:
         # in the order of the text: before a decorator that is inserted at the same place
-        if id(new) in inserted_above:
-            _insert(edits, inserted_above[id(new)], siblings=siblings, parent=parent)
+        insertion = insertions.get(id(new))
+        if insertion is not None:
+            _insert(edits, insertion, siblings=siblings, parent=parent)
         if old.role != "run":
             _change_comments(edits, old, new=new)
             edits.change(old, new)
+
     for gap in gaps:
         if gap.deleted and gap.inserted:
             _swap(edits, gap)
         elif gap.inserted and gap.below is None:
             _insert(edits, gap, siblings=siblings, parent=parent)
 
-    inserts = any(gap.inserted for gap in gaps)
-    for gap in gaps:  # what moves is known now
+    # last: what moves, and is not lost with its old place, is known now
+    has_insertions = any(gap.inserted for gap in gaps)
+    for gap in gaps:
         if gap.deleted and not gap.inserted:
-            _delete(edits, gap, parent=None if inserts else parent)
+            _delete(edits, gap, parent=None if has_insertions else parent)
 
 
 # rows of the after side --------------------------------------------------------------------------
@@ -75,21 +78,28 @@ def _last_row(side: Side, node: Node) -> int:
 def _inserted_rows(edits: Edits, gap: Gap) -> list[int]:
     """The rows that a gap inserts: those of its nodes, and `+` comments around them."""
     side = edits.hunk.after
-    first, last = gap.inserted[0], gap.inserted[-1]
-    of_nodes: set[int] = set()
+    node_rows: set[int] = set()
     for node in gap.inserted:
-        of_nodes.update(range(_first_row(side, node), _last_row(side, node) + 1))
+        node_rows.update(range(_first_row(side, node), _last_row(side, node) + 1))
 
-    top, bottom = _first_row(side, first), _last_row(side, last)
+    first = gap.inserted[0]
+    last = gap.inserted[-1]
+    top = _first_row(side, first)
+    bottom = _last_row(side, last)
     rows: list[int] = []
     if _begins_line(side, first, nodes=gap.inserted):
         rows += _loose_rows(side, top, step=-1)
     for row in range(top, bottom + 1):
-        if row in of_nodes or side.numbers[row] not in side.context:
+        if row in node_rows or not _is_context(side, row):
             rows.append(row)
     if _begins_line(side, last, nodes=gap.inserted):
         rows += _loose_rows(side, bottom, step=1)
     return rows
+
+
+def _is_context(side: Side, row: int) -> bool:
+    """Whether a row is a context line of the hunk."""
+    return side.numbers[row] in side.context
 
 
 def _begins_line(side: Side, node: Node, nodes: Sequence[Node]) -> bool:
@@ -109,18 +119,20 @@ def _loose_rows(side: Side, row: int, step: int) -> list[int]:
     """
     rows: list[int] = []
     row += step
-    while 0 <= row < len(side.numbers) and side.numbers[row] not in side.context:
+    while 0 <= row < len(side.numbers) and not _is_context(side, row):
         line = side.lines.row(row).strip()
-        if line and not line.startswith("#"):
-            if step > 0:
-                return []
+        is_code = bool(line) and not line.startswith("#")
+        if is_code and step > 0:  # they are the comments of that code
+            return []
+        if is_code:
             break
         rows.append(row)
         row += step
-    return rows if step > 0 else rows[::-1]
+    return sorted(rows)
 
 
 def _have_text(side: Side, rows: Sequence[int]) -> bool:
+    """Whether one of some rows is not blank."""
     return any(side.lines.row(row).strip() for row in rows)
 
 
@@ -130,27 +142,34 @@ def _change_comments(edits: Edits, old: Node, new: Node) -> None:
     side = edits.hunk.after
     code = edits.code(old)
     _change_trailing_comment(edits, old, new=new, code=code)
-    top, bottom = _first_row(side, new), _last_row(side, new)
-    if side.numbers[top] in side.context:
+    top = _first_row(side, new)
+    if _is_context(side, top):
         return
 
-    begins_line = _begins_line(side, new, nodes=[new])
-    above = _loose_rows(side, top, step=-1) if begins_line else []
-    if _have_text(side, above):
-        edits.check_own_lines(code, None)
-        lines = edits.render.lines(above, [], indent=edits.indent(code))
-        edits.insert(edits.lines.start(code.begin), lines)
+    bottom = _last_row(side, new)
+    if _begins_line(side, new, nodes=[new]):
+        above = _loose_rows(side, top, step=-1)
+        _insert_comments(edits, above, code=code, at=edits.lines.start(code.begin))
+        if not _is_context(side, bottom):
+            below = _loose_rows(side, bottom, step=1)
+            _insert_comments(edits, below, code=code, at=edits.lines.end(code.end - 1))
+    _check_no_comment_inside(edits, new, code=code)
 
-    ends_changed = begins_line and side.numbers[bottom] not in side.context
-    below = _loose_rows(side, bottom, step=1) if ends_changed else []
-    if _have_text(side, below):
-        edits.check_own_lines(code, None)
-        lines = edits.render.lines(below, [], indent=edits.indent(code))
-        edits.insert(edits.lines.end(code.end - 1), lines)
 
+def _insert_comments(edits: Edits, rows: Sequence[int], code: Node, at: int) -> None:
+    """Insert rows of comments beside a statement of the file; blank ones alone are not."""
+    if not _have_text(edits.hunk.after, rows):
+        return
+    edits.check_own_lines(code, None)
+    lines = edits.render.lines(rows, [], indent=edits.indent(code))
+    edits.insert(at, lines)
+
+
+def _check_no_comment_inside(edits: Edits, new: Node, code: Node) -> None:
+    """Refuse comments inside a simple statement, which is changed part by part."""
     if new.has_body:
         return
-    written = side.text[new.start : new.end]
+    written = edits.hunk.after.text[new.start : new.end]
     if any(token.kind == "comment" for token in tokens(written)):
         message = Message(
             "line {number} is changed, and a comment inside the new code has no place there",
@@ -161,21 +180,13 @@ def _change_comments(edits: Edits, old: Node, new: Node) -> None:
 
 def _change_trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> None:
     """Write the comment at the end of a changed line, where that changes."""
-    side = edits.hunk.after
-    stop = code_end(new, side.text)
-    # past the `...` that was added to a header
-    past = stop + len(" ...") if stop + 1 in side.layout.bodies else stop
-    written = side.text[past : side.lines.end(stop)].strip()
-    is_context = side.numbers[side.lines.number(stop) - 1] in side.context
-    comment: str | None = written
-    if is_context or not written.startswith("#"):
-        comment = edits.render.comments.instead(old, new)
+    comment = _new_trailing_comment(edits, old, new=new)
     if comment is None:
         return
-
     at = code_end(code, edits.text)
     tail = edits.text[at : edits.lines.end(at)].rstrip()
-    if tail.lstrip()[:1] in ("", "#"):
+    has_other_code = tail.lstrip()[:1] not in ("", "#")
+    if not has_other_code:
         edits.add(at, at + len(tail), f"  {comment}" if comment else "")
     elif comment:
         message = Message(
@@ -183,6 +194,20 @@ def _change_trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> 
             number=edits.lines.number(at),
         )
         raise Conflict(message)
+
+
+def _new_trailing_comment(edits: Edits, old: Node, new: Node) -> str | None:
+    """The comment that a changed line ends with, "" for none; None if it stays as it is."""
+    side = edits.hunk.after
+    code_stop = code_end(new, side.text)
+    start = code_stop
+    if code_stop + 1 in side.layout.bodies:
+        start += len(" ...")  # which was added to a header
+    written = side.text[start : side.lines.end(code_stop)].strip()
+    is_context = _is_context(side, side.lines.number(code_stop) - 1)
+    if written.startswith("#") and not is_context:
+        return written
+    return edits.render.comments.instead(old, new)
 
 
 # replace -----------------------------------------------------------------------------------------
@@ -260,10 +285,10 @@ def _swap_line(edits: Edits, old: Node, new: Node, code: Node, written: str) -> 
     tail = edits.text[code.end : edits.lines.end(code.end)].rstrip()
     if tail:
         written, comment = cut_comment(written)
-        has_moved = (
-            id(old) in edits.render.kept or edits.render.comments.instead(old, new) is not None
-        )
-        if comment or has_moved:  # a statement or line that moves has taken its comment along
+        # a statement or line that moves takes its comment along
+        has_moved = id(old) in edits.render.kept
+        is_replaced = has_moved or edits.render.comments.instead(old, new) is not None
+        if comment or is_replaced:
             edits.add(code.end, code.end + len(tail), comment)
         else:
             edits.render.changed.add(old)
@@ -285,12 +310,15 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
             block = _size(edits, code.parent)
 
         end = lines_end(edits.lines, code)
-        stop = len(edits.text[:end].rstrip("\r\n")) if code.is_compound else code.end
-        blank = ""
+        removed_end = code.end
+        if code.is_compound:
+            removed_end = len(edits.text[:end].rstrip("\r\n"))
+        removed = Removed(code.begin, removed_end, block=block)
+
+        blank_lines = ""
         if code is codes[-1]:
-            blank = edits.lines.newline * _blank_rows(edits, gap)
-        removed = Removed(code.begin, stop, block=block)
-        edits.add(edits.lines.start(code.begin), end, blank, removed)
+            blank_lines = edits.lines.newline * _blank_rows(edits, gap)
+        edits.add(edits.lines.start(code.begin), end, blank_lines, removed)
 
 
 def _blank_rows(edits: Edits, gap: Gap) -> int:
@@ -338,18 +366,27 @@ def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -
     elif below is not None and above is None:
         _insert_first(edits, gap, siblings=siblings, parent=parent)
     elif below is None and siblings:
-        lowest = siblings[-1]
-        edits.check_own_lines(lowest, parent)
-        at = _block_end(edits, lowest, block=parent)
-        _add_lines(edits, gap, at=at, indent=edits.indent(lowest))
+        _insert_last(edits, gap, lowest=siblings[-1], block=parent)
     elif parent is not None and parent.is_compound:
-        body = parent.node("body")
-        lowest = body.statements()[-1]
-        edits.check_own_lines(lowest, None)
-        at = _block_end(edits, lowest, block=body)
-        _add_lines(edits, gap, at=at, indent=edits.indent(parent))
+        _insert_below_body(edits, gap, statement=parent)
     else:
         _insert_first(edits, gap, siblings=siblings, parent=parent)
+
+
+def _insert_last(edits: Edits, gap: Gap, lowest: Node, block: Node | None) -> None:
+    """Insert at the end of a block, below its last statement."""
+    edits.check_own_lines(lowest, block)
+    at = _block_end(edits, lowest, block=block)
+    _add_lines(edits, gap, at=at, indent=edits.indent(lowest))
+
+
+def _insert_below_body(edits: Edits, gap: Gap, statement: Node) -> None:
+    """Insert the first clause of a compound statement, below its body."""
+    body = statement.node("body")
+    lowest = body.statements()[-1]
+    edits.check_own_lines(lowest, None)
+    at = _block_end(edits, lowest, block=body)
+    _add_lines(edits, gap, at=at, indent=edits.indent(statement))
 
 
 def _goes_below(edits: Edits, gap: Gap, above: NodePair) -> bool:
@@ -395,12 +432,14 @@ def _block_end(edits: Edits, statement: Node, block: Node | None) -> int:
 
 
 def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
+    """Insert below a statement of the file, and below the comments there that the hunk names."""
     edits.check_own_lines(code, parent)
     at = _below_comments(edits, gap, at=lines_end(edits.lines, code))
     _add_lines(edits, gap, at=at, indent=edits.indent(code))
 
 
 def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
+    """Insert above a statement of the file, and above its comments that the hunk does not name."""
     edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
     if gap.inserted[0].kind != "Decorator":
@@ -424,7 +463,7 @@ def _named_comments(edits: Edits, gap: Gap) -> set[str]:
     side = edits.hunk.after
     comments: set[str] = set()
     row = _inserted_rows(edits, gap)[0] - 1
-    while row >= 0 and side.numbers[row] in side.context:
+    while row >= 0 and _is_context(side, row):
         line = side.lines.row(row).strip()
         if line[:1] not in ("", "#"):
             break
@@ -437,15 +476,15 @@ def _named_comments(edits: Edits, gap: Gap) -> set[str]:
 def _below_comments(edits: Edits, gap: Gap, at: int) -> int:
     """`at`, or the offset below the last comment there that the hunk names."""
     named = _named_comments(edits, gap)
-    end = at
-    while named and end < len(edits.text):
-        line_end = edits.lines.end(end)
-        line = edits.text[end:line_end].strip()
+    line_start = at
+    while named and line_start < len(edits.text):
+        line_end = edits.lines.end(line_start)
+        line = edits.text[line_start:line_end].strip()
         if line[:1] not in ("", "#"):
             break
-        end = line_end
         if line in named:
-            at = end
+            at = line_end
+        line_start = line_end
     return at
 
 
@@ -492,8 +531,10 @@ def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | N
 
 def _check_no_docstring(edits: Edits, doc: Node | None, siblings: Sequence[Node]) -> None:
     """Refuse to insert a docstring where there is one."""
-    texts = [node for node in _top_statements(siblings) if node.is_text()]
-    docstring = doc or (texts[0] if texts else None)
+    docstring = doc
+    for node in _top_statements(siblings):
+        if docstring is None and node.is_text():
+            docstring = node
     if docstring is not None:
         message = Message(
             "there is a docstring already, in line {line}: write it on a `-` line",
