@@ -1,6 +1,6 @@
-"""What is wrong with a patchset by itself.
+"""What is wrong with a patchset in itself.
 
-That is options that no hunk uses, hunks that meet, what cannot be reached.
+Options that no hunk uses, hunks that change the same code, ranges and files that are never used.
 """
 
 from __future__ import annotations
@@ -37,29 +37,37 @@ class LintFinding(Record):
 
 
 def lint(patchset: Patchset, folder: Path) -> list[LintFinding]:
-    """Check a patchset in its folder; the findings are sorted by file and line."""
+    """Check a patchset in its folder.
+
+    Returns:
+        the findings: those about the manifest, then those by file and line.
+    """
     patches: dict[tuple[str, int], FilePatch] = {}
     for variant in patchset.variants:
         for patch in variant.patches:
             patches[patch.hunks[0].origin, patch.line] = patch
 
-    found = [*_ranges(patchset), *_options(patchset, list(patches.values()))]
+    findings = [*_empty_ranges(patchset), *_unused_options(patchset, list(patches.values()))]
     options = {option.name: option.default for option in patchset.options}
     for (origin, _), patch in patches.items():
         file = Path(origin).relative_to(folder).as_posix()
-        found += _patch(patch, options, file=file)
-    findings = dict.fromkeys(found)  # each once
-    return sorted(findings, key=lambda each: (each.file != MANIFEST, each.file, each.line))
+        findings += _findings_of(patch, options, file=file)
+
+    def place(finding: LintFinding) -> tuple[bool, str, int]:
+        return finding.file != MANIFEST, finding.file, finding.line
+
+    unique = dict.fromkeys(findings)  # several variants may use one file
+    return sorted(unique, key=place)
 
 
-def _ranges(patchset: Patchset) -> Iterator[LintFinding]:
+def _empty_ranges(patchset: Patchset) -> Iterator[LintFinding]:
     for variant in patchset.variants:
         if overlap(variant.versions, "") is None:
             text = Message('no release is in the range "{versions}"', versions=variant.versions)
             yield LintFinding(MANIFEST, line=0, rule="unreachable", text=text)
 
 
-def _options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[LintFinding]:
+def _unused_options(patchset: Patchset, patches: Sequence[FilePatch]) -> Iterator[LintFinding]:
     used: set[str] = set()
     for patch in patches:
         for hunk in patch.hunks:
@@ -81,7 +89,9 @@ def _holes(form: HunkText) -> set[str]:
     return names
 
 
-def _patch(patch: FilePatch, options: dict[str, OptionValue], file: str) -> Iterator[LintFinding]:
+def _findings_of(
+    patch: FilePatch, options: dict[str, OptionValue], file: str
+) -> Iterator[LintFinding]:
     """What is wrong with the hunks for one file."""
     for path in sorted(set(patch.paths)):
         if patch.paths.count(path) > 1:
@@ -89,7 +99,9 @@ def _patch(patch: FilePatch, options: dict[str, OptionValue], file: str) -> Iter
             hint = Message("remove one of the two `---` lines")
             yield LintFinding(file, patch.line, rule="unreachable", text=text, hint=hint)
     try:
-        rewrite(b"", patch.hunks, options)  # what is wrong with them together is seen with any text
+        rewrite(
+            b"", patch.hunks, options
+        )  # raises what is wrong with the hunks together, whatever the text
         for hunk_line, other_line in overlaps(patch.hunks, options):
             template = "it changes code that the hunk in line {line} changes too"
             text = Message(template, line=other_line)

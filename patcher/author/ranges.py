@@ -25,10 +25,10 @@ class _Bounds(Record):
 
 
 def widened(versions: str, fitting: Sequence[str], failed: Sequence[str] = ()) -> str:
-    """A range (PEP 440) with further releases; as it is written where it has all of them.
+    """A range (PEP 440) widened to further releases; unchanged if it has all of them already.
 
-    A bound that excludes one is moved to it. Releases that are known to fail and would be included
-    thereby get a `!=`.
+    A bound that excludes one is moved to it. Releases that are known to fail and would come in are
+    excluded by `!=`.
 
     Args:
         versions: the range, "" for any release.
@@ -64,9 +64,9 @@ def widened(versions: str, fitting: Sequence[str], failed: Sequence[str] = ()) -
 
 
 def fitting_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
-    """The narrowest range (PEP 440) from the lowest to the highest release that it fits.
+    """The narrowest range (PEP 440) from the lowest to the highest release that a patchset fits.
 
-    As `widened` writes it.
+    It is written as by `widened`.
 
     Args:
         versions: the releases that it fits; one that says nothing
@@ -76,13 +76,13 @@ def fitting_range(versions: Iterable[str], failed: Sequence[str] = ()) -> str:
     Returns:
         `==X`, `>=LOWEST,<=HIGHEST`, or "" (any version) where no release says which one it is.
     """
-    known = _known(versions)
+    known = _identified(versions)
     first = f"=={known[0].split('+')[0]}" if known else ""
-    return widened(first, known, failed=_known(failed))
+    return widened(first, known, failed=_identified(failed))
 
 
-def _known(versions: Iterable[str]) -> list[str]:
-    """Those of some versions that say which release it is."""
+def _identified(versions: Iterable[str]) -> list[str]:
+    """The versions that identify a release."""
     return [version for version in versions if not says_nothing(version)]
 
 
@@ -98,22 +98,24 @@ def ended(versions: str, version: str, known: str = "") -> str:
     """
     release = version.split("+")[0]
     bounds = _bounds(versions)
-    begins = bool(bounds.lower) and not accepts(bounds.lower.replace(">=", ">"), release)
-    if known and not begins:
-        begins = oldest_first([release, known]) == [release, known] != [known, known]
-    if begins:
+    begins_range = bool(bounds.lower) and not accepts(bounds.lower.replace(">=", ">"), release)
+    is_below_known = False
+    if known and known != release:
+        is_below_known = oldest_first([release, known])[0] == release
+    if begins_range or is_below_known:
         return bounds._replace(lower=f">{release}").written()
     return bounds._replace(upper=f"<{release}").written()
 
 
 def _bounds(versions: str) -> _Bounds:
+    """A range taken apart; `~=`, `==` and `==X.*` become a lower and an upper bound."""
     lower, upper = "", ""
     others: list[str] = []
     for sign, version in re.findall(_CLAUSE, versions.replace(",", " ")):
         if sign == "~=" or (sign == "==" and version.endswith(".*")):
             first = version.replace(".*", "")
             series = first.rpartition(".")[0] if sign == "~=" else first
-            lower, upper = f">={first}", f"<{_next(series)}"
+            lower, upper = f">={first}", f"<{_next_series(series)}"
         elif sign in ("==", "==="):
             lower, upper = f">={version}", f"<={version}"
         elif sign[0] == ">":
@@ -125,16 +127,16 @@ def _bounds(versions: str) -> _Bounds:
     return _Bounds(lower, upper, others)
 
 
-def _next(series: str) -> str:
+def _next_series(series: str) -> str:
     """The series of releases after one: 1.3 after 1.2."""
     return re.sub("[0-9]+$", lambda last: str(int(last[0]) + 1), series)
 
 
 def overlapping(variants: Sequence[Variant], number: int, versions: str) -> list[Variant]:
     """The other variants of a package whose range overlaps with this range for variant `number`."""
-    found: list[Variant] = []
-    for at, variant in enumerate(variants):
-        is_other = at != number and variant.package == variants[number].package
+    overlaps: list[Variant] = []
+    for index, variant in enumerate(variants):
+        is_other = index != number and variant.package == variants[number].package
         if is_other and overlap(variant.versions, versions):
-            found.append(variant)
-    return found
+            overlaps.append(variant)
+    return overlaps

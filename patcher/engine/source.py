@@ -144,7 +144,8 @@ class Source:
         try:
             self.whole()
         except SyntaxProblem as problem:
-            problem.line = problem.line or self._wrong_line  # libcst has none for a token
+            # libcst has no line for an error in a token
+            problem.line = problem.line or self._wrong_line
             raise
 
     @property
@@ -222,7 +223,7 @@ class Source:
         content = self.text[start : self.lines.end(start)]
         return start + len(content.encode("utf-8")[:column].decode("utf-8", "ignore"))
 
-    def _start(self, node: ast.stmt) -> int:
+    def _statement_start(self, node: ast.stmt) -> int:
         """Where the first line of a statement begins, its decorators included."""
         start = self.lines.starts[lines_of(node)[0] - 1]
         # libcst does not give back a form feed that begins a definition's line
@@ -230,16 +231,16 @@ class Source:
             start += 1
         return start
 
-    def _end(self, node: ast.stmt) -> int:
+    def _statement_end(self, node: ast.stmt) -> int:
         """Where the line below a statement begins."""
         number = lines_of(node)[1]
         return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
 
-    def _body(self, node: ast.stmt) -> int:
+    def _body_start(self, node: ast.stmt) -> int:
         """Where the body of a definition begins, behind the indentation of its first statement."""
         child: ast.stmt = node.body[0]  # type: ignore[attr-defined]
         if getattr(child, "decorator_list", []):
-            return self.text.index("@", self._start(child))
+            return self.text.index("@", self._statement_start(child))
         return self._offset(child.lineno, child.col_offset)
 
     # scopes ---------------------------------------------------------------------------------------
@@ -280,10 +281,10 @@ class Source:
         definitions = []
         if self.has_ast:
             for name, statement in self._named_definitions():
-                start, end = self._start(statement), self._end(statement)
+                start, end = self._statement_start(statement), self._statement_end(statement)
                 definitions.append(Definition(name, start, end))
         else:
-            for name, node in _nodes(self.whole(), ""):
+            for name, node in _definition_nodes(self.whole(), ""):
                 definitions.append(Definition(name, node.begin, node.end))
         return definitions
 
@@ -292,16 +293,14 @@ class Source:
         return self._named
 
     def block(self, start: int) -> tuple[int, int] | None:
-        """The start and the number of statements of the block that holds a definition.
-
-        For definitions whose block was not parsed. Without `ast` the whole file is parsed, and only
-        the module is asked for.
+        """The block around a definition of which only the definition itself was parsed.
 
         Args:
             start: where the definition begins.
 
         Returns:
-            None for the module.
+            where the block begins and how many statements it has; None for the module. Without
+            `ast` it is None as well: the whole file is parsed then, and its nodes have their block.
         """
         if self.has_ast and not self._blocks:
             for node in ast.walk(cast(ast.Module, self.tree)):
@@ -312,9 +311,9 @@ class Source:
         return self._blocks.get(start)
 
     def _add_block(self, body: list[ast.stmt], *, is_module: bool) -> None:
-        extent = None if is_module else (self._start(body[0]), len(body))
+        extent = None if is_module else (self._statement_start(body[0]), len(body))
         for child in body:
-            self._blocks.setdefault(self._start(child), extent)
+            self._blocks.setdefault(self._statement_start(child), extent)
 
     def scopes(
         self, scope: str, identifiers: Sequence[frozenset[str]], *, bodies: bool
@@ -336,19 +335,21 @@ class Source:
         if self.has_ast:
             for name, definition in self._named_definitions():
                 if in_scope(name, scope):
-                    scopes.append(self._slice(self._start(definition), self._end(definition)))
+                    start = self._statement_start(definition)
+                    end = self._statement_end(definition)
+                    scopes.append(self._parsed_slice(start, end))
         else:
-            for name, node in _nodes(self.whole(), ""):
+            for name, node in _definition_nodes(self.whole(), ""):
                 if in_scope(name, scope):
-                    scopes.append(_alone(node))
+                    scopes.append(_block_of(node))
         return scopes
 
-    def _slice(self, start: int, end: int) -> Node:
+    def _parsed_slice(self, start: int, end: int) -> Node:
         if (start, end) not in self._slices:
-            self._slices[start, end] = self._parse(start, end)
+            self._slices[start, end] = self._parse_slice(start, end)
         return self._slices[start, end]
 
-    def _parse(self, start: int, end: int) -> Node:
+    def _parse_slice(self, start: int, end: int) -> Node:
         """The statements of `[start, end)` as a block."""
         code = self.text[start:end]
         newline, indent = self.lines.newline, self.indent
@@ -358,18 +359,19 @@ class Source:
 
     # the module's own scope -----------------------------------------------------------------------
     def _module(self, identifiers: Sequence[frozenset[str]], bodies: bool) -> Node:
+        """The block of the module; statements that cannot match are not parsed (see `scopes`)."""
         if self.tree is None:
             return self.whole()
         statements: list[Node] = []
         for group in _groups(self.tree.body):
-            start, end = self._start(group[0]), self._end(group[-1])
+            start, end = self._statement_start(group[0]), self._statement_end(group[-1])
             code = self.text[start:end]
-            if not any(all(name in code for name in names) for names in identifiers):
+            if not _has_all_of_one(code, identifiers):
                 statements += [self._opaque(node) for node in group]
                 continue
             if (start, bodies) not in self._statements:
                 is_header = not bodies and isinstance(group[0], _DEFINITIONS)
-                parsed = self._header(group[0]) if is_header else self._parse(start, end)
+                parsed = self._header(group[0]) if is_header else self._parse_slice(start, end)
                 self._statements[start, bodies] = parsed.items("body")
             statements += self._statements[start, bodies]
         block = Node("Block", (0, 0, len(self.text), len(self.text)), doc=None, body=statements)
@@ -378,6 +380,7 @@ class Source:
         return block
 
     def _opaque(self, node: ast.stmt) -> Node:
+        """A statement that is not parsed; its name says what must be known of it all the same."""
         start = self._offset(node.lineno, node.col_offset)
         end = self._offset(cast(int, node.end_lineno), cast(int, node.end_col_offset))
         opaque = Node("Opaque", (start, start, end, end))
@@ -389,10 +392,12 @@ class Source:
 
     def _header(self, node: ast.stmt) -> Node:
         """A block with one definition: its header is parsed, its body is not."""
-        start, body_start = self._start(node), self._body(node)
+        start, body_start = self._statement_start(node), self._body_start(node)
         code = self.text[start:body_start] + "pass"
         block = parse_source(code, offset=start, newline=self.lines.newline)
         definition = block.items("body")[0]
+
+        # the `pass` becomes the body that was left out, up to where that ends in the file
         end = self._opaque(node).end
         body = definition.node("body")
         body.fields["body"] = [Node("Opaque", (body_start, body_start, end, end))]
@@ -429,8 +434,17 @@ def lines_of(node: ast.stmt) -> tuple[int, int]:
 
 def in_scope(name: str, scope: str) -> bool:
     """Whether `scope` names the definition with this qualified name; `*` is a glob in one part."""
-    have, want = name.split("."), scope.split(".")
-    return len(have) == len(want) and all(map(fnmatch.fnmatchcase, have, want))
+    parts, patterns = name.split("."), scope.split(".")
+    return len(parts) == len(patterns) and all(map(fnmatch.fnmatchcase, parts, patterns))
+
+
+def _has_all_of_one(code: str, identifiers: Sequence[frozenset[str]]) -> bool:
+    """Whether a text has every name of one of these sets."""
+
+    def has_all(names: frozenset[str]) -> bool:
+        return all(name in code for name in names)
+
+    return any(map(has_all, identifiers))
 
 
 def _groups(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
@@ -462,17 +476,17 @@ def _ast_definitions(tree: ast.Module | None) -> Iterator[tuple[str, ast.stmt]]:
         waiting += [(child, prefix) for child in reversed(children)]
 
 
-def _nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
+def _definition_nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
     """Every definition below a node with its qualified name, in the order of the text."""
     for child in node.children():
         name = prefix
         if child.is_definition:
             name = f"{prefix}{child.node('name').fields['value']}."
             yield name[:-1], child
-        yield from _nodes(child, name)
+        yield from _definition_nodes(child, name)
 
 
-def _alone(node: Node) -> Node:
+def _block_of(node: Node) -> Node:
     """A block of one statement."""
     span = (node.outer_start, node.start, node.end, node.outer_end)
     return Node("Block", span, doc=None, body=[node])

@@ -28,7 +28,7 @@ except ImportError as error:
         executable=sys.executable,
     ) from error
 
-# The line is read here: `raw_line` is one too many, or 1 where the tokenizer gives none.
+# The line is read from the message: the error's `raw_line` is one too high, or 1 without a line.
 _ERROR = (
     r"(?:parser error: error at (?P<line>\d+):(?P<column>\d+): |tokenizer error: )?(?P<words>.*)"
 )
@@ -180,46 +180,77 @@ def check_depth(code: str) -> None:
     """
     if len(code) <= _MAX_BRACKETS and "case" not in code:
         return
-    around: list[int] = []  # how deep the code around each open bracket is
-    base = chain = 0  # how deep the innermost bracket is, and what is chained in it
-    elifs: dict[str, int] = {}  # by indentation
-    indent, begins_line, in_case = "", True, False
+    nesting = _Nesting()
     for match in _PART.finditer(code):
-        part = match.group()
-        letter = part[0]
-        if letter in "=#\\":
-            pass
-        elif letter in "([{":
-            around += [base, chain + 1]
-            base, chain = base + chain + 1, 0
-        elif letter in ")]}":
-            chain, base = (around.pop(), around.pop()) if around else (0, 0)
-        elif letter in ",;":
-            chain = 0
-        elif letter in "\r\n":
-            if not around:
-                indent, chain, in_case = part[1:], 0, False
-        elif letter == ":":
-            in_case = in_case and bool(around)
-        elif part == "case":
-            in_case = not around
-        else:
-            chain += 1
-            in_case = in_case and part != "if"
-            if begins_line and part == "if":
-                elifs[indent] = 0
-            elif begins_line and part == "elif":
-                elifs[indent] = elifs.get(indent, 0) + 1
-        begins_line = letter in "\r\n"
-
-        depth = base + chain
-        if "{" in part[1:]:
-            depth += _chain_inside(part)
-        most_brackets = _MAX_IN_CASE if in_case else _MAX_BRACKETS
-        is_chained = max(depth, elifs.get(indent, 0)) > _MAX_CHAIN
-        if is_chained or len(around) > 2 * most_brackets:
+        nesting.add(match.group())
+        if nesting.is_too_deep():
             line = len(_LINE_BREAK.findall(code[: match.start()])) + 1
             raise SyntaxProblem(Message("the code is nested too deeply to be read"), line)
+
+
+class _Nesting:
+    """How deep the code is at one part of a text (a match of `_PART`) after the other.
+
+    `base` is the depth of the innermost open bracket, `chain` the number of parts that are chained
+    in it so far. `outer` has both for each bracket around.
+    """
+
+    def __init__(self) -> None:
+        self.base = 0
+        self.chain = 0
+        self.outer: list[tuple[int, int]] = []
+        self.in_string = 0  # the chain inside an f-string that was just added
+        self.elifs: dict[str, int] = {}  # their number by indentation
+        self.indent = ""
+        self.begins_line = True
+        self.in_case = False
+
+    def add(self, part: str) -> None:
+        """Go on to the next part."""
+        letter = part[0]
+        if letter in "([{":
+            self.outer.append((self.base, self.chain + 1))
+            self.base += self.chain + 1
+            self.chain = 0
+        elif letter in ")]}":
+            self.base, self.chain = self.outer.pop() if self.outer else (0, 0)
+        elif letter in ",;":
+            self.chain = 0
+        elif letter in "\r\n":
+            self._begin_line(part)
+        elif letter == ":":
+            self.in_case = self.in_case and bool(self.outer)
+        elif part == "case":
+            self.in_case = not self.outer
+        elif letter not in "=#\\":  # these chain nothing
+            self._link(part)
+        self.begins_line = letter in "\r\n"
+        self.in_string = _chain_inside(part) if "{" in part[1:] else 0
+
+    def _begin_line(self, part: str) -> None:
+        """A line break and the blanks behind it; in brackets the statement goes on."""
+        if not self.outer:
+            self.indent = part[1:]
+            self.chain = 0
+            self.in_case = False
+
+    def _link(self, part: str) -> None:
+        """An operator, a string or a keyword, which makes the chain longer."""
+        self.chain += 1
+        if part == "if":  # the guard of a case is no pattern
+            self.in_case = False
+        if self.begins_line and part == "if":
+            self.elifs[self.indent] = 0
+        elif self.begins_line and part == "elif":
+            self.elifs[self.indent] = self.elifs.get(self.indent, 0) + 1
+
+    def is_too_deep(self) -> bool:
+        """Whether libcst could not read a text that is as deep as this."""
+        most_brackets = _MAX_IN_CASE if self.in_case else _MAX_BRACKETS
+        if len(self.outer) > most_brackets:
+            return True
+        depth = self.base + self.chain + self.in_string
+        return max(depth, self.elifs.get(self.indent, 0)) > _MAX_CHAIN
 
 
 def check_for_ast(code: str) -> None:
@@ -235,7 +266,7 @@ def check_for_ast(code: str) -> None:
 
 
 def _chain_inside(string: str) -> int:
-    """An upper bound for the longest chain in the braces of an f-string."""
+    """An upper bound for the longest chain in the braces of an f-string; 0 for other strings."""
     parts = expressions(Token("string", string, 0, len(string)))
     if not parts:
         return 0

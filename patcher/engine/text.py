@@ -36,8 +36,8 @@ For a run that is the line on which it begins.
 class _Text:
     """The lines of a file: with and without their ends, where each begins, how far it is indented.
 
-    `encoding` is latin-1 if the file is not UTF-8: a character a byte, and nobody knows which one.
-    `is_open` is whether the last line has no end.
+    `encoding` is latin-1 if the file is not UTF-8: that maps each byte to a character, whatever it
+    means. `end` is the line end of the file, `is_open` whether its last line has none.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -122,14 +122,17 @@ def _combined(data: bytes, answers: list[HunkAnswer]) -> tuple[Splice, ...]:
     for index, answer in enumerate(answers):
         owned += [(splice, index) for splice in answer.splices]
     owned.sort()
-    for (left, left_hunk), (right, right_hunk) in zip(owned, owned[1:]):
-        if right.start < left.end or right[:2] == left[:2]:
-            problem = Message(
-                "two changes of this patchset meet at line {line}: write one hunk for both",
-                line=data.count(b"\n", 0, right.start) + 1,
-            )
-            for index in (left_hunk, right_hunk):
-                answers[index] = answers[index]._replace(state=State.CONFLICT, problem=problem)
+    for (left, left_index), (right, right_index) in zip(owned, owned[1:]):
+        overlap = right.start < left.end
+        is_one_place = (right.start, right.end) == (left.start, left.end)
+        if not overlap and not is_one_place:
+            continue
+        problem = Message(
+            "two changes of this patchset meet at line {line}: write one hunk for both",
+            line=data.count(b"\n", 0, right.start) + 1,
+        )
+        for index in (left_index, right_index):
+            answers[index] = answers[index]._replace(state=State.CONFLICT, problem=problem)
     return tuple(splice for splice, _ in owned)
 
 
@@ -258,8 +261,8 @@ def _nearest(file: _Text, hunk: HunkText) -> str:
         if text.strip() and line not in file.bare:
             return Message("no line of the file is `{line}`", line=text.strip())
 
-    def lines_alike(at: int) -> int:
-        return sum(map(eq, file.bare[at : at + len(lines)], lines))
+    def lines_alike(start: int) -> int:
+        return sum(map(eq, file.bare[start : start + len(lines)], lines))
 
     nearest = max(range(len(file.bare) or 1), key=lines_alike)
     return Message(
@@ -287,22 +290,25 @@ def _find_form(file: _Text, hunk: HunkText) -> tuple[HunkText, _Places]:
 
 
 def _places(file: _Text, form: HunkText) -> _Places:
+    """Where the before side of a form is, and where its after side is without it."""
     before = _alignments(file, _texts(form.lines, " -"))
     after = _alignments(file, _texts(form.lines, " +"))
     tags = _change_tags(form)
-    if tags == {"+"}:  # what is inserted may stand beside the place already
+    if tags == {"+"}:  # the after side has the before side in it: that place is done
         todo = []
         for alignment in before:
             if not any(_holds(outer, alignment) for outer in after):
                 todo.append(alignment)
         return _Places(todo, done=after)
-    if before or tags == {"-"}:  # what stays stands there before, too
+    # a hunk that only deletes: its after side is in every file that has the before side
+    if before or tags == {"-"}:
         return _Places(before, done=[])
     return _Places(before, done=after)
 
 
-def _holds(outer: _Alignment, alignment: _Alignment) -> bool:
-    return outer[0] <= alignment[0] and alignment[-1] <= outer[-1]
+def _holds(outer: _Alignment, inner: _Alignment) -> bool:
+    """Whether the lines of one alignment are all among those of another."""
+    return outer[0] <= inner[0] and inner[-1] <= outer[-1]
 
 
 def _already_deleted(file: _Text, form: HunkText) -> bool:
@@ -325,22 +331,31 @@ def _texts(lines: Iterable[_HunkLine], tags: str) -> list[str]:
 
 def _alignments(file: _Text, side: Sequence[str]) -> list[_Alignment]:
     """The places of a side, at most `_MOST`: its pieces between runs, one below the other."""
-    if not any(map(str.strip, side)):
+    if not any(line.strip() for line in side):
         return []
     pieces = [(is_run, list(rows)) for is_run, rows in groupby(side, key=_is_run)]
     alignments: list[_Alignment] = [()]
     for (is_run, rows), starts in zip(pieces, _starts(file, pieces)):
         longer: list[_Alignment] = []
         for alignment in alignments:
-            end = _end(side, alignment)
             if is_run:
+                end = _end(side, alignment)
                 longer.append((*alignment, *[end] * len(rows)))
                 continue
-            for at in starts:
-                if not alignment or (at >= end and _keeps_block(file, side, alignment, below=at)):
-                    longer.append((*alignment, *range(at, at + len(rows))))
+            for start in starts:
+                if _continues(file, side, alignment, start=start):
+                    longer.append((*alignment, *range(start, start + len(rows))))
         alignments = longer[:_MOST]
     return alignments
+
+
+def _continues(file: _Text, side: Sequence[str], alignment: _Alignment, start: int) -> bool:
+    """Whether a piece at line `start` may follow what is aligned so far."""
+    if not alignment:
+        return True
+    if start < _end(side, alignment):
+        return False
+    return _keeps_block(file, side, alignment, below=start)
 
 
 def _is_run(line: str) -> bool:
@@ -350,17 +365,18 @@ def _is_run(line: str) -> bool:
 def _starts(file: _Text, pieces: Sequence[tuple[bool, list[str]]]) -> list[list[int]]:
     """The lines at which each piece fits and leaves room for those below it.
 
-    With that, no alignment that is begun ends in nothing.
+    So every alignment that is begun can be completed, unless a run leaves its block. A run may
+    begin anywhere: it has no lines of its own.
     """
     starts_of_pieces: list[list[int]] = []
-    last = len(file.bare)
+    last = len(file.bare)  # the highest line at which the piece above may end
     for is_run, rows in reversed(pieces):
         starts: list[int] = []
         if not is_run:
             lines = file.bare_lines(rows)
-            for at in range(last - len(lines) + 1):
-                if file.bare[at : at + len(lines)] == lines:
-                    starts.append(at)
+            for start in range(last - len(lines) + 1):
+                if file.bare[start : start + len(lines)] == lines:
+                    starts.append(start)
             last = max(starts, default=-1)
         starts_of_pieces.insert(0, starts)
     return starts_of_pieces
@@ -370,7 +386,9 @@ def _end(side: Sequence[str], alignment: _Alignment) -> int:
     """The line below the part of a side that is aligned."""
     if not alignment:
         return 0
-    return alignment[-1] + (not _is_run(side[len(alignment) - 1]))
+    if _is_run(side[len(alignment) - 1]):
+        return alignment[-1]
+    return alignment[-1] + 1
 
 
 def _keeps_block(file: _Text, side: Sequence[str], alignment: _Alignment, below: int) -> bool:
@@ -381,10 +399,16 @@ def _keeps_block(file: _Text, side: Sequence[str], alignment: _Alignment, below:
     """
     if not _is_run(side[len(alignment) - 1]):
         return True
-    start = alignment[-1]  # where the run begins
-    above, under = file.indents[start - 1] or 0, file.indents[below] or 0
-    least = above + 1 if under > above else under
-    return all(indent is None or indent >= least for indent in file.indents[start:below])
+    run_start = alignment[-1]
+    indent_above = file.indents[run_start - 1] or 0
+    indent_below = file.indents[below] or 0
+    least = indent_below
+    if indent_below > indent_above:  # the run is in the block of the line above it
+        least = indent_above + 1
+    for indent in file.indents[run_start:below]:
+        if indent is not None and indent < least:
+            return False
+    return True
 
 
 # rewriting ----------------------------------------------------------------------------------------

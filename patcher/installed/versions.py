@@ -83,14 +83,14 @@ def matching_versions(requested: str, versions: Iterable[str]) -> list[str]:
     Raises:
         ValueError: one of them is not PEP 440.
     """
-    wanted = _version(requested)
+    sought = _version(requested)
     exact: list[str] = []
     builds: list[str] = []
     for spelling in dict.fromkeys(versions):
         version = _version(spelling)
-        if version == wanted:
+        if version == sought:
             exact.append(spelling)
-        elif _version(version.public) == wanted:
+        elif _version(version.public) == sought:
             builds.append(spelling)
     return exact or builds
 
@@ -161,12 +161,14 @@ def accepts(versions: str, version: str) -> bool:
 
 
 def _accepts(specifier: Specifier, version: Version) -> bool:
-    plain = specifier.contains(version, prereleases=True)
+    """Whether one clause of a range accepts a version, by the rules of `accepts`."""
+    accepted = specifier.contains(version, prereleases=True)
     if not version.is_prerelease:
-        return plain
-    by_release = ("!=",) if plain else (">=", "~=", "==")
-    if specifier.operator not in by_release or _bound(specifier).is_prerelease:
-        return plain
+        return accepted
+    # the release itself may be accepted where its pre-release is not, or excluded where it is not
+    deciding = ("!=",) if accepted else (">=", "~=", "==")
+    if specifier.operator not in deciding or _bound(specifier).is_prerelease:
+        return accepted
     return specifier.contains(version.base_version, prereleases=True)
 
 
@@ -235,7 +237,7 @@ def _after(bound: Version, length: int) -> Iterator[str]:
     """The versions right after one, by each of `length` numbers of its release and its suffixes."""
     numbers = [*bound.release, *[0] * (length - len(bound.release))]
     yield from _next_releases(numbers, f"{bound.epoch}!" if bound.epoch else "")
-    # the number of aN, bN, rcN, .postN, .devN
+    # the number behind the last letter of a, b, rc, post or dev
     for number in re.finditer(r"(?<=a|b|c|t|v)\d+", bound.public):
         yield f"{bound.public[: number.start()]}{int(number.group()) + 1}"
     if bound.dev is None:

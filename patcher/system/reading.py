@@ -27,7 +27,7 @@ _KINDS = {
 
 
 def look_again(folder: str) -> None:
-    """Make an NFS client drop the names in a directory from its cache, to see what is there.
+    """Make an NFS client look at a directory anew, so that what other clients did is seen.
 
     A client caches them for up to a minute (`acdirmin`, `acdirmax` of nfs(5)): a file that another
     client has replaced is read as it was, a new one is missing, also under a lock. When a directory
@@ -71,11 +71,11 @@ def open_file(name: str, dir_fd: int | None = None, path: str = "") -> int:
     """
     path = path or name
     # before it is opened: that alone makes some devices act
-    _check(os.stat(name, dir_fd=dir_fd), path)
+    _check_regular(os.stat(name, dir_fd=dir_fd), path)
     fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=dir_fd)
     try:
         info = os.fstat(fd)
-        _check(info, path)
+        _check_regular(info, path)
         if not info.st_mode & stat.S_IROTH:
             _check_link(os.stat(name, dir_fd=dir_fd, follow_symlinks=False), info, path=path)
     except BaseException:
@@ -105,12 +105,13 @@ def read_open(fd: int, path: str, limit: int = FILE) -> bytes:
     data = b""
     try:
         size = os.fstat(fd).st_size
-        # Python sets aside as much memory as it is asked to read
-        piece = os.read(fd, size + 1) if size <= limit else b""
-        while piece and len(data) <= limit:
-            data += piece
-            # nothing, but where it grew or is one of /proc, whose size is 0
-            piece = os.read(fd, min(limit + 1 - len(data), 1 << 16))
+        if size <= limit:
+            data = os.read(fd, size + 1)  # no more: os.read reserves what it is asked for
+            # a file may have grown; those of /proc have the size 0
+            more = data
+            while more and len(data) <= limit:
+                more = os.read(fd, min(limit + 1 - len(data), 1 << 16))
+                data += more
     finally:
         os.close(fd)
     check_size(path, max(size, len(data)), limit)
@@ -132,7 +133,8 @@ def check_size(path: str, size: int, limit: int) -> None:
         )
 
 
-def _check(info: os.stat_result, path: str) -> None:
+def _check_regular(info: os.stat_result, path: str) -> None:
+    """Refuse what is not a regular file."""
     if not stat.S_ISREG(info.st_mode):
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "something else")
         raise SitepatchError.at(Location(path), "found {kind}, expected a regular file", kind=kind)
@@ -141,24 +143,25 @@ def _check(info: os.stat_result, path: str) -> None:
 def is_file(path: str | os.PathLike[str]) -> bool:
     """Whether a path leads to a regular file; False also where this user may not look.
 
-    `Path.is_file` raises PermissionError there, up to Python 3.13; so do the others.
+    `Path.is_file` raises PermissionError there, up to Python 3.13; so do `is_dir` and `is_symlink`.
     """
-    return stat.S_ISREG(_mode(Path(path).stat))
+    return stat.S_ISREG(_mode_by(Path(path).stat))
 
 
 def is_directory(path: str | os.PathLike[str]) -> bool:
     """Whether a path leads to a directory; False also where this user may not look."""
-    return stat.S_ISDIR(_mode(Path(path).stat))
+    return stat.S_ISDIR(_mode_by(Path(path).stat))
 
 
 def is_link(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a symbolic link; False also where this user may not look."""
-    return stat.S_ISLNK(_mode(Path(path).lstat))
+    return stat.S_ISLNK(_mode_by(Path(path).lstat))
 
 
-def _mode(look: Callable[[], os.stat_result]) -> int:
+def _mode_by(call: Callable[[], os.stat_result]) -> int:
+    """The `st_mode` that a call of stat or lstat gives, 0 if it fails."""
     with suppress(OSError, ValueError):
-        return look().st_mode
+        return call().st_mode
     return 0
 
 

@@ -124,7 +124,7 @@ def export(
         return ExportOutcome(Plan((), (), tuple(notes)), written=written)
 
     if against:
-        env, requested = _released(requested, against, events)
+        env, requested = _release_of_index(requested, against, events)
     else:
         env = place.environment()
         events.started(env)
@@ -133,13 +133,13 @@ def export(
     plan = plan._replace(notes=(*notes, *plan.notes))
     if plan.failed:
         return ExportOutcome(plan)
-    files = _changed(plan)
+    files = _changed_files(plan)
     plan = plan._replace(notes=(*plan.notes, *_idle_notes(requested, files)))
     if form == _WHEEL:
         wheel_files = write_wheels(env, files, folder, one_or_more(wheels), events=events)
         written = tuple(WrittenFile(path, sha256=digest) for path, digest in wheel_files)
         return ExportOutcome(plan, written=written)
-    return _patches(plan, env, requested[0], files, output=output)
+    return _patch_outcome(plan, env, requested[0], files, output=output)
 
 
 def _check_options(form: str, names: Texts, *, has_settings: bool, has_wheels: bool) -> None:
@@ -155,7 +155,7 @@ def _check_options(form: str, names: Texts, *, has_settings: bool, has_wheels: b
 
 
 def _check_release(form: str, against: str) -> None:
-    """Refuse what is no release, and formats that are of what is installed."""
+    """Refuse a text that is no release, and formats that are made of the installed one."""
     check_against([against])
     if form != _PATCH:
         raise _takes_no("--against", form)
@@ -166,7 +166,7 @@ def _takes_no(option: str, form: str) -> UsageError:
     return UsageError(problem, "it is made of what is installed")
 
 
-def _released(
+def _release_of_index(
     requested: Sequence[Requested], against: str, events: Events
 ) -> tuple[Environment, list[Requested]]:
     """A release of the index as an environment, and the patchset for it, whatever its ranges say.
@@ -197,7 +197,7 @@ def _released(
     return Environment.alone(releases[0].site), [request._replace(patchset=patchset)]
 
 
-def _changed(plan: Plan) -> list[PatchedFile]:
+def _changed_files(plan: Plan) -> list[PatchedFile]:
     """The files that change.
 
     Raises:
@@ -235,7 +235,7 @@ def _idle_notes(requested: Sequence[Requested], files: Sequence[PatchedFile]) ->
 
 
 # patches ------------------------------------------------------------------------------------------
-def _patches(
+def _patch_outcome(
     plan: Plan,
     env: Environment,
     requested: Requested,
@@ -243,17 +243,21 @@ def _patches(
     *,
     output: AnyPath | None,
 ) -> ExportOutcome:
-    """A patch; of a patchset with several patches here a mail for each that changes something."""
+    """Export a patch, or, if several patches of the patchset are for this release, mails.
+
+    There is a mail for each of them that changes something.
+    """
     facts = read_facts(env, Wanted((requested,), fresh=True))
+    # one patchset is requested: a file has one assignment
     assignments = [assignment for (assignment,) in facts.assignments.values()]
-    names = _patches_here(requested, assignments)
+    names = _names_of_patches_here(requested, assignments)
     if len(names) < 2:
         diff = patch(requested, files)
         if output:
             return ExportOutcome(plan, written=_write({Path(output): diff}))
         return ExportOutcome(plan, text=diff)
 
-    diffs = _diffs(plan, names, assignments)
+    diffs = _diffs_by_patch(plan, names, assignments)
     notes: list[str] = []
     for name in names:
         if not diffs[name]:
@@ -265,7 +269,7 @@ def _patches(
     return ExportOutcome(plan, text=b"".join(mails.values()))
 
 
-def _patches_here(requested: Requested, assignments: Sequence[Assignment]) -> list[str]:
+def _names_of_patches_here(requested: Requested, assignments: Sequence[Assignment]) -> list[str]:
     """The patches that are for what is installed, in their order."""
     here: set[str] = set()
     for assignment in assignments:
@@ -273,10 +277,10 @@ def _patches_here(requested: Requested, assignments: Sequence[Assignment]) -> li
     return [name for name in patch_names(requested.patchset) if name in here]
 
 
-def _diffs(
+def _diffs_by_patch(
     plan: Plan, names: Sequence[str], assignments: Sequence[Assignment]
 ) -> dict[str, list[bytes]]:
-    """By the name of each patch the diffs of what it changes, none where that is nothing."""
+    """The diffs that each patch makes, by its name; an empty list for one that changes nothing."""
     diffs: dict[str, list[bytes]] = {name: [] for name in names}
     pristine = {(file.site, file.path): file.before for file in plan.files}
     for assignment in assignments:
@@ -330,7 +334,7 @@ def _write_mails(folder: Path, mails: Mapping[str, bytes]) -> tuple[WrittenFile,
 
 
 def _write(texts: Mapping[Path, bytes]) -> tuple[WrittenFile, ...]:
-    """Write each text to its path; gives the paths and the sha256 (hex) of each."""
+    """Write each text to its path, and return what was written."""
     written = []
     for path, data in texts.items():
         write_output(path, data)

@@ -18,6 +18,7 @@ from patcher.installed.interpreter import Environment, discover
 from patcher.message import Message
 
 _NAME = re.compile(r"(python|pypy)[\d.]*")
+_PIP_START = b"'''exec' "
 
 
 def find_program(word: str) -> str:
@@ -33,15 +34,17 @@ def find_program(word: str) -> str:
     is_path = os.sep in word
     kind = _kind(word) if is_path else None
     if kind is not None:
-        what = Message("a directory" if stat.S_ISDIR(kind) else "a file that is not executable")
-        how = Message("name a program, or the interpreter before the file")
-        raise NotExecutableError("{word}: found {what}", how, word=word, what=what)
+        what = Message("a file that is not executable")
+        if stat.S_ISDIR(kind):
+            what = Message("a directory")
+        hint = Message("name a program, or the interpreter before the file")
+        raise NotExecutableError("{word}: found {what}", hint, word=word, what=what)
     where = "" if is_path else Message("it is looked for in the directories of PATH")
     raise NotFoundCommandError("{word}: command not found", where, word=word)
 
 
 def _kind(path: str) -> int | None:
-    """What a path is (`st_mode`), None where nothing is there or may be seen."""
+    """The `st_mode` of a path, None if nothing is there or this user may not look."""
     with suppress(OSError):
         return Path(path).stat().st_mode
     return None
@@ -54,27 +57,34 @@ def interpreter_of(program: str) -> str | None:
         program: path of the file.
 
     Returns:
-        None if that is not known.
+        its path; None if it is not known, or no Python.
     """
     if _is_python(program):
         return program
     try:
         with Path(program).open("rb") as file:
-            first_line, second_line, *_ = [*file.read(4096).split(b"\n"), b"", b""]
+            lines = file.read(4096).split(b"\n")
     except OSError:
         return None
-    line = os.fsdecode(first_line[2:]) if first_line.startswith(b"#!") else ""
-    # pip's, where the path is long or has a blank
-    if line.strip() == "/bin/sh" and second_line.startswith(b"'''exec' "):
-        line = os.fsdecode(second_line[len(b"'''exec' ") :])
+    path = _named_interpreter(lines)
+    return path if path and _is_python(path) else None
+
+
+def _named_interpreter(lines: Sequence[bytes]) -> str | None:
+    """The program that the first lines of a script name, None if that is not known."""
+    if not lines[0].startswith(b"#!"):
+        return None
+    command = lines[0][len(b"#!") :]
+    # pip's scripts, where the path of the interpreter is long or has a blank
+    if command.strip() == b"/bin/sh" and len(lines) > 1 and lines[1].startswith(_PIP_START):
+        command = lines[1][len(_PIP_START) :]
     try:
-        words = shlex.split(line)
+        words = shlex.split(os.fsdecode(command))
     except ValueError:
         return None
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if word != "-S" and "=" not in word]
-    path = shutil.which(words[0]) if words else None
-    return path if path and _is_python(path) else None
+    return shutil.which(words[0]) if words else None
 
 
 def _is_python(path: str) -> bool:
@@ -86,7 +96,7 @@ def other_environment(python: str, env: Environment) -> bool:
 
     False where it gives no answer.
     """
-    if _place(python) == _place(env.python):
+    if _file_and_folder(python) == _file_and_folder(env.python):
         return False
     try:
         return discover(python, None).sites != env.sites
@@ -94,7 +104,7 @@ def other_environment(python: str, env: Environment) -> bool:
         return False
 
 
-def _place(path: str) -> tuple[Path, Path]:
+def _file_and_folder(path: str) -> tuple[Path, Path]:
     """The file of an interpreter, and the directory that it is started from."""
     return Path(path).resolve(), Path(path).absolute().parent.resolve()
 
@@ -107,7 +117,7 @@ def execute(program: str, command: Sequence[str], environ: Mapping[str, str]) ->
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    # Python ignores them, and what is ignored stays so
+    # Python ignores these signals, and the command would go on ignoring them
     for name in ("SIGPIPE", "SIGXFZ", "SIGXFSZ"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)

@@ -1,6 +1,6 @@
-"""Hunks of a diff applied to the bytes of a file.
+"""Hunks of a diff applied to the bytes of a file. Pure.
 
-That is at the lines that they name, or where there is no doubt. Pure.
+They are applied at the lines that they name, or at another place if there is only one.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class DiffResult(Record):
 
 
 class _Text(Record):
-    """A file.
+    """The lines of a file, and an index to find them by.
 
     Attributes:
-        lines: its lines.
-        keys: each line as it is compared.
-        places: the indices of each key.
+        lines: its lines, with their ends.
+        keys: each line as it is compared: with `any_end`, LF stands for CR LF.
+        places: the indices of the lines that have a key.
         any_end: whether line ends may differ.
     """
 
@@ -54,18 +54,20 @@ class _Text(Record):
     places: dict[bytes, list[int]]
     any_end: bool
 
-    def find(self, old: Sequence[bytes], low: int) -> list[int]:
+    def find(self, lines: Sequence[bytes], low: int) -> list[int]:
         """The indices from `low` on at which the file has these lines."""
-        keys = [_key(line, any_end=self.any_end) for line in old]
+        keys = [_key(line, any_end=self.any_end) for line in lines]
         if not keys:
             return []
-        rare = min(range(len(keys)), key=lambda at: len(self.places.get(keys[at], ())))
-        found: list[int] = []
-        for index in self.places.get(keys[rare], ()):
-            start = index - rare
+        # the line that the file has least often leads to the fewest places
+        places_of_keys = [self.places.get(key, []) for key in keys]
+        rarest = min(range(len(keys)), key=lambda index: len(places_of_keys[index]))
+        starts: list[int] = []
+        for place in places_of_keys[rarest]:
+            start = place - rarest
             if start >= low and self.keys[start : start + len(keys)] == keys:
-                found.append(start)
-        return found
+                starts.append(start)
+        return starts
 
     @property
     def has_crlf(self) -> bool:
@@ -83,9 +85,9 @@ class _Place(Record):
     """Where a hunk belongs.
 
     Attributes:
-        at: the index in the file of its line `head`.
-        head: lines at its beginning that are not compared.
-        tail: lines at its end that are not compared.
+        at: the index in the file of its first line that is compared.
+        head: the number of lines at its beginning that are not compared.
+        tail: the number of lines at its end that are not compared.
         fuzz: how many lines of context may differ.
     """
 
@@ -140,6 +142,7 @@ def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> Dif
 
 @lru_cache(maxsize=16)  # the hunks of a patch are tried on the same few files
 def _read(data: bytes, any_end: bool) -> _Text:
+    """The lines of a file; the last one may have no end."""
     *ended, last = data.split(b"\n")
     lines = [line + b"\n" for line in ended]
     if last:
@@ -152,10 +155,14 @@ def _read(data: bytes, any_end: bool) -> _Text:
 
 
 def _key(line: bytes, *, any_end: bool) -> bytes:
-    return line[:-2] + b"\n" if any_end and line.endswith(b"\r\n") else line
+    """A line as it is compared."""
+    if any_end and line.endswith(b"\r\n"):
+        return line[:-2] + b"\n"
+    return line
 
 
 def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
+    """The file after each hunk for which there is a place, and a problem for each other one."""
     out: list[bytes] = []
     notes: list[str] = []
     problems: list[str] = []
@@ -217,44 +224,62 @@ def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> tuple[list[bytes]
 
 def _find(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> _Place | str:
     """Where a hunk belongs, else why nowhere."""
-    low, moved = reached
     if not hunk.side("-"):  # a diff without context
-        at = hunk.start + moved
-        if low <= at <= len(text.lines):
-            return _Place(at)
-        return Message("the file has no line {at}", at=at)
+        return _place_by_line(text, hunk, reached=reached)
 
-    for less in range(fuzz + 1):
-        found = _places(text, hunk, reached=reached, fuzz=less)
-        named = {hunk.start, hunk.start + moved}
-        is_away = bool(found) and found[0].start not in named
-        if is_away and {*named, hunk.new_start} & {*text.find(hunk.side("+"), low)}:
-            return _DONE  # what was found is other code that looks as this one did
-        if len(found) == 1:
-            return found[0]
-        if found:
-            lines = ", ".join(str(place.start + 1) for place in found[:_MOST_NAMED])
+    for used_fuzz in range(fuzz + 1):
+        places = _places(text, hunk, reached=reached, fuzz=used_fuzz)
+        if places and _is_done_elsewhere(text, hunk, found=places[0], reached=reached):
+            return _DONE
+        if len(places) == 1:
+            return places[0]
+        if places:
+            lines = ", ".join(str(place.start + 1) for place in places[:_MOST_NAMED])
             problem = (
                 "its lines stand in {number} places (lines {lines}),"
                 " none of them where the diff says"
             )
-            return Message(problem, number=len(found), lines=lines)
+            return Message(problem, number=len(places), lines=lines)
     if text.find(hunk.side("+"), 0):
         return _DONE
 
-    for less in range(fuzz + 1, _MOST_FUZZ + 1):
-        found = _places(text, hunk, reached=reached, fuzz=less)
-        if len(found) == 1:
+    for more_fuzz in range(fuzz + 1, _MOST_FUZZ + 1):
+        places = _places(text, hunk, reached=reached, fuzz=more_fuzz)
+        if len(places) == 1:
             problem = "its context differs: it is found at line {line} with --fuzz {less}"
-            return Message(problem, line=found[0].start + 1, less=less)
-    return _missing(text, hunk)
+            return Message(problem, line=places[0].start + 1, less=more_fuzz)
+    return _why_missing(text, hunk)
+
+
+def _place_by_line(text: _Text, hunk: UnifiedHunk, reached: _Reached) -> _Place | str:
+    """The place of a hunk that has nothing to compare: the line that the diff names."""
+    at = hunk.start + reached.moved
+    if reached.low <= at <= len(text.lines):
+        return _Place(at)
+    return Message("the file has no line {at}", at=at)
+
+
+def _is_done_elsewhere(text: _Text, hunk: UnifiedHunk, found: _Place, reached: _Reached) -> bool:
+    """Whether the new lines of a hunk stand where the diff says, and its old ones only elsewhere.
+
+    What was found is other code then, which looks as this did before the change.
+    """
+    named = {hunk.start, hunk.start + reached.moved}
+    if found.start in named:
+        return False
+    done_at = text.find(hunk.side("+"), reached.low)
+    return not (named | {hunk.new_start}).isdisjoint(done_at)
 
 
 def _places(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> list[_Place]:
-    """The places of a hunk without `fuzz` lines of its longer context.
+    """The places of a hunk if `fuzz` lines at either end of it are not compared.
 
-    Nor is there what the other context then is longer by. With less context below than above it
-    belongs at the end of the file, as for GNU patch, if its lines are there.
+    As in GNU patch, the longer context (above or below the change) loses `fuzz` lines, and the
+    other one what then is more than in the longer one. A hunk with less context below than above
+    belongs at the end of the file, if its lines are there: the end cut its context off.
+
+    Returns:
+        one place if the hunk belongs there, else all that have its lines.
     """
     tags = [tag for tag, _ in hunk.lines]
     above, below = _unchanged(tags), _unchanged(tags[::-1])
@@ -270,8 +295,8 @@ def _places(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> 
         return []
 
     places = [_Place(at, head, tail=tail, fuzz=fuzz) for at in text.find(old, reached.low)]
-    # it was cut by the end of the file
-    if fuzz + below < above and places and places[-1].at + len(old) == len(text.lines):
+    is_cut = fuzz + below < above
+    if is_cut and places and places[-1].at + len(old) == len(text.lines):
         return places[-1:]
     for start in (hunk.start + reached.moved, hunk.start):
         for place in places:
@@ -286,7 +311,10 @@ def _places(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> 
 
 def _unchanged(tags: Sequence[str]) -> int:
     """How many lines of context a hunk begins with."""
-    return next((at for at, tag in enumerate(tags) if tag != " "), len(tags))
+    for number, tag in enumerate(tags):
+        if tag != " ":
+            return number
+    return len(tags)
 
 
 def _heading(text: _Text, at: int) -> bytes:
@@ -300,7 +328,8 @@ def _heading(text: _Text, at: int) -> bytes:
     return b""
 
 
-def _missing(text: _Text, hunk: UnifiedHunk) -> str:
+def _why_missing(text: _Text, hunk: UnifiedHunk) -> str:
+    """Why a hunk has no place, not even with fuzz."""
     known = set(text.keys)
     for tag, line in hunk.lines:
         if tag != "+" and line.strip() and _key(line, any_end=text.any_end) not in known:
