@@ -97,14 +97,18 @@ class Converter:
     """
 
     def __init__(self, source: str, shift: int, outer: Ranges, inner: Ranges) -> None:
-        self.text, self.shift = source, shift
-        self.outer, self.inner = outer, inner
+        self.text = source
+        self.shift = shift
+        self.outer = outer
+        self.inner = inner
 
     def convert(self, node: Any) -> Value:
         """The value of a field: a node, a list of nodes, a string, or None."""
         if isinstance(node, (list, tuple)):
             return [self.one(item) for item in node]
-        return node if node is None or isinstance(node, str) else self.one(node)
+        if node is None or isinstance(node, str):
+            return node
+        return self.one(node)
 
     def one(self, node: Any) -> Node:
         """The `Node` for one libcst node."""
@@ -280,17 +284,20 @@ class Converter:
             expression=self.one(node.expression),
             conversion=node.conversion,
             debug="",
-            spec=None
-            if node.format_spec is None
-            else [self.one(part) for part in node.format_spec],
+            spec=self.convert(node.format_spec),
         )
-        if node.equal:  # the text around it is part of what is shown
-            inner = field.node("expression")
-            before = self.text[field.start + 1 - self.shift : inner.outer_start - self.shift]
-            after = self.text[inner.outer_end - self.shift : field.end - self.shift]
-            after_equal = after.partition("=")[2].lstrip()
-            field.fields["debug"] = before + after[: len(after) - len(after_equal)]
+        if node.equal:
+            field.fields["debug"] = self._shown_text(field)
         return field
+
+    def _shown_text(self, field: Node) -> str:
+        """What `{ a = }` shows around `a`: all from the brace to the blanks behind the `=`."""
+        inner = field.node("expression")
+        before = self.text[field.start + 1 - self.shift : inner.outer_start - self.shift]
+        after = self.text[inner.outer_end - self.shift : field.end - self.shift]
+        _, _, after_equal = after.partition("=")
+        past_blanks = len(after) - len(after_equal.lstrip())
+        return before + after[:past_blanks]
 
     # statements -----------------------------------------------------------------------------------
     def statements(self, body: Any) -> Node:
@@ -298,10 +305,12 @@ class Converter:
         statements: list[Node] = []
         for line in body:
             is_line = type(line).__name__ in _STATEMENT_LINES
-            statements += [self.one(part) for part in (line.body if is_line else [line])]
+            for statement in line.body if is_line else [line]:
+                statements.append(self.one(statement))
         start = end = self.shift
         if statements:
-            start, end = statements[0].begin, statements[-1].outer_end
+            start = statements[0].begin
+            end = statements[-1].outer_end
         return Node("Block", (start, start, end, end), doc=None, body=statements)
 
     def on_IndentedBlock(self, node: Any) -> Node:
@@ -388,6 +397,7 @@ def _merge_texts(parts: list[Node]) -> list[Node]:
         start = part.start
         if merged and merged[-1].kind == "FText":
             previous = merged.pop()
-            start, content = previous.start, f"{previous.fields['value']}{content}"
+            start = previous.start
+            content = str(previous.fields["value"]) + content
         merged.append(Node("FText", (start, start, part.end, part.end), value=content))
     return merged

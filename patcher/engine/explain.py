@@ -63,17 +63,18 @@ def explain_hunks(
 
 
 def _explain(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
+    """The explanation of an answer; of a hunk with several forms, of its decisive form and each."""
     if not hunk.others:
         return _explain_form(source, hunk, answer)
     try:
-        counts, _ = find_form(source, hunk)
+        decisive, _ = find_form(source, hunk)
     except (SyntaxProblem, TooManySteps):
-        counts = hunk
+        decisive = hunk
     forms = []
     for form, text in zip(hunk.forms, hunk.text.forms):
         alone = answer_alone(source, text, hunk.options)
         forms.append(_explain_form(source, form, alone))
-    return _explain_form(source, counts, answer)._replace(forms=tuple(forms))
+    return _explain_form(source, decisive, answer)._replace(forms=tuple(forms))
 
 
 def _explain_form(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
@@ -112,11 +113,12 @@ def _explain_form(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation
 
 def _scopes(source: Source, hunk: Hunk) -> tuple[Scope, ...]:
     """The definitions that the scope of a hunk names, before or after its change."""
-    number = source.lines.number
     scopes = []
     for name, start, end in source.definitions():
         if in_scope(name, hunk.text.scope) or in_scope(name, hunk.upstream.scope):
-            scopes.append(Scope(name, number(start), last=number(max(start, end - 1))))
+            first = source.lines.number(start)
+            last = source.lines.number(max(start, end - 1))
+            scopes.append(Scope(name, first, last=last))
     return tuple(scopes)
 
 
@@ -164,10 +166,13 @@ def _matched_place(source: Source, hunk: Hunk, place: MatchRange) -> MatchedPlac
 
 def _innermost(source: Source, offset: int) -> str:
     """The name of the innermost definition around an offset; "" if there is none."""
-    innermost, size = "", len(source.text) + 1
+    innermost = ""
+    smallest = len(source.text) + 1
     for name, start, end in source.definitions():
-        if start <= offset < end and end - start < size:
-            innermost, size = name, end - start
+        size = end - start
+        if start <= offset < end and size < smallest:
+            innermost = name
+            smallest = size
     return innermost
 
 

@@ -134,13 +134,16 @@ def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
 
     Nowhere, if anything that the form removes is left there.
     """
-    removed, blocks = hunk.before.own_statements(), _blocks(source, hunk)
-    matcher = Matcher(most=1)
-    places = _inserted_places(hunk, blocks, matcher) if removed is not None else []
     nowhere = FoundPlaces([], [], scopes=0, steps=0)
+    removed = hunk.before.own_statements()
+    if removed is None:
+        return nowhere
+    blocks = _blocks(source, hunk)
+    matcher = Matcher(most=1)
+    places = _inserted_places(hunk, blocks, matcher)
     if not places:
         return nowhere
-    for run in removed or ():
+    for run in removed:
         if _run_places(hunk, run, blocks, matcher):
             return nowhere
     return FoundPlaces([], places[:1], scopes=len(blocks), steps=matcher.steps)
@@ -272,11 +275,15 @@ def still_there(
 # one side -----------------------------------------------------------------------------------------
 def scope_blocks(source: Source, scope: str, *sides: Side) -> list[Node]:
     """The blocks of a scope in which one of these sides may match (see `Source.scopes`)."""
-    identifiers = [names for side in sides for names in side.identifiers()]
-    return source.scopes(scope, identifiers, bodies=any(side.writes_body() for side in sides))
+    identifiers: list[frozenset[str]] = []
+    for side in sides:
+        identifiers += side.identifiers()
+    has_body = any(side.writes_body() for side in sides)
+    return source.scopes(scope, identifiers, bodies=has_body)
 
 
 def _blocks(source: Source, hunk: Hunk) -> list[Node]:
+    """The blocks of the scope of a hunk in which a side of it may match."""
     return scope_blocks(source, hunk.text.scope, hunk.before, hunk.after)
 
 
@@ -296,6 +303,7 @@ def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> list[M
 def _side_places(
     hunk: Hunk, side: Side, blocks: Sequence[Node], matcher: Matcher
 ) -> list[MatchRange]:
+    """Where one side of a hunk matches in several blocks."""
     places = []
     for block in blocks:
         places += side_places(hunk, side, block, matcher)
@@ -314,7 +322,8 @@ def surroundings(source: Source, hunk: Hunk) -> Iterator[tuple[MatchRange, tuple
 
 def _keywords_around(place: MatchRange, block: Node, *, module: bool) -> tuple[str, ...]:
     """The keywords of the statements around a place, within the scope that `block` holds."""
-    return enclosing_keywords(place.siblings[0], None if module else block.items("body")[0])
+    scope = None if module else block.items("body")[0]
+    return enclosing_keywords(place.siblings[0], scope)
 
 
 def enclosing_keywords(node: Node, scope: Node | None) -> tuple[str, ...]:

@@ -75,8 +75,10 @@ def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def has_star_import(body: Sequence[ast.stmt]) -> bool:
     """Whether a statement of a scope is `from x import *`."""
-    imports = [node for node in statements(body) if isinstance(node, ast.ImportFrom)]
-    return any(node.names[0].name == "*" for node in imports)
+    for node in statements(body):
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            return True
+    return False
 
 
 def is_near(node: ast.stmt, lines: LineRanges) -> bool:
@@ -249,11 +251,15 @@ class _Reader:
         for generator in node.generators:
             names |= _bound_by(generator.target)
         inner = context.in_function(names)
+        parts: list[ast.AST] = []
         for child in ast.iter_child_nodes(node):
-            is_generator = isinstance(child, ast.comprehension)
-            for part in ast.iter_child_nodes(child) if is_generator else [child]:
-                if part is not outermost:
-                    yield from self.reads(part, inner)
+            if isinstance(child, ast.comprehension):
+                parts += ast.iter_child_nodes(child)
+            else:
+                parts.append(child)
+        for part in parts:
+            if part is not outermost:
+                yield from self.reads(part, inner)
 
 
 def _parts(node: ast.AST) -> list[ast.AST]:
