@@ -84,9 +84,11 @@ class Renderer:
             return self._counterparts.of(node)
         if node.role or node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
-        stays = node.has_lines and self.hunk.after.kept_line(node)
+        is_kept_line = node.has_lines and self.hunk.after.kept_line(node)
         has_parts = node.kind == "String" or any(True for _ in node.children())
-        return self._counterparts.of(node) if stays or has_parts else None
+        if is_kept_line or has_parts:  # a name alone is written as the hunk has it
+            return self._counterparts.of(node)
+        return None
 
     def _keep(self, counterpart: Node | None) -> None:
         """Record that the code of a before node, with all its descendants, is kept."""
@@ -120,6 +122,7 @@ class Renderer:
         return self._part(node, node.outer_start, end=end, indent=indent)
 
     def _part(self, node: Node, start: int, end: int, indent: str) -> str:
+        """The characters `[start, end)` of the after side, which hold a node, at its place."""
         self._base = self.hunk.after.lines.indent(start)
         return self._fill(start, end, nodes=[node], indent=indent, begins_line=False)
 
@@ -133,15 +136,21 @@ class Renderer:
         if node.role == "meta":
             code = self.match.names[node.name]
             is_empty = code.start == code.end
-            return TIGHTEST if code.parenthesised or is_empty else binding(code)
+            if code.parenthesised or is_empty:
+                return TIGHTEST
+            return binding(code)
         if node.role == "option":
             return literal_binding(self._literal(node))
-        return TIGHTEST if self._needs_own_parentheses(node) else binding(node)
+        if self._needs_own_parentheses(node):
+            return TIGHTEST
+        return binding(node)
 
     def _literal(self, node: Node) -> str:
+        """The value of an option as Python writes it."""
         return repr(self.hunk.options[node.name])
 
     def _code(self, code: Node) -> str:
+        """The text of a node of the file, with its parentheses."""
         return self._file.text[code.outer_start : code.outer_end]
 
     def _filled(self, node: Node, *, bare: bool = False) -> str:
@@ -149,7 +158,9 @@ class Renderer:
         if node.role == "option":
             written = self._literal(node)
             self._check_quotes(node, written)
-            return written if bare else with_parentheses(written, self.binds(node), place=node)
+            if bare:
+                return written
+            return with_parentheses(written, self.binds(node), place=node)
 
         counterpart = self.counterpart(node)
         code = self._codes(node, counterpart)[0]
@@ -309,8 +320,11 @@ class Renderer:
         """The indentation of a line of the hunk at its place, in the file's own unit."""
         inner = written[len(self._base) :]
         unit = self._hunk_unit
-        depth = len(inner) // len(unit) if inner.startswith(unit) else 0
-        return indent + self._unit * depth + inner[len(unit) * depth :]
+        if not inner.startswith(unit):
+            return indent + inner
+        depth = len(inner) // len(unit)
+        rest = inner[len(unit) * depth :]
+        return indent + self._unit * depth + rest
 
     # nodes ---------------------------------------------------------------------------------------
     def _write_all(self, nodes: Sequence[Node], edits: list[Edit], indent: str) -> None:
@@ -350,7 +364,9 @@ class Renderer:
         if not alone_on_lines(self.hunk.after.lines, node.begin, end=node.end):
             return []
         counterpart = self.counterpart(node)
-        return self._codes(node, counterpart) if counterpart is not None else []
+        if counterpart is None:
+            return []
+        return self._codes(node, counterpart)
 
     def _write(self, node: Node, edits: list[Edit], indent: str) -> None:
         """Write one node: a placeholder, kept code, or what the after side says."""
@@ -398,10 +414,12 @@ class Renderer:
 
     def _joined(self, codes: Sequence[Node]) -> str:
         """The text of elements; of consecutive ones with all that is between them."""
-        siblings = codes[0].siblings()
-        index = siblings.index(codes[0])
-        if siblings[index : index + len(codes)] == list(codes):
-            return self._file.text[codes[0].outer_start : codes[-1].outer_end]
+        first, last = codes[0], codes[-1]
+        siblings = first.siblings()
+        index = siblings.index(first)
+        are_neighbours = siblings[index : index + len(codes)] == list(codes)
+        if are_neighbours:
+            return self._file.text[first.outer_start : last.outer_end]
         return ", ".join(self._code(code) for code in codes)
 
     def _write_statements(
@@ -447,15 +465,17 @@ class Renderer:
         """
         if node.parent is None or len(node.parent.statements()) > 1:
             self._refuse_behind(node)
-        depth = written[: len(written) - len(written.lstrip())]
-        deeper = self._indent(depth, indent) + self._unit
-        body = ""
+        text = " pass"
         if codes:
+            header_indent = written[: len(written) - len(written.lstrip())]
+            deeper = self._indent(header_indent, indent) + self._unit
             body = reindented(self._file, self.deleted_ranges, codes=codes, indent=deeper)
-        text = self._file.newline + body if body else " pass"
+            if body:
+                text = self._file.newline + body
         return Edit(node.start - 1, node.end, text=text)
 
     def _refuse_behind(self, node: Node) -> NoReturn:
+        """Refuse a kept statement behind other code on its line."""
         message = Message(
             "line {line} of the patch keeps code behind other code: write it on a line of its own",
             line=self.hunk.after.number(node),
@@ -464,10 +484,14 @@ class Renderer:
 
     def _past(self, node: Node) -> int:
         """The offset past a kept statement of the hunk and the comment behind it."""
+        if node.role == "run":
+            return node.end
         side = self.hunk.after
-        tail = side.text[node.end : side.lines.end(node.end - 1)].rstrip("\n")
-        has_comment = node.role != "run" and tail.lstrip().startswith("#")
-        return node.end + len(tail) if has_comment else node.end
+        line_end = side.lines.end(node.end - 1)
+        tail = side.text[node.end : line_end].rstrip("\n")
+        if tail.lstrip().startswith("#"):
+            return node.end + len(tail)
+        return node.end
 
     def _comments(self, node: Node) -> list[str | None]:
         """The trailing comment of each statement of the file that a kept one covers.
@@ -492,5 +516,8 @@ class Renderer:
 def _indentation_unit(hunk: Hunk) -> str:
     """How much a hunk indents a block."""
     base = len(hunk.after.layout.indent)
-    units = [line.indent[base:] for line in logical_lines(hunk.after.text)]
-    return min((unit for unit in units if unit), key=len, default="    ")
+    deeper: list[str] = []
+    for line in logical_lines(hunk.after.text):
+        if line.indent[base:]:
+            deeper.append(line.indent[base:])
+    return min(deeper, key=len, default="    ")
