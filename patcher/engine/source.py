@@ -264,7 +264,9 @@ class Source:
         statements: list[Node] = []
         try:
             for group in _groups(tree.body):
-                part = self._parse(self._start(group[0]), self._end(group[-1]))
+                part = self._parse_slice(
+                    self._statement_start(group[0]), self._statement_end(group[-1])
+                )
                 statements += part.items("body")
         except SyntaxProblem:
             return None
