@@ -23,8 +23,14 @@ _KINDS = {
     "decorator": "d",
     "defined": "f",
 }
-_LONG, _SHOWN = 40, 15  # lines of a run that is folded, and how many of them are shown
-_NUMBERS = Html("<i></i>")
+"""By the kind of a piece of code: its class in the style sheet."""
+_ELEMENTS = {" ": "div", "-": "del", "+": "ins"}
+"""By the tag of a line: its element."""
+_LONG = 40
+"""A run of more deleted or inserted lines is folded."""
+_SHOWN = 15
+"""How many lines of a folded run are shown."""
+_NO_NUMBER = Html("<i></i>")
 
 
 class HunkLayout(Record):
@@ -50,7 +56,9 @@ class Anchors:
         name = "".join(printable(label).split())
         number = self._given.get(name, 0) + 1
         self._given[name] = number
-        return name if number == 1 else f"{name}~{number}"
+        if number == 1:
+            return name
+        return f"{name}~{number}"
 
 
 def link(anchor: str, *children: str, **attributes: str) -> Html:
@@ -60,9 +68,9 @@ def link(anchor: str, *children: str, **attributes: str) -> Html:
 
 def counts(added: int, removed: int) -> Html:
     """How many lines are inserted and deleted."""
-    return join(
-        tag("span", f"+{added}", class_="plus"), " ", tag("span", f"−{removed}", class_="minus")
-    )
+    plus = tag("span", f"+{added}", class_="plus")
+    minus = tag("span", f"−{removed}", class_="minus")
+    return join(plus, " ", minus)
 
 
 def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html]:
@@ -72,7 +80,10 @@ def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html
     """
     for number, (hunk, name) in enumerate(zip(view.hunks, names)):
         yield from _gap(view, number, layout)
-        head = tag("h4", link(name, hunk.range), tag("b", hunk.scope) if hunk.scope else "")
+        where = [link(name, hunk.range)]
+        if hunk.scope:
+            where.append(tag("b", hunk.scope))
+        head = tag("h4", *where)
         yield tag("div", head, *_lines(hunk, layout), class_="hunk", id=name, tabindex="-1")
     yield from _gap(view, len(view.hunks), layout)
 
@@ -82,17 +93,22 @@ def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> lis
 
     By function rather than line: they are the same in the next release.
     """
-    return [
-        names.name(f"{before}{diff.path}"),
-        *(names.name(f"{before}{diff.path}:{hunk.scope}") for hunk in view.hunks),
-    ]
+    label = f"{before}{diff.path}"
+    anchors_of_file = [names.name(label)]
+    for hunk in view.hunks:
+        anchors_of_file.append(names.name(f"{label}:{hunk.scope}"))
+    return anchors_of_file
 
 
 def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
     """The unchanged lines above a hunk that can be unfolded: near the hunks where they are many."""
     old, new, most = view.gap(number)
-    below = min(most, layout.lines) if number else 0  # after the hunk above it
-    above = min(most - below, layout.lines) if number < len(view.hunks) else 0
+    below = 0  # lines that follow the hunk above
+    if number > 0:
+        below = min(most, layout.lines)
+    above = 0  # lines that lead to the hunk below
+    if number < len(view.hunks):
+        above = min(most - below, layout.lines)
     parts = [(0, most)]
     if below + above < most:
         parts = [(0, below), (most - above, above)]
@@ -103,39 +119,48 @@ def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
         summary = many = count(most, "unchanged line")
         if size < most:
             summary = Message("{size} of {many}", size=size, many=many)
-        lines = [_line(line, layout) for line in view.context(old + skipped, new + skipped, size)]
+        lines: list[Html] = []
+        for line in view.context(old + skipped, new + skipped, size):
+            lines.append(_line(line, layout))
         yield tag("details", tag("summary", summary), *lines, class_="gap")
 
 
 def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
     for deleted, inserted in hunk.runs:
         if deleted is inserted:
-            yield from (_line(line, layout) for line in deleted)
+            for line in deleted:
+                yield _line(line, layout)
         else:
-            yield tag(
-                "div",
-                *_side(deleted, "deleted", layout),
-                *_side(inserted, "inserted", layout),
-                class_="run",
-            )
-    if any(line.tag == "\\" for line in hunk.lines):
-        yield tag("div", _NUMBERS, _NUMBERS, tag("code", _ending(hunk), class_="end"), class_="l")
+            left = _side(deleted, layout, kind="deleted")
+            right = _side(inserted, layout, kind="inserted")
+            yield tag("div", *left, *right, class_="run")
+    ending = _ending(hunk)
+    if ending:
+        code = tag("code", ending, class_="end")
+        yield tag("div", _NO_NUMBER, _NO_NUMBER, code, class_="l")
 
 
 def _ending(hunk: DiffHunk) -> str:
+    """Which sides have no line break at their end, "" for none."""
     sides = {"-": Message("before"), "+": Message("after"), " ": Message("before and after")}
-    ends = [sides[line.tag] for line, after in zip(hunk.lines, hunk.lines[1:]) if after.tag == "\\"]
+    ends: list[str] = []
+    for line, after in zip(hunk.lines, hunk.lines[1:]):
+        if after.tag == "\\":
+            ends.append(sides[line.tag])
+    if not ends:
+        return ""
     return translated(Message("no line break at the end of the file {names}", names=listed(ends)))
 
 
-def _side(lines: list[DiffLine], kind: str, layout: HunkLayout) -> list[Html]:
+def _side(lines: list[DiffLine], layout: HunkLayout, *, kind: str) -> list[Html]:
     """The deleted or the inserted lines, of which a long run is folded."""
     shown = [_line(line, layout) for line in lines]
     if len(lines) <= _LONG:
         return shown
     what = "inserted" if kind == "inserted" else "removed"
     summary = tag("summary", count(len(lines) - _SHOWN, f"more {what} line"))
-    return [*shown[:_SHOWN], tag("details", summary, *shown[_SHOWN:], class_=f"more {kind}")]
+    folded = tag("details", summary, *shown[_SHOWN:], class_=f"more {kind}")
+    return [*shown[:_SHOWN], folded]
 
 
 def _line(line: DiffLine, layout: HunkLayout) -> Html:
@@ -148,23 +173,25 @@ def _line(line: DiffLine, layout: HunkLayout) -> Html:
     ]
     if line.tag == " " and layout.sides:  # the other side, for the eye alone
         parts.append(tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true"))
-    element = {" ": "div", "-": "del", "+": "ins"}[line.tag]
-    return tag(element, *parts, class_="l")
+    return tag(_ELEMENTS[line.tag], *parts, class_="l")
 
 
 def _hang(line: DiffLine) -> str:
     """The class that indents what is continued of a line that is too long for the page."""
     code = line.text.expandtabs(4)
-    level = min(4, (len(code) - len(code.lstrip())) // 4)
+    indent = len(code) - len(code.lstrip())
+    level = min(4, indent // 4)
     return f"i{level}" if level else ""
 
 
 def _code(line: DiffLine) -> Html:
-    parts = []
+    parts: list[str] = []
     for piece in line.pieces:
         kind = _KINDS.get(piece.kind, "")
         if piece.changed:
             parts.append(tag("mark", piece.text, class_=kind))
+        elif kind:
+            parts.append(tag("span", piece.text, class_=kind))
         else:
-            parts.append(tag("span", piece.text, class_=kind) if kind else join(piece.text))
+            parts.append(piece.text)
     return join(*parts)

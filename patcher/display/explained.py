@@ -8,17 +8,20 @@ from patcher.message import Message, joined
 from patcher.model import Answer, Explanation, Mark, State
 from patcher.text.terminal import clip, join_styled, printable, underline, wrapped
 
-_WIDTH = 86  # columns beside the states
-_LONGEST = 60  # characters of the code that a metavariable stands for
+_WIDTH = 86
+"""Columns beside the states."""
+_LONGEST = 60
+"""Characters of the code that a metavariable stands for."""
+_FEW_SCOPES = 4
+"""How many of the definitions that were searched are named."""
 
 
 def explained_row(answer: Answer, diff_lines: int = 20) -> Row:
     """A row for a hunk, with all about it below, and at most so many lines of its diff."""
-    details: list[str] = []
     explanation = answer.explanation
+    details: list[str] = []
     if explanation is not None:
-        name = explanation.hunk.origin.replace("\\", "/").rpartition("/")[2]
-        details.append(Message("hunk {name}:{line}", name=name, line=explanation.line))
+        details.append(_origin(explanation))
     details += _wrapped(answer.problem)
     if explanation is not None:
         details += _about(answer, explanation)
@@ -28,11 +31,20 @@ def explained_row(answer: Answer, diff_lines: int = 20) -> Row:
         details += _wrapped(Message("hint: {hint}", hint=answer.hint))
     if explanation is not None:
         details += _other_forms(explanation)
+    details.append("")
 
     path = answer.path
     if answer.places:
-        path += ":" + ",".join(map(str, answer.places))
-    return Row(answer.state.value, (path, answer.scope), details=(*details, ""))
+        lines = ",".join(map(str, answer.places))
+        path = f"{path}:{lines}"
+    return Row(answer.state.value, (path, answer.scope), details=tuple(details))
+
+
+def _origin(explanation: Explanation) -> str:
+    """The file and the line of a hunk."""
+    path = explanation.hunk.origin.replace("\\", "/")
+    _, _, name = path.rpartition("/")
+    return Message("hunk {name}:{line}", name=name, line=explanation.line)
 
 
 def _about(answer: Answer, explanation: Explanation) -> list[str]:
@@ -43,19 +55,22 @@ def _about(answer: Answer, explanation: Explanation) -> list[str]:
         lines += _wrapped(recorded)
     if explanation.state in (State.NOT_FOUND, State.NOT_NEEDED):
         lines += _scopes(explanation)
+
     for match in explanation.matches:
         if not answer.diff:
             code = clip(match.text, _LONGEST)
             lines.append(Message("line {line}: {text}", line=match.line, text=code))
-        for name, code in match.names.items():
-            lines.append(join_styled(f"  {name} = {clip(code, _LONGEST)}"))
+        for name, value in match.names.items():
+            code = clip(value, _LONGEST)
+            lines.append(join_styled(f"  {name} = {code}"))
     lines += _closest(explanation)
+
+    template = "elsewhere in this file: {where}: {text}"
     for place in explanation.elsewhere:
-        where = Message("`{scope}`, line {line}", scope=place.scope or "<module>", line=place.line)
+        scope = place.scope or "<module>"
+        where = Message("`{scope}`, line {line}", scope=scope, line=place.line)
         code = clip(place.text, _LONGEST)
-        lines += _wrapped(
-            Message("elsewhere in this file: {where}: {text}", where=where, text=code)
-        )
+        lines += _wrapped(Message(template, where=where, text=code))
     return lines
 
 
@@ -63,27 +78,28 @@ def _other_files(answer: Answer) -> list[str]:
     """The other files to which the code of a hunk may have gone."""
     lines: list[str] = []
     for file in answer.elsewhere:
-        meaning, path = Message("a file of that name:"), file.path
         if file.line:
-            meaning, path = (
-                Message("`{scope}` stands in", scope=answer.scope),
-                f"{path}:{file.line}",
-            )
+            path = f"{file.path}:{file.line}"
+            meaning = Message("`{scope}` stands in", scope=answer.scope)
+        else:
+            path = file.path
+            meaning = Message("a file of that name:")
         lines += _wrapped(Message("{what} {path}", what=meaning, path=path))
     return lines
 
 
 def _other_forms(explanation: Explanation) -> list[str]:
     """The forms of a hunk that do not count; where none counts, what is closest to each."""
+    template = "another form of it, line {line}: {problem}"
     lines: list[str] = []
     for form in explanation.forms:
         if form.line == explanation.line:
             continue
         problem = form.problem or Message(form.state.value)
-        template = "another form of it, line {line}: {problem}"
         lines += _wrapped(Message(template, line=form.line, problem=problem))
         if explanation.state is State.NOT_FOUND:
-            lines += [*_scopes(form), *_closest(form)]
+            lines += _scopes(form)
+            lines += _closest(form)
     return lines
 
 
@@ -92,10 +108,11 @@ def _diff(answer: Answer, most: int) -> list[str]:
     lines: list[str] = []
     for line in color_diff(decoded(answer.diff))[2:]:
         lines.append(join_styled("  ", line))
-    if len(lines) <= most:
+    hidden = len(lines) - most
+    if hidden <= 0:
         return lines
     template = "  … {number} more: sitepatch diff {patchset}{here}"
-    more = Message(template, number=len(lines) - most, patchset=answer.patchset)
+    more = Message(template, number=hidden, patchset=answer.patchset)
     return [*lines[:most], more]
 
 
@@ -103,14 +120,15 @@ def _scopes(explanation: Explanation) -> list[str]:
     """The definitions that were searched; where there is none, names that are similar."""
     if explanation.scopes:
         template = "`{name}`, lines {first} to {last}"
-        ranges = [
-            Message(template, name=scope.name, first=scope.first, last=scope.last)
-            for scope in explanation.scopes[:4]
-        ]
+        ranges: list[str] = []
+        for scope in explanation.scopes[:_FEW_SCOPES]:
+            lines = Message(template, name=scope.name, first=scope.first, last=scope.last)
+            ranges.append(lines)
         return _wrapped(Message("searched: {ranges}", ranges=joined(", ", ranges)))
+
     if explanation.near:
-        near = joined(", ", [f"`{name}`" for name in explanation.near])
-        return _wrapped(Message("the file has {near}", near=near))
+        names = [f"`{name}`" for name in explanation.near]
+        return _wrapped(Message("the file has {near}", near=joined(", ", names)))
     return []
 
 
@@ -128,24 +146,33 @@ def _closest(explanation: Explanation) -> list[str]:
     template = "closest{where}, {likeness:.0%} of the pattern:"
     lines: list[str] = [Message(template, where=where, likeness=best.likeness)]
 
-    digits = len(str(max(best.line, best.code.line, best.pattern.line)))
+    largest = max(best.line, best.code.line, best.pattern.line)
+    digits = len(str(largest))
     if best.code.line != best.line:
         first_line = clip(best.text, _LONGEST)
         lines.append(join_styled(f"  code    {best.line:>{digits}} | {first_line}"))
-    lines += _marked(Message("code   "), best.code, digits)
-    lines += _marked("pattern", best.pattern, digits)
-    return lines + _wrapped(best.words)
+    lines += _marked(Message("code   "), best.code, digits=digits)
+    lines += _marked("pattern", best.pattern, digits=digits)
+    lines += _wrapped(best.words)
+    return lines
 
 
-def _marked(side: str, mark: Mark, digits: int) -> list[str]:
+def _marked(side: str, mark: Mark, *, digits: int) -> list[str]:
     """A line of code, and below it a marker."""
-    head, line = f"  {side} {mark.line:>{digits}} | ", printable(mark.text)
-    start, end = (len(printable(mark.text[:column])) for column in (mark.start, mark.end))
-    marker = underline(line, start, end)
-    blank = marker[: -len(marker.lstrip())]
-    arrows = style(marker.lstrip(), fg="yellow")
+    head = f"  {side} {mark.line:>{digits}} | "
     margin = " " * (len(head) - 2) + "| "
-    return [join_styled(head, line), join_styled(margin + blank, arrows)]
+
+    # what is not printable is wider on the screen than in the file
+    line = printable(mark.text)
+    start = len(printable(mark.text[: mark.start]))
+    end = len(printable(mark.text[: mark.end]))
+    marker = underline(line, start, end)
+    arrows = marker.lstrip()
+    blank = marker[: -len(arrows)]
+    return [
+        join_styled(head, line),
+        join_styled(margin + blank, style(arrows, fg="yellow")),
+    ]
 
 
 def _wrapped(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Sequence
 
 from patcher.display.console import Console
@@ -24,10 +25,11 @@ def show_plan(console: Console, outcome: PlanOutcome) -> None:
     Those that fail alone without -v, on a terminal and where there is nothing to do for several
     patchsets.
     """
-    plan, task = outcome.plan, outcome.task
+    plan = outcome.plan
+    task = outcome.task
     is_news = console.plain and (bool(outcome.changed) or len(task.names) < 2)
     in_full = not console.quiet and (console.verbose or task.dry_run or is_news)
-    shown = [answer for answer in plan.answers if answer.state.failed or in_full]
+    shown = plan.answers if in_full else plan.failed
     console.rows(answer_rows(shown))
     console.suggest_explain(plan.answers, task.patch_dirs)
     console.notes(plan.notes)
@@ -35,21 +37,28 @@ def show_plan(console: Console, outcome: PlanOutcome) -> None:
 
 def failures(plan: Plan) -> str:
     """How many hunks failed, and which packages are missing or cannot be patched."""
-    absent = [answer for answer in plan.failed if answer.is_absent]
-    number = len(plan.failed) - len(absent)
+    number = 0
+    absent: list[str] = []
+    for answer in plan.failed:
+        if answer.is_absent:
+            absent.append(answer.path)
+        else:
+            number += 1
+
     parts: list[str] = []
     if number:
         hunks = count(len(plan.answers) - len(absent), "hunk")
         parts.append(Message("{number} of {hunks} failed", number=number, hunks=hunks))
     if absent:
-        packages = listed(list(dict.fromkeys(answer.path for answer in absent)))
+        packages = listed(list(dict.fromkeys(absent)))
         parts.append(Message("{packages} cannot be patched here", packages=packages))
     return joined("; ", parts)
 
 
 def report_outcome(console: Console, outcome: PlanOutcome) -> None:
     """Report why nothing was written, or what a dry run would write, and how it was verified."""
-    plan, files = outcome.plan, count(len(outcome.changed), "file")
+    plan = outcome.plan
+    files = count(len(outcome.changed), "file")
     if plan.failed:
         console.note("nothing was written: {reason}", "stopped", reason=failures(plan))
     elif not outcome.changed:
@@ -69,16 +78,23 @@ def report_outcome(console: Console, outcome: PlanOutcome) -> None:
 
 def _show_idle(console: Console, outcome: PlanOutcome) -> None:
     """Say for each patchset why there is nothing to do; in one line for those that are applied."""
-    names = outcome.patchsets
-    applied = [name for name in names if _state(outcome.plan, name) is State.APPLIED]
+    applied: list[str] = []
+    others: list[str] = []
+    for name in outcome.patchsets:
+        if _state(outcome.plan, name) is State.APPLIED:
+            applied.append(name)
+        else:
+            others.append(name)
+
     if len(applied) > 1 and not console.verbose:
         template = "{patchsets}: nothing to do, they are applied already"
         console.info(template, patchsets=count(len(applied), "patchset"))
-        names = tuple(name for name in names if name not in applied)
-    _show_reasons(console, outcome.plan, names)
+        _show_reasons(console, outcome.plan, names=others)
+    else:
+        _show_reasons(console, outcome.plan, names=outcome.patchsets)
 
 
-def _show_reasons(console: Console, plan: Plan, names: Sequence[str]) -> None:
+def _show_reasons(console: Console, plan: Plan, *, names: Sequence[str]) -> None:
     """Say for each patchset why there is nothing to do."""
     reasons = {
         State.APPLIED: Message("it is applied already"),
@@ -96,9 +112,10 @@ def _show_reasons(console: Console, plan: Plan, names: Sequence[str]) -> None:
 def _state(plan: Plan, name: str) -> State:
     """What a patchset is that changes nothing."""
     states = {answer.state for answer in plan.answers if answer.patchset == name}
-    if State.APPLIED in states:
-        return State.APPLIED
-    return State.UPSTREAM if State.UPSTREAM in states else State.NOT_NEEDED
+    for state in (State.APPLIED, State.UPSTREAM):
+        if state in states:
+            return state
+    return State.NOT_NEEDED
 
 
 # what was written -------------------------------------------------------------------------------
@@ -107,18 +124,30 @@ def show_applied(console: Console, outcome: PlanOutcome, hooks: Sequence[str] = 
 
     Also why a patchset that stands in no file needs nothing, and which hooks will undo this.
     """
-    in_files = {step.patchset for file in outcome.plan.files for step in file.steps}
-    names = [name for name in outcome.patchsets if name in in_files]
-    sites = [file.site for file in outcome.changed if file.steps]
-    for site in dict.fromkeys(sites):
-        files = count(sites.count(site), "file")
-        template = "{names}: {files} in {site}"
-        text = Message(template, names=", ".join(names), files=files, site=site)
+    in_files: set[str] = set()
+    for file in outcome.plan.files:
+        in_files.update(step.patchset for step in file.steps)
+    applied: list[str] = []
+    idle: list[str] = []
+    for name in outcome.patchsets:
+        if name in in_files:
+            applied.append(name)
+        else:
+            idle.append(name)
+
+    files_of_site = Counter(file.site for file in outcome.changed if file.steps)
+    for site, number in files_of_site.items():
+        text = Message(
+            "{names}: {files} in {site}",
+            names=", ".join(applied),
+            files=count(number, "file"),
+            site=site,
+        )
         console.info_rows([Row("applied", (text,))])
-    idle = [name for name in outcome.patchsets if name not in in_files]
-    _show_reasons(console, outcome.plan, idle)
-    if names:
-        console.info("restore with: {command}", command=console.command("restore", *names))
+    _show_reasons(console, outcome.plan, names=idle)
+
+    if applied:
+        console.info("restore with: {command}", command=console.command("restore", *applied))
     note_running(console, outcome)
     template = (
         "the next start of Python undoes this: {hook} asks for another version or other options"

@@ -6,10 +6,11 @@ there once.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
-from typing import Callable, Iterable, Iterator, Sequence, Tuple
+from typing import Iterable, Iterator, Mapping, Sequence, Tuple, TypeVar
 
-from patcher.compatibility import APPLICABLE, OUT_OF_RANGE, Checked, ReleaseOutcome
+from patcher.compatibility import APPLICABLE, OUT_OF_RANGE, Checked, PatchOutcome, ReleaseOutcome
 from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.display.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.display.releases import (
@@ -37,12 +38,16 @@ _MARKS = {
 """By state: the class of its cell, and the sign in it."""
 _FAILED = ("bad", "✗")
 _LEGEND = (APPLICABLE, State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
-_FEW = 6  # hunks that are listed above the table at once
+_TITLE = 200
+"""How many characters of a reason are the title of a link to it."""
+_FEW = 6
+"""How many hunks are listed above the table at once."""
 
 _Hunk = Tuple[str, str, int]
 """A column: the path and the scope of a hunk, and which of those in the same scope it is."""
 _Change = Tuple[str, Tuple[bytes, ...]]
 """The change of a file, wherever in it: its path, and its inserted and deleted lines."""
+_Key = TypeVar("_Key")
 
 
 class _Group(Record):
@@ -60,7 +65,15 @@ class _Group(Record):
 
 
 class _Table(Record):
-    """The table of a patchset: its columns, and what its cells lead to, in order."""
+    """The table of a patchset.
+
+    Attributes:
+        checked: the patchset, and what it does to each release.
+        names: the anchors of the page.
+        columns: its hunks.
+        reasons: the reasons that its cells lead to, in the order of the releases.
+        changes: the changes of files, in that order too.
+    """
 
     checked: Checked
     names: Anchors
@@ -76,18 +89,26 @@ def releases_page(title: str, results: Sequence[Checked]) -> bytes:
     has_diffs = False
     for checked in results:
         body += _patchset(checked, names)
-        has_diffs = has_diffs or any(release.changes.diffs for release in checked.releases)
+        for release in checked.releases:
+            if release.changes.diffs:
+                has_diffs = True
     return html_document(title, body, ["releases", "code"], script=has_diffs)
 
 
 def _legend() -> Html:
     """What the signs of a table mean."""
-    entries: list[tuple[str, tuple[str, str]]] = [(word, _MARKS[word]) for word in _LEGEND]
-    entries.append((Message("anything else: it does not fit"), _FAILED))
-    signs = []
-    for word, (kind, sign) in entries:
-        signs.append(tag("span", join(f"{sign} ", localized(word)), class_=kind))
+    signs: list[Html] = []
+    for state in _LEGEND:
+        kind, sign = _MARKS[state]
+        signs.append(_legend_sign(kind, sign, word=state))
+    kind, sign = _FAILED
+    signs.append(_legend_sign(kind, sign, word=Message("anything else: it does not fit")))
     return tag("p", *signs, class_="legend")
+
+
+def _legend_sign(kind: str, sign: str, *, word: str) -> Html:
+    text = join(f"{sign} ", localized(word))
+    return tag("span", text, class_=kind)
 
 
 def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
@@ -95,18 +116,20 @@ def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
     patchset = checked.patchset
     yield tag("h2", checked_heading(checked), id=names.name(patchset.name))
     yield tag("p", patchset.about.summary, class_="soft")
+
     table = _table(checked, names)
     if table.columns:
         yield _columns(table.columns)
     if patch_columns(checked):
         yield from _patches(checked)
     for name, releases in groupby(checked.releases, lambda release: release.distribution):
-        yield from _matrix(name, table, list(releases))
+        yield from _matrix(name, table, releases=list(releases))
+
     if table.reasons:
         yield tag("h3", "Reasons")
         yield _reasons(table)
     for change, group in table.changes.items():
-        yield from _changed_file(change, group, table)
+        yield from _changed_file(change, group, table=table)
 
 
 def _table(checked: Checked, names: Anchors) -> _Table:
@@ -116,46 +139,70 @@ def _table(checked: Checked, names: Anchors) -> _Table:
     changes: dict[_Change, list[ReleaseOutcome]] = {}
     for release in checked.releases:
         columns.update(dict.fromkeys(_hunks(release)))
-        for reason in dict.fromkeys(map(_reason, release.answers or [release])):
-            if reason:
-                reasons.setdefault(reason, []).append(release)
+        for reason in _reasons_of(release):
+            reasons.setdefault(reason, []).append(release)
         for diff in release.changes.diffs:
             changes.setdefault(_change(diff), []).append(release)
 
     # the names of anchors are given in the order of the releases
     name = checked.patchset.name
-    reason_groups: dict[str, _Group] = {}
-    for number, (reason, releases) in enumerate(reasons.items(), 1):
-        anchor = names.name(f"{name}:reason-{number}")
-        reason_groups[reason] = _Group(number, anchor, releases)
-    change_groups: dict[_Change, _Group] = {}
-    for number, (change, releases) in enumerate(changes.items(), 1):
-        anchor = names.name(f"{name}:change-{number}")
-        change_groups[change] = _Group(number, anchor, releases)
     return _Table(
-        checked, names, columns=list(columns), reasons=reason_groups, changes=change_groups
+        checked=checked,
+        names=names,
+        columns=list(columns),
+        reasons=_groups(reasons, names, label=f"{name}:reason"),
+        changes=_groups(changes, names, label=f"{name}:change"),
     )
+
+
+def _groups(
+    releases_by_key: Mapping[_Key, list[ReleaseOutcome]], names: Anchors, *, label: str
+) -> dict[_Key, _Group]:
+    """The releases that have something in common, numbered in order."""
+    groups: dict[_Key, _Group] = {}
+    for number, (key, releases) in enumerate(releases_by_key.items(), 1):
+        anchor = names.name(f"{label}-{number}")
+        groups[key] = _Group(number, anchor, releases=releases)
+    return groups
 
 
 def _hunks(release: ReleaseOutcome) -> dict[_Hunk, Answer]:
     """The answers of a release by column."""
     answers: dict[_Hunk, Answer] = {}
+    numbers: Counter[tuple[str, str]] = Counter()
     for answer in release.answers:
-        number = sum(column[:2] == (answer.path, answer.scope) for column in answers)
-        answers[answer.path, answer.scope, number] = answer
+        place = (answer.path, answer.scope)
+        column = (answer.path, answer.scope, numbers[place])
+        numbers[place] += 1
+        answers[column] = answer
     return answers
+
+
+def _reasons_of(release: ReleaseOutcome) -> list[str]:
+    """The reasons of a release, or of its hunks where these were looked at, each once."""
+    reasons: dict[str, None] = {}
+    for answer in release.answers or [release]:
+        reason = _reason(answer)
+        if reason:
+            reasons[reason] = None
+    return list(reasons)
 
 
 def _reason(answer: Answer | ReleaseOutcome) -> str:
     """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
-    hint = Message("hint: {hint}", hint=answer.hint) if answer.hint else ""
+    if not answer.hint:
+        return answer.problem
+    hint = Message("hint: {hint}", hint=answer.hint)
     return joined("\n", [answer.problem, hint])
 
 
 def _change(diff: FileDiff) -> _Change:
     """The change of a file: two releases with the same lines have one change."""
-    body = diff.text.split(b"\n")[2:]
-    return diff.path, tuple(line for line in body if line[:1] in (b"+", b"-"))
+    changed = []
+    for line in diff.text.split(b"\n")[2:]:
+        if line.startswith((b"+", b"-")):
+            changed.append(line)
+    return diff.path, tuple(changed)
 
 
 def _columns(columns: Sequence[_Hunk]) -> Html:
@@ -164,9 +211,17 @@ def _columns(columns: Sequence[_Hunk]) -> Html:
         "A row is a release, a numbered column a hunk; the last column leads to what changes. "
         "The hunks:"
     )
-    names = [tag("li", tag("code", f"{path} {scope}".rstrip())) for path, scope, _ in columns]
+    names: list[Html] = []
+    for column in columns:
+        names.append(tag("li", tag("code", _hunk_name(column))))
     items = tag("ol", *names, class_="columns")
-    return tag("details", tag("summary", about), items, open=len(columns) <= _FEW)
+    are_few = len(columns) <= _FEW
+    return tag("details", tag("summary", about), items, open=are_few)
+
+
+def _hunk_name(column: _Hunk) -> str:
+    path, scope, _ = column
+    return f"{path} {scope}".rstrip()
 
 
 def _reasons(table: _Table) -> Html:
@@ -180,75 +235,101 @@ def _reasons(table: _Table) -> Html:
     return tag("ol", *items, class_="reasons")
 
 
-def _changed_file(change: _Change, group: _Group, table: _Table) -> Iterator[Html]:
+def _changed_file(change: _Change, group: _Group, *, table: _Table) -> Iterator[Html]:
     """The change of a file, as in the newest release that has it."""
     newest = group.releases[-1]
+    yield tag("h3", Message("Change {number}", number=group.number), id=group.anchor)
+    yield tag(
+        "p",
+        Message("shown as in"),
+        " ",
+        version_label(newest),
+        "; ",
+        _versions(group, table.checked),
+    )
+
     diff = next(diff for diff in newest.changes.diffs if _change(diff) == change)
     view = View(diff)
     anchor, *places = anchors(diff, view, table.names, before=f"{group.anchor}:")
     size = tag("span", counts(diff.added, diff.removed))
     head = tag("h4", link(anchor, diff.path), " ", size, class_="path")
-    where = (Message("shown as in"), " ", version_label(newest), "; ")
-    yield tag("h3", Message("Change {number}", number=group.number), id=group.anchor)
-    yield tag("p", *where, _versions(group, table.checked))
     body = hunks(view, places, HunkLayout())
     yield tag("section", head, *body, class_="file", id=anchor)
 
 
 # the table of the patches -----------------------------------------------------------------------
+class _Rows(Record):
+    """The rows of a table.
+
+    Attributes:
+        noun: what a row is about, in the singular.
+        failed: the rows in which something does not fit.
+        good: the others.
+    """
+
+    noun: str
+    failed: list[Html]
+    good: list[Html]
+
+
 def _patches(checked: Checked) -> Iterator[Html]:
-    columns, since = patch_columns(checked), checked.upstream_since
+    about = Message("A row is a patch, a column is a release, or several with the same answers.")
+    yield tag("p", about)
+
+    columns = patch_columns(checked)
     head = [tag("th", "patch", scope="col")]
-    head += [tag("th", column_name(column), scope="col") for column in columns]
-    rows = []
+    for column in columns:
+        head.append(tag("th", column_name(column), scope="col"))
+    rows = _Rows("patch", failed=[], good=[])
     for name, patches in patches_by_name(checked.patchset, columns).items():
-        title = Message("upstream since {since}", since=since[name]) if name in since else ""
-        cells = [tag("th", name, scope="row", title=title)]
-        is_good = True
-        for patch in patches:
-            if patch is None:
-                cells.append(tag("td", ""))
-            else:
-                cells.append(_cell(patch.state, title=patch.problem))
-                is_good = is_good and patch.state in _MARKS
-        rows.append((tag("tr", *cells), is_good))
-    yield tag(
-        "p",
-        Message("A row is a patch, a column is a release, or several with the same answers."),
-    )
-    yield from _tables("", head, rows, counted=lambda number: count(number, "patch"))
+        row = _patch_row(name, patches, since=checked.upstream_since.get(name, ""))
+        is_good = all(patch is None or patch.state in _MARKS for patch in patches)
+        if is_good:
+            rows.good.append(row)
+        else:
+            rows.failed.append(row)
+    yield from _tables("", head, rows=rows)
 
 
-def _tables(
-    caption: str,
-    head: Sequence[Html],
-    rows: Sequence[tuple[Html, bool]],
-    *,
-    counted: Callable[[int], str],
-) -> Iterator[Html]:
+def _patch_row(name: str, patches: Iterable[PatchOutcome | None], *, since: str) -> Html:
+    """The row of a patch; `since` is the release since which it is upstream, "" for none."""
+    title = Message("upstream since {since}", since=since) if since else ""
+    cells = [tag("th", name, scope="row", title=title)]
+    for patch in patches:
+        if patch is None:
+            cells.append(tag("td", ""))
+        else:
+            cells.append(_cell(patch.state, title=patch.problem))
+    return tag("tr", *cells)
+
+
+def _tables(caption: str, head: Sequence[Html], *, rows: _Rows) -> Iterator[Html]:
     """The rows that fail as a table; the good ones as one that can be unfolded.
 
     Args:
         caption: of both tables.
         head: the first row.
-        rows: the others, each with whether it is good.
-        counted: a number of rows in words.
+        rows: the others.
     """
-    failed = [row for row, is_good in rows if not is_good]
-    good = [row for row, is_good in rows if is_good]
-    if failed:
-        yield _one_table(caption, head, failed)
-    if good:
-        summary = localized(Message("{rows} in which nothing fails", rows=counted(len(good))))
+    if rows.failed:
+        yield _one_table(caption, head, rows=rows.failed)
+    if rows.good:
+        number = count(len(rows.good), rows.noun)
+        summary = localized(Message("{rows} in which nothing fails", rows=number))
         if caption:
             summary = join(f"{caption}: ", summary)
-        yield tag("details", tag("summary", summary), _one_table(caption, head, good))
+        table = _one_table(caption, head, rows=rows.good)
+        yield tag("details", tag("summary", summary), table)
 
 
-def _one_table(caption: str, head: Sequence[Html], rows: Sequence[Html]) -> Html:
-    title = tag("caption", caption) if caption else ""
-    top, body = tag("thead", tag("tr", *head)), tag("tbody", *rows)
-    return tag("table", title, top, body, class_="matrix")
+def _one_table(caption: str, head: Sequence[Html], *, rows: Sequence[Html]) -> Html:
+    parts = [
+        tag("thead", tag("tr", *head)),
+        tag("tbody", *rows),
+    ]
+    if caption:
+        parts.insert(0, tag("caption", caption))
+    return tag("table", *parts, class_="matrix")
 
 
 def _cell(state: str, why: str = "", **attributes: str) -> Html:
@@ -258,15 +339,22 @@ def _cell(state: str, why: str = "", **attributes: str) -> Html:
 
 
 # the table of the hunks -------------------------------------------------------------------------
-def _matrix(name: str, table: _Table, releases: Sequence[ReleaseOutcome]) -> Iterator[Html]:
+def _matrix(name: str, table: _Table, *, releases: Sequence[ReleaseOutcome]) -> Iterator[Html]:
     """The table for the releases of a distribution."""
     head = [tag("th", "release", scope="col")]
-    for number, (path, scope, _) in enumerate(table.columns, 1):
-        head.append(tag("th", str(number), scope="col", title=f"{path} {scope}".rstrip()))
+    for number, column in enumerate(table.columns, 1):
+        head.append(tag("th", str(number), scope="col", title=_hunk_name(column)))
     if table.changes:
         head.append(tag("th", "change", scope="col"))
-    rows = [(_row(release, table), _is_good(release)) for release in releases]
-    yield from _tables(name, head, rows, counted=lambda number: count(number, "release"))
+
+    rows = _Rows("release", failed=[], good=[])
+    for release in releases:
+        row = _row(release, table)
+        if _is_good(release):
+            rows.good.append(row)
+        else:
+            rows.failed.append(row)
+    yield from _tables(name, head, rows=rows)
 
 
 def _is_good(release: ReleaseOutcome) -> bool:
@@ -278,14 +366,20 @@ def _is_good(release: ReleaseOutcome) -> bool:
 
 def _row(release: ReleaseOutcome, table: _Table) -> Html:
     """The row of a release."""
-    version, yanked = join(release.version), ""
+    version = join(release.version)
+    yanked = ""
     if release.release.yanked:
         version = tag("span", release.version, class_="yanked")
         yanked = join(" ", localized("yanked"))
-    cells = [tag("th", version, yanked, scope="row"), *_cells(release, table)]
+    cells = [
+        tag("th", version, yanked, scope="row"),
+        *_cells(release, table),
+    ]
     if table.changes:
-        groups = [table.changes[_change(diff)] for diff in release.changes.diffs]
-        links = [link(group.anchor, str(group.number)) for group in groups]
+        links: list[Html] = []
+        for diff in release.changes.diffs:
+            group = table.changes[_change(diff)]
+            links.append(link(group.anchor, str(group.number)))
         cells.append(tag("td", join(*links, between=" "), class_="change"))
     label = f"{table.checked.name}:{release.distribution}-{release.version}"
     return tag("tr", *cells, id=table.names.name(label))
@@ -313,7 +407,8 @@ def _why(answer: Answer | ReleaseOutcome, table: _Table) -> Html:
         return join("")
     group = table.reasons[reason]
     text = translated(Message("reason {number}", number=group.number))
-    return join(" ", link(group.anchor, text, title=reason.split("\n")[0][:200]))
+    first_line = reason.split("\n")[0]
+    return join(" ", link(group.anchor, text, title=first_line[:_TITLE]))
 
 
 # the releases of a group ------------------------------------------------------------------------
@@ -325,8 +420,8 @@ def _versions(group: _Group, checked: Checked) -> Html:
 
     parts = []
     for name, releases in groupby(group.releases, lambda release: release.distribution):
-        ranges = [_range(run) for run in _neighbours(releases, order)]
-        parts.append(f"{name} {', '.join(ranges)}")
+        ranges = ", ".join(map(_range, _neighbours(releases, order)))
+        parts.append(f"{name} {ranges}")
     number = count(len(group.releases), "release")
     text = Message("{releases}: {parts}", releases=number, parts=joined("; ", parts))
     return tag("span", translated(text), class_="soft")
@@ -349,7 +444,8 @@ def _neighbours(
 
 
 def _range(run: Sequence[ReleaseOutcome]) -> str:
+    first = version_label(run[0])
     if len(run) == 1:
-        return version_label(run[0])
-    template = "{version} to {goal}"
-    return Message(template, version=version_label(run[0]), goal=version_label(run[-1]))
+        return first
+    last = version_label(run[-1])
+    return Message("{version} to {goal}", version=first, goal=last)

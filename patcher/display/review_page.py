@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import Iterator, Sequence
+from typing import Iterable, Iterator, Sequence
 
 from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, link
 from patcher.display.differences import DiffOutcome, Reason
@@ -14,17 +14,24 @@ from patcher.display.rows import answer_rows
 from patcher.display.styles import term
 from patcher.display.view import View
 from patcher.message import Message, joined
+from patcher.model import Answer, State
 from patcher.patchset.toml import option_text
 from patcher.record import Record
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
 
-_UNFOLDED = 6000  # unchanged lines of all files together that can be unfolded: a page stays quick
-_MOST = 100  # of them at one place
-_PROSE = 2  # paragraphs
+_UNFOLDED = 6000
+"""How many unchanged lines of all files together can be unfolded: a page stays quick."""
+_MOST = 100
+"""How many of them at one place."""
+_PROSE = 2
+"""How many paragraphs are shown at once."""
+_LISTED = 30
+"""Of more files, those out of sight are laid out when they are scrolled to."""
 _SWITCH = Html('<input type="checkbox" id="one">')
-_LISTED = 30  # of more files, those out of sight are laid out when they are scrolled to
-_CHANGED, _PLANNED = Message("Changed by patchsets"), Message("Would be changed by patchsets")
+
+_CHANGED = Message("Changed by patchsets")
+_PLANNED = Message("Would be changed by patchsets")
 _EDITED = Message("Edited by hand")
 
 
@@ -58,46 +65,79 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
         reasons: the patchsets that make the difference.
     """
     names = Anchors()
-    places = {name: names.name(name) for name in ("reasons", "remarks")}
+    below = _below(outcome, reasons, names=names)
     files = _files(outcome, names)
-    below = [
-        (Message("reasons"), [_why(reason) for reason in reasons]),
-        (Message("remarks"), list(_remarks(outcome))),
-    ]
-    if outcome.failed:
-        below.reverse()
-    below = [(word, parts) for word, parts in below if parts]
-    links = [link(places[word], localized(word)) for word, _ in below]
 
-    body = [_summary(outcome, files), _where(outcome, files, links), *_contents(files)]
+    links: list[Html] = []
+    for part in below:
+        links.append(link(part.anchor, localized(part.word)))
+    body = [
+        _summary(outcome, files),
+        _where(outcome, files, links=links),
+        *_contents(files),
+    ]
     if files:
-        body += [_SWITCH, tag("label", Message("one column"), for_="one")]
-    many = len(files) > _LISTED
-    sections = _sections(files)
-    body.append(tag("div", *sections, class_="files many" if many else "files"))
-    for word, parts in below:
-        body.append(tag("div", *parts, id=places[word]))
+        body.append(_SWITCH)
+        body.append(tag("label", Message("one column"), for_="one"))
+
+    is_long = len(files) > _LISTED
+    kind = "files many" if is_long else "files"
+    body.append(tag("div", *_sections(files), class_=kind))
+    for part in below:
+        body.append(tag("div", *part.content, id=part.anchor))
     return html_document(title, body, ("review", "code"), script=bool(files))
+
+
+class _Part(Record):
+    """A part of the page below the files: the word of the link to it, its place, its content."""
+
+    word: str
+    anchor: str
+    content: list[Html]
+
+
+def _below(outcome: DiffOutcome, reasons: Sequence[Reason], *, names: Anchors) -> list[_Part]:
+    """The reasons, then the remarks; the remarks first where something failed."""
+    why = _Part(
+        word=Message("reasons"),
+        anchor=names.name("reasons"),
+        content=list(map(_why, reasons)),
+    )
+    remarks = _Part(
+        word=Message("remarks"),
+        anchor=names.name("remarks"),
+        content=list(_remarks(outcome)),
+    )
+    parts = [remarks, why] if outcome.failed else [why, remarks]
+    return [part for part in parts if part.content]
 
 
 def _files(outcome: DiffOutcome, names: Anchors) -> list[_File]:
     """The sections of the page."""
     files: list[_File] = []
     for diff in outcome.applied:
-        about = Message("changed by {patchsets}", patchsets=", ".join(diff.patchsets))
-        files.append(_file(diff, _CHANGED, about, names=names))
+        patchsets = ", ".join(diff.patchsets)
+        about = Message("changed by {patchsets}", patchsets=patchsets)
+        files.append(_file(diff, _CHANGED, about=about, names=names))
     for diff in outcome.planned:
-        about = Message("would be changed by {patchsets}", patchsets=", ".join(diff.patchsets))
-        files.append(_file(diff, _PLANNED, about, names=names))
+        patchsets = ", ".join(diff.patchsets)
+        about = Message("would be changed by {patchsets}", patchsets=patchsets)
+        files.append(_file(diff, _PLANNED, about=about, names=names))
     for edit in outcome.edits:
         if edit.diff:
-            files.append(_file(edit.diff, _EDITED, edit.about, names=names, before="edited:"))
+            file = _file(edit.diff, _EDITED, about=edit.about, names=names, before="edited:")
+            files.append(file)
     return files
 
 
-def _file(diff: FileDiff, heading: str, about: str, *, names: Anchors, before: str = "") -> _File:
+def _file(diff: FileDiff, heading: str, *, about: str, names: Anchors, before: str = "") -> _File:
     view = View(diff)
-    return _File(view, heading, about, names=anchors(diff, view, names, before=before))
+    return _File(
+        view=view,
+        heading=heading,
+        about=about,
+        names=anchors(diff, view, names, before=before),
+    )
 
 
 # the top ----------------------------------------------------------------------------------------
@@ -112,57 +152,90 @@ def _summary(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     for template, number in templates:
         if number:
             parts.append(Message(template, files=count(number, "file")))
-    what = joined(", ", parts) if parts else Message("nothing differs")
+    what = joined(", ", parts)
+    if not parts:
+        what = Message("nothing differs")
+    if not files:
+        return tag("p", localized(what), class_="summary")
 
-    diffs = [file.view.diff for file in files]
-    size: list[Html | str] = []
-    if diffs:
-        added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-        size = [" ", counts(added, removed)]
-    return tag("p", localized(what), *size, class_="summary")
+    added = 0
+    removed = 0
+    for file in files:
+        added += file.view.diff.added
+        removed += file.view.diff.removed
+    size = counts(added, removed)
+    return tag("p", localized(what), " ", size, class_="summary")
 
 
-def _where(outcome: DiffOutcome, files: Sequence[_File], links: Sequence[Html]) -> Html:
+def _where(outcome: DiffOutcome, files: Sequence[_File], *, links: Sequence[Html]) -> Html:
     """Of which release and where it differs, and what is further below."""
-    diffs = [file.view.diff for file in files]
-    releases = dict.fromkeys(diff.release for diff in diffs if diff.release)
-    sites = list(dict.fromkeys(diff.site for diff in diffs)) or outcome.env.own
-    python = f"Python {'.'.join(map(str, outcome.env.version))}"
-    return tag("p", join(*releases, *sites, python, *links, between=" · "), class_="soft")
+    releases: dict[str, None] = {}
+    sites: dict[str, None] = {}
+    for file in files:
+        diff = file.view.diff
+        sites[diff.site] = None
+        if diff.release:
+            releases[diff.release] = None
+
+    places = list(sites) or outcome.env.own
+    version = ".".join(map(str, outcome.env.version))
+    facts = [*releases, *places, f"Python {version}", *links]
+    return tag("p", join(*facts, between=" · "), class_="soft")
 
 
 def _contents(files: Sequence[_File]) -> Iterator[Html]:
     """The files and their scopes, and the keys that go from change to change."""
     if not files:
         return
-    rows = []
-    for file in files:
-        diff, (anchor, *places) = file.view.diff, file.names
-        scopes = []
-        for place, hunk in zip(places, file.view.hunks):
-            if hunk.scope:
-                scopes.append(tag("li", link(place, hunk.scope)))
-        mark = join(" ", localized(Message("edited by hand"))) if file.edited else ""
-        below = tag("ul", *scopes) if scopes else ""
-        size = counts(diff.added, diff.removed)
-        rows.append(tag("li", link(anchor, diff.path), " ", size, mark, below))
-    contents = tag("details", tag("summary", count(len(files), "file")), tag("ol", *rows))
-    keys = [tag("kbd", "n"), " ", Message("next change,"), " ", tag("kbd", "p"), " ", "previous"]
-    yield tag("nav", contents, tag("p", *keys, class_="keys soft", hidden=True), aria_label="Files")
+    summary = tag("summary", count(len(files), "file"))
+    rows = tag("ol", *map(_contents_row, files))
+    contents = tag("details", summary, rows)
+
+    keys = tag(
+        "p",
+        tag("kbd", "n"),
+        " ",
+        Message("next change,"),
+        " ",
+        tag("kbd", "p"),
+        " ",
+        "previous",
+        class_="keys soft",
+        hidden=True,
+    )
+    yield tag("nav", contents, keys, aria_label="Files")
+
+
+def _contents_row(file: _File) -> Html:
+    """A file, and below it the scopes of its hunks."""
+    diff = file.view.diff
+    anchor, *places = file.names
+    size = counts(diff.added, diff.removed)
+    mark = ""
+    if file.edited:
+        mark = join(" ", localized(Message("edited by hand")))
+
+    scopes: list[Html] = []
+    for place, hunk in zip(places, file.view.hunks):
+        if hunk.scope:
+            scopes.append(tag("li", link(place, hunk.scope)))
+    below = tag("ul", *scopes) if scopes else ""
+    return tag("li", link(anchor, diff.path), " ", size, mark, below)
 
 
 # the reasons ------------------------------------------------------------------------------------
 def _why(reason: Reason) -> Html:
     """A patchset: its prose, and what else there is to know of it."""
     patchset = reason.patchset
+    about = patchset.about
     state = "applied" if reason.applied else Message("not applied yet")
-    kind = tag("small", f"{patchset.about.kind}, {state}")
+    kind = tag("small", f"{about.kind}, {state}")
     heading = tag("h2", f"{patchset.name} {patchset.version} ", kind)
-    summary = tag("p", patchset.about.summary, class_="summary")
+
+    summary = tag("p", about.summary, class_="summary")
+    prose = tag("div", summary, *_prose(about.prose))
     proof = tag("div", _list(_facts(reason)), _proof(reason.checked))
-    return tag(
-        "section", heading, tag("div", summary, *_prose(patchset.about.prose)), proof, class_="why"
-    )
+    return tag("section", heading, prose, proof, class_="why")
 
 
 def _facts(reason: Reason) -> Iterator[tuple[str, str]]:
@@ -172,11 +245,13 @@ def _facts(reason: Reason) -> Iterator[tuple[str, str]]:
         yield FIELDS.get(key, key), _linked(value)
     yield "for", release_ranges(patchset.variants)
     for option in patchset.options:
-        value = option_text(reason.options.get(option.name, option.default))
-        default = option_text(option.default)
-        template = "{help} (default {option_text})"
-        about = localized(Message(template, help=option.help, option_text=default))
-        yield "option", join(tag("code", f"{option.name}={value}"), " ", about)
+        setting = option_text(reason.options.get(option.name, option.default))
+        about = Message(
+            "{help} (default {option_text})",
+            help=option.help,
+            option_text=option_text(option.default),
+        )
+        yield "option", join(tag("code", f"{option.name}={setting}"), " ", localized(about))
     yield "from", str(patchset.folder.source)
     yield "digest", tag("code", patchset.folder.digest)
 
@@ -190,8 +265,11 @@ def _proof(checked: str) -> Html | str:
     return tag("details", summary, tag("pre", lines(table)))
 
 
-def _list(rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Html:
-    items = [join(tag("dt", name), tag("dd", value)) for name, value in rows]
+def _list(rows: Iterable[tuple[str, str]]) -> Html:
+    items: list[Html] = []
+    for name, value in rows:
+        items.append(tag("dt", name))
+        items.append(tag("dd", value))
     return tag("dl", *items, class_="facts")
 
 
@@ -201,23 +279,32 @@ def _prose(prose: str) -> Iterator[Html]:
     for part in re.split(r"\n[ \t]*\n", prose):
         if part.strip():
             paragraphs += _paragraph(part.strip("\n"))
+
     yield from paragraphs[:_PROSE]
-    if paragraphs[_PROSE:]:
-        yield tag("details", tag("summary", Message("more about it")), *paragraphs[_PROSE:])
+    more = paragraphs[_PROSE:]
+    if more:
+        summary = tag("summary", Message("more about it"))
+        yield tag("details", summary, *more)
 
 
 def _paragraph(part: str) -> Iterator[Html]:
     """A paragraph, a list below it perhaps; what else is indented keeps its lines."""
     head, *items = re.split(r"^(?:- |[0-9]+\. )", part, flags=re.MULTILINE)
-    if re.search(r"^(?:\t| {4})" if items else r"^[ \t]", part, re.MULTILINE):
+    # an item of a list goes on with fewer than four blanks
+    code = r"^(?:\t| {4})" if items else r"^[ \t]"
+    if re.search(code, part, re.MULTILINE):
         yield tag("pre", lines(part))
         return
+
     if head:
         yield tag("p", coded(head.rstrip("\n")))
     if items:
-        kind = "ul" if part[len(head)] == "-" else "ol"
-        texts = [re.sub(r"\s*\n\s*", " ", item.strip()) for item in items]
-        yield tag(kind, *(tag("li", coded(text)) for text in texts))
+        is_bulleted = part[len(head)] == "-"
+        points: list[Html] = []
+        for item in items:
+            line = re.sub(r"\s*\n\s*", " ", item.strip())
+            points.append(tag("li", coded(line)))
+        yield tag("ul" if is_bulleted else "ol", *points)
 
 
 def _linked(value: str) -> Html:
@@ -230,31 +317,44 @@ def _linked(value: str) -> Html:
 # the remarks ------------------------------------------------------------------------------------
 def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
     """The hunks that change nothing here, and what else there is to know."""
-    silent = [answer for answer in outcome.answers if answer.state.value != "applicable"]
-    rows = []
+    silent: list[Answer] = []
+    for answer in outcome.answers:
+        if answer.state is not State.APPLICABLE:
+            silent.append(answer)
+    rows: list[Html] = []
     for row in answer_rows(silent):
-        rows.append(tag("dt", f"{term(row.word)} {' '.join(row.cells)}".rstrip()))
-        rows += [tag("dd", line) for line in row.details]
+        cells = " ".join(row.cells)
+        rows.append(tag("dt", f"{term(row.word)} {cells}".rstrip()))
+        for line in row.details:
+            rows.append(tag("dd", line))
     if rows:
         title = tag("h2", Message("Hunks that change nothing here"))
         yield tag("section", title, tag("dl", *rows), class_="message")
 
-    remarks = list(outcome.notes)
+    remarks: list[Html] = []
+    for note in outcome.notes:
+        remarks.append(tag("li", note))
     template = "{path}: edited by hand ({release}), and the original text is not on this machine"
     for edit in outcome.edits:
         if not edit.diff:
-            remarks.append(Message(template, path=edit.path, release=edit.release))
+            remark = Message(template, path=edit.path, release=edit.release)
+            remarks.append(tag("li", remark))
     if remarks:
-        items = tag("ul", *(tag("li", remark) for remark in remarks))
-        yield tag("section", tag("h2", "Remarks"), items, class_="message")
+        title = tag("h2", "Remarks")
+        yield tag("section", title, tag("ul", *remarks), class_="message")
 
 
 # the files --------------------------------------------------------------------------------------
 def _sections(files: Sequence[_File]) -> Iterator[Html]:
     """The files below their headings, which one alone does not need."""
-    gaps = sum(len(file.view.hunks) + 1 for file in files)
-    layout = HunkLayout(min(_MOST, _UNFOLDED // max(1, gaps)), sides=True)
-    headings = {file.heading for file in files}
+    gaps = 0
+    headings: set[str] = set()
+    for file in files:
+        gaps += len(file.view.hunks) + 1
+        headings.add(file.heading)
+    share = _UNFOLDED // max(1, gaps)
+    layout = HunkLayout(lines=min(_MOST, share), sides=True)
+
     for heading, group in groupby(files, lambda file: file.heading):
         if len(headings) > 1:
             yield tag("h2", heading)
@@ -264,23 +364,21 @@ def _sections(files: Sequence[_File]) -> Iterator[Html]:
 
 def _section(file: _File, layout: HunkLayout) -> Html:
     """A file: its path, where it is, and its hunks."""
-    diff, (anchor, *places) = file.view.diff, file.names
+    diff = file.view.diff
+    anchor, *places = file.names
     size = tag("span", counts(diff.added, diff.removed))
     path = tag("h3", link(anchor, diff.path), " ", size, class_="path")
+
     about = file.about
     if diff.release:
-        about = Message("{release}, {name}", release=diff.release, name=file.about)
+        about = Message("{release}, {name}", release=diff.release, name=about)
     facts = [
         ("before", tag("code", diff.sha256_before)),
         ("after", tag("code", diff.sha256_after)),
         ("directory", diff.site),
     ]
     details = tag("details", tag("summary", about), _list(facts), class_="about")
-    return tag(
-        "section",
-        path,
-        details,
-        *hunks(file.view, places, layout),
-        class_="file edited" if file.edited else "file",
-        id=anchor,
-    )
+
+    body = hunks(file.view, places, layout)
+    kind = "file edited" if file.edited else "file"
+    return tag("section", path, details, *body, class_=kind, id=anchor)

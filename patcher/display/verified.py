@@ -15,34 +15,47 @@ def verified_rows(console: Console, verified: Verified) -> list[Row]:
     Modules that were broken before share a line where their problem is the same; the last lines
     come with -v. If quiet failures alone.
     """
-    rows = [*_good_rows(verified), *_problem_rows(verified, verbose=console.verbose)]
+    rows = _good_rows(verified)
+    rows += _problem_rows(verified, verbose=console.verbose)
     why = Message("not verified before writing: nothing can be mounted here")
     for unseen in verified.unseen:
         text = Message("{text}, and so sees the file without the patch", text=unseen)
         rows.append(Row("unseen", (text, why)))
-    return [row for row in rows if not console.quiet or row.word == "failed"]
+
+    if console.quiet:
+        return [row for row in rows if row.word == "failed"]
+    return rows
 
 
 def _good_rows(verified: Verified) -> list[Row]:
     """A row with how many files, modules and probes are good; none where something failed."""
-    parts = []
+    parts: list[str] = []
     for kind in (COMPILE, IMPORT, PROBE):
-        good = [check for check in verified.checks if check.what == kind and not check.problem]
-        if good:
-            parts.append(_summary(kind, len(good), sum(check.seconds for check in good)))
+        number = 0
+        seconds = 0.0
+        for check in verified.checks:
+            if check.what == kind and not check.problem:
+                number += 1
+                seconds += check.seconds
+        if number:
+            parts.append(_summary(kind, number, seconds=seconds))
+
     if not parts or verified.failed:
         return []
     return [Row("verified", (joined(", ", parts),), details=_not_imported(verified))]
 
 
-def _summary(kind: str, number: int, seconds: float) -> Message:
+def _summary(kind: str, number: int, *, seconds: float) -> Message:
     """How many files, modules or probes are good, and how long that took."""
     if kind == COMPILE:
-        template, what = "{what} compiled in {seconds:.2f} s", count(number, "file")
+        template = "{what} compiled in {seconds:.2f} s"
+        what = count(number, "file")
     elif kind == IMPORT:
-        template, what = "{what} imported in {seconds:.2f} s", count(number, "module")
+        template = "{what} imported in {seconds:.2f} s"
+        what = count(number, "module")
     else:
-        template, what = "{what} passed in {seconds:.2f} s", count(number, "probe")
+        template = "{what} passed in {seconds:.2f} s"
+        what = count(number, "probe")
     return Message(template, what=what, seconds=seconds)
 
 
@@ -52,9 +65,10 @@ def _problem_rows(verified: Verified, *, verbose: bool) -> list[Row]:
     for check in verified.checks:
         if check.problem:
             name = "" if check.before else check.name
-            alike.setdefault((check.what, check.problem, name), []).append(check)
+            key = (check.what, check.problem, name)
+            alike.setdefault(key, []).append(check)
 
-    rows = []
+    rows: list[Row] = []
     for checks in alike.values():
         check = checks[0]
         template = "{state} {names}: {problem}"
@@ -62,10 +76,11 @@ def _problem_rows(verified: Verified, *, verbose: bool) -> list[Row]:
             template = "{state} {names}, without the patch too: {problem}"
         names = ", ".join(similar.name for similar in checks)
         text = Message(template, state=term(check.what), names=names, problem=check.problem)
-        output: list[str] = []
+
+        output: tuple[str, ...] = ()
         if check.output and (verbose or not check.before):
-            output = [Verbatim(line) for line in check.output.split("\n")]
-        rows.append(Row(check.state, (text,), details=tuple(output)))
+            output = tuple(map(Verbatim, check.output.split("\n")))
+        rows.append(Row(check.state, (text,), details=output))
     return rows
 
 
