@@ -55,30 +55,41 @@ class Catalog:
         return "\n".join(self._line(line, text.fields) for line in text.template.split("\n"))
 
     def _line(self, line: str, fields: Mapping[str, Any]) -> str:
-        names = [match[1] for match in _FIELD.finditer(line) if match[1]]
-        english = [f"{{{name}}}".format(**fields) for name in names]
-        values = [self._field(name, fields, value) for name, value in zip(names, english)]
+        english: list[str] = []
+        values: list[str] = []
+        for match in _FIELD.finditer(line):
+            name = match[1]
+            if name:
+                text = match[0].format(**fields)
+                english.append(text)
+                values.append(self._field(name, fields, english=text))
+
         said = self._template(line, translates_fields=values != english)
+        # text and numbers of fields by turns; a field without a number is the next one
         parts = re.split(r"\{(\d?)\}", said)
-        parts[1::2] = [values[int(number or at)] for at, number in enumerate(parts[1::2])]
+        for at in range(1, len(parts), 2):
+            number = int(parts[at] or at // 2)
+            parts[at] = values[number]
         return _glued(parts)
 
     def _template(self, line: str, *, translates_fields: bool) -> str:
         """A line of a template in this language, with `{}` or `{NUMBER}` for its fields."""
-        msgid = _FIELD.sub(lambda match: "{}" if match[1] else match[0][0], line)
+        msgid = _FIELD.sub(_bare_field, line)
         bare = msgid.strip()
         said = self.word(bare)
         if said != bare:
-            indent = msgid[: len(msgid) - len(msgid.lstrip())]
-            if indent == " " and _is_wide(said[:1]):
-                indent = ""
-            return indent + said + msgid[len(msgid.rstrip()) :]
+            before, _, after = msgid.partition(bare)
+            if before == " " and _is_wide(said[:1]):
+                before = ""
+            return f"{before}{said}{after}"
         # `{place}: {problem}` has no words of its own: its punctuation is translated
-        if translates_fields and not re.search("[A-Za-z]", msgid):
+        has_words = re.search("[A-Za-z]", msgid)
+        if translates_fields and not has_words:
             return _widened(msgid)
         return msgid
 
-    def _field(self, name: str, fields: Mapping[str, Any], english: str) -> str:
+    def _field(self, name: str, fields: Mapping[str, Any], *, english: str) -> str:
+        """A field in this language; `english` is its text in English."""
         field_name, *attributes = name.split(".")
         field = fields.get(field_name)
         for attribute in attributes:
@@ -86,7 +97,14 @@ class Catalog:
         if isinstance(field, OSError) and field.strerror:
             said = self.word(field.strerror)
             return english.replace(field.strerror, said)
-        return self.text(field) if isinstance(field, Message) else english
+        if isinstance(field, Message):
+            return self.text(field)
+        return english
+
+
+def _bare_field(match: re.Match[str]) -> str:
+    """A field as an entry has it; of two braces, which stand for one, that one."""
+    return "{}" if match[1] else match[0][0]
 
 
 def _widened(line: str) -> str:
@@ -118,9 +136,10 @@ def set_language(language: str) -> bool:
         whether there is a catalogue of it.
     """
     catalog = Catalog(language)
-    if catalog:
-        styles.set_translation(catalog.text, catalog.word)
-    return bool(catalog)
+    if not catalog:
+        return False
+    styles.set_translation(catalog.text, catalog.word)
+    return True
 
 
 # help -------------------------------------------------------------------------------------------
@@ -151,18 +170,18 @@ class Formatter(click.HelpFormatter):
     ) -> None:
         """Write a table of names and what they are."""
         rows = list(rows)
-        column = min(max(width(name) for name, _ in rows), col_max) + col_spacing
+        widest = max(width(name) for name, _ in rows)
+        column = min(widest, col_max) + col_spacing
+        indent = " " * self.current_indent
+        margin = indent + " " * column
         for name, help_text in rows:
-            # what click adds: `[default: 120.0]`
-            help_text, *defaults = _one_line(help_text).split("  [")
-            lines = self._wrapped("  ".join([term(help_text), *map(_added, defaults)]), column)
+            lines = self._wrapped(_translated_help(help_text), column)
             head = name
             if lines and width(name) <= column - col_spacing:
                 head = padded(name, column) + lines.pop(0)
-            indent = " " * self.current_indent
             self.write(f"{indent}{head}\n")
             for line in lines:
-                self.write(f"{indent}{' ' * column}{line}\n")
+                self.write(f"{margin}{line}\n")
 
     def _wrapped(self, paragraph: str, column: int) -> list[str]:
         return wrapped(term(paragraph), max(self.width - self.current_indent - column, 10))
@@ -175,7 +194,15 @@ class Context(click.Context):
 
 
 def _one_line(paragraph: str) -> str:
-    return "  ".join(" ".join(part.split()) for part in re.split(r" {2,}(?=\[)", paragraph))
+    """A paragraph in one line; two blanks stay before what click adds: `[default: 120.0]`."""
+    parts = [" ".join(part.split()) for part in re.split(r" {2,}(?=\[)", paragraph)]
+    return "  ".join(parts)
+
+
+def _translated_help(help_text: str) -> str:
+    """The help of an option in one line, with what click adds, in the language of the user."""
+    text, *additions = _one_line(help_text).split("  [")
+    return "  ".join([term(text), *map(_added, additions)])
 
 
 def _added(addition: str) -> str:
@@ -183,5 +210,9 @@ def _added(addition: str) -> str:
     parts = []
     for part in addition[:-1].split("; "):
         key, colon, value = part.partition(": ")
-        parts.append(f"{term(key)}：{value}" if colon else term(key))
-    return f"[{'；'.join(parts)}]"
+        if colon:
+            parts.append(f"{term(key)}：{value}")
+        else:
+            parts.append(term(key))
+    facts = "；".join(parts)
+    return f"[{facts}]"

@@ -7,6 +7,7 @@ first, and one for each that does not fit; with `--verbose` a line for each rele
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import Iterable, Iterator, Sequence, Tuple
 
@@ -22,9 +23,12 @@ from patcher.text.terminal import width
 
 Releases = Tuple[ReleaseOutcome, ...]
 """Releases with one answer."""
-_FEW_LINES = 12  # about the hunks of a patch that do not fit, without --verbose
-_WIDE = 80  # columns of text that a table of patches has at most
-_NARROWEST = 24  # columns of text for the names of patches
+_FEW_LINES = 12
+"""How many lines about the hunks of a patch that do not fit are shown without --verbose."""
+_WIDE = 80
+"""How many columns of text a table of patches has at most."""
+_NARROWEST = 24
+"""How many of them there are for the names of patches at least."""
 
 
 def show_releases(console: Console, results: Sequence[Checked]) -> None:
@@ -38,27 +42,37 @@ def show_releases(console: Console, results: Sequence[Checked]) -> None:
             console.rows(table)
         console.rows(patch_problems(checked, verbose=console.verbose))
         console.rows(checked_rows(checked, in_full=console.verbose))
-        rows = []
-        for name, release in checked.upstream_since.items():
-            since = Message("since {release}: it can go", release=release)
-            rows.append(Row(State.UPSTREAM.value, (name, since)))
-        console.info_rows(rows)
-        hints += [release.hint for release in checked.releases]
+        console.info_rows(_upstream_rows(checked))
+        for release in checked.releases:
+            hints.append(release.hint)
     console.hints(hints)
+
+
+def _upstream_rows(checked: Checked) -> list[Row]:
+    """A row for each patch that is upstream, with the release since which it is."""
+    rows = []
+    for name, release in checked.upstream_since.items():
+        since = Message("since {release}: it can go", release=release)
+        rows.append(Row(State.UPSTREAM.value, (name, since)))
+    return rows
 
 
 def checked_heading(checked: Checked) -> str:
     """The patchset, how many releases were looked at, and how many of them are in which state."""
-    states: dict[str, int] = {}
+    states: Counter[str] = Counter()
     number = 0
     for release in checked.releases:
-        if release.state != NO_RELEASE:
-            states[release.state] = states.get(release.state, 0) + 1
-            number += release.version != ""
+        if release.state == NO_RELEASE:
+            continue
+        states[release.state] += 1
+        if release.version:
+            number += 1
+
     parts: list[str] = []
     if number:
         parts.append(count(number, "release"))
-    parts.append(", ".join(f"{term(state)} {times}" for state, times in states.items()))
+    totals = [f"{term(state)} {times}" for state, times in states.items()]
+    parts.append(", ".join(totals))
     heading = Message("{name} {version}", name=checked.name, version=checked.version)
     return joined(", ", (heading, joined(": ", parts)))
 
@@ -70,9 +84,11 @@ def checked_rows(checked: Checked, *, in_full: bool) -> list[Row]:
         places: dict[str, None] = {}
         for release in run:
             for path, lines in release.places:
-                if len(run) == 1:
-                    path += f":{','.join(map(str, lines))}"
-                places[path] = None
+                if len(run) > 1:
+                    places[path] = None
+                else:
+                    numbers = ",".join(map(str, lines))
+                    places[f"{path}:{numbers}"] = None
         first = run[0]
         about = joined("  ", [*places, first.problem])
         rows.append(Row(first.state, (first.distribution, versions_of(run), about)))
@@ -93,7 +109,10 @@ def runs(releases: Iterable[ReleaseOutcome], *, in_full: bool = False) -> list[R
 
     if in_full:
         return [(release,) for release in releases]
-    return [tuple(run) for _, run in groupby(releases, answer)]
+    neighbours: list[Releases] = []
+    for _, run in groupby(releases, answer):
+        neighbours.append(tuple(run))
+    return neighbours
 
 
 def versions_of(run: Releases) -> str:
@@ -130,20 +149,26 @@ def patch_columns(checked: Checked) -> list[Releases]:
         return release.distribution, patches
 
     known = [release for release in checked.releases if release.patches]
-    return [tuple(run) for _, run in groupby(known, answers)]
+    columns: list[Releases] = []
+    for _, run in groupby(known, answers):
+        columns.append(tuple(run))
+    return columns
 
 
 def patches_by_name(
     patchset: Patchset, columns: Sequence[Releases]
 ) -> dict[str, list[PatchOutcome | None]]:
     """What each patch is in each column, by its name; None where its variant has no such patch."""
-    known = [{patch.name: patch for patch in column[0].patches} for column in columns]
-    by_name = {}
+    by_name: dict[str, list[PatchOutcome | None]] = {}
     for name in patch_names(patchset):
-        patches = [column.get(name) for column in known]
+        patches = [_patch_in(column, name) for column in columns]
         if any(patches):
             by_name[name] = patches
     return by_name
+
+
+def _patch_in(column: Releases, name: str) -> PatchOutcome | None:
+    return next((patch for patch in column[0].patches if patch.name == name), None)
 
 
 def column_name(run: Releases) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from itertools import groupby
-from typing import Iterator, Sequence, Tuple
+from typing import Iterable, Iterator, Sequence, Tuple
 
 from patcher.display.highlight import TokenSpan, highlight
 from patcher.display.words import word_edits
@@ -12,7 +13,8 @@ from patcher.message import Message
 from patcher.record import Record
 from patcher.text.diffs import FileDiff
 
-_MOST = 20_000  # changed lines of a file, above which no words are marked
+_MOST = 20_000
+"""Of a file with more changed lines no words are marked."""
 
 
 class Piece(Record):
@@ -72,12 +74,17 @@ class DiffHunk(Record):
         runs: list[tuple[list[DiffLine], list[DiffLine]]] = []
         lines_of_code = [line for line in self.lines if line.tag != "\\"]
         for is_context, group in groupby(lines_of_code, lambda line: line.tag == " "):
-            lines = list(group)
             if is_context:
+                lines = list(group)
                 runs.append((lines, lines))
                 continue
-            deleted = [line for line in lines if line.tag == "-"]
-            inserted = [line for line in lines if line.tag == "+"]
+            deleted: list[DiffLine] = []
+            inserted: list[DiffLine] = []
+            for line in group:
+                if line.tag == "-":
+                    deleted.append(line)
+                else:
+                    inserted.append(line)
             runs.append((deleted, inserted))
         return runs
 
@@ -89,17 +96,29 @@ class View:
         self.diff = diff
         self._old = _Side(diff.old or b"")
         self._new = _Side(diff.new or b"")
-        plain = list(_plain(diff.text))
+
+        plain_hunks = list(_plain(diff.text))
         if diff.added + diff.removed <= _MOST:
-            self._mark([line for _, lines in plain for line in lines])
+            every_line: list[_Plain] = []
+            for _, lines in plain_hunks:
+                every_line += lines
+            self._mark(every_line)
+
         self.hunks: list[DiffHunk] = []
-        for head, lines in plain:
-            shown = tuple(self._line(line) for line in lines)
-            self.hunks.append(DiffHunk(range=head, scope=self._scope(lines), lines=shown))
+        for head, lines in plain_hunks:
+            hunk = DiffHunk(
+                range=head,
+                scope=self._scope(lines),
+                lines=tuple(map(self._line, lines)),
+            )
+            self.hunks.append(hunk)
 
     def context(self, old: int, new: int, count: int) -> list[DiffLine]:
         """`count` unchanged lines, from these two line numbers on."""
-        return [self._line((" ", old + at, new + at)) for at in range(count)]
+        lines = []
+        for at in range(count):
+            lines.append(self._line((" ", old + at, new + at)))
+        return lines
 
     def gap(self, number: int) -> tuple[int, int, int]:
         """The unchanged lines above a hunk; for `len(hunks)` those below the last one.
@@ -107,11 +126,15 @@ class View:
         Returns:
             the numbers of the first before and after, and how many they are.
         """
-        before = self.hunks[number - 1].lines if number else ()
-        old = max((line.old for line in before), default=0) + 1
-        new = max((line.new for line in before), default=0) + 1
+        old = 1
+        new = 1
+        if number > 0:
+            for line in self.hunks[number - 1].lines:
+                old = max(old, line.old + 1)
+                new = max(new, line.new + 1)
         if number == len(self.hunks):
-            return old, new, max(0, self._new.count - new + 1)
+            rest = self._new.count - new + 1
+            return old, new, max(0, rest)
 
         first_line = self.hunks[number].lines[0]
         if first_line.new:
@@ -123,9 +146,14 @@ class View:
         for is_context, group in groupby(lines, lambda line: line[0] == " "):
             if is_context:
                 continue
-            run = list(group)
-            deleted = [old for tag, old, _ in run if tag == "-"]
-            inserted = [new for tag, _, new in run if tag == "+"]
+            deleted: list[int] = []
+            inserted: list[int] = []
+            for tag, old, new in group:
+                if tag == "-":
+                    deleted.append(old)
+                elif tag == "+":
+                    inserted.append(new)
+
             if len(deleted) == len(inserted):
                 for old, new in zip(deleted, inserted):
                     self._mark_words((old, old), (new, new))
@@ -136,52 +164,73 @@ class View:
         """Mark the words that differ between two ranges, each given by its first and last line."""
         old_start, old_end = self._old.span(*deleted)
         new_start, new_end = self._new.span(*inserted)
-        words = word_edits(self._old.text[old_start:old_end], self._new.text[new_start:new_end])
-        self._old.mark(old_start, [(i1, i2) for i1, i2, _, _ in words])
-        self._new.mark(new_start, [(j1, j2) for _, _, j1, j2 in words])
+        old_text = self._old.text[old_start:old_end]
+        new_text = self._new.text[new_start:new_end]
+        for i1, i2, j1, j2 in word_edits(old_text, new_text):
+            self._old.mark(old_start + i1, old_start + i2)
+            self._new.mark(new_start + j1, new_start + j2)
 
     def _scope(self, lines: Sequence[_Plain]) -> str:
         """The scope of the first changed line that is not blank, else of the first one."""
-        scopes = []
+        scopes: list[str] = []
         for tag, old, new in lines:
-            if tag not in "-+":
+            if tag == "-":
+                side, number = self._old, old
+            elif tag == "+":
+                side, number = self._new, new
+            else:
                 continue
-            side, number = (self._new, new) if tag == "+" else (self._old, old)
+            scope = side.scopes[number - 1]
             if side.has_text(number):
-                return side.scopes[number - 1]
-            scopes.append(side.scopes[number - 1])
+                return scope
+            scopes.append(scope)
         return scopes[0]
 
     def _line(self, line: _Plain) -> DiffLine:
         tag, old, new = line
         if tag == "\\":
-            return DiffLine(tag, 0, 0, (Piece(Message(" No newline at end of file"), "", False),))
-        pieces = self._old.pieces(old) if tag == "-" else self._new.pieces(new)
-        return DiffLine(tag, old, new, pieces=pieces)
+            text = Message(" No newline at end of file")
+            pieces: tuple[Piece, ...] = (Piece(text, kind="", changed=False),)
+        elif tag == "-":
+            pieces = self._old.pieces(old)
+        else:
+            pieces = self._new.pieces(new)
+        return DiffLine(tag, old=old, new=new, pieces=pieces)
 
 
 _Plain = Tuple[str, int, int]
 """The tag of a line, and its numbers before and after, 0 where it is not there."""
+_RANGE = re.compile(rb"@@ -(\d+)\S* \+(\d+)")
 
 
 def _plain(diff: bytes) -> Iterator[tuple[str, list[_Plain]]]:
     """The hunks of a unified diff of one file: their ranges, and what there is of each line."""
-    old = new = 0
+    old = 0
+    new = 0
     lines: list[_Plain] = []
     head = ""
     for line in diff.split(b"\n")[2:-1]:
         tag = line[:1].decode("ascii")
-        if tag == "@":
+        start = _RANGE.match(line)
+        if start:
             if lines:
                 yield head, lines
-            head, lines = line.decode("ascii"), []
-            old, new = (int(part[1:].split(b",")[0]) for part in line.split(b" ")[1:3])
-        else:
-            in_old = tag in " -"
-            in_new = tag in " +"
-            lines.append((tag, old if in_old else 0, new if in_new else 0))
-            old += in_old
-            new += in_new
+            head = line.decode("ascii")
+            lines = []
+            old = int(start[1])
+            new = int(start[2])
+        elif tag == "-":
+            lines.append((tag, old, 0))
+            old += 1
+        elif tag == "+":
+            lines.append((tag, 0, new))
+            new += 1
+        elif tag == " ":
+            lines.append((tag, old, new))
+            old += 1
+            new += 1
+        else:  # \ No newline at end of file
+            lines.append((tag, 0, 0))
     if lines:
         yield head, lines
 
@@ -200,14 +249,10 @@ class _Side:
         self._spans, self.scopes = highlight(self.text)
         self._marks: list[TokenSpan] = []
 
-    def mark(self, start: int, words: Sequence[tuple[int, int]]) -> None:
-        """Mark words as changed, by their offsets from `start` on.
-
-        It is called in the order of the text.
-        """
-        for begin, stop in words:
-            if begin < stop:
-                self._marks.append((start + begin, start + stop, "changed"))
+    def mark(self, begin: int, stop: int) -> None:
+        """Mark the characters `[begin, stop)` as changed; called in the order of the text."""
+        if begin < stop:
+            self._marks.append((begin, stop, "changed"))
 
     def span(self, top: int, bottom: int) -> tuple[int, int]:
         """The characters of lines, without the end of the last one."""
@@ -231,10 +276,21 @@ class _Side:
         pieces = []
         cuts = sorted(edges)
         for low, high in zip(cuts, cuts[1:]):
-            kind = next((kind for begin, stop, kind in kinds if begin <= low < stop), "")
-            changed = any(begin <= low < stop for begin, stop, _ in marks)
-            pieces.append(Piece(self.text[low:high], kind, changed))
+            piece = Piece(
+                text=self.text[low:high],
+                kind=_kind_at(low, kinds),
+                changed=_kind_at(low, marks) != "",
+            )
+            pieces.append(piece)
         return tuple(pieces)
+
+
+def _kind_at(offset: int, spans: Iterable[TokenSpan]) -> str:
+    """The kind of the span that a character lies in, "" for none."""
+    for begin, stop, kind in spans:
+        if begin <= offset < stop:
+            return kind
+    return ""
 
 
 def _within(spans: Sequence[TokenSpan], start: int, end: int) -> Sequence[TokenSpan]:

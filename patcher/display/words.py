@@ -9,10 +9,20 @@ from typing import Iterable, Tuple
 from diff_match_patch import diff_match_patch
 
 WordEdit = Tuple[int, int, int, int]
-_DELETED, _EQUAL, _INSERTED = -1, 0, 1  # as diff-match-patch has them
+"""The characters `[i1, i2)` of a text become `[j1, j2)` of the other."""
+_Pair = Tuple[int, int]
+"""The offset of a character in the old text, and of the same one in the new text."""
+
+# as diff-match-patch has them
+_DELETED = -1
+_EQUAL = 0
+_INSERTED = 1
+
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
-_MOST = 3000  # characters of both texts; the time grows with the square of what differs
-_ALIKE = 0.2  # of the characters that are not blank have to be the same, else nothing is marked
+_MOST = 3000
+"""Characters of both texts: the time grows with the square of what differs."""
+_ALIKE = 0.2
+"""Of the characters that are not blank have to be the same, else nothing is marked."""
 
 
 def word_edits(old: str, new: str) -> list[WordEdit]:
@@ -25,19 +35,20 @@ def word_edits(old: str, new: str) -> list[WordEdit]:
     if len(old) + len(new) > _MOST:
         return []
     shared_words = Counter(_WORD.findall(old)) & Counter(_WORD.findall(new))
-    if not _alike(old, new, shared_words.elements()):
+    if not _alike(old, new, same=shared_words.elements()):
         return []
 
     compare = diff_match_patch()
     compare.Diff_Timeout = 0  # seconds; none: the same texts have the same marks on a slow machine
     edits = compare.diff_main(old, new, False)
     compare.diff_cleanupSemantic(edits)
-    if not _alike(old, new, (part for kind, part in edits if kind == _EQUAL)):
+    equal_parts = [part for kind, part in edits if kind == _EQUAL]
+    if not _alike(old, new, same=equal_parts):
         return []
-    return _of_words(old, new, edits)
+    return _of_words(old, new, edits=edits)
 
 
-def _alike(old: str, new: str, same: Iterable[str]) -> bool:
+def _alike(old: str, new: str, *, same: Iterable[str]) -> bool:
     """Whether two texts have enough in common, not counting blanks; `same` are the common parts."""
     common = sum(map(_length, same))
     longer = max(_length(old), _length(new))
@@ -49,48 +60,51 @@ def _length(text: str) -> int:
     return len("".join(text.split()))
 
 
-def _of_words(old: str, new: str, edits: Iterable[tuple[int, str]]) -> list[WordEdit]:
+def _of_words(old: str, new: str, *, edits: Iterable[tuple[int, str]]) -> list[WordEdit]:
     """Edits of characters as edits of the words that they touch, in either text."""
     same = _same_characters(edits)
-    spans = (
-        [word.span() for word in _WORD.finditer(old)],
-        [word.span() for word in _WORD.finditer(new)],
-    )
-    count = -1
+    number = -1
     # a word that is touched in one text touches what corresponds to it in the other
-    while count != len(same):
-        count = len(same)
-        for side in (0, 1):
-            whole = _whole_words(spans[side], {pair[side] for pair in same})
-            same = [pair for pair in same if pair[side] in whole]
+    while number != len(same):
+        number = len(same)
+        whole = _whole_words(old, matched={i for i, _ in same})
+        same = [pair for pair in same if pair[0] in whole]
+        whole = _whole_words(new, matched={j for _, j in same})
+        same = [pair for pair in same if pair[1] in whole]
 
     edits_of_words: list[WordEdit] = []
-    i = j = 0
-    for at, to in [*same, (len(old), len(new))]:
-        if (at, to) != (i, j):
-            edits_of_words.append((i, at, j, to))
-        i, j = at + 1, to + 1
+    i = 0
+    j = 0
+    end = (len(old), len(new))
+    for old_offset, new_offset in [*same, end]:
+        if old_offset > i or new_offset > j:
+            edits_of_words.append((i, old_offset, j, new_offset))
+        i = old_offset + 1
+        j = new_offset + 1
     return edits_of_words
 
 
-def _same_characters(edits: Iterable[tuple[int, str]]) -> list[tuple[int, int]]:
-    """The characters that correspond, as offsets into both texts."""
-    same: list[tuple[int, int]] = []
-    i = j = 0
+def _same_characters(edits: Iterable[tuple[int, str]]) -> list[_Pair]:
+    """The characters that correspond."""
+    same: list[_Pair] = []
+    i = 0
+    j = 0
     for kind, part in edits:
+        size = len(part)
         if kind == _EQUAL:
-            same += [(i + at, j + at) for at in range(len(part))]
+            same += zip(range(i, i + size), range(j, j + size))
         if kind != _INSERTED:
-            i += len(part)
+            i += size
         if kind != _DELETED:
-            j += len(part)
+            j += size
     return same
 
 
-def _whole_words(spans: Iterable[tuple[int, int]], matched: set[int]) -> set[int]:
+def _whole_words(text: str, *, matched: set[int]) -> set[int]:
     """The characters of the words of which each character is matched."""
     characters: set[int] = set()
-    for start, end in spans:
-        if matched.issuperset(range(start, end)):
-            characters.update(range(start, end))
+    for word in _WORD.finditer(text):
+        offsets = range(word.start(), word.end())
+        if matched.issuperset(offsets):
+            characters.update(offsets)
     return characters
