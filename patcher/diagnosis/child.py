@@ -8,8 +8,7 @@ interpreter is to search, before its own path where that is `ahead`; packages of
 add a device to torch, imported where torch sees none; the `backend`, "" for the one that fits; the
 `limit` in seconds and `until`, when they are over. To the file REPORT a line of JSON with all facts
 so far (`patcher.diagnosis.ranks.EndedRank`) is written whenever one is new. Where nobody holds the
-other
-end of standard input any more, the process ends: no rank outlives the command.
+other end of standard input any more, the process ends: no rank outlives the command.
 """
 
 import faulthandler
@@ -44,13 +43,11 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
         raise RuntimeError("this PyTorch was built without torch.distributed")
 
     yield "device"
-    kind, backend = _choice(torch, size, request, report)
-    # torch.cpu has a device_count, too
-    module: Any = getattr(torch, kind, None) if kind != "cpu" else None
-    count = module.device_count() if hasattr(module, "device_count") else 0
-    if count and hasattr(module, "set_device"):
-        module.set_device(rank % count)
-    device = torch.device(kind, rank % count) if count else torch.device(kind)
+    kind, backend = _choice(torch, size, request=request, report=report)
+    module: Any = None
+    if kind != "cpu":  # torch.cpu has a device_count, too
+        module = getattr(torch, kind, None)
+    device = _device(torch, kind, module=module, rank=rank)
     report(device=str(device), backend=backend)
 
     yield "start"
@@ -70,6 +67,19 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
     dist.destroy_process_group()
 
 
+def _device(torch: "Any", kind: str, *, module: "Any", rank: int) -> "Any":
+    """The device of a rank, made the current one; `module` is the one of its kind in torch."""
+    count = 0
+    if hasattr(module, "device_count"):
+        count = module.device_count()
+    if not count:
+        return torch.device(kind)
+    index = rank % count
+    if hasattr(module, "set_device"):
+        module.set_device(index)
+    return torch.device(kind, index)
+
+
 def _check_sum(numbers: "Any", rank: int, size: int) -> None:
     """Check that the all-reduce has summed 1, 2, ... of all ranks."""
     expected = size * (size + 1) / 2
@@ -80,52 +90,89 @@ def _check_sum(numbers: "Any", rank: int, size: int) -> None:
 
 
 def _choice(
-    torch: "Any", size: int, request: "Dict[str, Any]", report: "Callable[..., None]"
+    torch: "Any", size: int, *, request: "Dict[str, Any]", report: "Callable[..., None]"
 ) -> "Tuple[str, str]":
     """The kind of device and the backend.
 
     What is asked for, else what all ranks have one of, else the CPU and gloo.
     """
     backend = request["backend"]
-    backends = torch.distributed.Backend
-    # "cpu:gloo,gcu:eccl"
-    kinds = [part.partition(":")[0] for part in backend.split(",") if ":" in part]
-    named = next((kind for kind in kinds if kind != "cpu"), "cpu" if kinds else "")
+    named_kind = _kind_in(backend)
     # as a script would import them; not where torch knows the device already
     for name in request["vendors"]:
-        known = hasattr(torch, named) if named else _accelerator(torch)
+        known = hasattr(torch, named_kind) if named_kind else _accelerator(torch)
         if not known and importlib.util.find_spec(name):
             importlib.import_module(name)
             report(notes=[["imported", name]])
-    served = getattr(backends, "backend_capability", {})
     if backend:
-        able = served.get(backend, ["cuda"] if backend == "nccl" else ["cpu"])
-        if not named and "cpu" not in able:
-            named = str(next(iter(able), "cpu"))
-        return named or "cpu", backend
+        return named_kind or _kind_of(torch, backend), backend
 
     kind = _accelerator(torch)
     if kind is None:
         return "cpu", "gloo"
-    names = [getattr(backends, "default_device_backend_map", {}).get(kind)]
-    names += [name for name, able in served.items() if kind in able and name not in _GENERAL]
-    if kind == "cuda":
-        names.append("nccl")
-    name = next((str(name) for name in names if name), "")
     count = getattr(torch, kind).device_count()
-    if name and count >= size:
-        return kind, name
-    report(notes=[["few", kind, count, size] if name else ["unserved", kind]])
-    return "cpu", "gloo"
+    name = _backend_of(torch, kind)
+    if not name:
+        report(notes=[["unserved", kind]])
+        return "cpu", "gloo"
+    if count < size:
+        report(notes=[["few", kind, count, size]])
+        return "cpu", "gloo"
+    return kind, name
+
+
+def _kind_in(backend: str) -> str:
+    """The kind of device that `cpu:gloo,gcu:eccl` names, "" for a backend alone."""
+    named = ""
+    for part in backend.split(","):
+        kind, colon, _ = part.partition(":")
+        if colon and kind != "cpu":
+            return kind
+        if colon:
+            named = "cpu"
+    return named
+
+
+def _kind_of(torch: "Any", backend: str) -> str:
+    """The kind of device that a backend is for; the CPU where it serves that, too."""
+    usual = ["cuda"] if backend == "nccl" else ["cpu"]
+    kinds = list(_capability(torch).get(backend, usual))
+    if "cpu" in kinds or not kinds:
+        return "cpu"
+    return str(kinds[0])
+
+
+def _backend_of(torch: "Any", kind: str) -> str:
+    """The backend for a kind of device, "" where torch knows none."""
+    defaults = getattr(torch.distributed.Backend, "default_device_backend_map", {})
+    if defaults.get(kind):
+        return str(defaults[kind])
+    for name, kinds in _capability(torch).items():
+        if name and kind in kinds and name not in _GENERAL:
+            return str(name)
+    return "nccl" if kind == "cuda" else ""
+
+
+def _capability(torch: "Any") -> "Dict[str, Any]":
+    """By the name of a backend: the kinds of devices that it serves."""
+    capability: Dict[str, Any] = getattr(torch.distributed.Backend, "backend_capability", {})
+    return capability
 
 
 def _accelerator(torch: "Any") -> "Optional[str]":
     """The kind of accelerator that torch knows and sees."""
-    current = getattr(getattr(torch, "accelerator", None), "current_accelerator", lambda: None)()
-    private = getattr(torch._C, "_get_privateuse1_backend_name", lambda: "")()
-    for kind in [private, "cuda", "xpu", "hpu"] if current is None else [current.type]:
+    accelerator = getattr(torch, "accelerator", None)
+    current = getattr(accelerator, "current_accelerator", lambda: None)()
+    if current is not None:
+        kinds = [current.type]
+    else:
+        private = getattr(torch._C, "_get_privateuse1_backend_name", lambda: "")()
+        kinds = [private, "cuda", "xpu", "hpu"]
+
+    for kind in kinds:
         module = getattr(torch, kind, None)
-        if hasattr(module, "device_count") and getattr(module, "is_available", lambda: True)():
+        is_available = getattr(module, "is_available", lambda: True)
+        if hasattr(module, "device_count") and is_available():
             return str(kind)
     return None
 
@@ -139,7 +186,8 @@ def _printed(error: BaseException) -> str:
         trace = trace.tb_next
     traceback.print_exception(type(error), error, trace)
     sys.stderr.flush()
-    return "".join(traceback.format_exception_only(type(error), error)).strip().split("\n")[0]
+    text = "".join(traceback.format_exception_only(type(error), error))
+    return text.strip().split("\n")[0]
 
 
 def _end_with_the_command() -> None:
@@ -151,23 +199,31 @@ def main(request: "Dict[str, Any]", path: str) -> None:
     """Do all steps, and end the process, whatever threads of a backend would do at exit."""
     threading.Thread(target=_end_with_the_command, daemon=True).start()
     faulthandler.enable()
-    # shows where it hangs
-    faulthandler.dump_traceback_later(max(0.1, request["until"] - time.time()), exit=True)
-    sys.path[:] = request["search"] + (sys.path if request["ahead"] else [])
+    left = request["until"] - time.time()
+    faulthandler.dump_traceback_later(max(0.1, left), exit=True)  # shows where it hangs
+    own_path = sys.path if request["ahead"] else []
+    sys.path[:] = [*request["search"], *own_path]
+
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     facts: Dict[str, Any] = {"steps": [], "notes": []}
 
     def report(**new: "Any") -> None:
         """Tell the process that has started this one; of `steps` and `notes` one more."""
-        more = {name: facts[name] + new[name] for name in ("steps", "notes") if name in new}
-        facts.update(new, time=time.monotonic(), **more)
-        os.write(file, (json.dumps(facts) + "\n").encode("ascii"))
+        for name in ("steps", "notes"):
+            if name in new:
+                new[name] = facts[name] + new[name]
+        facts.update(new, time=time.monotonic())
+        line = json.dumps(facts) + "\n"
+        os.write(file, line.encode("ascii"))
 
     inside = ""
     start = 0.0
     try:
         for name in _steps(request, report):
-            report(inside=name, steps=[[inside, time.monotonic() - start]] if inside else [])
+            done = []
+            if inside:
+                done.append([inside, time.monotonic() - start])
+            report(inside=name, steps=done)
             inside = name
             start = time.monotonic()
     except BaseException as error:  # SystemExit of a vendor's package, too

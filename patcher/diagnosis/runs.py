@@ -54,21 +54,30 @@ def find_runs(logs: Sequence[Log]) -> tuple[Run, ...]:
     runs = []
     refused = _refused(logs, groups)
     for number, (group, ranks) in enumerate(zip(groups, refused), 1):
-        runs.append(_run(number, group, ranks))
+        runs.append(_run(number, group, refused=ranks))
     return tuple(runs)
 
 
 def _without_short(logs: Sequence[Log]) -> list[Report]:
     """The reports, without the short ones of a process that has whole ones."""
-    reports = [report for log in logs for report in log.reports]
-    whole = {
-        (report.rank, report.process.pid) for report in reports if report.place.sequence is not None
-    }
-    kept = []
+    reports: list[Report] = []
+    for log in logs:
+        reports += log.reports
+    processes_with_whole: set[tuple[int | None, int | None]] = set()
     for report in reports:
-        if report.place.sequence is not None or (report.rank, report.process.pid) not in whole:
+        if not _is_short(report):
+            processes_with_whole.add((report.rank, report.process.pid))
+
+    kept: list[Report] = []
+    for report in reports:
+        process = (report.rank, report.process.pid)
+        if not _is_short(report) or process not in processes_with_whole:
             kept.append(report)
     return kept
+
+
+def _is_short(report: Report) -> bool:
+    return report.place.sequence is None
 
 
 def _meeting(report: Report) -> object:
@@ -76,35 +85,54 @@ def _meeting(report: Report) -> object:
 
     A process that is alone is a run of its own.
     """
-    is_alone = not report.process.run and (report.process.world_size or 1) < 2
+    process = report.process
+    is_alone = not process.run and (process.world_size or 1) < 2
     if is_alone:
-        return report.process.host, report.process.pid, report.rank
-    return report.process.run
+        return process.host, process.pid, report.rank
+    return process.run
 
 
 def _time(report: Report) -> float:
     return report.place.time or 0
 
 
-def _run(number: int, group: Sequence[Report], refused: Refused) -> Run:
-    reports_by_sequence = groups_by(group, lambda report: report.place.sequence or 0)
-    wraps = []
+def _sequence(report: Report) -> int:
+    return report.place.sequence or 0
+
+
+def _run(number: int, group: Sequence[Report], *, refused: Refused) -> Run:
+    reports_by_sequence = groups_by(group, _sequence)
+    wraps: list[Wrap] = []
     for wrap_number, sequence in enumerate(sorted(reports_by_sequence), 1):
-        wraps.append(_wrap(wrap_number, reports_by_sequence[sequence], refused))
-    times = [report.place.time for report in group if report.place.time is not None]
+        wrap = _wrap(wrap_number, reports_by_sequence[sequence], refused=refused)
+        wraps.append(wrap)
+
+    logs: dict[str, None] = {}
+    times: list[float] = []
+    for report in group:
+        logs[report.place.log] = None
+        if report.place.time is not None:
+            times.append(report.place.time)
     return Run(
         number=number,
-        logs=tuple(dict.fromkeys(report.place.log for report in group)),
+        logs=tuple(logs),
         time=min(times, default=None),
         wraps=tuple(wraps),
     )
 
 
-def _wrap(number: int, reports: Iterable[Report], refused: Refused) -> Wrap:
-    rows = tuple(sorted(reports, key=lambda row: (row.rank is None, row.rank or 0)))
+def _wrap(number: int, reports: Iterable[Report], *, refused: Refused) -> Wrap:
+    def by_rank(report: Report) -> tuple[bool, int]:
+        return report.rank is None, report.rank or 0
+
+    rows = tuple(sorted(reports, key=by_rank))
     conclusions = conclude(rows, refused)
-    verdicts = tuple(verdict(row, conclusions) for row in rows)
-    return Wrap(number, rows, conclusions=conclusions, verdicts=verdicts)
+    return Wrap(
+        number=number,
+        rows=rows,
+        conclusions=conclusions,
+        verdicts=tuple(verdict(row, conclusions) for row in rows),
+    )
 
 
 def _by_process(reports: Iterable[Report]) -> list[list[Report]]:
@@ -119,22 +147,29 @@ def _by_process(reports: Iterable[Report]) -> list[list[Report]]:
     for index, process in enumerate(processes):
         rank = process[0].rank
         if rank is not None and rank in index_of:
-            start = _after_silence(processes, index_of[rank], index)
+            start = _after_silence(processes, first=index_of[rank], last=index)
             starts.append(start)
-            index_of = {processes[i][0].rank: i for i in range(start, index)}
+            index_of = {}
+            for earlier in range(start, index):
+                index_of[processes[earlier][0].rank] = earlier
         index_of[rank] = index
 
-    runs = []
-    for start, end in zip(starts, [*starts[1:], len(processes)]):
-        runs.append([report for process in processes[start:end] for report in process])
+    runs: list[list[Report]] = []
+    ends = [*starts[1:], len(processes)]
+    for start, end in zip(starts, ends):
+        run: list[Report] = []
+        for process in processes[start:end]:
+            run += process
+        runs.append(run)
     return runs
 
 
-def _after_silence(processes: Sequence[Sequence[Report]], first: int, last: int) -> int:
+def _after_silence(processes: Sequence[Sequence[Report]], *, first: int, last: int) -> int:
     """The process after `first`, up to `last`, before which the longest silence is."""
 
     def silence(index: int) -> float:
-        return _time(processes[index][0]) - _time(processes[index - 1][0])
+        before = processes[index - 1][0]
+        return _time(processes[index][0]) - _time(before)
 
     return max(range(last, first, -1), key=silence)
 
@@ -144,14 +179,18 @@ def _processes(reports: Iterable[Report]) -> list[list[Report]]:
 
     A reused process number starts again at sequence 0.
     """
+
+    def by_time(report: Report) -> tuple[float, int]:
+        return _time(report), _sequence(report)
+
     processes: list[list[Report]] = []
     current: dict[object, list[Report]] = {}
-    for report in sorted(reports, key=lambda report: (_time(report), report.place.sequence or 0)):
+    for report in sorted(reports, key=by_time):
         key = (report.rank, report.process.host, report.process.pid)
         process = current.get(key)
         if process and process[-1].facts == report.facts:
             continue
-        if process is None or (report.place.sequence or 0) <= (process[-1].place.sequence or 0):
+        if process is None or _sequence(report) <= _sequence(process[-1]):
             process = current[key] = []
             processes.append(process)
         process.append(report)
@@ -170,12 +209,15 @@ def _refused(logs: Iterable[Log], groups: Sequence[Sequence[Report]]) -> list[li
     for index, group in enumerate(groups):
         for report in group:
             run_of[report.place.log, report.place.line] = index
+
+    newest = len(groups) - 1
     for log in logs:
         for refusal in log.refusals:
-            run = len(groups) - 1
+            run = newest
             for report in reversed(log.reports[: refusal.preceding]):
-                if (log.name, report.place.line) in run_of:
-                    run = run_of[log.name, report.place.line]
+                place = (log.name, report.place.line)
+                if place in run_of:
+                    run = run_of[place]
                     break
             refused[run].append(refusal.rank)
     return refused

@@ -18,8 +18,10 @@ from patcher.verbs.list import symptom_details
 from patcher.verbs.log_findings import DiagnoseOutcome, FoundSymptom
 from patcher.verbs.rank_trial import TrialOutcome, rank_rows
 
-_FEW = 3  # lines that merely speak of errors
-_PLACES = 10  # reports that could not be read and are named
+_FEW = 3
+"""How many lines that merely speak of errors are shown."""
+_PLACES = 10
+"""How many reports that could not be read are named."""
 _NO_TRACEBACK = Message(
     "these logs have no traceback of it: "
     "torchrun --log-dir DIR --redirects 3 keeps a log of each rank, "
@@ -44,23 +46,32 @@ def show_diagnosis(console: Console, outcome: DiagnoseOutcome) -> None:
     _show_damage(console, outcome.logs)
     _show_cure(console, outcome)
     if outcome.ok:
-        mentions = outcome.errors.mentions if console.verbose else outcome.errors.mentions[:_FEW]
-        rows = []
-        for mention in mentions:
-            place = f"{mention.log}:{mention.line}"
-            rows.append(Row("also in the text", (place,), (Verbatim(mention.text),)))
-        console.rows(rows)
+        mentions = outcome.errors.mentions
+        if not console.verbose:
+            mentions = mentions[:_FEW]
+        console.rows(list(map(_mention_row, mentions)))
+
+
+def _mention_row(mention: Sighting) -> Row:
+    place = f"{mention.log}:{mention.line}"
+    return Row("also in the text", (place,), details=(Verbatim(mention.text),))
 
 
 def show_trial(console: Console, trial: TrialOutcome) -> None:
     """Show how far each rank came, and whether they can communicate."""
-    verdict, outcome = trial.verdict, trial.found
+    verdict = trial.verdict
+    outcome = trial.found
     console.notes((error.brief for error in outcome.broken), "broken")
-    console.notes(dict.fromkeys(remark for rank in trial.ranks for remark in rank.remarks))
+    remarks: dict[str, None] = {}
+    for rank in trial.ranks:
+        remarks.update(dict.fromkeys(rank.remarks))
+    console.notes(remarks)
     console.rows(rank_rows(trial.ranks, verdict))
-    console.rows([_finding_row(finding) for finding in outcome.findings])
+    console.rows(list(map(_finding_row, outcome.findings)))
+
     word = "ok" if verdict.ok else "failed"
-    console.rows([Row(word, (verdict.text,), tuple(hint_lines(verdict.hint)))])
+    hint = tuple(hint_lines(verdict.hint))
+    console.rows([Row(word, (verdict.text,), details=hint)])
     if outcome.cure:
         _show_cure(console, outcome)
 
@@ -70,32 +81,33 @@ def _rows(outcome: DiagnoseOutcome) -> list[Row]:
 
     Each once: a row replaces an earlier one about the same.
     """
-    rows: dict[tuple[object, ...], Row] = {}
+    causes: dict[object, Row] = {}
+    consequences: dict[object, Row] = {}
     for finding in outcome.findings:
-        if not finding.symptom.follows:
-            rows[(finding.symptom.name,)] = _finding_row(finding)
+        rows = consequences if finding.symptom.follows else causes
+        rows[finding.symptom.name] = _finding_row(finding)
+    errors: dict[object, Row] = {}
     for failure in outcome.errors.failures:
         ending = failure.ending
-        rows[ending.host, ending.time, failure.rank] = _failure_row(failure)
+        errors[ending.host, ending.time, failure.rank] = _failure_row(failure)
     for error in outcome.errors.unexplained:
-        rows[error.text, error.at] = _unexplained_row(error)
-    for finding in outcome.findings:
-        rows[(finding.symptom.name,)] = _finding_row(finding)
-    return list(rows.values())
+        errors[error.text, error.at] = _unexplained_row(error)
+    rows_by_key = {**causes, **errors, **consequences}
+    return list(rows_by_key.values())
 
 
 def _unexplained_row(error: Sighting) -> Row:
     where = f"{error.log}:{error.line}"
     if error.ranks:
         where = joined(", ", [where, ranks(error.ranks)])
-    details = list(_quoted(error.text, error.at, error.raised_at))
+    details = list(_quoted(error.text, at=error.at, raised_at=error.raised_at))
     details.append(Message("no patchset and no advice here is about this error"))
-    return Row(Message("not known"), (where,), tuple(details))
+    return Row(Message("not known"), (where,), details=tuple(details))
 
 
-def _quoted(error: str, at: str, raised_at: str) -> Iterator[str]:
+def _quoted(text: str, *, at: str, raised_at: str) -> Iterator[str]:
     """An error, the file of the package that raised it, and where the user's own code is."""
-    yield Verbatim(error)
+    yield Verbatim(text)
     if raised_at:
         yield Message("raised in {place}", place=raised_at)
     if at:
@@ -103,31 +115,46 @@ def _quoted(error: str, at: str, raised_at: str) -> Iterator[str]:
 
 
 def _failure_row(failure: FailedRank) -> Row:
-    ending, traceback = failure.ending, failure.traceback
-    where = f"{traceback.log}:{traceback.line}"
-    details: list[str] = []
-    if traceback.error:
-        details += _quoted(traceback.error, traceback.at, traceback.raised_at)
+    """A row for a rank that failed first, or for the ranks that one waited for in vain."""
+    where = f"{failure.traceback.log}:{failure.traceback.line}"
     if failure.late:
-        template = "torchrun saw rank {rank} fail first, on {host}, {time}: it waited in vain"
-        saw = Message(template, rank=failure.rank, host=ending.host, time=ending.time)
-        details = [saw, *details, *hint_lines(_LATE)]
-        return Row("late", (ranks(failure.late), where), tuple(details))
+        late = tuple(_late_details(failure))
+        return Row("late", (ranks(failure.late), where), details=late)
+    word = "waited" if failure.waited else "failed"
+    rank = Message("rank {rank}", rank=failure.rank)
+    details = tuple(_failure_details(failure))
+    return Row(word, (rank, where), details=details)
 
+
+def _late_details(failure: FailedRank) -> Iterator[str]:
+    ending = failure.ending
+    template = "torchrun saw rank {rank} fail first, on {host}, {time}: it waited in vain"
+    yield Message(template, rank=failure.rank, host=ending.host, time=ending.time)
+    yield from _error_of(failure)
+    yield from hint_lines(_LATE)
+
+
+def _failure_details(failure: FailedRank) -> Iterator[str]:
+    yield from _error_of(failure)
     if not failure.named:
-        unnamed = Message(
+        yield Message(
             "the logs do not say which rank has written this traceback: it is the only one"
         )
-        details.append(unnamed)
-    details += _ending(failure)
+    yield from _ending(failure)
+    ending = failure.ending
     if ending.error_file:
-        details.append(Message("its error file: {error_file}", error_file=ending.error_file))
-    elif not (traceback.error or ending.signal):
-        details += hint_lines(_NO_TRACEBACK)
+        yield Message("its error file: {error_file}", error_file=ending.error_file)
+    elif not (failure.traceback.error or ending.signal):
+        yield from hint_lines(_NO_TRACEBACK)
     if failure.waited:
-        details += hint_lines(_WAITED)
-    word = "waited" if failure.waited else "failed"
-    return Row(word, (Message("rank {rank}", rank=failure.rank), where), tuple(details))
+        yield from hint_lines(_WAITED)
+
+
+def _error_of(failure: FailedRank) -> Iterator[str]:
+    """The error of a traceback, where there is one."""
+    traceback = failure.traceback
+    if traceback.error:
+        yield from _quoted(traceback.error, at=traceback.at, raised_at=traceback.raised_at)
 
 
 def _ending(failure: FailedRank) -> Iterator[str]:
@@ -148,36 +175,47 @@ def _ending(failure: FailedRank) -> Iterator[str]:
 
 def _finding_row(finding: FoundSymptom) -> Row:
     """A row for a finding; its word is the state of the patchset that cures it, else `advice`."""
-    symptom, fit, patchset = finding.symptom, finding.fit, finding.patchset
+    symptom = finding.symptom
+    word = "follows" if symptom.follows else "advice"
+    if finding.fit:
+        word = finding.fit.word
+
     lines = finding.lines
     where = [f"{lines.log}:{lines.line}"]
     if lines.ranks:
         where.append(ranks(lines.ranks))
     if lines.number > 1:
         where.append(count(lines.number, "line"))
-    cure = ""
-    word = "follows" if symptom.follows else "advice"
-    if fit:
-        word = fit.word
-    if fit and patchset:
-        template = "shown by {name}" if patchset.about.kind == "debug" else "cured by {name}"
-        does = Message(template, name=patchset.name)
-        cure = Message("{does}: {text}", does=does, text=fit.text)
-    details = (Verbatim(lines.text), *symptom_details(symptom, cure, finding.devices))
-    return Row(word, (symptom.name, joined(", ", where)), details)
+
+    about = symptom_details(symptom, _cured_by(finding), finding.devices)
+    details = (Verbatim(lines.text), *about)
+    return Row(word, (symptom.name, joined(", ", where)), details=details)
+
+
+def _cured_by(finding: FoundSymptom) -> str:
+    """The patchset that cures or shows a symptom, and whether it fits, "" for none."""
+    fit = finding.fit
+    patchset = finding.patchset
+    if not fit or not patchset:
+        return ""
+    template = "shown by {name}" if patchset.about.kind == "debug" else "cured by {name}"
+    does = Message(template, name=patchset.name)
+    return Message("{does}: {text}", does=does, text=fit.text)
 
 
 def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
     """Write the one command to run, or that there is nothing to be done."""
     if outcome.cure:
         console.out(style(term("run"), bold=True), "  ", cure_command(console, outcome))
-    elif outcome.ok and not outcome.runs:
-        number = sum(log.lines for log in outcome.logs)
-        lines = count(number, "line")
-        logs = count(len(outcome.logs), "log")
-        console.info("no known problem in {lines} of {logs}", lines=lines, logs=logs)
-        if not number:
-            console.note("nothing was read: a command's errors come through a pipe with 2>&1")
+        return
+    if not outcome.ok or outcome.runs:
+        return
+    number = sum(log.lines for log in outcome.logs)
+    lines = count(number, "line")
+    logs = count(len(outcome.logs), "log")
+    console.info("no known problem in {lines} of {logs}", lines=lines, logs=logs)
+    if not number:
+        console.note("nothing was read: a command's errors come through a pipe with 2>&1")
 
 
 def cure_command(console: Console, outcome: DiagnoseOutcome) -> str:
@@ -200,12 +238,14 @@ def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
 
 
 def _show_wrap(console: Console, wrap: Wrap) -> None:
+    """Write the table of a wrapping, and what is wrong about it."""
     console.out(titled(heading(wrap)))
     (head, column), *lines = table(wrap)
     console.out(style(f"{head}  {column}", dim=True))
     for cells, verdict in lines:
         console.out(cells, "  ", style(verdict, fg=_color(verdict)))
     console.out()
+
     for conclusion in wrap.conclusions:
         code = conclusion.code
         _show_sentence(console, code, text=sentence(conclusion), color=_color(code))
@@ -224,7 +264,8 @@ def _color(verdict: str) -> str:
 
 
 def _show_sentence(console: Console, word: str, *, text: str, color: str) -> None:
-    console.out(style(word, fg=color), "  ", _indented(text, width(word) + 2))
+    indent = width(word) + 2
+    console.out(style(word, fg=color), "  ", _indented(text, indent))
 
 
 def _indented(text: str, indent: int) -> str:
@@ -235,19 +276,28 @@ def _indented(text: str, indent: int) -> str:
 
 def _show_damage(console: Console, logs: Sequence[Log]) -> None:
     """Write which reports and logs could not be read to their end."""
-    number = sum(log.cut_count for log in logs)
+    sentences: list[str] = []
+    number = 0
+    places: list[str] = []
+    for log in logs:
+        number += log.cut_count
+        for line in log.cut:
+            places.append(f"{log.name}:{line}")
     if number:
-        places = [f"{log.name}:{line}" for log in logs for line in log.cut]
-        shown = places[:_PLACES]
-        if len(places) > _PLACES:
-            shown.append("...")
-        template = (
-            "{reports} could not be read, cut short or of another release of its patchset: {places}"
-        )
-        reports = count(number, "report")
-        text = Message(template, reports=reports, places=", ".join(shown))
-        _show_sentence(console, term("unread"), text=text, color="red")
+        sentences.append(_damaged_reports(number, places))
     for log in logs:
         if log.problem:
-            text = Message("{name}: {problem}", name=log.name, problem=log.problem)
-            _show_sentence(console, term("unread"), text=text, color="red")
+            sentences.append(Message("{name}: {problem}", name=log.name, problem=log.problem))
+    for text in sentences:
+        _show_sentence(console, term("unread"), text=text, color="red")
+
+
+def _damaged_reports(number: int, places: Sequence[str]) -> str:
+    """How many reports could not be read, and where they are; many places are not all named."""
+    shown = list(places[:_PLACES])
+    if len(places) > _PLACES:
+        shown.append("...")
+    template = (
+        "{reports} could not be read, cut short or of another release of its patchset: {places}"
+    )
+    return Message(template, reports=count(number, "report"), places=", ".join(shown))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from patcher.author.changed import python_files
 from patcher.engine.engine import definitions, explain
@@ -21,8 +21,10 @@ from patcher.planner.survey import read_facts
 from patcher.store.status import read_installed
 from patcher.text.diffs import diff_texts
 
-_MOST_FILES = 20_000  # of a package that are read to find a scope again
-_MOST = 5  # other files that are named
+_MOST_FILES = 20_000
+"""How many files of a package are read to find a scope again."""
+_MOST = 5
+"""How many other files are named."""
 
 
 def explanations(env: Environment, requested: Requested) -> tuple[list[Answer], list[str]]:
@@ -33,21 +35,25 @@ def explanations(env: Environment, requested: Requested) -> tuple[list[Answer], 
         StoreError: a receipt is invalid.
     """
     facts = read_facts(env, Wanted((requested,)))
-    answers = [_without_a_file(env, answer) for answer in facts.answers]
-    notes = list(facts.notes)
+    notes = dict.fromkeys(facts.notes)
+    answers: list[Answer] = []
+    for answer in facts.answers:
+        answers.append(_without_a_file(env, answer))
     for key, (assignment,) in facts.assignments.items():
         file = facts.files[key]
-        notes += file.remarks.notes
+        notes.update(dict.fromkeys(file.remarks.notes))
         answers += _of_file(assignment, file)
     # of several files together: rules 25 and 26
-    return reconciled(answers), list(dict.fromkeys(notes))
+    return reconciled(answers), list(notes)
 
 
 def _of_file(assignment: Assignment, file: TargetFile) -> list[Answer]:
     """The hunks of a patchset for one file, explained."""
     if file.problem:
         return refused_answers([assignment], file.problem)
-    site, path, name = assignment.located.site, assignment.path, assignment.requested.patchset.name
+    site = assignment.located.site
+    path = assignment.path
+    name = assignment.requested.patchset.name
     order = application_order(file.steps, [assignment])
     ahead = order[: order.index(name)]
     data, _, _ = resolve(site, path, file, ahead, {}, REWRITER)
@@ -56,40 +62,48 @@ def _of_file(assignment: Assignment, file: TargetFile) -> list[Answer]:
     # each with the text that its hunks are matched against
     alone: list[tuple[bytes, Explanation]] = []
     for hunks in layers_of(assignment.hunks):
-        options, names = assignment.requested.options, assignment.names
-        for explanation in explain(data, hunks, options, names):
+        explanations_of_layer = explain(
+            data,
+            hunks,
+            options=assignment.requested.options,
+            injected=assignment.names,
+        )
+        for explanation in explanations_of_layer:
             alone.append((data, explanation))
         data = REWRITER.rewrite(data, assignment._replace(hunks=hunks)).data
 
-    answers = []
-    for answer, (source, explanation) in zip(planned, alone):
-        answers.append(_explained(answer, file, source, explanation=explanation))
-    return answers
+    explained: list[Answer] = []
+    for answer, (text, explanation) in zip(planned, alone):
+        explained.append(_explained(answer, file, data=text, explanation=explanation))
+    return explained
 
 
 def _explained(
-    planned: Answer, file: TargetFile, data: bytes, *, explanation: Explanation
+    planned: Answer, file: TargetFile, *, data: bytes, explanation: Explanation
 ) -> Answer:
     """The answer of `apply` with the explanation of the hunk by itself, for the text `data`."""
     # no text has what is closest
     if planned.state is State.CONFLICT and explanation.state is not State.CONFLICT:
         return planned
     splices = explanation.answer.splices
+
     answer = planned.saying(problem=explanation.problem, hint=explanation.hint)
     if not answer.places:
-        answer = answer.saying(places=tuple(match.line for match in explanation.matches))
+        places = tuple(match.line for match in explanation.matches)
+        answer = answer.saying(places=places)
     if planned.state is State.APPLIED:
         if explanation.state in (State.UPSTREAM, State.NOT_NEEDED):
             # the patchset is applied in this file, and had nothing to do here
             answer = answer.saying(state=explanation.state)
         else:
-            places = _now(file, planned.patchset, splices)
+            places = _current_lines(file, planned.patchset, splices=splices)
             answer = answer.saying(places=places, problem="", hint="")
 
     diff = b""
     if planned.state in (State.APPLIED, State.APPLICABLE) and splices:
         changed = apply_splices(data, splices)
         diff = diff_texts(planned.site, planned.path, before=data, after=changed).text
+
     elsewhere: tuple[Elsewhere, ...] = ()
     is_lost = planned.state is State.NOT_FOUND
     if is_lost and not explanation.scopes and not explanation.elsewhere:
@@ -97,20 +111,28 @@ def _explained(
     return answer._replace(explanation=explanation, diff=diff, elsewhere=elsewhere)
 
 
-def _now(file: TargetFile, name: str, splices: Sequence[Splice]) -> tuple[int, ...]:
+def _current_lines(file: TargetFile, name: str, *, splices: Sequence[Splice]) -> tuple[int, ...]:
     """The lines of a hunk's changes now, after the patchsets that were applied later."""
-    index = next(index for index, step in enumerate(file.steps) if step.patchset == name)
-    lines = []
+    names = [step.patchset for step in file.steps]
+    steps = file.steps[names.index(name) :]
+    lines: dict[int, None] = {}
     for splice in splices:
-        at = splice.start
-        for step in file.steps[index:]:
-            shift = 0
-            for change in step.splices:
-                if change.start < at:
-                    shift += len(change.new) - (change.end - change.start)
-            at += shift
-        lines.append(len(re.findall(rb"\r\n|\r|\n", file.content.now[:at])) + 1)
-    return tuple(dict.fromkeys(lines))
+        offset = splice.start
+        for step in steps:
+            offset += _shift(step.splices, before=offset)
+        text_before = file.content.now[:offset]
+        line = len(re.findall(rb"\r\n|\r|\n", text_before)) + 1
+        lines[line] = None
+    return tuple(lines)
+
+
+def _shift(splices: Iterable[Splice], *, before: int) -> int:
+    """By how many bytes the splices that start before an offset move what follows them."""
+    shift = 0
+    for splice in splices:
+        if splice.start < before:
+            shift += len(splice.new) - (splice.end - splice.start)
+    return shift
 
 
 # moved files ------------------------------------------------------------------------------------
@@ -122,17 +144,21 @@ def _without_a_file(env: Environment, answer: Answer) -> Answer:
     if answer.state is not State.NOT_FOUND:
         return answer
     path = answer.path
+    package, _, _ = path.partition("/")
     try:
-        located = locate(env, path.split("/")[0], [path])
+        located = locate(env, package, [path])
     except SitepatchError:
         return answer
     if not answer.scope:
         return answer.saying(hint=update_hint(answer.patchset, located.version))
+
     site = located.site
     elsewhere = list(scope_elsewhere(site, path, answer.scope))
+    _, _, name = path.rpartition("/")
     for other in _sources(site, path):
-        same_name = other.rpartition("/")[2] == path.rpartition("/")[2]
-        if same_name and other.count("/") > 1:
+        folder, _, other_name = other.rpartition("/")
+        is_in_a_folder = "/" in folder  # of the package
+        if other_name == name and is_in_a_folder:
             elsewhere.append(Elsewhere(other, line=0))
     return answer._replace(site=site, elsewhere=tuple(elsewhere[:_MOST]))
 
@@ -142,17 +168,17 @@ def scope_elsewhere(site: str, path: str, scope: str) -> tuple[Elsewhere, ...]:
     name = scope.split(".")[-1]
     if not name.isidentifier():
         return ()
-    written = re.compile(
-        rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+" + name.encode() + rb"\b", re.MULTILINE
-    )
+    keyword = rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+"
+    definition = re.compile(keyword + name.encode() + rb"\b", re.MULTILINE)
     places: list[Elsewhere] = []
     for other in _sources(site, path):
         try:
             data = read_installed(site, other) or b""
         except OSError:
             continue  # what cannot be read cannot be named
-        if written.search(data):
-            places += [Elsewhere(other, line) for line in definitions(data, scope)]
+        if definition.search(data):
+            for line in definitions(data, scope):
+                places.append(Elsewhere(other, line))
         if len(places) >= _MOST:
             break
     return tuple(places[:_MOST])
@@ -160,5 +186,6 @@ def scope_elsewhere(site: str, path: str, scope: str) -> tuple[Elsewhere, ...]:
 
 def _sources(site: str, path: str) -> list[str]:
     """The Python files of a file's package but that file."""
-    sources = python_files(site, path.split("/")[0])[:_MOST_FILES]
+    package, _, _ = path.partition("/")
+    sources = python_files(site, package)[:_MOST_FILES]
     return [other for other in sources if other != path]
