@@ -51,22 +51,35 @@ def read_facts(
     receipts = _receipts({site for site, _ in assignments}, items)
     files = _requested_files(assignments, receipts, wanted=wanted, items=items)
 
-    others: Sequence[FileStatus] = ()
-    has_failed = any(answer.state.failed for answer in assigner.answers)
-    writes_nothing = wanted.reverted == () and has_failed
-    if not (wanted.fresh or wanted.edits is not None or writes_nothing):
-        others = statuses(env, but=assignments, read=receipts) if items is None else items
     patched: dict[_FileKey, TargetFile] = {}
-    for item in others:
-        key = (item.site, item.receipt.path)
-        if key not in files and any(wanted.goes(step.patchset) for _, step in item.patchsets):
-            patched[key] = read_patched(item, wanted)
+    has_failed = any(answer.state.failed for answer in assigner.answers)
+    if _reverts(wanted, has_failed=has_failed):
+        others = items
+        if others is None:
+            others = statuses(env, but=assignments, read=receipts)
+        for item in others:
+            key = (item.site, item.receipt.path)
+            if key not in files and _loses_a_patchset(item, wanted):
+                patched[key] = read_patched(item, wanted)
     return Facts(
         assignments=assignments,
         files={**patched, **files},
         answers=tuple(assigner.answers),
         notes=tuple(assigner.notes),
     )
+
+
+def _reverts(wanted: Wanted, *, has_failed: bool) -> bool:
+    """Whether patchsets may go from files that the requested ones are not for."""
+    if wanted.fresh or wanted.edits is not None:
+        return False
+    writes_nothing = wanted.reverted == () and has_failed
+    return not writes_nothing
+
+
+def _loses_a_patchset(item: FileStatus, wanted: Wanted) -> bool:
+    """Whether a patchset goes from a file."""
+    return any(wanted.goes(step.patchset) for _, step in item.patchsets)
 
 
 def _requested_files(
@@ -76,26 +89,40 @@ def _requested_files(
     items: Sequence[FileStatus] | None,
 ) -> dict[_FileKey, TargetFile]:
     """The files that the requested patchsets are for, in a fixed order."""
-    items_by_key = {(item.site, item.receipt.path): item for item in items or ()}
+    items_by_key: dict[_FileKey, FileStatus] = {}
+    for item in items or ():
+        items_by_key[item.site, item.receipt.path] = item
+
     files: dict[_FileKey, TargetFile] = {}
     for key in sorted(assignments):
         site, path = key
         assignment = assignments[key][0]
-        located, receipt = assignment.located, receipts[site].get(path)
+        located = assignment.located
+        receipt = receipts[site].get(path)
         if assignment.adds:
             files[key] = read_added(located, path, receipt=receipt, wanted=wanted)
         else:
-            item = items_by_key.get(key)
-            files[key] = read_target(located, path, receipt=receipt, wanted=wanted, item=item)
+            files[key] = read_target(
+                located,
+                path,
+                receipt=receipt,
+                wanted=wanted,
+                item=items_by_key.get(key),
+            )
     return files
 
 
 def _receipts(sites: Iterable[str], items: Sequence[FileStatus] | None) -> _Receipts:
     """The receipts of site directories: those of `items`, or (None) those in their stores."""
     receipts: dict[str, dict[str, Receipt]] = {}
+    if items is None:
+        for site in sites:
+            receipts[site] = Store(site).receipts()
+        return receipts
+
     for site in sites:
-        receipts[site] = Store(site).receipts() if items is None else {}
-    for item in items or ():
+        receipts[site] = {}
+    for item in items:
         if item.site in receipts:
             receipts[item.site][item.receipt.path] = item.receipt
     return receipts

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Sequence
+from typing import Iterable, Sequence
 
 import click
 
@@ -86,18 +87,35 @@ def sync(
     def look() -> SyncOutcome:
         items = statuses(env)
         plan = make_plan(env, Wanted(requested, None, force=force), items)
-        live = live_names(items)
-        unwanted = dict.fromkeys(name for name in applied_names(items) if name not in names)
-        template = "{name} is applied and is not asked for: it is reverted"
-        reverted = [Message(template, name=name) for name in unwanted if name in live]
+        unwanted: dict[str, None] = {}
+        for name in applied_names(items):
+            if name not in names:
+                unwanted[name] = None
+        reverted = _reverted(unwanted, items)
         plan = plan._replace(notes=(*request.notes, *damaged, *reverted, *plan.notes))
 
         answered = {answer.patchset for answer in plan.answers}
-        fitting = tuple(name for name in names if name in answered)
-        task = Task(request.patch_dirs, env, names=fitting, requested=requested, dry_run=dry_run)
+        task = Task(
+            request.patch_dirs,
+            env,
+            names=tuple(name for name in names if name in answered),
+            requested=requested,
+            dry_run=dry_run,
+        )
         return SyncOutcome(task, plan, effects=_effects(items, plan), restored=tuple(unwanted))
 
     return carry_out(look, env, verification, events=events, dry_run=dry_run)
+
+
+def _reverted(unwanted: Iterable[str], items: Sequence[FileStatus]) -> list[str]:
+    """A remark on each patchset that is reverted, of those that are not asked for."""
+    live = live_names(items)
+    remarks: list[str] = []
+    for name in unwanted:
+        if name in live:
+            template = "{name} is applied and is not asked for: it is reverted"
+            remarks.append(Message(template, name=name))
+    return remarks
 
 
 # hooks that would undo it -----------------------------------------------------------------------
@@ -113,7 +131,8 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
     hooks, damaged = loaded_hooks(env._replace(sites=env.own))
     for hook in hooks:
         for kept in hook.requested:
-            problem = _conflict(hook, kept, by_name.get(kept.patchset.name))
+            asked_for = by_name.get(kept.patchset.name)
+            problem = _conflict(hook, kept, asked_for=asked_for)
             if problem:
                 problems.append(problem)
     if problems:
@@ -133,20 +152,20 @@ def _refuse_what_a_hook_undoes(env: Environment, requested: Sequence[Requested])
     return remarks
 
 
-def _conflict(hook: Hook, kept: Requested, wanted: Requested | None) -> str:
+def _conflict(hook: Hook, kept: Requested, *, asked_for: Requested | None) -> str:
     """The difference between what a hook keeps and what the project asks for, "" for none."""
     template = "{name}: {hook} keeps it applied in {site}"
     what = Message(template, name=kept.patchset.name, hook=hook.name, site=hook.site)
-    if wanted is None:
+    if asked_for is None:
         return Message("{what}, and the project does not ask for it", what=what)
-    if wanted.patchset.folder.digest != kept.patchset.folder.digest:
+    if asked_for.patchset.folder.digest != kept.patchset.folder.digest:
         return Message("{what} in another version than the project asks for", what=what)
-    if dict(wanted.options) != dict(kept.options):
+    if dict(asked_for.options) != dict(kept.options):
         return Message(
             "{what} with {there}, and the project asks for {here}",
             what=what,
             there=options_text(kept.options),
-            here=options_text(wanted.options),
+            here=options_text(asked_for.options),
         )
     return ""
 
@@ -154,31 +173,44 @@ def _conflict(hook: Hook, kept: Requested, wanted: Requested | None) -> str:
 # what it does -----------------------------------------------------------------------------------
 def _effects(items: Sequence[FileStatus], plan: Plan) -> tuple[Effect, ...]:
     """What a plan does with each patchset, and in how many files of which directory."""
-    before = {(item.site, item.receipt.path): item for item in items}
-    counts: dict[tuple[str, str, str], int] = {}
+    items_by_key: dict[tuple[str, str], FileStatus] = {}
+    for item in items:
+        items_by_key[item.site, item.receipt.path] = item
+
+    counts: Counter[tuple[str, str, str]] = Counter()
     for file in plan.files:
-        if not file.change:
-            continue
-        for name, word in _effects_in(file, before.get((file.site, file.path))).items():
-            key = word, name, file.site
-            counts[key] = counts.get(key, 0) + 1
-    return tuple(Effect(*key, files=number) for key, number in sorted(counts.items()))
+        if file.change:
+            before = items_by_key.get((file.site, file.path))
+            for name, word in _effects_in(file, before).items():
+                counts[word, name, file.site] += 1
+
+    effects: list[Effect] = []
+    for (word, name, site), number in sorted(counts.items()):
+        effects.append(Effect(word=word, patchset=name, site=site, files=number))
+    return tuple(effects)
 
 
 def _effects_in(file: FilePlan, before: FileStatus | None) -> dict[str, str]:
     """What becomes of each patchset in a file that changes, by its name."""
-    recorded = {}
-    for status, step in before.patchsets if before else ():
-        recorded[step.patchset] = status, step
+    patchsets = before.patchsets if before else ()
+    recorded = {step.patchset: (status, step) for status, step in patchsets}
+
     words: dict[str, str] = {}
     for step in file.steps:
-        known = recorded.pop(step.patchset, None)
-        if known is None or not known[0].live:
-            words[step.patchset] = "applied"
-        elif known[1].identity != step.identity:
-            words[step.patchset] = "updated"
+        name = step.patchset
+        if name not in recorded:
+            words[name] = "applied"
+            continue
+        status, known = recorded.pop(name)
+        if not status.live:
+            words[name] = "applied"
+        elif known.identity != step.identity:
+            words[name] = "updated"
     for name, (status, _) in recorded.items():
-        words[name] = "restored" if status.live or status.deleted else "forgotten"
+        if status.live or status.deleted:
+            words[name] = "restored"
+        else:
+            words[name] = "forgotten"
     return words
 
 

@@ -56,18 +56,23 @@ def verify_files(
         OSError: the interpreter cannot be started, or there is no room for temporary files.
     """
     start = time.monotonic()
-    plans = {str(Path(file.site, file.path)): file for file in files}
+    plans: dict[str, FilePlan] = {}
+    for file in files:
+        plans[str(Path(file.site, file.path))] = file
     texts = _texts(plans, written=written)
     modules, nameless = _modules(files, patchsets)
+
     tasks: list[_Task] = []
     for path, file in plans.items():
         if path.endswith(SOURCE) and not file.gone:
             tasks.append((COMPILE, path))
     if settings.imports:
-        tasks += [(IMPORT, name) for name in modules]
+        for name in modules:
+            tasks.append((IMPORT, name))
     probed: list[Patchset] = []
     if settings.how == PROBE:
         probed = [patchset for patchset in patchsets if patchset.verify.probe]
+
     total = len(tasks) + len(probed)
     settings.progress(0, total, Message("files and modules verified"))
     with tempfile.TemporaryDirectory(prefix="sitepatch-verify-") as folder:
@@ -136,11 +141,17 @@ class _Texts(Record):
 
 def _texts(plans: Mapping[str, FilePlan], *, written: bool) -> _Texts:
     """Both texts of files: with the patchsets, and without."""
-    before = {path: file.before for path, file in plans.items()}
-    after = {path: file.after for path, file in plans.items() if not file.gone}
+    before: dict[str, bytes] = {}
+    after: dict[str, bytes] = {}
+    hidden: list[str] = []
+    for path, file in plans.items():
+        before[path] = file.before
+        if file.gone:
+            hidden.append(path)
+        else:
+            after[path] = file.after
     if written:
         return _Texts(disk=after, shown=before)
-    hidden = [path for path, file in plans.items() if file.gone]
     return _Texts(disk=before, shown=after, hidden=hidden)
 
 
@@ -155,8 +166,8 @@ def _modules(
         if patchset.verify.imports:
             continue
         for file in files:
-            is_changed = any(step.patchset == patchset.name for step in file.steps)
-            if not is_changed or not file.path.endswith(".py"):
+            changed_by = [step.patchset for step in file.steps]
+            if patchset.name not in changed_by or not file.path.endswith(".py"):
                 continue
             path = file.path
             if file.gone:  # what it was a part of has to do without it
@@ -183,16 +194,19 @@ class _Stage:
         self._folder = folder
         self._texts = texts
         self.unseen: list[str] = []
-        # nothing can be mounted over them
-        self.added = [path for path in texts.shown if not os.path.lexists(path)]
+        self.added: list[str] = []
+        hidden: dict[str, bytes] = {}
+        for path, data in texts.shown.items():
+            if os.path.lexists(path):
+                hidden[path] = data
+            else:  # nothing can be mounted over it
+                self.added.append(path)
+
         self._disk: Namespace | None = None
         self._shown: Namespace | None = None
         self._served = list(texts.shown)
         if in_memory:
             return
-        hidden = dict(texts.shown)
-        for path in self.added:
-            del hidden[path]
         (folder / "shown").mkdir()
         view = Namespace(hidden, folder / "shown")
         if view.works():
@@ -200,7 +214,7 @@ class _Stage:
             self._shown = view
             self._served = self.added
 
-    def examine(self, tasks: Sequence[tuple[str, str]], *, shown: bool) -> list[CheckResult]:
+    def examine(self, tasks: Sequence[_Task], *, shown: bool) -> list[CheckResult]:
         """The result of each task; a new process takes the tasks that the last one left."""
         checks: list[CheckResult] = []
         while len(checks) < len(tasks):
@@ -211,8 +225,9 @@ class _Stage:
 
     def probe(self, patchset: Patchset, *, shown: bool) -> CheckResult:
         """The result of the probe of a patchset."""
+        text = patchset.folder.files[patchset.verify.probe]
         script = self._folder / "probe.py"
-        script.write_bytes(patchset.folder.files[patchset.verify.probe].encode("utf-8"))
+        script.write_bytes(text.encode("utf-8"))
         _, ended = self._child({"probe": str(script), "name": patchset.name}, shown=shown)
         if ended.code == 0:
             return CheckResult(PROBE, patchset.name, seconds=ended.seconds)
@@ -254,8 +269,9 @@ class _Stage:
 
     def _request(self, *, shown: bool) -> dict[str, Any]:
         """What each request to the child has in it."""
+        texts = self._texts.shown if shown else self._texts.disk
         encoded: dict[str, str] = {}
-        for path, data in (self._texts.shown if shown else self._texts.disk).items():
+        for path, data in texts.items():
             encoded[path] = b64encode(data).decode("ascii")
         return {
             "search": list(self._settings.env.search),
@@ -274,42 +290,52 @@ class _Stage:
         command = [self._settings.env.python, "-I", "-B"]
         prefix = os.environ.get("PYTHONPYCACHEPREFIX")  # -I does not look at it, the user's runs do
         if prefix:
-            command += ["-X", f"pycache_prefix={Path(prefix).absolute()}"]
-        script = Path(__file__).with_name("child.py")
-        return [*command, str(script), str(self._folder / "request"), str(self._folder / "results")]
+            folder = Path(prefix).absolute()
+            command += ["-X", f"pycache_prefix={folder}"]
+        files = (
+            Path(__file__).with_name("child.py"),
+            self._folder / "request",
+            self._folder / "results",
+        )
+        return [*command, *map(str, files)]
 
 
 def _results(
-    tasks: Sequence[tuple[str, str]], lines: Sequence[dict[str, Any]], ended: Ended, limit: float
+    tasks: Sequence[_Task], lines: Sequence[dict[str, Any]], *, ended: Ended, limit: float
 ) -> list[CheckResult]:
     """The results that a child wrote; that of a task which ended the process is how it ended."""
+    started: list[_Task] = []
     checks: list[CheckResult] = []
-    begun: list[tuple[str, str]] = []
     for line in lines:
         if "begin" in line:
-            begun.append(line["begin"])
+            started.append(line["begin"])
         elif "end" in line:
-            kind, name = line["end"]
-            checks.append(
-                CheckResult(
-                    kind,
-                    name,
-                    problem=Message.whole(line["problem"]),
-                    output=last_lines(line["output"]),
-                    seconds=line["seconds"],
-                )
-            )
-
+            checks.append(_finished(line))
     problem = _ending(ended, limit)
     output = relevant_lines(ended.output, _OWN)
-    for kind, name in begun[len(checks) :]:
-        checks.append(
-            CheckResult(kind, name, problem=problem, output=output, seconds=ended.seconds)
-        )
+
+    for kind, name in started[len(checks) :]:
+        check = CheckResult(kind, name, problem=problem, output=output, seconds=ended.seconds)
+        checks.append(check)
     if checks:
         return checks
+
     problem = Message("the interpreter did not get so far: {problem}", problem=problem)
-    return [CheckResult(kind, name, problem=problem, output=output) for kind, name in tasks]
+    for kind, name in tasks:
+        checks.append(CheckResult(kind, name, problem=problem, output=output))
+    return checks
+
+
+def _finished(line: Mapping[str, Any]) -> CheckResult:
+    """The result that a child wrote at the end of a task."""
+    kind, name = line["end"]
+    return CheckResult(
+        kind,
+        name,
+        problem=Message.whole(line["problem"]),
+        output=last_lines(line["output"]),
+        seconds=line["seconds"],
+    )
 
 
 def _ending(ended: Ended, limit: float) -> str:
