@@ -67,32 +67,36 @@ def check_releases(
     """
     folders = [word for word in against if is_folder(word)]
     against = [word for word in against if word not in folders]
+    checked: list[Checked] = []
     if not against:
-        return [Checked(item.patchset, tuple(_in_folders(item, folders))) for item in requested]
+        for item in requested:
+            outcomes = list(_in_folders(item, folders))
+            checked.append(Checked(item.patchset, tuple(outcomes)))
+        return checked
 
-    wanted = [item.patchset for item in requested]
+    of_requested = [item.patchset for item in requested]
     with fetching() as pip:
-        listings = list_releases(pip, list(_paths(wanted)), events)
+        listings = list_releases(pip, list(_paths(of_requested)), events)
         picked: dict[str, list[Pick]] = {}
         needed: dict[Key, None] = {}
-        for patchset in wanted:
+        for patchset in of_requested:
             picked[patchset.name] = picks(patchset, against, listings)
             for pick in picked[patchset.name]:
                 needed[pick.key] = None
-        paths = _paths([*wanted, *patchsets])
+        paths = _paths([*of_requested, *patchsets])
         kept = fetch_all(pip, list(needed), listings, paths=paths, events=events)
 
     total = sum(map(len, picked.values()))
     done = count(1)
-    checked = []
     for item in requested:
-        releases = _Releases(picked[item.patchset.name], listings, kept)
+        releases = _Releases(picked[item.patchset.name], listings, kept=kept)
         outcomes = list(_in_folders(item, folders))
-        for outcome in _outcomes(item, against, releases):
+        for outcome in _outcomes(item, against, releases=releases):
             outcomes.append(outcome)
             events.progress(next(done), total, work=Message("releases checked"))
         ranges = [variant.versions for variant in item.patchset.variants]
-        checked.append(Checked(item.patchset, tuple(up_to_upstream(outcomes, ranges))))
+        outcomes = up_to_upstream(outcomes, ranges)
+        checked.append(Checked(item.patchset, tuple(outcomes)))
     return checked
 
 
@@ -128,8 +132,9 @@ class _Releases:
 
 
 def _outcomes(
-    requested: Requested, against: Sequence[str], releases: _Releases
+    requested: Requested, against: Sequence[str], *, releases: _Releases
 ) -> Iterator[ReleaseOutcome]:
+    """The outcome for each release that was picked, and for each text without a release."""
     newest_outside: dict[str, str] = {}
     for pick in releases.picked:
         if not pick.inside:
@@ -138,20 +143,20 @@ def _outcomes(
 
     for package, key, inside in releases.picked:
         name, version = key
-        outcome = _of_release(requested, package, key, kept=releases.kept.get(key))
+        outcome = _of_release(requested, package, key=key, kept=releases.kept.get(key))
         if not inside:
-            outcome = _out_of_range(requested, package, outcome)
+            outcome = _out_of_range(requested, package, outcome=outcome)
             if NEWEST in against:  # asked for early, by CI: the answer of `apply`
                 outcome = outcome._replace(state=State.NOT_FOUND.value)
             if version == newest_outside[name]:
                 outcome = outcome._replace(hint=update_hint(requested.patchset.name, version))
         release = ReleaseName(name, version, yanked=releases.is_yanked(key))
         yield outcome._replace(release=release)
-    yield from _nothing_found(requested.patchset, against, releases)
+    yield from _nothing_found(requested.patchset, against, releases=releases)
 
 
 def _of_release(
-    requested: Requested, package: str, key: Key, *, kept: Path | SitepatchError | None
+    requested: Requested, package: str, *, key: Key, kept: Path | SitepatchError | None
 ) -> ReleaseOutcome:
     """The outcome for a release, whose kept files are there or not."""
     name, version = key
@@ -163,7 +168,7 @@ def _of_release(
     return try_release(requested, located)
 
 
-def _out_of_range(requested: Requested, package: str, outcome: ReleaseOutcome) -> ReleaseOutcome:
+def _out_of_range(requested: Requested, package: str, *, outcome: ReleaseOutcome) -> ReleaseOutcome:
     """The outcome for a release that no variant is for, with what each patch would be there."""
     variants = pick_variants(requested.patchset)[package]
     ranges = listed([variant.versions for variant in variants], "or")
@@ -180,18 +185,27 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
             outcome = try_release(requested, located)
             if not matching_variants(variants, located.version):  # the answer of `apply` there
                 hint = update_hint(requested.patchset.name, located.version)
-                outcome = _out_of_range(requested, package, outcome)
+                outcome = _out_of_range(requested, package, outcome=outcome)
                 outcome = outcome._replace(state=State.NOT_FOUND.value, hint=hint)
             release = outcome.release._replace(version=outcome.version or folder)
             yield outcome._replace(release=release)
 
 
 def _nothing_found(
-    patchset: Patchset, against: Sequence[str], releases: _Releases
+    patchset: Patchset, against: Sequence[str], *, releases: _Releases
 ) -> Iterator[ReleaseOutcome]:
     """An outcome for each distribution that was not listed, and each text without a release."""
+    picked_names: set[str] = set()
+    versions: list[str] = []
+    inside: list[str] = []
+    for pick in releases.picked:
+        name, version = pick.key
+        picked_names.add(name)
+        versions.append(version)
+        if pick.inside:
+            inside.append(version)
+
     names = list(dict.fromkeys(name for _, name, _ in targets_of(patchset)))
-    picked_names = {pick.key[0] for pick in releases.picked}
     indexes: list[Listing] = []
     for name in names:
         listing = releases.listings[name]
@@ -204,21 +218,14 @@ def _nothing_found(
     if len(indexes) < len(names):
         return
 
-    versions: list[str] = []
-    inside: list[str] = []
-    for pick in releases.picked:
-        _, version = pick.key
-        versions.append(version)
-        if pick.inside:
-            inside.append(version)
     for word in against:
         if not taken_by(word, versions, inside=inside):
             release = ReleaseName(listed(names, "or"), word)
-            problem = _why_none(patchset, word, indexes)
+            problem = _why_none(patchset, word, indexes=indexes)
             yield ReleaseOutcome(release, NO_RELEASE, problem=problem)
 
 
-def _why_none(patchset: Patchset, word: str, indexes: Sequence[Listing]) -> Message:
+def _why_none(patchset: Patchset, word: str, *, indexes: Sequence[Listing]) -> Message:
     """Why a value of `--against` took no release."""
     offers: list[str] = []
     for listing in indexes:
@@ -227,8 +234,9 @@ def _why_none(patchset: Patchset, word: str, indexes: Sequence[Listing]) -> Mess
         return Message("pip found no release at all of that name")
     if is_version(word):
         return no_such_release(offers)
-    ranges: str = word
-    if word in (ALL, NEWEST):
-        any_version = Message("any version")
-        ranges = listed([variant.versions or any_version for variant in patchset.variants], "or")
-    return Message("the index has none in {ranges}", ranges=ranges)
+    if word not in (ALL, NEWEST):
+        return Message("the index has none in {ranges}", ranges=word)
+    ranges: list[str] = []
+    for variant in patchset.variants:
+        ranges.append(variant.versions or Message("any version"))
+    return Message("the index has none in {ranges}", ranges=listed(ranges, "or"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from patcher.compatibility import (
     PatchOutcome,
@@ -17,7 +17,18 @@ from patcher.engine.tree import SyntaxProblem, Tree
 from patcher.facts import Wanted
 from patcher.installed.interpreter import Environment
 from patcher.message import Message, joined, one_line
-from patcher.model import Answer, FilePatch, HunkText, Located, Plan, Requested, State
+from patcher.model import (
+    Answer,
+    FilePatch,
+    HunkText,
+    Located,
+    OptionValue,
+    Patchset,
+    Plan,
+    Requested,
+    State,
+    Variant,
+)
 from patcher.patchset.layers import layers_of, patch_name, patch_names
 from patcher.patchset.results import request_of, rewrite_with_known
 from patcher.patchset.variants import matching_variants, pick_variants
@@ -45,13 +56,14 @@ def try_release(requested: Requested, located: Located) -> ReleaseOutcome:
     requested = requested._replace(patchset=patchset)
 
     plan = make_plan(Environment.alone(located.site), Wanted((requested,)))
-    answers = []
+    answers: list[Answer] = []
     for answer in plan.answers:
-        answers.append(answer.saying(problem=_of_wheel(answer.problem, located.site)))
+        problem = _of_wheel(answer.problem, located.site)
+        answers.append(answer.saying(problem=problem))
     plan = plan._replace(answers=tuple(answers))
 
     release = ReleaseName(located.distribution, located.version)
-    patches = tuple(_patch_outcomes(requested, located, plan))
+    patches = tuple(_patch_outcomes(requested, located, plan=plan))
     if plan.failed:
         failure = plan.failed[0]
         return ReleaseOutcome(
@@ -62,22 +74,28 @@ def try_release(requested: Requested, located: Located) -> ReleaseOutcome:
             answers=plan.answers,
             patches=patches,
         )
-    diffs: list[FileDiff] = []
-    for file in plan.files:
-        if file.changes:
-            after = None if file.gone else file.after
-            diffs.append(_diff(file.path, file.before, after, patchset=patchset.name))
     return ReleaseOutcome(
         release,
         state_of(plan).value,
         answers=plan.answers,
         patches=patches,
-        changes=ReleaseChanges(tuple(diffs)),
+        changes=_changes(plan, patchset.name),
     )
 
 
+def _changes(plan: Plan, name: str) -> ReleaseChanges:
+    """What a plan changes."""
+    diffs: list[FileDiff] = []
+    for file in plan.files:
+        if file.changes:
+            after = None if file.gone else file.after
+            diff = _diff(file.path, before=file.before, after=after, patchset=name)
+            diffs.append(diff)
+    return ReleaseChanges(tuple(diffs))
+
+
 @lru_cache(maxsize=256)  # many releases have the same text of a file
-def _diff(path: str, before: bytes, after: bytes | None, *, patchset: str) -> FileDiff:
+def _diff(path: str, *, before: bytes, after: bytes | None, patchset: str) -> FileDiff:
     return diff_texts("", path, before=before, after=after, patchsets=[patchset])
 
 
@@ -102,98 +120,133 @@ def _of_wheel(message: str, site: str) -> str:
 
 
 # the patches of a patchset ----------------------------------------------------------------------
-def _patch_outcomes(requested: Requested, located: Located, plan: Plan) -> list[PatchOutcome]:
+def _patch_outcomes(requested: Requested, located: Located, *, plan: Plan) -> list[PatchOutcome]:
     """What each patch is, by the plan for a release; the hunks that fail are explained.
 
     None where the package is refused whole.
     """
-    answers_of = _answers_by_patch(requested, plan)
-    explained = _explained(requested, located, plan)
-    outcomes = []
-    for name, answers in answers_of.items():
+    failing: dict[str, list[Answer]] = {}
+    for answer in _explained(requested, located, plan=plan):
+        failing.setdefault(patch_name(answer.origin), []).append(answer)
+
+    outcomes: list[PatchOutcome] = []
+    for name, answers in _answers_by_patch(requested, plan).items():
         if not answers:  # it is in a variant that was not taken
             continue
-        failing = tuple(answer for answer in explained if patch_name(answer.origin) == name)
-        outcomes.append(_patch_outcome(name, requested, located, answers=answers, failing=failing))
+        outcome = _patch_outcome(
+            name,
+            requested,
+            located=located,
+            answers=answers,
+            failing=failing.get(name, ()),
+        )
+        outcomes.append(outcome)
     return outcomes
 
 
 def _answers_by_patch(requested: Requested, plan: Plan) -> dict[str, list[Answer]]:
     """The answers of a plan by patch; one about a whole file is there for all its patches."""
-    patchset = requested.patchset
-    patches: list[FilePatch] = []
-    for variant in patchset.variants:
-        patches += variant.patches
-    answers_of: dict[str, list[Answer]] = {name: [] for name in patch_names(patchset)}
+    answers_of: dict[str, list[Answer]] = {}
+    for name in patch_names(requested.patchset):
+        answers_of[name] = []
     for answer in plan.answers:
         origins = {answer.origin}
         if not answer.origin:
-            origins = {patch.hunks[0].origin for patch in patches if answer.path in patch.paths}
+            origins = _origins(requested.patchset, answer.path)
         for origin in origins:
             answers_of[patch_name(origin)].append(answer)
     return answers_of
 
 
+def _origins(patchset: Patchset, path: str) -> set[str]:
+    """The `.spatch` files of the patches for a file."""
+    origins: set[str] = set()
+    for variant in patchset.variants:
+        for patch in variant.patches:
+            if path in patch.paths:
+                origins.add(patch.hunks[0].origin)
+    return origins
+
+
 def _patch_outcome(
     name: str,
     requested: Requested,
-    located: Located,
     *,
+    located: Located,
     answers: Sequence[Answer],
-    failing: tuple[Answer, ...],
+    failing: Sequence[Answer],
 ) -> PatchOutcome:
     """What a patch is, by the answers for its hunks, of which those that fail are explained."""
-    state, problem, other = overall(answer.state for answer in answers), "", ""
+    state = overall(answer.state for answer in answers)
+    problem = ""
     failed = next((answer for answer in answers if answer.state.failed), None)
     if failed is not None:
         problem = f"{failed.path}: {failed.scope}: {failed.problem}"
+
+    other = ""
     for answer in failing:
-        other = other or _breaking(requested, located, answer)
-    if other:
-        state, problem = State.CONFLICT, Message("{other} changes the same code", other=other)
-    return PatchOutcome(name, state.value, problem=problem, other=other, answers=failing)
+        other = _breaking(requested, located, failed=answer)
+        if other:
+            state = State.CONFLICT
+            problem = Message("{other} changes the same code", other=other)
+            break
+    return PatchOutcome(
+        name,
+        state.value,
+        problem=problem,
+        other=other,
+        answers=tuple(failing),
+    )
 
 
-def _explained(requested: Requested, located: Located, plan: Plan) -> list[Answer]:
+def _explained(requested: Requested, located: Located, *, plan: Plan) -> list[Answer]:
     """The failed hunks, explained; only the files that have one are looked at."""
     failed = {answer.path for answer in plan.failed}
     if not failed:
         return []
-    patchset = requested.patchset
-    variants = []
-    for variant in patchset.variants:
-        patches = tuple(patch for patch in variant.patches if failed & set(patch.paths))
-        variants.append(variant._replace(patches=patches))
-    failing = requested._replace(patchset=patchset._replace(variants=tuple(variants)))
-    answers, _ = explanations(Environment.alone(located.site), failing)
+
+    variants: list[Variant] = []
+    for variant in requested.patchset.variants:
+        patches: list[FilePatch] = []
+        for patch in variant.patches:
+            if not failed.isdisjoint(patch.paths):
+                patches.append(patch)
+        variants.append(variant._replace(patches=tuple(patches)))
+    patchset = requested.patchset._replace(variants=tuple(variants))
+    env = Environment.alone(located.site)
+    answers, _ = explanations(env, requested._replace(patchset=patchset))
     return [answer for answer in answers if answer.state.failed and answer.origin]
 
 
-def _breaking(requested: Requested, located: Located, failed: Answer) -> str:
+def _breaking(requested: Requested, located: Located, *, failed: Answer) -> str:
     """The patch before a failed hunk without whose change it would fit, "" for none."""
     source = read_installed(located.site, failed.path)
     if failed.explanation is None or source is None:
         return ""
     hunk = failed.explanation.hunk
+    options = requested.options
     for variant in requested.patchset.variants:
         hunks: list[HunkText] = []
         for patch in variant.patches:
             if failed.path in patch.paths:
                 hunks += patch.hunks
-        fitted = _fits(source, hunk, requested)
+
+        fitted = _fits(source, hunk, options=options)
         for layer in layers_of(hunks):
             if layer[0].origin == hunk.origin:
                 break
-            source = rewrite_with_known(source, request_of(requested, layer, variant.names)).data
-            fits = _fits(source, hunk, requested)
+            request = request_of(requested, layer, variant.names)
+            source = rewrite_with_known(source, request).data
+            fits = _fits(source, hunk, options=options)
             if fitted and not fits:
                 return patch_name(layer[0].origin)
             fitted = fits
     return ""
 
 
-def _fits(source: bytes, hunk: HunkText, requested: Requested) -> bool:
+def _fits(source: bytes, hunk: HunkText, *, options: Mapping[str, OptionValue]) -> bool:
     try:
-        return not Tree(source).answer(hunk, requested.options).state.failed
+        answer = Tree(source).answer(hunk, options)
     except SyntaxProblem:
         return False
+    return not answer.state.failed

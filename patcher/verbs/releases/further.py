@@ -51,8 +51,16 @@ def check_also(also: Sequence[str]) -> None:
 
 def _version(spec: str) -> str:
     """The version that a value of `--also` names, "" for a directory."""
-    version = spec.rpartition("==")[2]
-    return version if is_version(version) and not Path(spec).is_dir() else ""
+    _, _, version = spec.rpartition("==")
+    if not is_version(version) or Path(spec).is_dir():
+        return ""
+    return version
+
+
+def _name(spec: str) -> str:
+    """The package that a value of `--also` names, "" for a version alone."""
+    name, _, _ = spec.rpartition("==")
+    return name
 
 
 def further_releases(
@@ -74,14 +82,16 @@ def further_releases(
     names: set[str] = set()
     for home in homes:
         names.update(("", home.distribution, home.package))
-    idle = [spec for spec in also if _version(spec) and spec.rpartition("==")[0] not in names]
-    for spec in idle:
-        problems.append(Message("--also {text}: no file of it is changed", text=spec))
+    is_idle = False
+    for spec in also:
+        if _version(spec) and _name(spec) not in names:
+            is_idle = True
+            problems.append(Message("--also {text}: no file of it is changed", text=spec))
     for home, paths in homes.items():
-        found, missing = _of_package(also, home, paths, events=events)
-        releases += found
+        of_package, missing = _of_package(also, home, paths=paths, events=events)
+        releases += of_package
         problems += missing
-    if homes and (idle or (problems and len(homes) == 1)):
+    if homes and (is_idle or (problems and len(homes) == 1)):
         hint = "no patchset was written; leave it out, or name one that is there"
         raise SitepatchError(joined("\n", problems), hint)
     return releases, problems
@@ -105,14 +115,15 @@ def _in_folders(also: Sequence[str], homes: Homes) -> tuple[list[Release], list[
 
 
 def _of_package(
-    also: Sequence[str], home: Located, paths: set[str], *, events: Events
+    also: Sequence[str], home: Located, *, paths: set[str], events: Events
 ) -> tuple[list[Release], list[str]]:
     """The named releases of a package, and a message for each that is missing."""
     name = home.distribution or home.package
-    versions = []
+    versions: list[str] = []
     for spec in also:
-        if _version(spec) and spec.rpartition("==")[0] in ("", name, home.package):
-            versions.append(_version(spec))
+        version = _version(spec)
+        if version and _name(spec) in ("", name, home.package):
+            versions.append(version)
     if not versions:
         return [], []
 
@@ -120,13 +131,14 @@ def _of_package(
     problems: list[str] = []
     for version, kept in named_releases(name, paths, versions, events=events).items():
         folder = kept
-        if isinstance(kept, Path) and not all((kept / path).is_file() for path in paths):
+        if isinstance(kept, Path) and not _has_files(kept, paths):
             located = home._replace(site=str(kept), version=version)
             folder = whole_package(located, paths, events)
         if isinstance(folder, SitepatchError):
             problems.append(not_fetched(name, version, folder))
         else:
-            releases.append(_release(home._replace(site=str(folder), version=version), paths))
+            located = home._replace(site=str(folder), version=version)
+            releases.append(_release(located, paths))
     return releases, problems
 
 
@@ -147,8 +159,10 @@ def range_ends(patchset: Patchset, homes: Homes, events: Events) -> tuple[list[R
         for variant in pick_variants(patchset).get(home.package, ()):
             if variant.versions == fitting_range([home.version]):
                 continue
-            name, needed = home.distribution or home.package, {*paths, *paths_of([variant])}
-            for version, folder in _ends(name, needed, variant.versions, events=events).items():
+            name = home.distribution or home.package
+            needed = {*paths, *paths_of([variant])}
+            ends = _ends(name, needed, versions=variant.versions, events=events)
+            for version, folder in ends.items():
                 if isinstance(folder, SitepatchError):
                     problems.append(not_fetched(name, version, folder))
                 elif version != home.version:
@@ -158,7 +172,7 @@ def range_ends(patchset: Patchset, homes: Homes, events: Events) -> tuple[list[R
 
 
 def _ends(
-    name: str, paths: set[str], versions: str, *, events: Events
+    name: str, paths: set[str], *, versions: str, events: Events
 ) -> dict[str, Path | SitepatchError]:
     """The oldest and the newest release of a range, whatever keeps them from being fetched."""
     try:
@@ -180,14 +194,20 @@ def not_fetched(name: str, version: str, error: SitepatchError) -> str:
 def _release(located: Located, paths: set[str]) -> Release:
     """A release with the texts of files; of all of the package where one of them has moved."""
     site = Path(located.site)
-    wanted = sorted(paths)
-    if not all((site / path).is_file() for path in wanted):  # one moved, and is found by its code
-        wanted += python_files(located.site, located.package)
-    texts = {}
-    for path in wanted:
-        if (site / path).is_file():
-            texts[path] = read_file(site / path)
+    needed = sorted(paths)
+    if not _has_files(site, paths):  # one moved, and is found by its code
+        needed += python_files(located.site, located.package)
+    texts: dict[str, bytes] = {}
+    for path in needed:
+        file = site / path
+        if file.is_file():
+            texts[path] = read_file(file)
     return Release(located, texts)
+
+
+def _has_files(folder: Path, paths: Iterable[str]) -> bool:
+    """Whether all these files are below a directory."""
+    return all((folder / path).is_file() for path in paths)
 
 
 # the proof --------------------------------------------------------------------------------------
@@ -228,21 +248,31 @@ def prove(
     Raises:
         PatchError: it is invalid.
     """
-    texts = files([PackageRange(home.package, home.distribution, "") for home in homes])
-    patchset = load_patchset(folder, PatchsetSource(str(folder)), {MANIFEST: "", **texts})
-    packages = [home.package for home in homes]
-    outcomes = []
+    packages: list[str] = []
+    without_range: list[PackageRange] = []
+    ranges: list[str] = []
+    for home in homes:
+        packages.append(home.package)
+        without_range.append(PackageRange(home.package, home.distribution, ""))
+        if is_version(home.version):
+            ranges.append(f"=={home.version}")
+
+    texts = {MANIFEST: "", **files(without_range)}
+    patchset = load_patchset(folder, PatchsetSource(str(folder)), texts)
+    outcomes: list[ReleaseOutcome] = []
     for release, expected in releases:
         if release.located.package in packages:
-            outcome = _attempt(patchset, release, expected)
+            outcome = _attempt(patchset, release, expected=expected)
             outcomes.append(compared(outcome, home_diffs, sure=expected))
-    ranges = [f"=={home.version}" for home in homes if is_version(home.version)]
     outcomes = up_to_upstream(outcomes, ranges)
+
     targets = tuple(_fitting(home, outcomes) for home in homes)
     return ReleaseProof(tuple(outcomes), texts=files(targets), targets=targets)
 
 
-def _attempt(patchset: Patchset, release: Release, expected: Mapping[str, bytes]) -> ReleaseOutcome:
+def _attempt(
+    patchset: Patchset, release: Release, *, expected: Mapping[str, bytes]
+) -> ReleaseOutcome:
     """What a patchset does to a release, a conflict where it does not make the expected code."""
     outcome = try_release(Requested(patchset, {}), release.located)
     if outcome.state != APPLICABLE:
@@ -260,9 +290,11 @@ def _attempt(patchset: Patchset, release: Release, expected: Mapping[str, bytes]
             bare, carried = _without_carried(patches)
             patched = with_patches(text, bare, options, [*names, *carried])
         if not same_code(patched.texts[path], code, anywhere=True):
-            problem = Message("{path}: other code comes of it than of the diff", path=path)
-            conflict = outcome._replace(state=State.CONFLICT.value, problem=problem)
-            return conflict._replace(changes=ReleaseChanges())
+            return outcome._replace(
+                state=State.CONFLICT.value,
+                problem=Message("{path}: other code comes of it than of the diff", path=path),
+                changes=ReleaseChanges(),
+            )
     return outcome
 
 
