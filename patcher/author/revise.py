@@ -44,6 +44,8 @@ from patcher.text.diffs import diff_texts
 
 _MARK = b"# sitepatch:"
 _HEAD = "this hunk is missing here: change the code below, lines that begin so are taken out again"
+_SECTION = "+++ "  # the header of the section for a file that is added
+
 _FileKey = Tuple[str, str]
 """A site directory, and a path below it."""
 
@@ -123,15 +125,13 @@ class WrittenPatchset(Record):
         """
         edits = {edited.key: edited for edited in files}
         for key, assignment in self.assignments.items():
-            site, path = key
-            current = read_installed(copies, path) if copies else None
-            if current is None:
-                current = read_installed(site, path)
+            current = _current_text(key, copies)
             if current is None:
                 continue
-            file = InstalledFile(assignment.located, path, data=current)
+            file = InstalledFile(assignment.located, assignment.path, data=current)
             if key in edits:
                 file = edits[key].file
+
             if key in self.without:
                 data, pristine = self.without[key]
                 where = Message("what is there without {name}", name=self.requested.patchset.name)
@@ -156,9 +156,13 @@ class WrittenPatchset(Record):
         """
         results: list[tuple[EditedFile, RevisedFile]] = []
         drafts: list[DraftFile] = []
+        fresh: list[str] = []
         gone = 0
         for edited in files:
-            result = revise(edited.edit, self.assignments.get(edited.key), others=others)
+            assignment = self.assignments.get(edited.key)
+            if assignment is None:
+                fresh.append(edited.file.path)
+            result = revise(edited.edit, assignment, others=others)
             results.append((edited, result))
             gone += len(result.gone)
             drafts.append(result.draft)
@@ -177,10 +181,6 @@ class WrittenPatchset(Record):
         if empty:
             raise self._nothing_left(empty)
 
-        fresh: list[str] = []
-        for edited in files:
-            if edited.key not in self.assignments:
-                fresh.append(edited.file.path)
         patchset = self.requested.patchset
         manifest = with_modules(self.files[MANIFEST], patchset, paths=fresh)
         texts[MANIFEST] = with_version(manifest, raised(patchset.version))
@@ -196,11 +196,15 @@ class WrittenPatchset(Record):
                 change = changes.setdefault(self._name(hunk), SpatchChange(set(), {}))
                 change.gone.add(hunk.line)
         for edited, result in results:
-            path, home = edited.file.path, self._home(edited.file)
+            home = self._home(edited.file)
+            path = edited.file.path
             hunks = result.draft.text
-            if hunks:
-                change = changes.setdefault(home, SpatchChange(set(), {}))
-                change.added[path] = f"+++ {path}\n{hunks}" if result.draft.adds else hunks
+            if not hunks:
+                continue
+            change = changes.setdefault(home, SpatchChange(set(), {}))
+            if result.draft.adds:
+                hunks = f"{_SECTION}{path}\n{hunks}"
+            change.added[path] = hunks
         return changes
 
     def _nothing_left(self, empty: Sequence[Path]) -> SitepatchError:
@@ -240,15 +244,17 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
         UsageError: another one of that name is applied.
         SitepatchError: several of its patches change one file.
     """
-    receipts: dict[_FileKey, str] = {}  # of each file in which it is applied the pristine digest
+    digests: dict[_FileKey, str] = {}  # of the pristine text of each file in which it is applied
     options: Mapping[str, OptionValue] | None = None
     for item in statuses(env):
         for _, step in item.patchsets:
-            if step.patchset == name:
-                receipts[item.site, item.receipt.path] = item.receipt.pristine.sha256
-                options = step.options if options is None else options
+            if step.patchset != name:
+                continue
+            digests[item.site, item.receipt.path] = item.receipt.pristine.sha256
+            if options is None:
+                options = step.options
     if folder is None:
-        if receipts:
+        if digests:
             problem = "{name}: a patchset of this name is applied here"
             raise UsageError(problem, Message("choose another name"), name=name)
         return None
@@ -257,22 +263,58 @@ def written_patchset(env: Environment, name: str, folder: Path | None) -> Writte
     if options is None:
         options = resolve_options(patchset, {})
     requested = Requested(patchset, options)
+    return WrittenPatchset(
+        folder,
+        requested,
+        assignments=_assignments(env, requested),
+        without=_texts_without(env, name, digests=digests),
+    )
+
+
+def _assignments(env: Environment, requested: Requested) -> dict[_FileKey, Assignment]:
+    """The hunks of a patchset for each file.
+
+    Raises:
+        SitepatchError: several of its patches change one file.
+    """
     assignments: dict[_FileKey, Assignment] = {}
-    for key, (assignment,) in read_facts(env, Wanted((requested,), fresh=True)).assignments.items():
+    facts = read_facts(env, Wanted((requested,), fresh=True))
+    for key, (assignment,) in facts.assignments.items():
         assignments[key] = assignment
         if len(layers_of(assignment.hunks)) > 1:
             problem = (
                 "{name}: several of its patches change {path}, and they are not edited together"
             )
             hint = Message("capture the edit under another name")
+            name = requested.patchset.name
             raise SitepatchError(problem, hint, name=name, path=assignment.path)
+    return assignments
 
-    without: dict[_FileKey, tuple[bytes, bytes]] = {}
+
+def _texts_without(
+    env: Environment, name: str, *, digests: Mapping[_FileKey, str]
+) -> dict[_FileKey, tuple[bytes, bytes]]:
+    """Of each file in which a patchset is applied the text without it, and the pristine one."""
+    texts: dict[_FileKey, tuple[bytes, bytes]] = {}
     for file in make_plan(env, Wanted((), (name,), force=True)).files:
-        key = file.site, file.path
-        if key in receipts:
-            without[key] = file.after, Store(file.site).pristine(receipts[key])
-    return WrittenPatchset(folder, requested, assignments=assignments, without=without)
+        key = (file.site, file.path)
+        if key in digests:
+            pristine = Store(file.site).pristine(digests[key])
+            texts[key] = (file.after, pristine)
+    return texts
+
+
+def _current_text(key: _FileKey, copies: str) -> bytes | None:
+    """The text of a file: that in the directory `copies` if there is one, else the installed one.
+
+    None where it is not installed either.
+    """
+    site, path = key
+    if copies:
+        data = read_installed(copies, path)
+        if data is not None:
+            return data
+    return read_installed(site, path)
 
 
 # the hunks for one file -------------------------------------------------------------------------
@@ -339,16 +381,17 @@ class _PatchedText:
             rewritten = rewrite(self.before, hunks, self.options, self.names)
         except PatchError:  # two hunks insert at one place
             return b""
-        failed = any(answer.state.failed for answer in rewritten.answers)
-        return b"" if failed else rewritten.data
+        if any(answer.state.failed for answer in rewritten.answers):
+            return b""
+        return rewritten.data
 
     def is_part(self, hunk: HunkText, after: bytes) -> bool:
         """Whether all that a hunk changes is a part of what leads to another text."""
         between = self.with_hunks([hunk])
         if not between:
             return False
-        way = _distance(self.before, between) + _distance(between, after)
-        return way == _distance(self.before, after)
+        detour = _distance(self.before, between) + _distance(between, after)
+        return detour == _distance(self.before, after)
 
 
 def _distance(before: bytes, after: bytes) -> int:
@@ -372,11 +415,14 @@ def revised_spatch(text: str, origin: str, change: SpatchChange) -> str:
     lines = text.split("\n")
     _, patches = parse_spatch(text, origin)
     last: dict[str, int] = {}  # the last section for each file
+    ends: list[int] = []
     for number, patch in enumerate(patches):
         last.update(dict.fromkeys(patch.paths, number))
+        if number > 0:
+            ends.append(patch.line - 1)
+    ends.append(len(lines))
 
     sections: list[str] = []
-    ends = [*(patch.line - 1 for patch in patches[1:]), len(lines)]
     for number, (patch, end) in enumerate(zip(patches, ends)):
         more: list[str] = []
         for path, hunks in change.added.items():
@@ -386,17 +432,23 @@ def revised_spatch(text: str, origin: str, change: SpatchChange) -> str:
         if section:
             sections.append(section)
     for path, hunks in change.added.items():
-        if path not in last:
-            header = "" if hunks.startswith("+++ ") else f"--- {path}\n"
-            sections.append(header + hunks.strip("\n"))
+        if path in last:
+            continue
+        section = hunks.strip("\n")
+        if not hunks.startswith(_SECTION):
+            section = f"--- {path}\n{section}"
+        sections.append(section)
     if not sections:
         return ""
+
     prose = "\n".join(lines[: patches[0].line - 1]).strip("\n")
-    return "\n\n".join(filter(None, (prose, *sections))) + "\n"
+    if prose:
+        sections.insert(0, prose)
+    return "\n\n".join(sections) + "\n"
 
 
 def _revised_section(
-    lines: Sequence[str], patch: FilePatch, gone: set[int], more: Sequence[str]
+    lines: Sequence[str], patch: FilePatch, *, gone: set[int], more: Sequence[str]
 ) -> str:
     """The section of a `.spatch` for one file, "" where no hunk is left.
 
@@ -409,21 +461,29 @@ def _revised_section(
     starts = [hunk.line for hunk in patch.hunks]
     if not more and gone.isdisjoint(starts):
         return "\n".join(lines[patch.line - 1 :]).strip("\n")
+
     blocks: list[str] = []
-    for start, end in zip(starts, [*starts[1:], len(lines) + 1]):
+    ends = [*starts[1:], len(lines) + 1]
+    for start, end in zip(starts, ends):
         if start not in gone:
-            blocks.append("\n".join(lines[start - 1 : end - 1]).strip("\n"))
+            hunk = "\n".join(lines[start - 1 : end - 1])
+            blocks.append(hunk.strip("\n"))
     for hunks in more:
         blocks.append(hunks.strip("\n"))
     if not blocks:
         return ""
     header = "\n".join(lines[patch.line - 1 : starts[0] - 1])
-    return "\n".join(filter(None, (header, "\n\n".join(blocks))))
+    body = "\n\n".join(blocks)
+    return f"{header}\n{body}" if header else body
 
 
 def raised(version: str) -> str:
     """A version, its last number raised by one."""
-    return re.sub(r"\d+(?=\D*$)", lambda number: str(int(number[0]) + 1), version)
+
+    def next_number(number: re.Match[str]) -> str:
+        return str(int(number[0]) + 1)
+
+    return re.sub(r"\d+(?=\D*$)", next_number, version)
 
 
 # a release that it does not fit -----------------------------------------------------------------
@@ -434,31 +494,58 @@ def with_marks(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, Opt
     """
     fitting: list[HunkText] = []
     missing: list[HunkText] = []
-    tree = None if any(hunk.plain for hunk in hunks) else Tree(text)
-    for hunk in hunks:
-        answer = tree.answer(hunk, options) if tree else rewrite(text, [hunk], options).answers[0]
-        if answer.state is State.APPLICABLE:
+    for hunk, state in zip(hunks, _states(text, hunks, options=options)):
+        if state is State.APPLICABLE:
             fitting.append(hunk)
-        elif answer.state.failed:
+        elif state.failed:
             missing.append(hunk)
+    data = text
+    if fitting:
+        data = rewrite(text, fitting, options).data
 
-    data = rewrite(text, fitting, options).data if fitting else text
     marks: list[tuple[int, HunkText]] = []
     for hunk in missing:
         (explanation,) = explain(data, [hunk], options=options)
         marks.append((_closest_line(explanation), explanation.hunk))
+    marks.sort(
+        key=lambda mark: -mark[0]
+    )  # from the end, so that the lines above keep their numbers
+
     lines = data.split(b"\n")
-    for line, hunk in sorted(marks, key=lambda mark: -mark[0]):
+    for line, hunk in marks:
         below = lines[line - 1]
         indent = below[: len(below) - len(below.lstrip())]
-        for row in reversed(_written(hunk)):
-            lines.insert(line - 1, indent + _MARK + b" " + row.encode("utf-8"))
+        comments: list[bytes] = []
+        for row in _written(hunk):
+            comments.append(indent + _MARK + b" " + row.encode("utf-8"))
+        lines[line - 1 : line - 1] = comments
     return b"\n".join(lines)
+
+
+def _states(
+    text: bytes, hunks: Sequence[HunkText], *, options: Mapping[str, OptionValue]
+) -> list[State]:
+    """What each hunk is by itself."""
+    states: list[State] = []
+    if any(hunk.plain for hunk in hunks):
+        for hunk in hunks:
+            answer = rewrite(text, [hunk], options).answers[0]
+            states.append(answer.state)
+        return states
+
+    tree = Tree(text)
+    for hunk in hunks:
+        states.append(tree.answer(hunk, options).state)
+    return states
 
 
 def without_marks(data: bytes) -> bytes:
     """A file without the marks."""
-    return b"\n".join(line for line in data.split(b"\n") if not line.lstrip().startswith(_MARK))
+    lines: list[bytes] = []
+    for line in data.split(b"\n"):
+        if not line.lstrip().startswith(_MARK):
+            lines.append(line)
+    return b"\n".join(lines)
 
 
 def _closest_line(explanation: Explanation) -> int:
@@ -468,7 +555,9 @@ def _closest_line(explanation: Explanation) -> int:
     """
     if explanation.closest:
         return explanation.closest.line
-    return explanation.scopes[0].first if explanation.scopes else 1
+    if explanation.scopes:
+        return explanation.scopes[0].first
+    return 1
 
 
 def _written(hunk: HunkText) -> list[str]:

@@ -134,7 +134,10 @@ class Importer:
         releases: Sequence[Release],
         injected: Sequence[str] = (),
     ) -> None:
-        self.sources, self.series, self.leave_out, self.single = sources, series, leave_out, False
+        self.sources = sources
+        self.series = series
+        self.leave_out = leave_out
+        self.single = False
         options = resolve_options(series.patchset, {}) if series else {}
         self.injected = tuple(injected)
         if series:
@@ -161,11 +164,13 @@ class Importer:
         """The index of the variant of the series that is for a release, None for none."""
         variants = self.series.patchset.variants if self.series else ()
         of_package: list[Variant] = []
-        for variant_there in variants:
-            if variant_there.package == release.located.package:
-                of_package.append(variant_there)
-        variant = choose_variant(of_package, release.located.version)
-        return None if variant is None else variants.index(variant)
+        for variant in variants:
+            if variant.package == release.located.package:
+                of_package.append(variant)
+        chosen = choose_variant(of_package, release.located.version)
+        if chosen is None:
+            return None
+        return variants.index(chosen)
 
     def results(self, entries: Sequence[NamedPatch], progress: Progress) -> tuple[PatchResult, ...]:
         """Import patches, in their order; nothing is written."""
@@ -173,7 +178,7 @@ class Importer:
         known = list(map(patch_name, self.series.patches)) if self.series else []
         by_name: dict[str, NamedPatch] = {}
         for entry in entries:
-            by_name[self._name_there(entry.name, known, entries=entries)] = entry
+            by_name[self._known_name(entry.name, known, entries=entries)] = entry
 
         order = in_order(known, list(by_name))
         results: list[PatchResult] = []
@@ -241,18 +246,18 @@ class Importer:
                 why = _why_not(releases, attempts)
                 if why:
                     versions = series.patchset.variants[number].versions
-                    text = "not in the variant for {versions}: {why}"
-                    note = Message(text, versions=versions, why=why)
+                    template = "not in the variant for {versions}: {why}"
+                    note = Message(template, versions=versions, why=why)
                     self._note(patch_name(name), [note])
                     continue
-                those = {*names, name}
-                names = in_order(names, [other for other in self.patches if other in those])
+                fitting = {*names, name}
+                names = in_order(names, [other for other in self.patches if other in fitting])
             for release, attempt in zip(releases, attempts):
                 release.advance(attempt, ())
         return names
 
     # the names of patches -----------------------------------------------------------------------
-    def _name_there(self, name: str, known: Sequence[str], entries: Sequence[NamedPatch]) -> str:
+    def _known_name(self, name: str, known: Sequence[str], entries: Sequence[NamedPatch]) -> str:
         """The name that a patch has in the series.
 
         What is `fix` in another variant may be `fix-1.2` in this one.
@@ -299,7 +304,7 @@ class Importer:
         self.patches[file] = text
 
         before = dict(self.sources.texts.patched)
-        matches = self._found(entry) if entry and not entry.error else []
+        matches = self._matches(entry) if entry and not entry.error else []
         after = {match.path: match.after for match in matches if match.located}
         differing = self.texts.differing(Draft(()), after)
         # it was written or changed by hand
@@ -345,7 +350,7 @@ class Importer:
         """Make the `.spatch` of a patch."""
         if entry.error:
             return _not_imported(entry, entry.error)
-        matches = self._found(entry)
+        matches = self._matches(entry)
         fitting = [match for match in matches if match.fits]
         self._note(entry.name, _notes_on(fitting))
 
@@ -356,8 +361,8 @@ class Importer:
 
         draft = self._draft(fitting)
         for file in draft.unlike:
-            text = "{paths}: it is not byte for byte as with the diff: {difference}"
-            note = Message(text, paths=file.paths[0], difference=file.difference)
+            template = "{paths}: it is not byte for byte as with the diff: {difference}"
+            note = Message(template, paths=file.paths[0], difference=file.difference)
             self._note(entry.name, [note])
         left_out, missing = self._by_need([*sections, *draft.left_out])
         parts = PatchParts(draft, left_out=left_out, missing=missing)
@@ -452,7 +457,7 @@ class Importer:
             (missing if stops else left_out).append(part)
         return tuple(left_out), tuple(missing)
 
-    def _found(self, entry: NamedPatch) -> list[FileMatch]:
+    def _matches(self, entry: NamedPatch) -> list[FileMatch]:
         """The sections of a patch, applied to the files as the diffs before have made them."""
         before = dict(self.sources.texts.patched)
 
@@ -469,8 +474,10 @@ class Importer:
         """
         for release, attempt in zip(self.releases, attempts):
             if release.held and attempt.problem:
-                text = "the series is for this release, too, and would not be any more: {problem}"
-                return Message(text, problem=attempt.problem)
+                return Message(
+                    "the series is for this release, too, and would not be any more: {problem}",
+                    problem=attempt.problem,
+                )
         return ""
 
 
@@ -521,7 +528,7 @@ def packages_of(matches: Iterable[FileMatch]) -> dict[Located, set[str]]:
 
 
 def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
-    """What is to be said of files that were found."""
+    """Remarks on files that were found."""
     for match in matches:
         for note in match.change.notes if match.change else ():
             yield Message("{path}: {note}", path=match.path, note=note)
@@ -532,8 +539,8 @@ def _notes_on(matches: Sequence[FileMatch]) -> Iterator[str]:
     for located in packages_of(matches):
         yield from located.notes
         if says_nothing(located.version):
-            text = "nothing tells the version of {package}: the patchset is for any"
-            yield Message(text, package=located.package)
+            template = "nothing tells the version of {package}: the patchset is for any"
+            yield Message(template, package=located.package)
 
 
 def _edits_of(matches: Iterable[FileMatch]) -> list[FileEdit]:
