@@ -1,6 +1,7 @@
 """What the tests of the hook share: an environment, a hook for it made by the real command, installed as pip or by unpacking."""
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,6 +11,9 @@ import libcst
 
 import patcher
 from patcher.hook.backend import hook_wheel
+from patcher.hook.directory import write_directory
+from patcher.model import Requested
+from patcher.patchset.manifest import load_patchset
 from tests.command import ROOT, Ended, done, environ, sitepatch
 from tests.places import FILES, patchset, venv, wheel
 
@@ -112,3 +116,34 @@ class Place:
         variables = {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "", **more}
         ended = subprocess.run([str(self.python), *words], env=environ(**variables), capture_output=True, timeout=120)
         return done(Ended(ended), code)
+
+
+class BareSite:
+    """A site directory with demo 1.0, as an installer lays it out, without a Python, and hooks in it."""
+
+    def __init__(self, folder):
+        self.above, self.path = folder, folder / "site"
+        self.path.mkdir()
+        self.install()
+
+    def __str__(self):
+        return str(self.path)
+
+    def install(self, version="1.0", text="VALUE = 1\n", name="demo"):
+        for old in self.path.glob(f"{name}-*.dist-info"):
+            shutil.rmtree(old)
+        files = {f"{name}/__init__.py": "", f"{name}/m.py": text, f"{name}/n.py": "VALUE = 1\n"}
+        with zipfile.ZipFile(str(wheel(self.above / "wheels", name, version, files))) as archive:
+            archive.extractall(str(self))
+
+    def put(self, *names, name="sitepatch-hook-x", mode="repair", **options):
+        """Unpack the wheel of a hook for these patchsets; returns its folder."""
+        requested = [Requested(load_patchset(self.above / "mine" / each, "mine"), options) for each in names]
+        write_directory(self.above / name, name, mode, requested, [])
+        for path, data in hook_wheel(self.above / name).files.items():
+            (self.path / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / path).write_bytes(data)
+        return f"{self}/_{name.replace('-', '_')}"
+
+    def value(self, path="demo/m.py"):
+        return (self.path / path).read_text()

@@ -50,14 +50,16 @@ PACKAGES = {
         "store system test_races.py test_round_trip.py verbs/test_commands.py "
         "verbs/test_doctor.py faults",
     ),
-    "hook": Package("hook/* verbs/hook_start", "hook"),
+    "hook": Package("hook/* verbs/hook_start", "hook verbs/test_hook_start.py"),
     "author": Package(
         "author/* author/*/*",
         "author test_other_files.py verbs/test_commands.py verbs/test_diff_edited.py",
     ),
     "diagnosis": Package("diagnosis/*", "diagnosis verbs/test_golden.py"),
     "project": Package("project/*", "project verbs/test_sync.py verbs/test_commands.py"),
-    "verbs": Package("verbs/* verbs/*/*", "verbs author diagnosis installed project hook"),
+    "verbs": Package(
+        "verbs/* verbs/*/*", "verbs verbs/health author diagnosis installed project hook"
+    ),
 }
 
 

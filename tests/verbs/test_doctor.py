@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment, discover
 from patcher.store import journal
 from patcher.store.receipt import encode_fields
 from patcher.verbs.demo import lay_out
 from patcher.verbs.doctor import CHECKS, TROUBLES
-from patcher.verbs.health.checks import NOTE, OK, PROBLEM, Check, examine
+from patcher.verbs.health.checks import NOTE, OK, PROBLEM, examine
 from patcher.verbs.health.examination import Examination
 from patcher.verbs.health.stale_bytecode import stale_files
 from patcher.verbs.hook import installed_hooks
@@ -115,24 +114,6 @@ def test_a_venv_in_which_nothing_is_installed_is_in_order(tmp_path):
 
 def test_the_help_says_what_is_looked_at(tmp_path):
     assert "of other files only whether a backup lies" in " ".join(sitepatch("doctor", "--help", cwd=tmp_path).out.split())
-
-
-def test_a_check_that_cannot_run_says_so_and_the_others_run():
-    def fails(case):
-        yield NOTE, "first", ""
-        raise ZeroDivisionError("by zero")
-
-    def refuses(case):
-        raise SitepatchError("no answer", "ask again")
-
-    checks = [Check("a", "", fails), Check("b", "", refuses), Check("c", "fine", lambda case: [])]
-    rows = examine(Examination(Environment("", (), (), (3, 11)), ()), checks)
-    assert [tuple(row) for row in rows] == [
-        (NOTE, "a", "first", ""),
-        (PROBLEM, "a", "this check failed: ZeroDivisionError: by zero", ""),
-        (PROBLEM, "b", "this check failed: no answer", "ask again"),
-        (OK, "c", "fine", ""),
-    ]
 
 
 # --- directories and files ------------------------------------------------------------------------------------------

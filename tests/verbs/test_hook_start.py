@@ -1,10 +1,7 @@
-"""What the process that a start runs makes of each state of a file and says, in this process; and a start without starting."""
+"""What the process that a start runs makes of each state of a file and says, in this process; and what `hook status` says of it then."""
 
-import importlib
 import os
 import shutil
-import signal
-import sys
 import time
 import zipfile
 from pathlib import Path
@@ -14,16 +11,13 @@ import pytest
 from patcher.errors import BusyError, FormatError, OutdatedError
 from patcher.facts import sha256
 from patcher.hook import boot, installed
-from patcher.hook.backend import hook_wheel
-from patcher.hook.directory import write_directory
 from patcher.installed.interpreter import Environment
-from patcher.model import Requested
-from patcher.patchset.manifest import load_patchset
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.store.store import Store
 from patcher.verbs import hook as hooks
 from patcher.verbs import hook_start
+from tests.hooks import BareSite
 from tests.places import patchset, wheel
 from tests.stores import leave_journal
 from tests.users import ROOT_ONLY, open_descriptors
@@ -32,41 +26,10 @@ M, N, RECORD = "demo/m.py", "demo/n.py", "demo-1.0.dist-info/RECORD"
 APPLIED = "applied two to {}; processes that are running keep the code they have loaded"
 
 
-class Site:
-    """A site directory with demo 1.0, as an installer lays it out, and hooks in it."""
-
-    def __init__(self, folder):
-        self.above, self.path = folder, folder / "site"
-        self.path.mkdir()
-        self.install()
-
-    def __str__(self):
-        return str(self.path)
-
-    def install(self, version="1.0", text="VALUE = 1\n", name="demo"):
-        for old in self.path.glob(f"{name}-*.dist-info"):
-            shutil.rmtree(old)
-        files = {f"{name}/__init__.py": "", f"{name}/m.py": text, f"{name}/n.py": "VALUE = 1\n"}
-        with zipfile.ZipFile(str(wheel(self.above / "wheels", name, version, files))) as archive:
-            archive.extractall(str(self))
-
-    def put(self, *names, name="sitepatch-hook-x", mode="repair", **options):
-        """Unpack the wheel of a hook for these patchsets; returns its folder."""
-        requested = [Requested(load_patchset(self.above / "mine" / each, "mine"), options) for each in names]
-        write_directory(self.above / name, name, mode, requested, [])
-        for path, data in hook_wheel(self.above / name).files.items():
-            (self.path / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.path / path).write_bytes(data)
-        return f"{self}/_{name.replace('-', '_')}"
-
-    def value(self, path=M):
-        return (self.path / path).read_text()
-
-
 @pytest.fixture
 def site(tmp_path):
     patchset(tmp_path, new=22)
-    return Site(tmp_path)
+    return BareSite(tmp_path)
 
 
 @pytest.fixture
@@ -391,135 +354,6 @@ def test_a_lock_file_of_somebody_else_is_refused(tmp_path, no_descriptor_left):
         hook_start._open_private(str(tmp_path / "link"))
 
 
-# a start, without starting ----------------------------------------------------------------------------------------------
-@pytest.fixture
-def started(tmp_path, monkeypatch, capfd):
-    """Call start() of a boot module that lies in a site directory; returns (exit code or None, lines of stderr)."""
-    folder = tmp_path / "_hook_x"
-    folder.mkdir()
-    (tmp_path / "m.py").write_text("12345")
-    os.utime(str(tmp_path / "m.py"), (7, 7))
-
-    def start(*lines, mode="repair", force="", did="tried", again=False, child=None):
-        head = f"sitepatch-hook 1 ID {did}"
-        (folder / "state").write_text("\n".join([head, *lines, "end", ""]))
-        text = Path(boot.__file__).read_text(encoding="utf-8").replace("@NAME@", "hook-x").replace("@ID@", "ID").replace("@MODE@", mode)
-        (folder / "__init__.py").write_text(text, encoding="utf-8")
-        monkeypatch.setenv("SITEPATCH_HOOK", force)
-        monkeypatch.syspath_prepend(str(tmp_path))
-        sys.modules.pop("_hook_x", None)
-        module = importlib.import_module("_hook_x")
-        exits, modes = [], []
-        monkeypatch.setattr(module.os, "_exit", exits.append)
-        monkeypatch.setattr(module, "run_child", lambda mode: modes.append(mode) or child())
-        module.start()
-        if again:
-            module.start()
-        return exits, modes, [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
-
-    return start
-
-
-GOOD, WHY = "= 7:5 m.py", ": it does not fit"
-FAILED = "hook-x could not look at its files: ZeroDivisionError: division by zero"
-STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off starts it, to mend this)"
-
-
-@pytest.mark.parametrize(
-    ("lines", "how", "exits", "modes", "said"),
-    [
-        ([GOOD], {}, [], [], []),
-        ([GOOD], {"mode": "strict"}, [], [], []),
-        ([GOOD, WHY], {}, [], [], []),
-        ([GOOD, WHY], {"mode": "warn"}, [], [], ["it does not fit"]),
-        ([GOOD, WHY], {"mode": "warn", "did": "looked"}, [], [], ["it does not fit"]),
-        ([GOOD, WHY], {"mode": "warn", "again": True}, [], [], ["it does not fit"]),
-        ([GOOD, WHY], {"mode": "strict"}, [1], [], ["it does not fit", STRICT]),
-        ([GOOD, WHY], {"mode": "strict", "force": "off"}, [], [], []),
-        ([GOOD, WHY], {"mode": "strict", "force": "repair"}, [], [], []),
-        ([GOOD, WHY], {"mode": "repair", "force": "warn"}, [], [], ["it does not fit"]),
-        ([GOOD, WHY], {"mode": "warn", "force": "x"}, [], [],
-         ["SITEPATCH_HOOK: found 'x', expected repair, warn, strict or off; the mode is warn", "it does not fit"]),
-        ([GOOD, WHY], {"did": "looked", "child": lambda: False}, [], ["repair"], []),
-        (["= 8:5 m.py"], {"child": lambda: True}, [], ["repair"], []),
-        (["= 8:5 m.py"], {"mode": "warn", "child": lambda: False}, [], ["warn"], []),
-        (["= 8:5 m.py"], {"mode": "strict", "child": lambda: True}, [], ["strict"], []),
-        (["= 8:5 m.py"], {"mode": "strict", "child": lambda: False}, [1], ["strict"], [STRICT]),
-        (["= absent n.py"], {}, [], [], []),
-        (["?"], {"child": lambda: True}, [], ["repair"], []),
-        (["= 8:5 m.py"], {"child": lambda: 1 / 0}, [], ["repair"], [FAILED]),
-        (["= 8:5 m.py"], {"child": lambda: 1 / 0, "mode": "warn"}, [], ["warn"], [FAILED]),
-        (["= 8:5 m.py"], {"child": lambda: 1 / 0, "mode": "strict"}, [1], ["strict"], [FAILED, STRICT]),
-    ],
-)  # fmt: skip
-def test_what_a_start_says_and_whether_the_program_is_started(started, lines, how, exits, modes, said):
-    assert started(*lines, **how) == (exits, modes, said)
-
-
-@pytest.mark.parametrize(
-    ("does", "good", "said"), [("exit 0", True, ""), ("exit 1", False, ""), ("kill -9 $$", False, "sitepatch-hook: @NAME@: the process that looks at its files was ended by signal 9\n")]
-)
-@pytest.mark.parametrize("stderr", [True, False])
-@pytest.mark.parametrize("bytecode", [True, False])
-def test_how_the_child_is_run_and_how_it_ends(tmp_path, monkeypatch, capfd, bytecode, stderr, does, good, said):
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\n[ "$2" = -B ] && echo $2 && shift\necho "$1 $2 $4 $5 $6 $SITEPATCH_HOOK $(cat)"\n{does}\n')
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
-    monkeypatch.setattr(sys, "dont_write_bytecode", not bytecode)
-    if not stderr:
-        monkeypatch.setattr(sys, "stderr", None)
-    python.with_name("in").write_text("not for the child")
-    stdin = os.dup(0)
-    with python.with_name("in").open() as file:
-        os.dup2(file.fileno(), 0)
-        try:
-            assert boot.run_child("warn") is good
-        finally:
-            os.dup2(stdin, 0)
-            os.close(stdin)
-    words = f"-I -c @NAME@ {boot.HERE} warn off \n" if bytecode else f"-B\n-B -c @NAME@ {boot.HERE} warn off \n"
-    assert capfd.readouterr() == ("", words + said if stderr else "")
-
-
-@pytest.mark.parametrize(("recorded", "good"), [(None, False), ([], True), (["it does not fit"], False)])
-def test_where_nobody_learns_how_the_child_ended_the_state_says_it(monkeypatch, recorded, good):
-    monkeypatch.setattr(boot, "recorded_problems", lambda here, version, mode: recorded)
-    monkeypatch.setattr(sys, "executable", "/bin/true")
-    monkeypatch.setattr(boot.os.path, "basename", lambda path: "python")
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    try:
-        assert boot.run_child("warn") is good
-    finally:
-        signal.signal(signal.SIGCHLD, before)
-
-
-VERSIONED = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-
-
-@pytest.mark.parametrize(
-    ("executable", "there", "expected"),
-    [
-        ("at/python3", ["at/python3", f"bin/{VERSIONED}"], "at/python3"),
-        ("at/pypy3", ["at/pypy3"], "at/pypy3"),
-        ("at/uwsgi", ["at/uwsgi", "bin/python", "bin/python3", f"bin/{VERSIONED}"], f"bin/{VERSIONED}"),
-        ("at/python3", ["bin/python", "bin/python3"], "bin/python3"),
-        (None, ["bin/python"], "bin/python"),
-        ("at/uwsgi", ["at/uwsgi"], ""),
-    ],
-)
-def test_which_python_the_child_is(tmp_path, monkeypatch, capfd, executable, there, expected):
-    for name in there:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(f"#!/bin/sh\necho {name}\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setattr(sys, "executable", executable and str(tmp_path / executable))
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert boot.run_child("warn") is bool(expected)
-    none = f"sitepatch-hook: @NAME@: found no Python to run; start the one of this environment once: {tmp_path}"
-    assert capfd.readouterr().err == f"{expected or none}\n"
-
-
 # what is installed ------------------------------------------------------------------------------------------------------
 def status(site):
     (found,) = hooks.installed_hooks(Environment.alone(str(site)))
@@ -548,31 +382,3 @@ def test_what_hook_status_says_of_a_hook(site, run, monkeypatch):
     assert status(site) == ("repair", False, (said,)), "as it is recorded"
     Path(folder, "hook.json").write_bytes(b'{"sitepatch"')
     assert "is not the JSON that sitepatch writes" in str(status(site))
-
-
-@pytest.mark.parametrize(
-    ("files", "counts"),
-    [
-        ({"hook.json": b'{"sitepatch": "0.1.0"}'}, True),
-        ({"hook.json": b"{", "__init__.py": b"# sitepatch-hook"}, True),
-        ({"hook.json": b'{"sitepatch"'}, True),
-        ({"hook.json": b'{"hooks": ["pre-commit"]}'}, False),
-        ({"hook.json": b"\xff", "__init__.py": b""}, False),
-        ({"__init__.py": b"# sitepatch-hook"}, False),
-    ],
-)
-def test_only_what_sitepatch_wrote_is_a_hook(site, files, counts):
-    for folder, counted in ((site.path / "_other", counts), (site.path / "other", False)):
-        folder.mkdir()
-        for name, data in files.items():
-            (folder / name).write_bytes(data)
-        assert (str(folder) in installed.hook_folders(Environment.alone(str(site)))) is counted
-
-
-def test_a_hook_is_found(site):
-    folder = site.put("two")
-    env = Environment.alone(str(site))._replace(sites=("/nowhere", str(site)))
-    assert installed.hook_folders(env) == [folder]
-    assert installed.hooks_for(env, ["one", "two"]) == ["sitepatch-hook-x"] and installed.hooks_for(env, ["one"]) == []
-    hook = installed.load_hook(folder)
-    assert (hook.name, hook.mode, hook.names, hook.site) == ("sitepatch-hook-x", "repair", ("two",), str(site))
