@@ -378,7 +378,7 @@ class _PatchedText:
         if not hunks:
             return self.before
         try:
-            rewritten = rewrite(self.before, hunks, self.options, self.names)
+            rewritten = rewrite(self.before, hunks, options=self.options, injected=self.names)
         except PatchError:  # two hunks insert at one place
             return b""
         if any(answer.state.failed for answer in rewritten.answers):
@@ -501,7 +501,7 @@ def with_marks(text: bytes, hunks: Sequence[HunkText], options: Mapping[str, Opt
             missing.append(hunk)
     data = text
     if fitting:
-        data = rewrite(text, fitting, options).data
+        data = rewrite(text, fitting, options=options).data
 
     marks: list[tuple[int, HunkText]] = []
     for hunk in missing:
@@ -529,7 +529,7 @@ def _states(
     states: list[State] = []
     if any(hunk.plain for hunk in hunks):
         for hunk in hunks:
-            answer = rewrite(text, [hunk], options).answers[0]
+            answer = rewrite(text, [hunk], options=options).answers[0]
             states.append(answer.state)
         return states
 

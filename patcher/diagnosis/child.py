@@ -56,7 +56,7 @@ def _steps(request: "Dict[str, Any]", report: "Callable[..., None]") -> "Iterato
     yield "all-reduce"
     numbers = torch.full((_ELEMENTS,), float(rank + 1), device=device)
     dist.all_reduce(numbers)
-    _check_sum(numbers, rank, size)
+    _check_sum(numbers, rank, size=size)
 
     yield "barrier"
     dist.barrier()
@@ -80,7 +80,7 @@ def _device(torch: "Any", kind: str, *, module: "Any", rank: int) -> "Any":
     return torch.device(kind, index)
 
 
-def _check_sum(numbers: "Any", rank: int, size: int) -> None:
+def _check_sum(numbers: "Any", rank: int, *, size: int) -> None:
     """Check that the all-reduce has summed 1, 2, ... of all ranks."""
     expected = size * (size + 1) / 2
     sums = sorted({float(numbers.min()), float(numbers.max())})

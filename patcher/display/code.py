@@ -73,22 +73,22 @@ def counts(added: int, removed: int) -> Html:
     return join(plus, " ", minus)
 
 
-def hunks(view: View, names: Iterable[str], layout: HunkLayout) -> Iterator[Html]:
+def hunks(view: View, names: Iterable[str], *, layout: HunkLayout) -> Iterator[Html]:
     """The hunks of a file, each below its range and the function that it is in.
 
     What lies between them can be unfolded.
     """
     for number, (hunk, name) in enumerate(zip(view.hunks, names)):
-        yield from _gap(view, number, layout)
+        yield from _gap(view, number, layout=layout)
         where = [link(name, hunk.range)]
         if hunk.scope:
             where.append(tag("b", hunk.scope))
         head = tag("h4", *where)
         yield tag("div", head, *_lines(hunk, layout), class_="hunk", id=name, tabindex="-1")
-    yield from _gap(view, len(view.hunks), layout)
+    yield from _gap(view, len(view.hunks), layout=layout)
 
 
-def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> list[str]:
+def anchors(diff: FileDiff, view: View, *, names: Anchors, before: str = "") -> list[str]:
     """The names of a file and of its hunks.
 
     By function rather than line: they are the same in the next release.
@@ -100,7 +100,7 @@ def anchors(diff: FileDiff, view: View, names: Anchors, before: str = "") -> lis
     return anchors_of_file
 
 
-def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
+def _gap(view: View, number: int, *, layout: HunkLayout) -> Iterator[Html]:
     """The unchanged lines above a hunk that can be unfolded: near the hunks where they are many."""
     old, new, most = view.gap(number)
     below = 0  # lines that follow the hunk above
@@ -120,7 +120,7 @@ def _gap(view: View, number: int, layout: HunkLayout) -> Iterator[Html]:
         if size < most:
             summary = Message("{size} of {many}", size=size, many=many)
         lines: list[Html] = []
-        for line in view.context(old + skipped, new + skipped, size):
+        for line in view.context(old + skipped, new + skipped, count=size):
             lines.append(_line(line, layout))
         yield tag("details", tag("summary", summary), *lines, class_="gap")
 

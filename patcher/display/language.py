@@ -90,10 +90,7 @@ class Catalog:
 
     def _field(self, name: str, fields: Mapping[str, Any], *, english: str) -> str:
         """A field in this language; `english` is its text in English."""
-        field_name, *attributes = name.split(".")
-        field = fields.get(field_name)
-        for attribute in attributes:
-            field = getattr(field, attribute, None)
+        field = fields.get(name)
         if isinstance(field, OSError) and field.strerror:
             said = self.word(field.strerror)
             return english.replace(field.strerror, said)

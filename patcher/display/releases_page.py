@@ -92,7 +92,7 @@ def releases_page(title: str, results: Sequence[Checked]) -> bytes:
         for release in checked.releases:
             if release.changes.diffs:
                 has_diffs = True
-    return html_document(title, body, ["releases", "code"], script=has_diffs)
+    return html_document(title, body, styles=["releases", "code"], script=has_diffs)
 
 
 def _legend() -> Html:
@@ -250,10 +250,10 @@ def _changed_file(change: _Change, group: _Group, *, table: _Table) -> Iterator[
 
     diff = next(diff for diff in newest.changes.diffs if _change(diff) == change)
     view = View(diff)
-    anchor, *places = anchors(diff, view, table.names, before=f"{group.anchor}:")
+    anchor, *places = anchors(diff, view, names=table.names, before=f"{group.anchor}:")
     size = tag("span", counts(diff.added, diff.removed))
     head = tag("h4", link(anchor, diff.path), " ", size, class_="path")
-    body = hunks(view, places, HunkLayout())
+    body = hunks(view, places, layout=HunkLayout())
     yield tag("section", head, *body, class_="file", id=anchor)
 
 

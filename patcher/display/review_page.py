@@ -85,7 +85,7 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     body.append(tag("div", *_sections(files), class_=kind))
     for part in below:
         body.append(tag("div", *part.content, id=part.anchor))
-    return html_document(title, body, ("review", "code"), script=bool(files))
+    return html_document(title, body, styles=("review", "code"), script=bool(files))
 
 
 class _Part(Record):
@@ -136,7 +136,7 @@ def _file(diff: FileDiff, heading: str, *, about: str, names: Anchors, before: s
         view=view,
         heading=heading,
         about=about,
-        names=anchors(diff, view, names, before=before),
+        names=anchors(diff, view, names=names, before=before),
     )
 
 
@@ -379,6 +379,6 @@ def _section(file: _File, layout: HunkLayout) -> Html:
     ]
     details = tag("details", tag("summary", about), _list(facts), class_="about")
 
-    body = hunks(file.view, places, layout)
+    body = hunks(file.view, places, layout=layout)
     kind = "file edited" if file.edited else "file"
     return tag("section", path, details, *body, class_=kind, id=anchor)

@@ -266,8 +266,8 @@ class _Side:
     def pieces(self, number: int) -> tuple[Piece, ...]:
         """A line in pieces of one colour each."""
         start, end = self.span(number, number)
-        kinds = _within(self._spans, start, end)
-        marks = _within(self._marks, start, end)
+        kinds = _within(self._spans, start=start, end=end)
+        marks = _within(self._marks, start=start, end=end)
         edges = {start, end}
         for begin, stop, _ in (*kinds, *marks):
             edges.add(min(max(begin, start), end))
@@ -293,7 +293,7 @@ def _kind_at(offset: int, spans: Iterable[TokenSpan]) -> str:
     return ""
 
 
-def _within(spans: Sequence[TokenSpan], start: int, end: int) -> Sequence[TokenSpan]:
+def _within(spans: Sequence[TokenSpan], *, start: int, end: int) -> Sequence[TokenSpan]:
     """The spans that touch `[start, end)`, and perhaps the one before them.
 
     Args:

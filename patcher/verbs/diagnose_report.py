@@ -187,7 +187,7 @@ def _finding_row(finding: FoundSymptom) -> Row:
     if lines.number > 1:
         where.append(count(lines.number, "line"))
 
-    about = symptom_details(symptom, _cured_by(finding), finding.devices)
+    about = symptom_details(symptom, _cured_by(finding), devices=finding.devices)
     details = (Verbatim(lines.text), *about)
     return Row(word, (symptom.name, joined(", ", where)), details=details)
 

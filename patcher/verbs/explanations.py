@@ -56,8 +56,22 @@ def _of_file(assignment: Assignment, file: TargetFile) -> list[Answer]:
     name = assignment.requested.patchset.name
     order = application_order(file.steps, [assignment])
     ahead = order[: order.index(name)]
-    data, _, _ = resolve(site, path, file, ahead, {}, REWRITER)
-    _, _, planned = resolve(site, path, file, [*ahead, name], {name: assignment}, REWRITER)
+    data, _, _ = resolve(
+        site,
+        path,
+        file=file,
+        order=ahead,
+        assignments={},
+        rewriter=REWRITER,
+    )
+    _, _, planned = resolve(
+        site,
+        path,
+        file=file,
+        order=[*ahead, name],
+        assignments={name: assignment},
+        rewriter=REWRITER,
+    )
 
     # each with the text that its hunks are matched against
     alone: list[tuple[bytes, Explanation]] = []
@@ -107,7 +121,7 @@ def _explained(
     elsewhere: tuple[Elsewhere, ...] = ()
     is_lost = planned.state is State.NOT_FOUND
     if is_lost and not explanation.scopes and not explanation.elsewhere:
-        elsewhere = scope_elsewhere(planned.site, planned.path, planned.scope)
+        elsewhere = scope_elsewhere(planned.site, planned.path, scope=planned.scope)
     return answer._replace(explanation=explanation, diff=diff, elsewhere=elsewhere)
 
 
@@ -153,7 +167,7 @@ def _without_a_file(env: Environment, answer: Answer) -> Answer:
         return answer.saying(hint=update_hint(answer.patchset, located.version))
 
     site = located.site
-    elsewhere = list(scope_elsewhere(site, path, answer.scope))
+    elsewhere = list(scope_elsewhere(site, path, scope=answer.scope))
     _, _, name = path.rpartition("/")
     for other in _sources(site, path):
         folder, _, other_name = other.rpartition("/")

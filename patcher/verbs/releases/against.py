@@ -76,15 +76,21 @@ def check_releases(
 
     of_requested = [item.patchset for item in requested]
     with fetching() as pip:
-        listings = list_releases(pip, list(_paths(of_requested)), events)
+        listings = list_releases(pip, list(_paths(of_requested)), events=events)
         picked: dict[str, list[Pick]] = {}
         needed: dict[Key, None] = {}
         for patchset in of_requested:
-            picked[patchset.name] = picks(patchset, against, listings)
+            picked[patchset.name] = picks(patchset, against, listings=listings)
             for pick in picked[patchset.name]:
                 needed[pick.key] = None
         paths = _paths([*of_requested, *patchsets])
-        kept = fetch_all(pip, list(needed), listings, paths=paths, events=events)
+        kept = fetch_all(
+            pip,
+            list(needed),
+            listings=listings,
+            paths=paths,
+            events=events,
+        )
 
     total = sum(map(len, picked.values()))
     done = count(1)

@@ -129,13 +129,14 @@ def _of_package(
 
     releases: list[Release] = []
     problems: list[str] = []
-    for version, kept in named_releases(name, paths, versions, events=events).items():
+    kept_releases = named_releases(name, paths, against=versions, events=events)
+    for version, kept in kept_releases.items():
         folder = kept
         if isinstance(kept, Path) and not _has_files(kept, paths):
             located = home._replace(site=str(kept), version=version)
-            folder = whole_package(located, paths, events)
+            folder = whole_package(located, paths, events=events)
         if isinstance(folder, SitepatchError):
-            problems.append(not_fetched(name, version, folder))
+            problems.append(not_fetched(name, version, error=folder))
         else:
             located = home._replace(site=str(folder), version=version)
             releases.append(_release(located, paths))
@@ -164,7 +165,7 @@ def range_ends(patchset: Patchset, homes: Homes, events: Events) -> tuple[list[R
             ends = _ends(name, needed, versions=variant.versions, events=events)
             for version, folder in ends.items():
                 if isinstance(folder, SitepatchError):
-                    problems.append(not_fetched(name, version, folder))
+                    problems.append(not_fetched(name, version, error=folder))
                 elif version != home.version:
                     located = home._replace(site=str(folder), version=version)
                     releases.append(_release(located, needed))
@@ -176,7 +177,7 @@ def _ends(
 ) -> dict[str, Path | SitepatchError]:
     """The oldest and the newest release of a range, whatever keeps them from being fetched."""
     try:
-        return named_releases(name, paths, [versions], events=events, ends=True)
+        return named_releases(name, paths, against=[versions], events=events, ends=True)
     except SitepatchError as error:  # no pip: nobody has asked for these releases
         return {versions: SitepatchError(error.message)}
     except OSError as error:  # no cache
@@ -258,7 +259,7 @@ def prove(
             ranges.append(f"=={home.version}")
 
     texts = {MANIFEST: "", **files(without_range)}
-    patchset = load_patchset(folder, PatchsetSource(str(folder)), texts)
+    patchset = load_patchset(folder, PatchsetSource(str(folder)), texts=texts)
     outcomes: list[ReleaseOutcome] = []
     for release, expected in releases:
         if release.located.package in packages:
@@ -285,10 +286,11 @@ def _attempt(
     options = resolve_options(patchset, {})
     for path, code in expected.items():
         text = {path: release.texts[path]}
-        patched = with_patches(text, patches, options, names)
+        patched = with_patches(text, patches, options=options, names=names)
         if not same_code(patched.texts[path], code, anywhere=True):
             bare, carried = _without_carried(patches)
-            patched = with_patches(text, bare, options, [*names, *carried])
+            names_of_bare = [*names, *carried]
+            patched = with_patches(text, bare, options=options, names=names_of_bare)
         if not same_code(patched.texts[path], code, anywhere=True):
             return outcome._replace(
                 state=State.CONFLICT.value,
