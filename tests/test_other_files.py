@@ -12,8 +12,7 @@ import pytest
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
-from tests.author.test_edit import editor
-from tests.author.world import World
+from tests.author.world import World, editor
 from tests.command import done
 from tests.hooks import Place
 from tests.overlays import Overlay, patchset

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.command import UV, tree
-from tests.installed.test_environment import install
+from tests.installed.sites import install
 from tests.places import (
     FILES,
     base,

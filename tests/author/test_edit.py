@@ -1,25 +1,16 @@
 """`sitepatch edit`: a copy is edited, the environment is not touched, and what was edited becomes a patchset."""
 
 import json
-import stat
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.author.world import EDIT, M, World
+from tests.author.world import EDIT, M, World, editor
 from tests.command import done
 from tests.places import wheel
 
 pytestmark = pytest.mark.once
-
-
-def editor(world, code):
-    """A program that does `code` with the file that is opened, `path`; the value of EDITOR that runs it."""
-    script = world.cwd / "an editor.py"
-    script.write_text(f"import sys\nfrom pathlib import Path\npath = Path(sys.argv[-1])\n{code}\n")
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return {"EDITOR": f"'{sys.executable}' '{script}' --wait", "VISUAL": "", "TMPDIR": str(world.cwd)}
 
 
 def copies(world):

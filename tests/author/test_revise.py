@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 from patcher.author.revise import SpatchChange, raised, revised_spatch
-from tests.author.test_edit import editor
-from tests.author.world import EDIT, FILES, OTHER, M, World
+from tests.author.world import EDIT, FILES, OTHER, M, World, editor
 from tests.command import done
 
 pytestmark = pytest.mark.once

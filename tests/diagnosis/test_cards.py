@@ -11,7 +11,7 @@ from patcher.installed.interpreter import discover
 from patcher.place import Place
 from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import Site
-from tests.diagnosis.test_diagnose import FRAME, REFUSED, found
+from tests.diagnosis.logs import FRAME, REFUSED, found
 
 pytestmark = pytest.mark.once
 

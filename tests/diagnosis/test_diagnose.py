@@ -1,18 +1,14 @@
 """`sitepatch diagnose`: what real errors look like is recognised, innocent logs are not blamed, and the command that is told cures."""
 
-import bz2
 import gzip
 import io
 import itertools
 import json
-import lzma
 import os
 import re
 import shlex
 import subprocess
 import sys
-import tarfile
-import zipfile
 
 import pytest
 
@@ -34,27 +30,24 @@ from patcher.text.patterns import wording
 from patcher.verbs import log_findings
 from patcher.verbs.cure import ABSENT, APPLICABLE, APPLIED, MISFIT, Fit
 from patcher.verbs.log_findings import KnownSymptoms
-from tests.command import DDP, ROOT, Site, environ, sitepatch
+from tests.command import DDP, Site, environ, sitepatch
+from tests.diagnosis.logs import (
+    FRAME,
+    PACKED,
+    PLAIN,
+    REFUSED,
+    entry,
+    found,
+    prefixed,
+    raised,
+    sections,
+    summary,
+)
 from tests.display.test_language import entries
 
 pytestmark = pytest.mark.once
 
-LOGS = ROOT / "tests/logs"
 DEVICE = "mmengine-ddp-device"
-REFUSED = (
-    "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
-    "modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n"
-)
-
-PLAIN = "device-ids-without-a-device"  # what it is where the log shows no MMEngine
-FRAME = '  File "/opt/venv/lib/python3.11/site-packages/mmengine/runner/runner.py", line 890, in wrap_model\n'
-
-
-def sections(*names):
-    """(heading, text) of each part of the files of logs."""
-    texts = "".join((LOGS / f"{name}.log").read_text(encoding="utf-8").partition("\n\n")[2] for name in names)
-    parts = re.split(r"^=== (.*)\n", texts, flags=re.MULTILINE)[1:]
-    return list(zip(parts[::2], parts[1::2]))
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +86,6 @@ def test_an_unknown_error_is_named_once_with_its_ranks_also_beside_a_known_one(k
     outcome = known.outcome(read)
     assert [(each.text, each.ranks, each.log, each.line) for each in outcome.errors.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
     assert [each.symptom.name for each in outcome.findings] == [PLAIN]
-
-
-def found(known, *texts):
-    """The symptoms that are found in some logs."""
-    data = [text if isinstance(text, bytes) else text.encode() for text in texts]
-    logs = [read_log(f"{at}.log", io.BufferedReader(io.BytesIO(each)), known.patterns) for at, each in enumerate(data)]
-    return known.outcome(logs).findings
 
 
 def names(known, *texts):
@@ -301,24 +287,6 @@ def test_the_error_is_shown_wherever_it_stands_in_a_long_line(known):
     assert "ValueError: DistributedDataParallel device_ids" in one.lines.text and len(one.lines.text) < 300
 
 
-def zipped(data):
-    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("log", data)
-    return out.getvalue()
-
-
-def tarred(data, how="gz"):
-    with tarfile.open(fileobj=(out := io.BytesIO()), mode=f"w:{how}") as archive:
-        info = tarfile.TarInfo("log")
-        info.size = len(data)
-        archive.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
-PACKED = {"zstd": lambda data: b"\x28\xb5\x2f\xfd" + data, "bzip2": bz2.compress, "xz": lzma.compress, "zip": zipped, "tar": tarred,
-          "UTF-16": lambda data: data.decode().encode("utf-16"), "gzip": lambda data: gzip.compress(gzip.compress(data))}  # fmt: skip
-
-
 @pytest.mark.parametrize("how", PACKED)
 def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, how):
     (tmp_path / "log").write_bytes(PACKED[how](REFUSED.encode()))
@@ -351,10 +319,6 @@ def failures(known, *texts):
     logs = [read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns) for at, text in enumerate(texts)]
     found = [(each, each.ending.signal or f"exit code {each.ending.exitcode}", each.traceback) for each in known.outcome(logs).errors.failures]
     return [f"rank {each.rank}, {ended}" + (f": {raised.error} at {raised.at}" if raised.error else "") for each, ended, raised in found]
-
-
-def prefixed(prefix, text):
-    return "".join(prefix + line for line in text.splitlines(keepends=True))
 
 
 TORCHRUN = sections("torchrun")
@@ -538,23 +502,6 @@ def test_the_rank_that_was_waited_for_is_reported_first(tmp_path):
     assert cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"] and cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
     victim = told(waited["rank 0 waited"])
     assert victim[0] == "waited rank 0 log:10" and victim[5].startswith("hint: it waited for another rank, and is a victim")
-
-
-def entry(rank, ended, time="2026-11-23_07:51:54"):
-    code = {"SIGTERM": -15, "SIGKILL": -9, "SIGSEGV": -11, "SIGABRT": -6}.get(ended, ended)
-    signal = f" ({ended})" if code != ended else ""
-    message = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
-    fields = {"time": time, "host": "a", "rank": f"{rank} (local_rank: {rank})", "exitcode": f"{code} (pid: 9) {signal}", "error_file": "<N/A>", "traceback": message}
-    return f"[{rank}]:\n" + "".join(f"  {name:10}: {value}\n" for name, value in fields.items())
-
-
-def summary(first, *others):
-    """A summary as torchrun writes it."""
-    return f"Failures:\n{''.join(others)}-----\nRoot Cause (first observed failure):\n{first}=====\n"
-
-
-def raised(rank, error):
-    return prefixed(f"[rank{rank}]: ", f'Traceback (most recent call last):\n  File "train.py", line 7, in main\n{error}\n')
 
 
 GONE = "RuntimeError: [x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:16064."

@@ -17,7 +17,7 @@ from patcher.diagnosis.files import read_log
 from patcher.place import Place
 from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import ROOT
-from tests.diagnosis.test_diagnose import LOGS, PLAIN, REFUSED, sections
+from tests.diagnosis.logs import LOGS, PLAIN, REFUSED, sections
 
 UNKNOWN = "-"  # no patchset and no advice is about it
 LEAST = {  # how many are named, and answered rightly

@@ -19,7 +19,7 @@ from patcher.diagnosis.log import LogReader
 from patcher.diagnosis.rank_names import earlier_attempts, rank_of_file, rank_of_line
 from patcher.errors import UsageError
 from patcher.text.patterns import matches_pattern
-from tests.diagnosis.test_diagnose import PACKED, REFUSED, entry, raised, summary
+from tests.diagnosis.logs import PACKED, REFUSED, entry, raised, summary
 
 TEXT = b"".join(b"\x1b[1;31m%d\x1b(B\x1b[m%s\r\n" % (row, b"x" * (row % 97)) for row in range(3000)) + b"y" * (5 << 18) + b"\n\nno end"
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.command import environ
-from tests.installed.test_environment import install
+from tests.installed.sites import install
 from tests.interpreters import interpreters
 from tests.places import command, patchset
 

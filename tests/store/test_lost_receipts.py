@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.command import done, tree
-from tests.installed.test_environment import install
+from tests.installed.sites import install
 from tests.places import command, patchset
 
 pytestmark = pytest.mark.once

@@ -16,7 +16,7 @@ from patcher.store.lock import locked
 from patcher.store.status import recover_all
 from patcher.store.transaction import transaction
 from tests.command import done, tree
-from tests.installed.test_environment import install
+from tests.installed.sites import install
 from tests.places import command, patchset
 from tests.plans import plan_apply
 from tests.stores import commit_plan, leave_journal, temporary

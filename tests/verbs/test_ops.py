@@ -15,7 +15,7 @@ from patcher.store import retry
 from patcher.store.store import Store
 from patcher.verbs.change import carry_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
-from tests.diagnosis.test_diagnose import FRAME, REFUSED
+from tests.diagnosis.logs import FRAME, REFUSED
 from tests.verbs.kit import Progress
 
 

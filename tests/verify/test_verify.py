@@ -22,7 +22,7 @@ from patcher.verify.namespace import Namespace
 from patcher.verify.run import _OWN, verify_files
 from tests import places
 from tests.command import ROOT, environ, sitepatch, tree
-from tests.installed.test_environment import install
+from tests.installed.sites import install
 from tests.records import write_patchset
 
 PRISTINE = {"demo/__init__.py": "", "demo/m.py": "one = 1\n", "demo/n.py": "two = 2\n"}

@@ -1,0 +1,73 @@
+"""What the tests of logs share: real errors, logs that are packed, summaries of torchrun, and what is found in a text."""
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import tarfile
+import zipfile
+
+from patcher.diagnosis.files import read_log
+from tests.command import ROOT
+
+LOGS = ROOT / "tests/logs"
+REFUSED = (
+    "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
+    "modules or CPU modules, but got device_ids [0], output_device None, and module parameters {device(type='cpu')}.\n"
+)
+PLAIN = "device-ids-without-a-device"  # what it is where the log shows no MMEngine
+FRAME = '  File "/opt/venv/lib/python3.11/site-packages/mmengine/runner/runner.py", line 890, in wrap_model\n'
+
+
+def sections(*names):
+    """(heading, text) of each part of the files of logs."""
+    texts = "".join((LOGS / f"{name}.log").read_text(encoding="utf-8").partition("\n\n")[2] for name in names)
+    parts = re.split(r"^=== (.*)\n", texts, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2]))
+
+
+def found(known, *texts):
+    """The symptoms that are found in some logs."""
+    data = [text if isinstance(text, bytes) else text.encode() for text in texts]
+    logs = [read_log(f"{at}.log", io.BufferedReader(io.BytesIO(each)), known.patterns) for at, each in enumerate(data)]
+    return known.outcome(logs).findings
+
+
+def zipped(data):
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("log", data)
+    return out.getvalue()
+
+
+def tarred(data, how="gz"):
+    with tarfile.open(fileobj=(out := io.BytesIO()), mode=f"w:{how}") as archive:
+        info = tarfile.TarInfo("log")
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+PACKED = {"zstd": lambda data: b"\x28\xb5\x2f\xfd" + data, "bzip2": bz2.compress, "xz": lzma.compress, "zip": zipped, "tar": tarred,
+          "UTF-16": lambda data: data.decode().encode("utf-16"), "gzip": lambda data: gzip.compress(gzip.compress(data))}  # fmt: skip
+
+
+def prefixed(prefix, text):
+    return "".join(prefix + line for line in text.splitlines(keepends=True))
+
+
+def entry(rank, ended, time="2026-11-23_07:51:54"):
+    code = {"SIGTERM": -15, "SIGKILL": -9, "SIGSEGV": -11, "SIGABRT": -6}.get(ended, ended)
+    signal = f" ({ended})" if code != ended else ""
+    message = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+    fields = {"time": time, "host": "a", "rank": f"{rank} (local_rank: {rank})", "exitcode": f"{code} (pid: 9) {signal}", "error_file": "<N/A>", "traceback": message}
+    return f"[{rank}]:\n" + "".join(f"  {name:10}: {value}\n" for name, value in fields.items())
+
+
+def summary(first, *others):
+    """A summary as torchrun writes it."""
+    return f"Failures:\n{''.join(others)}-----\nRoot Cause (first observed failure):\n{first}=====\n"
+
+
+def raised(rank, error):
+    return prefixed(f"[rank{rank}]: ", f'Traceback (most recent call last):\n  File "train.py", line 7, in main\n{error}\n')
