@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Container, Dict, Iterable, Iterator, Mapping, Sequence
 
+from patcher.author.patchable import check_patchable, check_text
 from patcher.author.spatch_draft import package_of
 from patcher.errors import AbsentError, Location, SitepatchError, UsageError
 from patcher.facts import Condition, FileStatus
@@ -21,7 +22,7 @@ from patcher.message import Message, joined
 from patcher.model import Located, Progress, Receipt
 from patcher.record import Record
 from patcher.store.receipt import ADDED_FILE, path_problem
-from patcher.store.status import classify
+from patcher.store.status import classify, read_installed
 from patcher.store.store import Store
 from patcher.system.parallel import in_parallel
 from patcher.system.reading import read_file
@@ -275,8 +276,10 @@ def _chosen(
     problems: list[SitepatchError] = []
     for word in dict.fromkeys(words):
         try:
-            is_file = word.endswith(".py") or "/" in word
-            site, paths = named_file(word, every) if is_file else _package(env, word, every=every)
+            if word.endswith(".py") or "/" in word:
+                site, paths = _patchable_file(env, word, every)
+            else:
+                site, paths = _package(env, word, every=every)
             known: _Site = {}
             for path in paths:
                 if path in every[site]:
@@ -296,6 +299,17 @@ def _chosen(
         hints = dict.fromkeys(error.hint for error in problems if error.hint)
         raise kind.joined(problems, joined("\n", hints))
     return chosen
+
+
+def _patchable_file(
+    env: Environment, word: str, every: Mapping[str, Container[str]]
+) -> tuple[str, list[str]]:
+    """What `named_file` says of a file, refused with the reason where it cannot be patched."""
+    check_patchable(env, "", word)
+    site, paths = named_file(word, every)
+    for path in paths:
+        check_text(path, read_installed(site, path) or b"")
+    return site, paths
 
 
 def _unproven(env: Environment, site: str, paths: Sequence[str]) -> _Site:

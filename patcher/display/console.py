@@ -28,6 +28,7 @@ from patcher.errors import (
     UsageError,
 )
 from patcher.message import Message
+from patcher.model import State
 from patcher.patchset.toml import options_text
 from patcher.place import Events, Place
 from patcher.system.output import write_output
@@ -209,7 +210,8 @@ class Console(Events):
         """
         names: dict[str, None] = {}
         for answer in answers:
-            if answer.state.failed and answer.scope:
+            # of a conflict its row says all
+            if answer.state.failed and answer.state is not State.CONFLICT and answer.scope:
                 names[answer.patchset] = None
         for name in names:
             words = ["check", name, "--explain"]

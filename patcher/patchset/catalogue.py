@@ -162,28 +162,26 @@ class Catalogue:
         Nothing is loaded.
 
         Raises:
-            UsageError: with the nearest name for each of them.
+            UsageError: with the nearest name for each of them, and what is applied.
         """
-        available = {*applied, *self.folders}
+        known = sorted(set(applied))
         errors = []
         for name in dict.fromkeys(names):
-            if name not in available:
-                error = self.unknown(name, available)
-                see = Message("what is applied: sitepatch status{env}")
-                error.hint = joined("\n", (error.hint, see))
-                errors.append(error)
+            if name not in known and name not in self.folders:
+                errors.append(self.unknown(name, known))
         raise_all(errors)
 
-    def unknown(self, name: str, available: Iterable[str] | None = None) -> UsageError:
+    def unknown(self, name: str, applied: Sequence[str] | None = None) -> UsageError:
         """The error for a name that no place has.
 
         It says what the name is, or the nearest one; else all names, and where was searched.
 
         Args:
             name: the name.
-            available: all names that there are, if not those of the places.
+            applied: the names of the applied patchsets where those are meant: they are what the
+                hint lists.
         """
-        names = sorted(self.folders if available is None else available)
+        names = sorted({*self.folders, *(applied or ())})
         words = name.replace(";", ",").split(",")
         if len(words) > 1 and set(words) <= set(names):
             return UsageError(
@@ -198,7 +196,9 @@ class Catalogue:
 
         hints: list[str] = [guess.hint] if guess else []
         hints += [error.message for error in self.broken.values()]
-        if near or guess:
+        if applied is not None:
+            hints.append(_applied_hint(applied))
+        elif near or guess:
             hints.append(Message("all patchsets: sitepatch list"))
         else:
             hints = [*self._search_hints(names), *hints]
@@ -283,6 +283,12 @@ class Catalogue:
             name=name,
         )
         return _Guess(Message("it is a package"), hint)
+
+
+def _applied_hint(applied: Sequence[str]) -> str:
+    """Which patchsets are applied, for a name that should be one of them."""
+    names = ", ".join(applied) or Message("none")
+    return Message("applied patchsets: {names}; see: sitepatch status{env}", names=names)
 
 
 def _by_name(

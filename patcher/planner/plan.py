@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Sequence, Tuple
+from typing import Iterable, Iterator, Sequence, Tuple
 
 from patcher.errors import SitepatchError
 from patcher.facts import (
@@ -101,7 +101,7 @@ def _plan_file(
     if not assignments:  # nobody asked about these patchsets
         answers = [answer for answer in answers if answer.state.failed]
     try:
-        after = _with_edit(file, steps) if file.handling is Handling.MERGE else data
+        after = _with_edit(file, steps, reverted) if file.handling is Handling.MERGE else data
     except SitepatchError as error:
         return None, [*answers, *refused(reverted, site, path, error=error)]
 
@@ -159,15 +159,18 @@ def _option_changes(file: TargetFile, assignments: Sequence[Assignment]) -> Iter
                 )
 
 
-def _with_edit(file: TargetFile, steps: Sequence[Step]) -> bytes:
+def _with_edit(file: TargetFile, steps: Sequence[Step], gone: Iterable[str]) -> bytes:
     """The bytes of a file that was edited by hand, with `steps` instead of those that are applied.
+
+    `gone` are the names of the patchsets that are reverted.
 
     Raises:
         SitepatchError: the edit and our change overlap.
     """
     hint = Message(
-        "undo the edit there, or use --force: it puts the pristine file back and keeps a copy of "
-        "the edited one"
+        "undo the edit there, or put the pristine file back and keep a copy of the edited one: "
+        "sitepatch restore {names} --force{env}",
+        names=" ".join(dict.fromkeys(gone)),
     )
     content = file.content
     if file.steps and file.steps[-1].gone:

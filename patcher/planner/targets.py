@@ -32,13 +32,16 @@ from patcher.store.store import Store
 LOOK = Wanted()
 """What is wanted of a file that is only looked at."""
 
-_EDITED_SINCE = (
-    Message("the file was edited by hand after it was patched"),
-    Message(
-        "`sitepatch restore` takes our change out and keeps the edit, unless they overlap; "
-        "--force drops the edit and keeps a copy of it"
-    ),
-)
+
+def _edited_since(steps: Sequence[Step]) -> SitepatchError:
+    """The error about a file that was edited by hand after patchsets were applied in it."""
+    problem = Message("the file was edited by hand after it was patched")
+    hint = Message(
+        "take our change out and keep the edit, unless they overlap: "
+        "sitepatch restore {names}{env}; with --force drop the edit, and keep a copy of it",
+        names=" ".join(dict.fromkeys(step.patchset for step in steps)),
+    )
+    return SitepatchError(problem, hint)
 
 
 def read_target(
@@ -149,7 +152,9 @@ class _Reader:
         if item.condition is Condition.ASTRAY:
             raise SitepatchError(*item.why)
         if is_edited and not self._wanted.force:
-            raise SitepatchError(*(REPLACED_SINCE if receipt.deletes else _EDITED_SINCE))
+            if receipt.deletes:
+                raise SitepatchError(*REPLACED_SINCE)
+            raise _edited_since(receipt.steps)
         if not item.live:
             return None
         pristine = Store(self._site).pristine(receipt.pristine.sha256)
@@ -239,7 +244,7 @@ def read_added(located: Located, path: str, receipt: Receipt | None, wanted: Wan
             steps=item.receipt.steps,
             origin=ADDED_FILE,
             receipts=receipts,
-            problem=SitepatchError(*_EDITED_SINCE) if is_refused else None,
+            problem=_edited_since(item.receipt.steps) if is_refused else None,
         )
     foreign = SitepatchError(
         STANDS_THERE,

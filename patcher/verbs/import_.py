@@ -395,6 +395,7 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     that cannot be imported is named, and the others are; the same command, once it is mended,
     imports what is not in the patchset yet.
     """
+    again = _command(patches, options)
     data = None
     if "-" in patches:
         data = _standard_input(patches)
@@ -423,7 +424,7 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
         remarks = count(len(outcome.notes), "remark")
         console.note("{remarks} on layout, comments and places: -v shows them", remarks=remarks)
     show_unlike(console, outcome.releases)
-    console.hints(_hint(match, single=outcome.single) for match in outcome.problems)
+    console.hints(_hint(match, again if outcome.single else "") for match in outcome.problems)
     _show_written(console, outcome)
     if not outcome.ok:
         _show_missing(console, outcome)
@@ -504,19 +505,37 @@ def _series_details(outcome: ImportOutcome) -> list[Row]:
     return rows
 
 
-def _hint(match: FileMatch, *, single: bool) -> str:
-    """What to do about a section that does not fit; a single patch may be for another release."""
-    if match.hint or not single:
+def _command(patches: Sequence[str], options: Mapping[str, Any]) -> str:
+    """The command line of this import, without its environment."""
+    words = ["sitepatch", "import", *patches, "--name", options["name"]]
+    if options["output"]:
+        words += ["--output", options["output"]]
+    for option, key in (("--leave-out", "leave_out"), ("--names", "names"), ("--also", "also")):
+        for value in options[key]:
+            words += [option, value]
+    if options["fuzz"] != FUZZ:
+        words += ["--fuzz", str(options["fuzz"])]
+    return shlex.join(words)
+
+
+def _hint(match: FileMatch, command: str) -> str:
+    """What to do about a section that does not fit; a single patch may be for another release.
+
+    `command` is that of the import, "" where it was no single patch.
+    """
+    if match.hint or not command:
         return match.hint
     home = None if match.after else match.located
     if home is None or not home.version:
         return ""
     template = (
-        "for another release? pip install --no-deps --target DIR {release}, "
-        "then import --target DIR --also {version}"
+        "for another release? put it in place of RELEASE: "
+        "pip install --no-deps --target {folder} {release} && {command}"
     )
-    release = f"{home.distribution}==RELEASE"
-    return Message(template, release=release, version=home.version)
+    folder = shlex.quote(f"{home.distribution}-RELEASE")
+    release = shlex.quote(f"{home.distribution}==RELEASE")
+    again = f"{command} --target {folder} --also {shlex.quote(home.version)}"
+    return Message(template, folder=folder, release=release, command=again)
 
 
 def _show_written(console: Console, outcome: ImportOutcome) -> None:

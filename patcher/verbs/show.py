@@ -13,7 +13,7 @@ import click
 from patcher.compatibility import APPLICABLE, OUT_OF_RANGE
 from patcher.display.console import Console
 from patcher.display.patchsets import FIELDS, release_range
-from patcher.display.styles import color_diff, style, term
+from patcher.display.styles import color_diff, style, term, translated
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
 from patcher.model import Option, Patchset, State, Symptom
@@ -138,8 +138,9 @@ def _page(outcome: ShowOutcome, commands: Sequence[str]) -> list[str]:
     """A patchset in lines: why, what, options, for which releases, and how to apply and undo it."""
     patchset = outcome.patchset
     heading = style(f"{patchset.name} {patchset.version}", bold=True)
-    where = f"  {term(patchset.about.kind)}, {term(str(patchset.folder.source))}"
-    page = [join_styled(heading, where), patchset.about.summary]
+    words = (Message(patchset.about.kind), Message.whole(patchset.folder.source))
+    where = translated(joined(", ", words))
+    page = [join_styled(heading, "  ", where), patchset.about.summary]
     if patchset.about.prose:
         page += ["", printable_lines(patchset.about.prose.strip("\n"))]
     page += _part("provenance", _provenance(patchset))

@@ -388,7 +388,8 @@ def test_what_fits_another_release_is_imported_there(world):
     older_edit = older.replace("    if strict and path:\n", '    print("loaded", model)\n    if strict and path:\n')
     (world.cwd / "fix.patch").write_text(diff(older, older_edit))
     told = done(world("import", "fix.patch", "--name", "mine"), 1)
-    assert "pip install --no-deps --target DIR demo==RELEASE, then import --target DIR --also 1.0" in told.err
+    again = "sitepatch import fix.patch --name mine --target demo-RELEASE --also 1.0"
+    assert f"pip install --no-deps --target demo-RELEASE demo==RELEASE && {again}" in told.err
     another(world, {"demo/__init__.py": "", "demo/m.py": older})
     words = ("--also", world.path, "--target", world.cwd / "other/site")
     done(sitepatch("import", "fix.patch", "--name", "mine", *words, cwd=world.cwd, SITEPATCH_CACHE=os.devnull))

@@ -246,7 +246,7 @@ def test_the_source_of_a_patchset_is_chinese_in_an_error_and_in_its_hints(tmp_pa
 
 def test_show_says_kinds_headings_and_states_in_chinese(tmp_path):
     shown = sitepatch("show", DDP, cwd=tmp_path, SITEPATCH_LANG="zh").out
-    for text in ("  调试, 内置\n", "\n出处\n  作者：", "可以去掉的时机：", "ddp-refuses-several-devices：模型的参数", "（int）\n", "个版本）：可应用\n"):
+    for text in ("  调试，内置\n", "\n出处\n  作者：", "可以去掉的时机：", "ddp-refuses-several-devices：模型的参数", "（int）\n", "个版本）：可应用\n"):
         assert text in shown, text
     listed = sitepatch("list", "-v", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh").out
     assert "  调试  mmengine" in listed and "  debug  " not in listed

@@ -234,9 +234,12 @@ def refused(site, code, words, *texts):
     return done
 
 
-@pytest.mark.parametrize("command", ["apply", "diff", "restore"])
-def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command):
-    done = refused(site, 2, [command, "mmengine-dpp-debug"], f'did you mean "{DDP}"?', "hint: all patchsets: sitepatch list")
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [("apply", "all patchsets: sitepatch list"), ("diff", "all patchsets: sitepatch list"), ("restore", "applied patchsets: none; see: sitepatch status")],
+)
+def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command, hint):
+    done = refused(site, 2, [command, "mmengine-dpp-debug"], f'did you mean "{DDP}"?', f"hint: {hint}")
     assert done.err.startswith('error: there is no patchset "mmengine-dpp-debug"')
 
 
@@ -265,7 +268,10 @@ def test_what_is_applied_is_suggested_where_no_place_has_it_any_more(site):
     assert site("apply", "ours-alone", "--verify", "none").code == 0
     moved.rename(site.cwd / "elsewhere")
     for command in ("restore", "status"):
-        refused(site, 2, [command, "ours-alnoe"], 'did you mean "ours-alone"?', "what is applied: sitepatch status")
+        told = refused(site, 2, [command, "ours-alnoe"], 'did you mean "ours-alone"?', "applied patchsets: ours-alone; see: sitepatch status")
+        assert "known patchsets" not in told.err
+        told = refused(site, 2, [command, "nothing"], "hint: applied patchsets: ours-alone; see: sitepatch status --target")
+        assert DDP not in told.err and "sitepatch edit" not in told.err
 
 
 def test_every_unknown_name_is_reported_in_one_run(site):

@@ -249,6 +249,35 @@ def test_a_mistake_of_the_second_list_is_told_what_is_wrong_where_and_what_comes
     assert lacks(ended, *asked) == [] and "Traceback" not in ended.err, ended
 
 
+@pytest.fixture(scope="module")
+def applied(world):
+    """A second site, in which `good` is applied and its line was edited by hand since."""
+    shutil.copytree(world / "site", world / "edited")
+    assert sitepatch("apply", "good", "--target", "edited", cwd=world).code == 0
+    file = world / "edited/requests/sessions.py"
+    file.write_text(file.read_text().replace("timeout = 60", "timeout = 90"))
+    return world
+
+
+def test_restore_over_an_edit_names_the_whole_command_that_drops_it(applied):
+    for words in ([], ["good"]):
+        told = sitepatch("restore", *words, "--target", "edited", cwd=applied)
+        assert told.code == 1 and "sitepatch restore good --force --target edited\n" in told.out, told
+
+
+def test_a_conflict_is_told_once(applied):
+    told = sitepatch("apply", "good", "--set", "level=5", "--target", "edited", cwd=applied)
+    assert told.code == 1 and "conflict  good" in told.out, told
+    assert "sitepatch restore good --target edited; with --force drop the edit" in told.out, told
+    assert "--explain" not in told.out + told.err, told
+
+
+def test_restore_of_an_unknown_name_lists_what_is_applied(applied):
+    told = sitepatch("restore", "nothing", "--target", "edited", cwd=applied)
+    assert told.code == 2 and "hint: applied patchsets: good; see: sitepatch status --target edited\n" in told.err, told
+    assert "drift" not in told.err and "searched" not in told.err, told
+
+
 def test_inside_of_its_own_folder_a_patchset_is_named_with_it(world):
     inside = world / "patchsets/good"
     told = sitepatch("check", "good", "--target", world / "site", cwd=inside)
