@@ -311,3 +311,8 @@ def test_a_chinese_page_has_the_headings_blocks_and_links_of_the_english_one(pag
 def test_what_is_to_be_read_in_chinese_is_there():
     wanted = {"README.md", "docs/index.md", "docs/tutorial.md", "docs/troubleshooting.md", *(page for page in ENGLISH if "howto/" in page)}
     assert wanted == set(CHINESE.values())
+
+
+def test_the_site_gives_code_the_class_by_which_its_style_wraps_console_blocks():
+    assert ".language-console" in (ROOT / "docs/narrow.css").read_text()
+    assert "pymdownx.highlight: {pygments_lang_class: true}" in (ROOT / "mkdocs.yml").read_text()
