@@ -44,6 +44,10 @@ _SUFFIX = ".spatch"
 _BY_HAND = Message("write the patchset by hand: see docs/howto/change.md")
 
 
+class Remark(Message):
+    """A note on layout, comments or places, of which a series may have many."""
+
+
 class PatchParts(Record):
     """What is made of the parts of a patch.
 
@@ -352,7 +356,7 @@ class Importer:
             return _not_imported(entry, entry.error)
         matches = self._matches(entry)
         fitting = [match for match in matches if match.fits]
-        self._note(entry.name, _notes_on(fitting))
+        self._note(entry.name, _notes_on(fitting), kind=Remark)
 
         sections = _left_of(matches)
         problems = tuple(match for match in matches if match.problem)
@@ -363,7 +367,7 @@ class Importer:
         for file in draft.unlike:
             template = "{paths}: it is not byte for byte as with the diff: {difference}"
             note = Message(template, paths=file.paths[0], difference=file.difference)
-            self._note(entry.name, [note])
+            self._note(entry.name, [note], kind=Remark)
         left_out, missing = self._by_need([*sections, *draft.left_out])
         parts = PatchParts(draft, left_out=left_out, missing=missing)
         result = PatchResult(entry.name, entry.patch.subject, state=NOT_IMPORTED, parts=parts)
@@ -441,11 +445,11 @@ class Importer:
         drafts = generalise(_edits_of(changed), others, self.injected, carries=True)
         return Draft((*drafts.files, *whole))
 
-    def _note(self, name: str, notes: Iterable[str]) -> None:
-        """Note remarks about a patch."""
+    def _note(self, name: str, notes: Iterable[str], kind: type[Message] = Message) -> None:
+        """Note what is to be said of a patch."""
         for note in notes:
             if not self.single:
-                note = Message("{name}: {note}", name=name, note=note)
+                note = kind("{name}: {note}", name=name, note=note)
             self.notes[note] = None
 
     def _by_need(self, parts: Sequence[LeftOut]) -> tuple[tuple[LeftOut, ...], tuple[LeftOut, ...]]:

@@ -411,8 +411,14 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     if moved and console.asks and _confirms(console, moved):
         outcome = run(moved)
 
+    # with libcst
+    from patcher.author.series import Remark
+
+    remarks: list[str] = []
+    if not console.verbose:
+        remarks = [note for note in outcome.notes if isinstance(note, Remark)]
+    console.notes([note for note in outcome.notes if note not in remarks])
     if outcome.single or console.verbose:
-        console.notes(outcome.notes)
         show_hunks(console, outcome.draft)
     if outcome.single:
         console.rows(_single_rows(console, outcome))
@@ -420,9 +426,9 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
         console.rows(_series_rows(console, outcome))
         console.rows(_series_details(outcome))
         console.rows(release_rows(outcome.releases, in_full=console.verbose))
-    if outcome.notes and not (outcome.single or console.verbose):
-        remarks = count(len(outcome.notes), "remark")
-        console.note("{remarks} on layout, comments and places: -v shows them", remarks=remarks)
+    if remarks:
+        template = "{remarks} on layout, comments and places: -v shows them"
+        console.note(template, remarks=count(len(remarks), "remark"))
     show_unlike(console, outcome.releases)
     console.hints(_hint(match, again if outcome.single else "") for match in outcome.problems)
     _show_written(console, outcome)

@@ -218,13 +218,13 @@ def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world
     parts = {
         "demo/m.py:8": diff(after=EDIT.replace("    check(model)", "    check(unknown)")),
         "demo/gone.py": diff("x\n", "y\n", "a/demo/gone.py"),
-        "demo/k.py": "diff --git a/demo/n.py b/demo/k.py\nsimilarity index 100%\nrename from demo/n.py\nrename to demo/k.py\n",
+        "demo/k.py": "diff --git a/demo/n.py b/demo/k.py\nsimilarity index 100%\ncopy from demo/n.py\ncopy to demo/k.py\n",
     }
     text = diff("x\n", "y\n", "a/tests/test_m.py") + "".join(parts.values())
     problems, missing = refused(world, text)
     assert problems == [] and missing == [
         ("demo/gone.py", "no installed file"),
-        ("demo/k.py", "a rename of demo/n.py"),
+        ("demo/k.py", "a copy of demo/n.py"),
         ("demo/m.py", "the new code reads names that nothing binds there: `unknown` (line 8)"),
     ]
     (world.cwd / "fix.patch").write_text(text)
@@ -425,7 +425,7 @@ def test_a_file_that_is_patched_counts_as_upstream_shipped_it(world):
 def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monkeypatch):
     wrong = Draft((DraftFile(("demo/m.py",), (DraftHunk("@@ load @@\n-build(path)\n+build(None)\n", 5, "made up"),)),))
     # no edit is known for which wrong hunks are made: they are put in the place of the right ones
-    monkeypatch.setattr(series, "generalise", lambda edits, others: wrong)
+    monkeypatch.setattr(series, "generalise", lambda edits, others, injected, carries: wrong)
     with pytest.raises(SitepatchError, match=r"demo/m\.py: the hunks do not make the edited file: other code comes of them"):
         run(world, diff())
     located = locate(discover(None, str(world.path)), "demo")

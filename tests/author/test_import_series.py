@@ -207,7 +207,7 @@ def test_a_new_text_file_comes_with_a_newline_at_its_end_and_is_needed_by_nothin
     assert "+++ demo/note.txt when-present\n+no newline\n" in (world.cwd / "patchsets/vendor/late.spatch").read_text()
     (world.path / "demo/n.py").write_text("VALUE = 2\n")
     (world.path / "demo/note.txt").write_text("of somebody\n")
-    answer = json.loads(done(world("check", "vendor", "--json")).out)
+    answer = json.loads(done(world("apply", "vendor", "--force", "--dry-run", "--json")).out)
     found = {row["path"]: row["state"] for row in answer["answers"] if row["origin"].endswith("late.spatch")}
     assert found == {"demo/n.py": "upstream", "demo/note.txt": "not needed"}
 

@@ -88,8 +88,8 @@ SAME = (("x/m.py", 1, ""),)
         (b"diff --git a/x/m.py b/x/m.py\nold mode 100644\nnew mode 100755\nindex 1..2\n--- a/x/m.py\n+++ b/x/m.py\n",
          (("x/m.py", 1, "a change of mode from 100644 to 100755"),)),
         (b"diff --git a/x/o.py b/x/m.py\nsimilarity index 90%\nrename from x/o.py\nrename to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n",
-         (("x/m.py", 0, "a rename of x/o.py"),)),
-        (b"diff --git a/x/o.py b/x/m.py\nrename to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n", (("x/m.py", 0, "a rename of x/m.py"),)),
+         (("x/m.py", 1, "a rename of x/o.py"),)),
+        (b"diff --git a/x/o.py b/x/m.py\nrename to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n", (("x/m.py", 1, "a rename of x/m.py"),)),
         (b"diff --git a/x/o.py b/x/m.py\nsimilarity index 90%\ncopy from x/o.py\ncopy to x/m.py\n--- a/x/o.py\n+++ b/x/m.py\n",
          (("x/m.py", 0, "a copy of x/o.py"),)),
     ],
@@ -150,7 +150,7 @@ def test_what_is_no_change_of_text_is_named():
         ("two/sub/extra.py", "a file that one side alone has"),
     ]
     assert [each.line for each in sections][-2:] == [39, 40]
-    assert not any(each.hunks for each in sections)
+    assert all(each.gone or each.origin for each in sections if each.hunks)  # what a deleted or renamed file has
 
 
 @pytest.mark.parametrize(

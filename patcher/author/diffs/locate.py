@@ -17,6 +17,7 @@ from patcher.author.diffs.unified import Section, UnifiedHunk
 from patcher.errors import SitepatchError
 from patcher.installed.environment import blocker
 from patcher.installed.interpreter import Environment
+from patcher.installed.record import recorded_hash
 from patcher.message import Message, joined
 from patcher.model import Located
 from patcher.planner.targets import read_target
@@ -174,6 +175,8 @@ class InstalledSources:
         found: list[FileCandidate] = []
         if section.hunks and not section.gone:
             found = self.texts.candidates(parts)
+        if section.path.endswith(_PROSE):
+            found = [file for file in found if recorded_hash(file.located, file.path)]
         whole = [file for file in found if file.whole]
         if not found and section.gone:
             return FileMatch(section, left_out=NOT_INSTALLED)
@@ -263,7 +266,7 @@ class InstalledSources:
             if isinstance(located, Located):
                 homes.append((path, located))
         if _TEST.fullmatch(parts[-1]):  # only beside tests that the package ships
-            homes = [home for home in homes if Path(home[1].site, home[0]).parent.is_dir()]
+            homes = [home for home in homes if _has_tests(Path(home[1].site, home[0]).parent)]
         if not homes:
             return None
         # else the commit makes its folder
@@ -468,6 +471,13 @@ def _one_each(matches: Sequence[FileMatch]) -> list[FileMatch]:
             match = FileMatch(match.section, left_out=why)
         kept.append(match)
     return kept
+
+
+def _has_tests(folder: Path) -> bool:
+    """Whether a directory has tests."""
+    if not folder.is_dir():
+        return False
+    return any(_TEST.fullmatch(path.name) for path in folder.iterdir())
 
 
 def _first(parts: Sequence[str]) -> str:
