@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Sequence
+from typing import Callable, Mapping, Sequence
 
 from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, Condition, sha256
@@ -24,6 +24,7 @@ from patcher.model import (
     FilePatch,
     HunkText,
     Located,
+    Receipt,
     Requested,
     State,
     Variant,
@@ -35,6 +36,8 @@ from patcher.record import Record
 from patcher.store.status import classify
 from patcher.store.store import Store
 from patcher.system.reading import read_file
+
+ReceiptsIn = Callable[[str], Mapping[str, Receipt]]
 
 
 class _Refusal(Record):
@@ -53,13 +56,15 @@ class Assigner:
 
     Args:
         env: the environment.
+        receipts_in: returns the receipts of a site directory, by path.
         of_project: whether a project asks for the patchsets: it can call one optional.
     """
 
-    def __init__(self, env: Environment, *, of_project: bool) -> None:
+    def __init__(self, env: Environment, receipts_in: ReceiptsIn, *, of_project: bool) -> None:
         self.answers: list[Answer] = []
         self.notes: list[str] = []
         self._env = env
+        self._receipts_in = receipts_in
         self._of_project = of_project
         self._compiled = lru_cache(maxsize=None)(compiled_modules)
 
@@ -74,7 +79,9 @@ class Assigner:
         for package, variants in pick_variants(requested.patchset).items():
             try:
                 located = locate(self._env, package, _changed_paths(variants))
-                variant = _variant(requested, variants, located=located)
+                variant = _variant(
+                    requested, variants, located=located, receipts_in=self._receipts_in
+                )
             except SitepatchError as error:
                 self._refuse_package(requested, package, error=error)
                 continue
@@ -131,7 +138,7 @@ class Assigner:
         Where there is none, or several, it is "", and there is an answer.
         """
         try:
-            existing = find_file(located, patch.paths) or _deleted(located, patch.paths)
+            existing = _existing(located, patch.paths, self._receipts_in)
             paths = _with_code(requested, located, patch=patch, paths=existing)
             if len(paths) == 1:
                 check_not_shared(located, paths[0], self._env)
@@ -191,9 +198,14 @@ def _several_places(paths: Sequence[str]) -> _Refusal:
     return _Refusal(State.AMBIGUOUS, problem, hint=hint)
 
 
-def _deleted(located: Located, paths: Sequence[str]) -> tuple[str, ...]:
+def _existing(located: Located, paths: Sequence[str], receipts_in: ReceiptsIn) -> Sequence[str]:
+    """Which of the alternative places of a file have it, or had it until a patchset deleted it."""
+    return find_file(located, paths) or _deleted(located, paths, receipts_in)
+
+
+def _deleted(located: Located, paths: Sequence[str], receipts_in: ReceiptsIn) -> Sequence[str]:
     """Which of the alternative places of a file a patchset has deleted."""
-    receipts = Store(located.site).receipts()
+    receipts = receipts_in(located.site)
     found: list[str] = []
     for path in paths:
         receipt = receipts.get(path)
@@ -201,7 +213,7 @@ def _deleted(located: Located, paths: Sequence[str]) -> tuple[str, ...]:
             continue
         if classify(located.site, receipt, data=None).condition is Condition.APPLIED:
             found.append(path)
-    return tuple(found)
+    return found
 
 
 def _no_such_file(located: Located, patch: FilePatch) -> _Refusal:
@@ -227,7 +239,12 @@ def _no_such_file(located: Located, patch: FilePatch) -> _Refusal:
 
 
 # the variant and the path that fit ---------------------------------------------------------------
-def _variant(requested: Requested, variants: Sequence[Variant], located: Located) -> Variant:
+def _variant(
+    requested: Requested,
+    variants: Sequence[Variant],
+    located: Located,
+    receipts_in: ReceiptsIn,
+) -> Variant:
     """The variant for the installed release.
 
     Where the version does not say which release that is, it is the first variant that fits.
@@ -239,7 +256,7 @@ def _variant(requested: Requested, variants: Sequence[Variant], located: Located
     if len(matching) == 1:
         return matching[0]
     for variant in matching:
-        if _variant_fits(requested, variant, located=located):
+        if _variant_fits(requested, variant, located=located, receipts_in=receipts_in):
             return variant
 
     installed = Message(
@@ -271,13 +288,15 @@ def update_hint(name: str, version: str) -> str:
     )
 
 
-def _variant_fits(requested: Requested, variant: Variant, located: Located) -> bool:
+def _variant_fits(
+    requested: Requested, variant: Variant, located: Located, receipts_in: ReceiptsIn
+) -> bool:
     """Whether every file of a variant is there and has the code."""
     hunks: dict[str, tuple[HunkText, ...]] = {}
     for patch in variant.patches:
         if patch.adds:
             continue
-        existing = find_file(located, patch.paths) or _deleted(located, patch.paths)
+        existing = _existing(located, patch.paths, receipts_in)
         paths = _with_code(requested, located, patch=patch, paths=existing)
         if not paths and patch.deletes:
             continue

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping, Sequence, Tuple
+from functools import lru_cache
+from typing import Mapping, Sequence, Tuple
 
 from patcher.facts import Assignment, Facts, FileStatus, TargetFile, Wanted
 from patcher.installed.interpreter import Environment
 from patcher.model import Plan, Receipt
-from patcher.planner.assignments import Assigner
+from patcher.planner.assignments import Assigner, ReceiptsIn
 from patcher.planner.plan import plan
 from patcher.planner.rewriter import REWRITER
 from patcher.planner.targets import read_added, read_patched, read_target
@@ -42,13 +43,14 @@ def read_facts(
         PatchError: a hunk is wrong in itself.
         StoreError: a receipt or a pristine copy is invalid.
     """
-    assigner = Assigner(env, of_project=wanted.reverted is None)
+    receipts_in = _receipts_reader(items)
+    assigner = Assigner(env, receipts_in, of_project=wanted.reverted is None)
     assignments: dict[_FileKey, tuple[Assignment, ...]] = {}
     for requested in wanted.requested:
         for assignment in assigner.assignments(requested):
             key = (assignment.located.site, assignment.path)
             assignments[key] = (*assignments.get(key, ()), assignment)
-    receipts = _receipts({site for site, _ in assignments}, items)
+    receipts = {site: receipts_in(site) for site, _ in assignments}
     files = _requested_files(assignments, receipts, wanted=wanted, items=items)
 
     patched: dict[_FileKey, TargetFile] = {}
@@ -112,17 +114,15 @@ def _requested_files(
     return files
 
 
-def _receipts(sites: Iterable[str], items: Sequence[FileStatus] | None) -> _Receipts:
-    """The receipts of site directories: those of `items`, or (None) those in their stores."""
-    receipts: dict[str, dict[str, Receipt]] = {}
-    if items is None:
-        for site in sites:
-            receipts[site] = Store(site).receipts()
-        return receipts
+def _receipts_reader(items: Sequence[FileStatus] | None) -> ReceiptsIn:
+    """What returns the receipts of a site directory: those of `items`, or (None) of its store.
 
-    for site in sites:
-        receipts[site] = {}
+    A store is read once.
+    """
+    if items is None:
+        return lru_cache(maxsize=None)(lambda site: Store(site).receipts())
+
+    receipts: dict[str, dict[str, Receipt]] = {}
     for item in items:
-        if item.site in receipts:
-            receipts[item.site][item.receipt.path] = item.receipt
-    return receipts
+        receipts.setdefault(item.site, {})[item.receipt.path] = item.receipt
+    return lambda site: receipts.get(site, {})

@@ -293,7 +293,7 @@ def settle(site: Folder, home: Folder, entries: Sequence[JournalEntry], left: Le
     targets = [entry for entry in entries if not entry.stays]
     # or the removal of what was displaced could outlive its displacement
     sync_holders(site, [entry.path for entry in targets])
-    kept = _keep_saved(site, home, [entry for entry in targets if entry.path not in left.unable])
+    kept = _keep_saved(site, home, targets)
     # removes what waits for a file that is left alone, too
     unable = undo(site, targets)
     unable.update(_purge(site, targets))
@@ -332,15 +332,23 @@ def _keep_saved(site: Folder, home: Folder, entries: Iterable[JournalEntry]) -> 
             folder = site.holder(entry.path)
         except (FileNotFoundError, StoreError):
             continue
-        copies: list[str] = []
         with folder:
-            for name in (entry.backup, entry.temporary):
-                copy = _keep_one(home, folder, entry=entry, name=name)
-                if copy and f"{site.path}/{copy}" not in copies:
-                    copies.append(f"{site.path}/{copy}")
+            copies = _keep_displaced(home, folder, entry)
         if copies:
-            kept[entry.path] = ", ".join(copies)
+            kept[entry.path] = ", ".join(f"{site.path}/{copy}" for copy in copies)
     return kept
+
+
+def _keep_displaced(home: Folder, folder: Folder, entry: JournalEntry) -> list[str]:
+    """Keep a copy of what `entry` displaced, if somebody else wrote it; return their paths."""
+    copies: list[str] = []
+    for name in (entry.backup, entry.temporary):
+        # what is neither a file nor a link is left as it is
+        with suppress(StoreError):
+            copy = _keep_one(home, folder, entry=entry, name=name)
+            if copy and copy not in copies:
+                copies.append(copy)
+    return copies
 
 
 def _keep_one(home: Folder, folder: Folder, entry: JournalEntry, name: str) -> str:
@@ -370,8 +378,8 @@ def _is_saved(folder: Folder, entry: JournalEntry, name: str) -> bool:
     """Whether a file that was displaced is neither the old one nor the new one."""
     if not folder.has(name) or folder.link(name):
         return False  # what a link led to stands where it stood
-    if folder.same(entry.name, name):
-        return False  # it was not displaced
+    if folder.same(entry.name, name) or folder.digest(entry.name) == entry.old:
+        return False  # nothing was displaced
     return folder.digest(name) not in (entry.old, entry.new)
 
 

@@ -76,7 +76,7 @@ FEW, UNSERVED = ["few", "cuda", 1, 2], ["unserved", "card"]
 )
 def test_the_device_and_the_backend_that_a_rank_takes(torch, asked, chosen, notes):
     noted = []
-    assert child._choice(torch, 2, {"backend": asked, "vendors": []}, lambda notes: noted.extend(notes)) == chosen
+    assert child._choice(torch, 2, request={"backend": asked, "vendors": []}, report=lambda notes: noted.extend(notes)) == chosen
     assert noted == notes
 
 
@@ -94,7 +94,7 @@ def test_the_package_of_a_vendor_is_imported_where_torch_knows_no_device(torch, 
     (tmp_path / "vendor_of_cards.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
     noted = []
-    child._choice(torch, 2, {"backend": asked, "vendors": ["vendor_of_cards", "vendor_of_nothing"]}, lambda notes: noted.extend(notes))
+    child._choice(torch, 2, request={"backend": asked, "vendors": ["vendor_of_cards", "vendor_of_nothing"]}, report=lambda notes: noted.extend(notes))
     assert noted == [["imported", name] for name in imported]
     assert bool(sys.modules.pop("vendor_of_cards", None)) == bool(imported)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -82,7 +83,6 @@ FINISHED = {  # what is there; the entry; what is there afterwards, or the file 
     "prepared file lost": ({FILE: "old", STAGED: "receipt"}, entry(), TEMPORARY, []),
     "prepared file is another": ({**READY, TEMPORARY: "other"}, entry(), TEMPORARY, []),
     "prepared file is a link": ({**READY, "b.py": "new", TEMPORARY: "->../../b.py"}, entry(), TEMPORARY, []),
-    "prepared file is another, target done": ({**DONE, TEMPORARY: "other"}, entry(), TEMPORARY, []),
     "receipt lost": ({FILE: "old", TEMPORARY: "new"}, entry(), RECEIPT, []),
     "receipt is another": ({**READY, STAGED: "other", RECEIPT: "receipt"}, entry(), STAGED, []),
     "link": (CACHED, entry(link="../../b.py"), {"b.py": "new", FILE: "->../../b.py", RECEIPT: "receipt"}, []),
@@ -107,6 +107,21 @@ def test_a_run_past_its_commit_point_is_finished_from_every_state(site, files, o
         assert call(site, journal.finish, [one]) == Left(tuple(left))
         assert state(site) == expected
     assert not (site / "gone").exists()
+
+
+@pytest.mark.parametrize("name", [TEMPORARY, BACKUP])
+def test_what_was_displaced_and_is_of_somebody_is_kept_by_whoever_finishes(site, name):
+    lay_out(site, {**DONE, name: "of somebody"})
+    left = call(site, journal.finish, [entry()])
+    copy = Path(left.kept[FILE])
+    assert copy.parent == site / ".sitepatch/edited" and copy.read_text() == "of somebody"
+    assert {path: text for path, text in state(site).items() if not path.startswith(".sitepatch/edited/")} == DONE
+
+
+def test_what_was_saved_at_the_last_moment_stands_in_its_place_after_a_rollback(site):
+    lay_out(site, {FILE: "new", BACKUP: "old", TEMPORARY: "of somebody"})
+    assert call(site, journal.roll_back, [entry()]) is True
+    assert state(site) == {FILE: "of somebody"}
 
 
 def test_bytecode_of_a_file_that_goes_or_is_gone_is_removed_and_that_of_one_that_is_left_alone_stays(site):
@@ -181,8 +196,8 @@ NO_WAY_ON = f"{RAN} could not be finished and was undone: 1 file as before it"
         (COMMITTING, READY, f"{RAN} was finished: {AS_MEANT}"),
         (COMMITTING, {**READY, FILE: "other"}, f"{RAN} was finished: {AS_MEANT}, but for {FILE}, changed by somebody else since"),
         (COMMITTING, {FILE: "old", BACKUP: "old"}, NO_WAY_ON),
-        (COMMITTING, {FILE: "new", BACKUP: "old", RECEIPT: "other", TEMPORARY: "x"}, NO_WAY_ON),
-        (COMMITTING, {FILE: "new", TEMPORARY: "x"}, f"{RAN} was finished: {AS_MEANT}; {FILE} is left as it is: {{}}/{TEMPORARY}: {LOST}"),
+        (COMMITTING, {FILE: "new", BACKUP: "old", RECEIPT: "other", TEMPORARY: "old"}, NO_WAY_ON),
+        (COMMITTING, {FILE: "new", TEMPORARY: "old"}, f"{RAN} was finished: {AS_MEANT}; {FILE} is left as it is: {{}}/{STAGED.rpartition('.')[0]}: {LOST}"),
     ],
 )
 def test_what_recovery_did_is_reported(site, phase, files, said):

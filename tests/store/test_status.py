@@ -284,7 +284,7 @@ def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
 
 
 # receipts that are gone -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("data", "told"), [("new", True), ("old", False), (None, False)])
+@pytest.mark.parametrize(("data", "told"), [("new", True), ("old", False), (None, True)])
 def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_path, data, told):
     digest = sha("old").hexdigest()
     install(tmp_path, "de_mo-1.0.dist-info", "old")

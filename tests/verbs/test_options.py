@@ -26,7 +26,7 @@ OPTIONS = {  # command -> its arguments and options, without those that every co
     "hook status": [*SITE],
     "edit": ["package", "file", "--name", "--output", "--no-editor", *SITE, "--patch-dir"],
     "capture": ["words", "--name", "--output", "--also", "--partial", "--pristine", "--from", "--adopt", "--verify", *SITE, "--patch-dir"],
-    "import": ["patches", "--name", "--output", "--also", "--leave-out", "--fuzz", *SITE],
+    "import": ["patches", "--name", "--output", "--also", "--leave-out", "--names", "--fuzz", *SITE],
     "update": ["name", "--to", "--edit", "--from", *SITE, "--patch-dir"],
     "export": ["names", "--format", "--output", "--against", "--wheel", "--set", *SITE, "--patch-dir"],
     "diagnose": ["logs", "--run", "--ranks", "--backend", "--timeout", *SITE, "--patch-dir"],

@@ -306,7 +306,7 @@ def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies
 def test_an_interpreter_that_took_long_to_start_shows_the_place_all_the_same(tmp_path):
     """The parent process kills it soon after the limit, which it counts from before the start."""
     (tmp_path / "probe.py").write_text("import time\ntime.sleep(600)\n")
-    request = {"name": "it", "search": sys.path, "ahead": False, "texts": {}, "serve": [], "probe": str(tmp_path / "probe.py"), "until": time.monotonic() - 60}
+    request = {"name": "it", "search": sys.path, "ahead": False, "texts": {}, "serve": [], "hidden": [], "probe": str(tmp_path / "probe.py"), "until": time.monotonic() - 60}
     (tmp_path / "request").write_text(json.dumps(request))
     words = [sys.executable, "-I", "-B", str(ROOT / "patcher/verify/child.py"), str(tmp_path / "request"), str(tmp_path / "results")]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120)
