@@ -688,8 +688,8 @@ def test_a_prepared_file_that_is_not_the_promised_one_is_not_put_in_place(site):
                 (site / "pkg" / temporary(A, sha(new(A)), sha(b"good"))[0]).write_bytes(prepared)
             if standing == new(A):
                 assert "could not be finished and was undone" in recover(site)
-            elif prepared is not None:  # it has been put in place, and nothing leads back
-                assert f"{A} is left as it is" in recover(site)
+            elif prepared is not None:  # it has been put in place: that is what it displaced
+                assert f"{A} was saved by somebody while it was replaced" in recover(site)
             assert (site / A).read_bytes() == standing
 
 
