@@ -193,7 +193,7 @@ def normalizer(world):
         (r"python3\.\d+", "python3.X"),
         (r"\d+\.\d+\.\d+\S*\+h[0-9a-f]{12}", "<version>+h<digest>"),
         (r"\b[0-9a-f]{32}\b", "<overlay>"),
-        (r"sitepatch-edit-\w+", "<copies>"),
+        (r"sitepatch-edit-[\w-]+", "<copies>"),
         (r"\d+\.\d [kM]B", "<size>"),
         (r"user \d+", "user <uid>"),
         (r"\d+\.\d\d s in all", "<seconds> s in all"),
