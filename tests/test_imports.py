@@ -105,7 +105,7 @@ WALL = {  # what other packages know of the engine: the questions, the form of a
     "check": "source_problem",
     "spatch.hunk": "MOST_LINES parse_spatch",
     "spatch.notation": "holes",
-    "tree": "Node SyntaxProblem Tree imported inside_of proves_upstream same",
+    "tree": "Node SyntaxProblem Tree imported inside_of proves_upstream remembered same",
     "text": "STANDS_THERE",
     "lex": "LAYOUT lines_in_strings tokens",
 }
@@ -216,7 +216,7 @@ WRITERS = {  # every module that can change a file, and which
     **dict.fromkeys(["verbs/main.py", "system/signals.py"], "nothing: /dev/null where a stream is closed"),
     "system/output.py": "a file that the user has named",
     "author/export.py": "the wheel that is exported, where --output says",
-    **dict.fromkeys(["author/copies.py", "verbs/demo.py", "installed/index.py"], "a directory of their own"),
+    **dict.fromkeys(["author/copies.py", "verbs/editor.py", "verbs/demo.py", "installed/index.py"], "a directory of their own"),
     **dict.fromkeys(["system/cache.py", "installed/releases.py"], "the cache"),
     **dict.fromkeys(["overlay/make.py", "verbs/overlay.py"], "the cache of overlays"),
     **dict.fromkeys(["author/folder.py"], "a patchset's folder"),

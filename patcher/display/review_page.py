@@ -81,8 +81,8 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
         body.append(tag("label", Message("one column"), for_="one"))
 
     is_long = len(files) > _LISTED
-    kind = "files many" if is_long else "files"
-    body.append(tag("div", *_sections(files), class_=kind))
+    classes = ["files", "many"] if is_long else ["files"]
+    body.append(tag("div", *_sections(files), class_=" ".join(classes)))
     for part in below:
         body.append(tag("div", *part.content, id=part.anchor))
     return html_document(title, body, styles=("review", "code"), script=bool(files))
@@ -380,5 +380,5 @@ def _section(file: _File, layout: HunkLayout) -> Html:
     details = tag("details", tag("summary", about), _list(facts), class_="about")
 
     body = hunks(file.view, places, layout=layout)
-    kind = "file edited" if file.edited else "file"
-    return tag("section", path, details, *body, class_=kind, id=anchor)
+    classes = ["file", "edited"] if file.edited else ["file"]
+    return tag("section", path, details, *body, class_=" ".join(classes), id=anchor)

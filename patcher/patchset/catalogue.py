@@ -326,7 +326,7 @@ class _Guess(Record):
 
 def _quoted_error(name: str) -> _Guess | None:
     """The words of an error, which stand in no name."""
-    if " " not in name:
+    if " " not in name or is_file(name):
         return None
     hint = Message("what is known of an error: sitepatch list {text}{here}", text=shlex.quote(name))
     return _Guess(Message("it is a sentence"), hint)

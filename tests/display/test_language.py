@@ -57,7 +57,8 @@ def entries():
 
 
 def test_no_sentence_is_glued_or_plain_each_is_a_template_with_fields():
-    assert [(place, text) for place, text in plain() if not place.startswith(BECOME)] == []
+    others = (*BECOME, "record.py:")  # what a record refuses is for who writes the code
+    assert [(place, text) for place, text in plain() if not place.startswith(others)] == []
 
 
 def test_each_field_of_a_template_is_given_to_it():

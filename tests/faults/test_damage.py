@@ -85,7 +85,7 @@ def test_what_is_not_ours_is_named_and_nothing_is_done(tiny, name, kind):
         assert str(place) in done.text, told
         assert "[Errno" not in done.text, told
         if others and command == "restore":
-            assert [path for path in FILES if (tiny.site / path).read_bytes() != FILES[path]] == [FILE], told
+            assert [path for path, data in targets(tiny).items() if data != FILES[path]] == [FILE], told
         else:
             assert files(tiny) == before, told
 
@@ -107,4 +107,9 @@ def test_a_receipt_that_may_not_be_read_is_named(tiny):
 def files(tiny):
     """The bytes of every target file, and every name below `.sitepatch`."""
     names = sorted(path.relative_to(tiny.site).as_posix() for path in tiny.site.rglob("*") if path.suffix != ".pyc")
-    return names, {path: (tiny.site / path).read_bytes() for path in FILES}
+    return names, targets(tiny)
+
+
+def targets(tiny):
+    """The bytes of every target file; None for one that is deleted."""
+    return {path: (tiny.site / path).read_bytes() if (tiny.site / path).exists() else None for path in FILES}

@@ -34,7 +34,8 @@ def test_a_read_only_file_in_a_directory_of_ours_is_patched_and_stays_read_only(
 def test_a_file_of_somebody_else_is_named_although_it_could_be_replaced(public):
     os.chown(public.site / "tiny/a.py", 1234, 1235)
     os.chown(public.site / "tiny/c.py", NOBODY, 1235)
-    os.chown(public.site / "tiny/sub/b.py", NOBODY, NOBODY)
+    for name in ("d.py", "sub/b.py"):
+        os.chown(public.site / "tiny" / name, NOBODY, NOBODY)
     before = public.tree()
     code, said, _ = public.run("apply", NAME, uid=NOBODY)
     assert code == 1
@@ -53,7 +54,7 @@ def test_a_file_of_somebody_else_is_named_although_it_could_be_replaced(public):
 def test_every_directory_that_may_not_be_written_is_named_at_once_and_no_mode_changes(public):
     for folder in ("tiny", "tiny/sub", "tiny/__pycache__", "tiny/sub/__pycache__"):
         (public.site / folder).chmod(0o555)
-    for name in ("tiny/a.py", "tiny/c.py", "tiny/sub/b.py"):
+    for name in ("tiny/a.py", "tiny/c.py", "tiny/d.py", "tiny/sub/b.py"):
         os.chown(public.site / name, NOBODY, NOBODY)
     before = public.tree()
     code, said, _ = public.run("apply", NAME, uid=NOBODY)

@@ -248,13 +248,14 @@ def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command
     folder = site.source(DDP).rename(site.cwd / "patchsets" / "mine")
     (site.cwd / "a fix.diff").write_text("--- a/x.py\n+++ b/x.py\n")
     here = f"--target {site.path}"
+    made = f"a patchset for a package is made with: sitepatch edit PACKAGE --name NAME {here}\n"
     for word, meant in (
         ("a fix.diff", f"it is a diff\nhint: a diff becomes a patchset with: sitepatch import 'a fix.diff' --name NAME {here}\n"),
         ("./patchsets/mine", "hint: write its name: mine\n"),
         ("patchsets/", "hint: write its name: mine\n"),
         (f"{folder}/patchset.toml", "hint: write its name: mine\n"),
         ("triton", f"it is a package\nhint: it is patched by triton-libcuda-path; what is for it: sitepatch list triton {here}\n"),
-        ("flash-attn", f"a patchset for a package is made with: sitepatch edit PACKAGE --name NAME {here}\n"),
+        ("flash-attn", f"applied patchsets: none; see: sitepatch status {here}\n" if command == "restore" else made),
         ("./patchsets/nothing", "there is no such folder\n"),
     ):
         refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
@@ -716,7 +717,7 @@ def test_colours_only_where_they_are_wanted(site):
 def test_on_a_terminal_there_are_colours_unless_no_color_is_set(site, variables, colours):
     pty = pytest.importorskip("pty")
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "patcher", "list", "-v"]
+    command = [sys.executable, "-m", "patcher", "show", DDP]
     env = environ(PAGER="cat", **variables)
     assert subprocess.run(command, env=env, cwd=str(site.cwd), stdin=follower, stdout=follower).returncode == 0
     os.close(follower)
