@@ -39,7 +39,7 @@ def is_replaced(receipt: Receipt, installed: str) -> bool:
 
 
 REPLACED_SINCE = (
-    Message("the file was deleted by a patchset, and another one stands there since"),
+    Message("the file was deleted by a patchset, and another one has been put in its place"),
     Message("move it away, or put the deleted one back with: sitepatch restore --force"),
 )
 """What is wrong with a file that somebody made in the place of a deleted one, and what to do."""

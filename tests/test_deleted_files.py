@@ -244,10 +244,10 @@ def test_a_file_that_somebody_made_in_its_place_is_kept(other):
     done(other("apply", "less"))
     file = other.path / "demo/old.py"
     file.write_text("MINE = 1\n")
-    assert "another one stands there since" in done(other("status", "--check"), 1).out
+    assert "another one has been put in its place" in done(other("status", "--check"), 1).out
     for words in (("apply", "less"), ("restore",)):
         said = done(other(*words), 1)
-        assert "another one stands there since" in said.out + said.err and file.read_text() == "MINE = 1\n"
+        assert "another one has been put in its place" in said.out + said.err and file.read_text() == "MINE = 1\n"
     done(other("restore", "--force"))
     assert file.read_text() == OLD
     (copy,) = (other.path / ".sitepatch/edited").iterdir()

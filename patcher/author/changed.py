@@ -22,7 +22,7 @@ from patcher.message import Message, joined
 from patcher.model import Located, Progress, Receipt
 from patcher.record import Record
 from patcher.store.receipt import ADDED_FILE, path_problem
-from patcher.store.status import classify, read_installed
+from patcher.store.status import classify, is_deleted_by, read_installed
 from patcher.store.store import Store
 from patcher.system.parallel import in_parallel
 from patcher.system.reading import read_file
@@ -411,7 +411,7 @@ def _look(file: InstalledFile, receipt: Receipt | None) -> _Look:
     try:
         file = file._replace(data=read_file(Path(file.site) / path))
     except (FileNotFoundError, NotADirectoryError):
-        if receipt is not None and receipt.deletes and _is_ours(file.site, receipt):
+        if receipt is not None and is_deleted_by(file.site, receipt):
             return _Look(path)
         note = Message(
             "is not there any more: `--- PATH` and a line `-...` below it delete a file in a "
@@ -439,11 +439,6 @@ def _look(file: InstalledFile, receipt: Receipt | None) -> _Look:
     if status.condition is Condition.EDITED:
         file = file._replace(status=status)
     return _Look(path, edited=file)
-
-
-def _is_ours(site: str, receipt: Receipt) -> bool:
-    """Whether a file that is not there is one that a patchset deleted."""
-    return classify(site, receipt, data=None).condition is Condition.APPLIED
 
 
 def _new_files(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Callable, Mapping, Sequence
 
 from patcher.errors import AbsentError, SitepatchError
-from patcher.facts import Assignment, Condition, sha256
+from patcher.facts import Assignment, sha256
 from patcher.installed.environment import (
     blocker,
     check_not_shared,
@@ -33,7 +33,7 @@ from patcher.model import (
 from patcher.patchset import results
 from patcher.patchset.variants import matching_variants, pick_variants
 from patcher.record import Record
-from patcher.store.status import classify
+from patcher.store.status import is_deleted_by
 from patcher.store.store import Store
 from patcher.system.reading import read_file
 
@@ -139,7 +139,9 @@ class Assigner:
         """
         try:
             existing = _existing(located, patch.paths, self._receipts_in)
-            paths = _with_code(requested, located, patch=patch, paths=existing)
+            paths = _with_code(
+                requested, located, patch=patch, paths=existing, receipts_in=self._receipts_in
+            )
             if len(paths) == 1:
                 check_not_shared(located, paths[0], self._env)
                 problem = blocker(located, paths[0], env=self._env, compiled=self._compiled)
@@ -209,9 +211,7 @@ def _deleted(located: Located, paths: Sequence[str], receipts_in: ReceiptsIn) ->
     found: list[str] = []
     for path in paths:
         receipt = receipts.get(path)
-        if receipt is None or not receipt.deletes:
-            continue
-        if classify(located.site, receipt, data=None).condition is Condition.APPLIED:
+        if receipt is not None and is_deleted_by(located.site, receipt):
             found.append(path)
     return found
 
@@ -297,7 +297,7 @@ def _variant_fits(
         if patch.adds:
             continue
         existing = _existing(located, patch.paths, receipts_in)
-        paths = _with_code(requested, located, patch=patch, paths=existing)
+        paths = _with_code(requested, located, patch=patch, paths=existing, receipts_in=receipts_in)
         if not paths and patch.deletes:
             continue
         if not paths:
@@ -305,13 +305,25 @@ def _variant_fits(
         hunks[paths[0]] = (*hunks.get(paths[0], ()), *patch.hunks)
 
     for path, hunks_of_file in hunks.items():
-        if not _fits(requested, located, path=path, hunks=hunks_of_file, names=variant.names):
+        fits = _fits(
+            requested,
+            located,
+            path=path,
+            hunks=hunks_of_file,
+            names=variant.names,
+            receipts_in=receipts_in,
+        )
+        if not fits:
             return False
     return True
 
 
 def _with_code(
-    requested: Requested, located: Located, patch: FilePatch, paths: Sequence[str]
+    requested: Requested,
+    located: Located,
+    patch: FilePatch,
+    paths: Sequence[str],
+    receipts_in: ReceiptsIn,
 ) -> Sequence[str]:
     """The existing paths that have the code, as rule 1 says.
 
@@ -321,7 +333,15 @@ def _with_code(
         return paths
     fitting: list[str] = []
     for path in paths:
-        if _fits(requested, located, path=path, hunks=patch.hunks, names=()):
+        fits = _fits(
+            requested,
+            located,
+            path=path,
+            hunks=patch.hunks,
+            names=(),
+            receipts_in=receipts_in,
+        )
+        if fits:
             fitting.append(path)
     return fitting or paths[:1]
 
@@ -332,15 +352,15 @@ def _fits(
     path: str,
     hunks: tuple[HunkText, ...],
     names: tuple[str, ...],
+    receipts_in: ReceiptsIn,
 ) -> bool:
     """Whether the pristine bytes of a file have the code of these hunks, on one of its sides."""
-    store = Store(located.site)
     file = Path(located.site) / path
-    receipt = store.receipts().get(path)
+    receipt = receipts_in(located.site).get(path)
     data = read_file(file) if file.is_file() else b""
     is_deleted = receipt is not None and receipt.deletes and not file.is_file()
     if receipt is not None and (is_deleted or receipt.current == sha256(data)):
-        data = store.pristine(receipt.pristine.sha256)
+        data = Store(located.site).pristine(receipt.pristine.sha256)
 
     request = results.request_of(requested, hunks, names=names)
     states = {answer.state for answer in results.rewrite_with_known(data, request).answers}

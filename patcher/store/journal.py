@@ -341,8 +341,11 @@ def _keep_saved(site: Folder, home: Folder, entries: Iterable[JournalEntry]) -> 
 
 def _keep_displaced(home: Folder, folder: Folder, entry: JournalEntry) -> list[str]:
     """Keep a copy of what `entry` displaced, if somebody else wrote it; return their paths."""
+    names = [entry.backup]
+    if not folder.same(entry.temporary, entry.backup):
+        names.append(entry.temporary)
     copies: list[str] = []
-    for name in (entry.backup, entry.temporary):
+    for name in names:
         # what is neither a file nor a link is left as it is
         with suppress(StoreError):
             copy = _keep_one(home, folder, entry=entry, name=name)
@@ -378,9 +381,9 @@ def _is_saved(folder: Folder, entry: JournalEntry, name: str) -> bool:
     """Whether a file that was displaced is neither the old one nor the new one."""
     if not folder.has(name) or folder.link(name):
         return False  # what a link led to stands where it stood
-    if folder.same(entry.name, name) or folder.digest(entry.name) == entry.old:
-        return False  # nothing was displaced
-    return folder.digest(name) not in (entry.old, entry.new)
+    if folder.same(entry.name, name) or folder.digest(name) in (entry.old, entry.new):
+        return False
+    return folder.digest(entry.name) != entry.old  # else nothing was displaced
 
 
 def _purge(site: Folder, entries: Iterable[JournalEntry]) -> dict[str, str]:

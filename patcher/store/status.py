@@ -171,6 +171,11 @@ def _is_deleted(site: str, receipt: Receipt) -> bool:
     return receipt.pristine.sha256 in recorded_now(site, receipt.path)
 
 
+def is_deleted_by(site: str, receipt: Receipt) -> bool:
+    """Whether a file that is not there is the one that the patchsets of its receipt deleted."""
+    return receipt.deletes and classify(site, receipt, data=None).condition is Condition.APPLIED
+
+
 def _is_still_deleted(site: str, receipt: Receipt, installed: str) -> bool:
     """Whether a file that is not there is the one that a patchset deleted.
 

@@ -27,7 +27,7 @@ _KINDS = {
 
 
 def look_again(folder: str) -> None:
-    """Make an NFS client look at a directory anew, so that what other clients did is seen.
+    """Make an NFS client ask the server for a directory again: other clients may have changed it.
 
     A client caches them for up to a minute (`acdirmin`, `acdirmax` of nfs(5)): a file that another
     client has replaced is read as it was, a new one is missing, also under a lock. When a directory

@@ -180,7 +180,7 @@ class _GitHeader(Record):
 
 
 _PLAIN = _GitHeader({})
-"""What stands there where there is no such line."""
+"""The header of a section that git did not write."""
 
 
 class _HunkHeader(Record):
