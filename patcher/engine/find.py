@@ -161,9 +161,16 @@ def _beside_anchor(source: Source, hunk: Hunk, found: FoundPlaces) -> FoundPlace
         return None
     if hunk.before.own_statements() != []:
         return None
-    places = _inserted_places(hunk, _blocks(source, hunk), Matcher(most=1))
+    blocks = _blocks(source, hunk)
+    places = _inserted_places(hunk, blocks, Matcher(most=1))
+    if not places:
+        return None
+    # a source reads the blocks anew each time: those of `found` are other nodes
+    anchors = _side_places(hunk, hunk.before, blocks, Matcher(most=1))
+    if len(anchors) != 1:
+        return None
     for place in places:
-        if _is_beside(place, found.todo[0], hunk.after.nodes, added[0]):
+        if _is_beside(place, anchors[0], hunk.after.nodes, added[0]):
             return FoundPlaces([], places, scopes=found.scopes, steps=found.steps)
     return None
 

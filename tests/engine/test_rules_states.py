@@ -36,6 +36,8 @@ RULE_23 = {
     "an inserted statement elsewhere in the body": stays("x = a\n    x += b\n    print(x, c)", " x = b\n+print(x, c)\n", State.UPSTREAM),
     "in an inner block": stays("x = a\n    if a:\n        print(x, c)", " x = b\n+print(x, c)\n", State.UPSTREAM),
     "with other code between it and the line": stays("x = a\n    d()\n    print(x, c)", " x = a\n+print(x, c)\n", State.UPSTREAM),
+    "and so in a module": Stays("import e\nfrom c import d\nimport b\n\nx = max(1, 2)\n", " from c import d\n+x = max(1, 2)\n", State.UPSTREAM, how={"scope": "<module>"}),
+    "in a module, on the other side of the line": Changed("import e\nx = max(1, 2)\nfrom c import d\n", " from c import d\n+x = max(1, 2)\n", "import e\nx = max(1, 2)\nfrom c import d\nx = max(1, 2)\n", how={"scope": "<module>"}),
     "where it is on the other side of the line": inside("print(x, c)\n    x = a", " x = a\n+print(x, c)\n", "print(x, c)\n    x = a\n    print(x, c)"),
     "twice": stays("print(x, c)\n    x = a\n    print(x, c)", " x = b\n+print(x, c)\n", State.NOT_FOUND),
     "two statements, together": stays("c()\n    print(x, c)\n    print(c, d)", " x = b\n+print(x, c)\n+print(c, d)\n", State.UPSTREAM),
