@@ -101,7 +101,10 @@ def test_nothing_imports_the_diagnosis_but_its_command():
 
 
 WALL = {  # what other packages know of the engine: the questions, the form of a patch, the tree for who writes patches, the answers
-    "engine": "check_hunks definitions explain overlaps rewrite splices_problem",
+    "engine": "check_hunks rewrite splices_problem",
+    "explain": "explain",
+    "overlap": "overlaps",
+    "source": "definitions",
     "check": "source_problem",
     "spatch.hunk": "MOST_LINES parse_spatch",
     "spatch.notation": "holes",
@@ -409,7 +412,11 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     again = loaded(site, "apply", DDP, "--target", site.path)
     assert again & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
     assert loaded(site, "diff", "--target", site.path) & {"libcst", "packaging", "importlib.metadata", "diff_match_patch"} == set()
-    assert "diff_match_patch" in loaded(site, "diff", "--target", site.path, before="sys.stdout.isatty = lambda: True", PAGER="cat")  # for who reads it alone
+    samples.package(site.path, "demo", 1)
+    samples.patchset(site.cwd / "patchsets", "words", "demo", samples.many("demo", 1))
+    site("apply", "words", "--verify", "none")
+    assert "diff_match_patch" not in loaded(site, "diff", "words", "--target", site.path)
+    assert "diff_match_patch" in loaded(site, "diff", "words", "--target", site.path, before="sys.stdout.isatty = lambda: True", PAGER="cat")  # for who reads it alone
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
 

@@ -28,7 +28,8 @@ from random import Random
 from textwrap import dedent
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from patcher.engine.engine import explain, rewrite
+from patcher.engine.engine import rewrite
+from patcher.engine.explain import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import SitepatchError
 from patcher.model import HunkText, Rewrite, State, apply_splices

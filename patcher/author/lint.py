@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Iterator, Sequence
 
-from patcher.engine.engine import overlaps, rewrite
+from patcher.engine.engine import rewrite
+from patcher.engine.overlap import overlaps
 from patcher.engine.spatch.notation import holes
 from patcher.errors import PatchError
 from patcher.installed.versions import overlap

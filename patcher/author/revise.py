@@ -16,7 +16,8 @@ from patcher.author.manifest import with_version
 from patcher.author.pristine import EditedFile, Original
 from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk, FileEdit, added_file
-from patcher.engine.engine import explain, rewrite
+from patcher.engine.engine import rewrite
+from patcher.engine.explain import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import Tree
 from patcher.errors import PatchError, SitepatchError, UsageError

@@ -13,6 +13,7 @@ from typing import (
 
 from patcher.display.console import Console
 from patcher.display.styles import style, titled
+from patcher.display.view import View
 from patcher.message import Message
 from patcher.record import Record, reported
 from patcher.text.terminal import Styled, join_styled
@@ -148,8 +149,6 @@ def show_parts(
 
 def highlighted_diff(diff: FileDiff) -> Iterator[Styled]:
     """The lines of a diff for a reader."""
-    from patcher.display.view import View  # with diff-match-patch
-
     before = f"a/{diff.path}" if diff.sha256_before else "/dev/null"
     yield from (style(f"--- {before}", bold=True), style(f"+++ b/{diff.path}", bold=True))
     for hunk in View(diff).hunks:

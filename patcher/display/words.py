@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from typing import Iterable, Tuple
 
-from diff_match_patch import diff_match_patch
-
 WordEdit = Tuple[int, int, int, int]
 """The characters `[i1, i2)` of a text become `[j1, j2)` of the other."""
 _Pair = Tuple[int, int]
@@ -32,6 +30,8 @@ def word_edits(old: str, new: str) -> list[WordEdit]:
     have little in common, or are too long to be compared so. What is between two changes and
     shorter than they are counts as changed (diff-match-patch calls it semantic cleanup).
     """
+    from diff_match_patch import diff_match_patch  # a diff for a program marks no words
+
     if len(old) + len(new) > _MOST:
         return []
     shared_words = Counter(_WORD.findall(old)) & Counter(_WORD.findall(new))

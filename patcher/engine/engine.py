@@ -1,8 +1,9 @@
 """What the other packages ask of the engine.
 
-Only what matches a hunk needs a syntax tree, and with it libcst: it is imported inside the
-functions. `patcher.engine.spatch` reads the text of a patch; `patcher.engine.tree` serves those who
-write patches, and knows the syntax of a file. Everything else in this package is private to it.
+A command whose results are known asks none of it: what needs a syntax tree is imported inside the
+functions. `patcher.engine.spatch` reads the text of a patch; `patcher.engine.explain` says why a
+hunk does not fit, `overlap` which hunks meet; `patcher.engine.tree` serves those who write patches,
+and knows the syntax of a file. Everything else in this package is private to it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 from patcher.engine.text import rewrite_text
-from patcher.model import Explanation, HunkText, OptionValue, Rewrite, Splice
+from patcher.model import HunkText, OptionValue, Rewrite, Splice
 
 Options = Mapping[str, OptionValue]
 
@@ -49,20 +50,6 @@ def splices_problem(data: bytes, splices: Sequence[Splice], injected: Sequence[s
     return change_problem(data, splices, injected)
 
 
-def explain(
-    data: bytes, hunks: Sequence[HunkText], options: Options, injected: Sequence[str] = ()
-) -> tuple[Explanation, ...]:
-    """Why each hunk does or does not match a text; arguments and states are those of `rewrite`.
-
-    Raises:
-        PatchError: a hunk is wrong in itself.
-    """
-    from patcher.engine.explain import explain_hunks
-
-    answers = rewrite(data, hunks, options, injected).answers
-    return explain_hunks(data, hunks, options, answers=answers)
-
-
 def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
     """Check hunks by themselves, without a text.
 
@@ -72,33 +59,3 @@ def check_hunks(hunks: Sequence[HunkText], options: Options) -> None:
     from patcher.engine.spatch.pattern import compile_hunks
 
     compile_hunks(hunks, options)
-
-
-def overlaps(hunks: Sequence[HunkText], options: Options) -> tuple[tuple[int, int], ...]:
-    """The hunks for one file that change what another one changes: the 1-based lines of both `@@`.
-
-    Raises:
-        PatchError: a hunk is wrong in itself.
-    """
-    from patcher.engine.overlap import meeting
-
-    return tuple(meeting(hunks, options))
-
-
-def definitions(data: bytes, scope: str) -> tuple[int, ...]:
-    """The first lines (1-based) of the definitions of a file that a scope names (`*` is a glob).
-
-    A file that is not Python has none.
-    """
-    from patcher.engine.node import SyntaxProblem
-    from patcher.engine.source import Source, in_scope
-
-    try:
-        source = Source(data)
-    except SyntaxProblem:
-        return ()
-    lines = []
-    for definition in source.definitions():
-        if in_scope(definition.name, scope):
-            lines.append(source.lines.number(definition.start))
-    return tuple(lines)

@@ -9,6 +9,7 @@ from typing import Iterator, Mapping, Sequence
 
 from patcher.engine.answers import answer_alone
 from patcher.engine.closest import closest
+from patcher.engine.engine import rewrite
 from patcher.engine.find import find_form, find_in_scope, side_places, surroundings
 from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem, only_runs, walk_each
@@ -42,13 +43,18 @@ class _Nearby(Record):
     closest: Closest | None = None
 
 
-def explain_hunks(
+def explain(
     data: bytes,
     hunks: Sequence[HunkText],
     options: Mapping[str, OptionValue],
-    answers: Sequence[HunkAnswer],
+    injected: Sequence[str] = (),
 ) -> tuple[Explanation, ...]:
-    """`patcher.engine.engine.explain`, for the answers of `rewrite`."""
+    """Why each hunk does or does not match a text; arguments and states are those of `rewrite`.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    answers = rewrite(data, hunks, options, injected).answers
     unexplained = tuple(Explanation(answer) for answer in answers)
     if any(hunk.plain for hunk in hunks):
         return unexplained

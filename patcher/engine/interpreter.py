@@ -10,8 +10,8 @@ from typing import Sequence
 from patcher.engine.changes import FinishedText
 from patcher.engine.lex import meets
 from patcher.engine.node import SyntaxProblem
+from patcher.engine.parsing import check_for_ast
 from patcher.engine.source import lines_of
-from patcher.engine.syntax import check_for_ast
 from patcher.message import Message
 
 

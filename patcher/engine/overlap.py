@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Sequence
+from typing import Mapping, Sequence
 
 from patcher.engine.match import Matcher
 from patcher.engine.node import Node, only_runs, same, walk_each
@@ -11,17 +11,23 @@ from patcher.engine.spatch.side import Hunk
 from patcher.model import HunkText, OptionValue
 
 
-def meeting(
+def overlaps(
     hunks: Sequence[HunkText], options: Mapping[str, OptionValue]
-) -> Iterator[tuple[int, int]]:
-    """The lines of each two hunks for the same code; see `patcher.engine.engine.overlaps`."""
+) -> tuple[tuple[int, int], ...]:
+    """The hunks for one file that change what another one changes: the 1-based lines of both `@@`.
+
+    Raises:
+        PatchError: a hunk is wrong in itself.
+    """
+    meeting = []
     compiled = compile_hunks(hunks, options)
     for hunk in compiled:
         for other in compiled:
             if hunk is other or hunk.text.scope != other.text.scope:
                 continue
             if _has_same_before_side(hunk, other) or _is_in_removed_code(hunk, other):
-                yield hunk.text.line, other.text.line
+                meeting.append((hunk.text.line, other.text.line))
+    return tuple(meeting)
 
 
 def _has_same_before_side(hunk: Hunk, other: Hunk) -> bool:

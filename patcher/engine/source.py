@@ -17,7 +17,7 @@ from typing import Iterator, Sequence, cast
 
 from patcher.engine.lex import Lines
 from patcher.engine.node import Node, SyntaxProblem
-from patcher.engine.syntax import check_for_ast, parse_source
+from patcher.engine.parsing import check_for_ast, parse_source
 from patcher.message import Message
 from patcher.model import Splice
 from patcher.record import Record
@@ -432,6 +432,22 @@ def lines_of(node: ast.stmt) -> tuple[int, int]:
     """The first and the last line of a statement, its decorators included."""
     start = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
     return start, cast(int, node.end_lineno)
+
+
+def definitions(data: bytes, scope: str) -> tuple[int, ...]:
+    """The first lines (1-based) of the definitions of a file that a scope names (`*` is a glob).
+
+    A file that is not Python has none.
+    """
+    try:
+        source = Source(data)
+    except SyntaxProblem:
+        return ()
+    lines = []
+    for definition in source.definitions():
+        if in_scope(definition.name, scope):
+            lines.append(source.lines.number(definition.start))
+    return tuple(lines)
 
 
 def in_scope(name: str, scope: str) -> bool:

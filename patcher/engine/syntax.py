@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 from patcher.engine.convert import Converter
-from patcher.engine.lex import Token, expressions
 from patcher.engine.node import Node, SyntaxProblem
 from patcher.errors import SitepatchError
 from patcher.message import Message
@@ -32,19 +31,6 @@ except ImportError as error:
 _ERROR = (
     r"(?:parser error: error at (?P<line>\d+):(?P<column>\d+): |tokenizer error: )?(?P<words>.*)"
 )
-_MAX_BRACKETS = 200  # CPython reads no deeper nesting either (its tokenizer's MAXLEVEL)
-_MAX_CHAIN = 500  # from about 400 on the parser runs into Python's recursion limit
-# characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
-_DANGEROUS = 40_000
-_MAX_IN_CASE = 7  # brackets in a pattern of `case`: for each level libcst takes ten times as long
-_STRING = r"""[A-Za-z]{0,3}(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"
-    |'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
-_PART = re.compile(
-    rf"""{_STRING}|\#[^\r\n]*|\\\r?\n|[\r\n][ \t]*|[^\w\s]
-    |\b(?:and|or|not|if|else|elif|for|lambda|await|in|is|case(?!\s*[.=,:]))\b""",
-    re.VERBOSE | re.DOTALL,
-)
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 class _Recorder(CodegenState):
@@ -100,14 +86,8 @@ class _Position:
 
 
 # parsing ------------------------------------------------------------------------------------------
-def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str = "    ") -> Node:
-    """Parse module text (or an indented part of one) into a `Block`.
-
-    Args:
-        code: source text; an indented part begins at the start of a line.
-        offset: the character offset of `code` in its file, which is added to every span.
-        newline: the file's line break, which libcst cannot always detect in a part of a file.
-        indent: the file's indentation unit.
+def parse_module(code: str, *, offset: int, newline: str, indent: str) -> Node:
+    """What `patcher.engine.parsing.parse_source` does, for text that does not nest too deeply.
 
     Raises:
         SyntaxProblem: not valid Python, or libcst does not reproduce the text byte for byte.
@@ -120,7 +100,6 @@ def parse_source(code: str, *, offset: int = 0, newline: str = "\n", indent: str
     collects = gc.isenabled()
     gc.disable()  # a third of the time would go to collections that find nothing
     try:
-        check_depth(code)
         module = cst.parse_module(scaffold + code, config)
         block = _converted(module, scaffold, code, offset)
     except RecursionError:
@@ -167,107 +146,3 @@ def _syntax_problem(message: str, has_scaffold: bool) -> SyntaxProblem:
         words = Message("unexpected code")
     line = max(0, int(match["line"] or 0) - has_scaffold)
     return SyntaxProblem(words, line, column=int(match["column"] or 0))
-
-
-# limits: libcst would overflow the stack on text that nests deeper, or take hours -----------------
-def check_depth(code: str) -> None:
-    """Refuse a text that nests too deeply, or has too long a chain.
-
-    A chain is one of operators, attributes, calls or `elif`.
-
-    Raises:
-        SyntaxProblem: it does, with the line.
-    """
-    if len(code) <= _MAX_BRACKETS and "case" not in code:
-        return
-    nesting = _Nesting()
-    for match in _PART.finditer(code):
-        nesting.add(match.group())
-        if nesting.is_too_deep():
-            line = len(_LINE_BREAK.findall(code[: match.start()])) + 1
-            raise SyntaxProblem(Message("the code is nested too deeply to be read"), line)
-
-
-class _Nesting:
-    """How deep the code is at one part of a text (a match of `_PART`) after the other.
-
-    `base` is the depth of the innermost open bracket, `chain` the number of parts that are chained
-    in it so far. `outer` has both for each bracket around.
-    """
-
-    def __init__(self) -> None:
-        self.base = 0
-        self.chain = 0
-        self.outer: list[tuple[int, int]] = []
-        self.in_string = 0  # the chain inside an f-string that was just added
-        self.elifs: dict[str, int] = {}  # their number by indentation
-        self.indent = ""
-        self.begins_line = True
-        self.in_case = False
-
-    def add(self, part: str) -> None:
-        """Go on to the next part."""
-        letter = part[0]
-        if letter in "([{":
-            self.outer.append((self.base, self.chain + 1))
-            self.base += self.chain + 1
-            self.chain = 0
-        elif letter in ")]}":
-            self.base, self.chain = self.outer.pop() if self.outer else (0, 0)
-        elif letter in ",;":
-            self.chain = 0
-        elif letter in "\r\n":
-            self._begin_line(part)
-        elif letter == ":":
-            self.in_case = self.in_case and bool(self.outer)
-        elif part == "case":
-            self.in_case = not self.outer
-        elif letter not in "=#\\":  # these chain nothing
-            self._link(part)
-        self.begins_line = letter in "\r\n"
-        self.in_string = _chain_inside(part) if "{" in part[1:] else 0
-
-    def _begin_line(self, part: str) -> None:
-        """A line break and the blanks behind it; in brackets the statement goes on."""
-        if not self.outer:
-            self.indent = part[1:]
-            self.chain = 0
-            self.in_case = False
-
-    def _link(self, part: str) -> None:
-        """An operator, a string or a keyword, which makes the chain longer."""
-        self.chain += 1
-        if part == "if":  # the guard of a case is no pattern
-            self.in_case = False
-        if self.begins_line and part == "if":
-            self.elifs[self.indent] = 0
-        elif self.begins_line and part == "elif":
-            self.elifs[self.indent] = self.elifs.get(self.indent, 0) + 1
-
-    def is_too_deep(self) -> bool:
-        """Whether libcst could not read a text that is as deep as this."""
-        most_brackets = _MAX_IN_CASE if self.in_case else _MAX_BRACKETS
-        if len(self.outer) > most_brackets:
-            return True
-        depth = self.base + self.chain + self.in_string
-        return max(depth, self.elifs.get(self.indent, 0)) > _MAX_CHAIN
-
-
-def check_for_ast(code: str) -> None:
-    """`check_depth` for a whole file, before `ast.parse` reads it.
-
-    Only where `ast.parse` does not check the depth itself.
-
-    Raises:
-        SyntaxProblem: see `check_depth`.
-    """
-    if sys.version_info < (3, 11) and len(code) > _DANGEROUS:
-        check_depth(code)
-
-
-def _chain_inside(string: str) -> int:
-    """An upper bound for the longest chain in the braces of an f-string; 0 for other strings."""
-    parts = expressions(Token("string", string, 0, len(string)))
-    if not parts:
-        return 0
-    return sum(part.kind in ("op", "run", "string") for part in parts) + string.count("{")

@@ -13,6 +13,7 @@ from typing import Iterator
 
 from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment
+from patcher.installed.record import entries_of
 from patcher.record import Record
 from patcher.system.reading import TEXT, read_file
 
@@ -79,16 +80,11 @@ def _entry_points(path: Path) -> Iterator[tuple[str, str]]:
         return  # most distributions have none
     if _GROUP.encode() not in data:
         return
-    from configparser import ConfigParser, Error  # seldom needed
-
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
     try:
-        parser.read_string(data.decode("utf-8"))
-    except (UnicodeDecodeError, Error):
+        entries = entries_of(data, _GROUP)
+    except ValueError:
         return  # torch ignores it, too
-    if _GROUP not in parser:
-        return
-    for name, value in parser[_GROUP].items():
+    for name, value in entries:
         yield name, re.split(r"[.:\s]", value.strip())[0]
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Callable, Iterator, Sequence
+from zipimport import ZipImportError, zipimporter
 
 from patcher.errors import AbsentError, Location, SitepatchError
 from patcher.installed.distribution import Owner, origin, owner
@@ -107,13 +109,11 @@ def _refuse_archive(env: Environment, package: str, places: Sequence[str]) -> No
 def _archive_holds(place: str, package: str) -> bool:
     if not is_file(place):
         return False
-    from patcher.system.archive import member_names  # with zipfile: it is a directory nearly always
-
     try:
-        names = member_names(place)
-    except (SitepatchError, OSError):
-        return False  # the interpreter skips it, too
-    return f"{package}/__init__.py" in names or f"{package}.py" in names
+        zipimporter(place).is_package(package)
+    except ZipImportError:  # it does not, or is no archive, which the interpreter skips, too
+        return False
+    return True
 
 
 def _refuse_unrecorded(env: Environment, package: str, site: str, *, is_remnant: bool) -> None:
@@ -154,7 +154,6 @@ def _similar(env: Environment, package: str) -> str:
     It names what a distribution of that name is imported as, or similar names.
     """
     alternative = Message("or name another environment with --python or --target")
-    import sysconfig  # only where a package is not there
 
     if not active() and sysconfig.get_path("purelib") in env.sites:
         alternative = Message(

@@ -20,9 +20,10 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, AbstractSet, Any, Callable, Iterator, Mapping, Sequence
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from patcher.errors import SitepatchError
+from patcher.installed.pip_log import PipLog
 from patcher.installed.remote import LARGE, open_parts
 from patcher.installed.versions import canonical, is_version
 from patcher.message import Message
@@ -98,8 +99,6 @@ def _unusable(error: Exception) -> NoPip:
 
 def _session(output: IO[str]) -> _Session:
     """The session of a `pip download`; what it prints goes to `output`."""
-    from patcher.installed.pip_log import PipLog  # with logging, which pip needs itself
-
     errors = (import_module("pip._internal.exceptions").PipError, OSError, ValueError)
     with redirect_stdout(output), redirect_stderr(output), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pip's warnings about itself are not the user's
@@ -342,9 +341,7 @@ class Pip:
         if not wheel.url.startswith("file:"):
             with self._answer(wheel.url) as answer:
                 return self._saved(wheel, answer)
-        from urllib.request import url2pathname  # with ssl: only here
-
-        path = Path(url2pathname(urlsplit(wheel.url).path))
+        path = Path(unquote(urlsplit(wheel.url).path))
         try:
             return _checked(wheel, path)
         except OSError as error:

@@ -183,3 +183,20 @@ def count_patched(folder: Path, files: Sequence[str]) -> int:
         if digest and (copies / digest).is_file():
             patched += 1
     return patched
+
+
+def entries_of(data: bytes, group: str) -> list[tuple[str, str]]:
+    """The entry points of a group in `entry_points.txt`: each name and what it leads to.
+
+    Raises:
+        ValueError: there are none that can be read.
+    """
+    from configparser import ConfigParser, Error  # few environments have what it is for
+
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(data.decode("utf-8"))
+    except Error as error:
+        raise ValueError(str(error)) from None
+    return list(parser[group].items()) if group in parser else []

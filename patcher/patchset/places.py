@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Iterator, Mapping
 
 from patcher.errors import Location, SitepatchError
+from patcher.installed.record import entries_of
 from patcher.message import Message
 from patcher.model import PatchsetSource
 from patcher.patchset.toml import read_text
@@ -91,13 +92,9 @@ def entry_points() -> Iterator[tuple[str, str | SitepatchError]]:
 
 
 def _parsed(path: str, data: bytes) -> Iterator[tuple[str, str | SitepatchError]]:
-    from configparser import ConfigParser, Error  # few environments have such a distribution
-
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
-        parser.read_string(data.decode("utf-8"))
-    except (UnicodeDecodeError, Error) as error:
+        entries = entries_of(data, GROUP)
+    except ValueError as error:
         problem = SitepatchError.at(
             Location(path),
             "found no valid entry points ({words})",
@@ -106,9 +103,7 @@ def _parsed(path: str, data: bytes) -> Iterator[tuple[str, str | SitepatchError]
         )
         yield path, problem
         return
-    if GROUP not in parser:
-        return
-    for name, value in parser[GROUP].items():
+    for name, value in entries:
         folder = _folder_of(value)
         if folder:
             yield name, folder

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -82,10 +81,7 @@ def decode_toml(source: str, origin: Path) -> dict[str, Any]:
             bits), for which readers fail or take very long.
     """
     # nothing is decoded where what is applied is as it was
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from patcher.system.toml import TOMLDecodeError, loads
 
     lines = source.split("\n")
     for number, line in enumerate(lines, 1):
@@ -96,8 +92,8 @@ def decode_toml(source: str, origin: Path) -> dict[str, Any]:
                 most=_DOTS,
             )
     try:
-        top = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
+        top = loads(source)
+    except TOMLDecodeError as error:
         raise _syntax_error(error, lines, origin) from None
     except RecursionError:
         raise PatchError.at(Location(str(origin)), _TOO_DEEP) from None

@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Collection, Iterator, Sequence
+from typing import Any, Collection, Iterator, Sequence
 
 from patcher.errors import Location, SitepatchError, UsageError, raise_all
 from patcher.message import Message, joined
@@ -21,9 +21,6 @@ from patcher.record import Record
 from patcher.system.decode import STRINGS, Reader, Table
 from patcher.system.reading import TEXT, read_file
 from patcher.text.listed import AnyPath, Texts, one_or_more, suggest
-
-if TYPE_CHECKING:
-    from pip_requirements_parser import RequirementsFile
 
 PROJECT = "pyproject.toml"
 
@@ -334,21 +331,19 @@ class _Requirements:
             self.errors.append(UsageError(message, location=included_at or Location(path)))
 
     def _read(self, path: str) -> None:
-        from pip_requirements_parser import (
-            CommentRequirementLine,
-            InvalidRequirementLine,
-            OptionLine,
-        )
+        import pip_requirements_parser as parser
 
+        if "\0" in parser.auto_decode(read_file(path, TEXT)):
+            raise ValueError(Message("a NUL character"))
         previous = 0
-        for line in _parsed(path):
+        for line in parser.RequirementsFile.parse(path):
             origin = Location(path, line.line_number)
-            if isinstance(line, CommentRequirementLine):
+            if isinstance(line, parser.CommentRequirementLine):
                 is_alone = line.line_number != previous
                 self._comment(line.line, origin, is_alone=is_alone)
-            elif isinstance(line, InvalidRequirementLine):
+            elif isinstance(line, parser.InvalidRequirementLine):
                 self._invalid(line.line, line.error_message, origin)
-            elif isinstance(line, OptionLine):
+            elif isinstance(line, parser.OptionLine):
                 for included in _included(line.options):
                     self._include(included, origin)
             previous = line.line_number
@@ -410,20 +405,6 @@ class _Requirements:
         if not folder.is_dir():
             raise UsageError.at(origin, "--patch-dir {each}: found no such directory", each=folder)
         self.patch_dirs.append(str(folder))
-
-
-def _parsed(path: str) -> RequirementsFile:
-    """The lines of a requirements file.
-
-    Raises:
-        OSError, SitepatchError: it cannot be read.
-        LookupError, ValueError: it is no text.
-    """
-    from pip_requirements_parser import RequirementsFile, auto_decode
-
-    if "\0" in auto_decode(read_file(path, TEXT)):
-        raise ValueError(Message("a NUL character"))
-    return RequirementsFile.parse(path)
 
 
 def _included(options: dict[str, Any]) -> Iterator[str]:

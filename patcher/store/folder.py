@@ -20,6 +20,7 @@ from patcher.errors import Location, SitepatchError, StoreError
 from patcher.facts import sha256
 from patcher.message import Message
 from patcher.record import Record
+from patcher.system import exchange
 from patcher.system.acl import ACCESS, Access, access, access_of, is_inherited
 from patcher.system.ownership import check_store
 from patcher.system.reading import open_file, read_open
@@ -332,9 +333,6 @@ class Folder:
         Returns:
             False if `new` was gone, and is there again (see `claim`).
         """
-        # ctypes costs as much as half a start, and readers never come here
-        from patcher.system import exchange
-
         with naming(f"{self.path}/{new}"):
             try:
                 if exchange.exchange(name, new, dir_fd=self.fd):
@@ -349,8 +347,6 @@ class Folder:
 
         Where the system or the filesystem cannot tell in one step, `new` is replaced (`move`).
         """
-        from patcher.system import exchange
-
         with naming(f"{self.path}/{new}"):
             try:
                 if exchange.rename_to_free(name, new, dir_fd=self.fd):

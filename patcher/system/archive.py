@@ -36,17 +36,6 @@ def archive_errors(name: str, hint: str = "") -> Iterator[None]:
         raise SitepatchError(problem, hint) from None
 
 
-def member_names(path: str) -> set[str]:
-    """The names of the files in an archive.
-
-    Raises:
-        SitepatchError: it is damaged, or is none.
-        OSError: it cannot be read.
-    """
-    with archive_errors(path), zipfile.ZipFile(path) as archive:
-        return set(archive.namelist())
-
-
 def member(archive: zipfile.ZipFile, name: str) -> bytes:
     """The bytes of a file in an archive.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
@@ -56,6 +55,8 @@ def rename_to_free(name: str, new: str, *, dir_fd: int = _AT_FDCWD) -> bool:
 
 
 def _rename(name: str, new: str, flag: int, dir_fd: int) -> bool:
+    import ctypes  # half a start: only where a file takes the place of another
+
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         call = libc.renameatx_np if _ON_MAC else libc.renameat2

@@ -30,8 +30,6 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises:
         OSError: it cannot be written there.
     """
-    import tempfile  # with shutil and random: only where a file is written
-
     name = Path(os.path.normpath(Path.cwd() / path))  # links stay, they may stand for a stream
     try:
         before = name.stat()
@@ -44,18 +42,18 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     place = name.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".{place.name[:100]}."
-    fd, part = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=str(place.parent))
+    part = place.with_name(f".{place.name[:100]}.{os.urandom(8).hex()}.part")
+    fd = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             yield file
             file.flush()
             os.fsync(fd)
             _give(fd, before)
-        Path(part).replace(place)
+        part.replace(place)
     except BaseException:
         with suppress(FileNotFoundError):
-            Path(part).unlink()
+            part.unlink()
         raise
 
 

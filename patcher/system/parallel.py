@@ -5,9 +5,34 @@ from __future__ import annotations
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import Callable, Sequence, TypeVar
+from typing import Callable, Generic, Sequence, TypeVar
 
 _T = TypeVar("_T")
+
+
+class _Run(Generic[_T]):
+    """One task, and what came of it; `concurrent.futures` has this too, and loads `logging`."""
+
+    value: _T
+
+    def __init__(self, task: Callable[[], _T]) -> None:
+        self._task = task
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.value = self._task()
+        except BaseException as error:
+            self._error = error
+        self._ended.set()
+
+    def result(self) -> _T:
+        """What the task returned or raised, once it has."""
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return self.value
 
 
 def in_parallel(
@@ -30,28 +55,23 @@ def in_parallel(
     Raises:
         BaseException: that of the first task, in their order, that fails.
     """
-    from concurrent.futures import Future  # with logging: few commands wait for an index
-
-    waiting = deque(enumerate(tasks))
-    futures: list[Future[_T]] = [Future() for _ in tasks]
+    runs = [_Run(task) for task in tasks]
+    waiting = deque(runs)
 
     def work() -> None:
         while waiting:
             with suppress(IndexError):  # another thread was faster
-                number, task = waiting.popleft()
-                try:
-                    futures[number].set_result(task())
-                except BaseException as error:
-                    futures[number].set_exception(error)
+                run = waiting.popleft()
+                run.run()
 
     results: list[_T] = []
     try:
         # daemons, since nothing ends one that waits for an index
         for _ in range(min(jobs, len(tasks))):
             threading.Thread(target=work, daemon=True).start()
-        for future in futures:
+        for run in runs:
             report(len(results))
-            results.append(future.result())
+            results.append(run.result())
         if tasks:
             report(len(tasks))
     except BaseException:

@@ -7,8 +7,11 @@ that is safe already.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import unicodedata
+from contextlib import suppress
 
 
 class Styled(str):
@@ -69,9 +72,13 @@ It is compiled where lines are wrapped: that takes 3 ms.
 
 def terminal_width() -> int:
     """The columns of the terminal, 80 where there is none."""
-    import shutil  # with its archives: only for who reads at a terminal
-
-    return shutil.get_terminal_size().columns
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    with suppress(ValueError, OSError):  # it is closed, or no terminal
+        if sys.__stdout__ is not None:
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80
+    return 80
 
 
 def width(text: str) -> int:

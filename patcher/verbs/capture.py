@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Container, Iterator, Sequence
+from typing import Any, Container, Iterator, Sequence
 
 import click
 
+from patcher.author.cases import run_cases
 from patcher.author.changed import find_changed
 from patcher.author.copies import copied
 from patcher.author.folder import (
@@ -21,7 +22,10 @@ from patcher.author.folder import (
     proposed_name,
     write_folder,
 )
+from patcher.author.hunks.generalise import generalise
+from patcher.author.patched_texts import Release, by_package
 from patcher.author.pristine import EditedFile, find_originals
+from patcher.author.revise import WrittenPatchset, written_patchset
 from patcher.author.spatch_draft import Draft, DraftFile, LeftOut
 from patcher.display.console import Console
 from patcher.display.plan import report_outcome, show_applied
@@ -54,12 +58,11 @@ from patcher.verbs.capture_report import (
 )
 from patcher.verbs.change import carry_out, note_interrupted
 from patcher.verbs.options import common_options, patient, verify_option
+from patcher.verbs.releases.attempt import try_release
+from patcher.verbs.releases.comparison import compared
+from patcher.verbs.releases.further import check_also, further_releases, prove
 from patcher.verbs.verification import verify_settings
 from patcher.verify import IMPORT
-
-if TYPE_CHECKING:
-    from patcher.author.patched_texts import Release
-    from patcher.author.revise import WrittenPatchset
 
 
 class _FoundEdits(Record):
@@ -99,10 +102,6 @@ def capture(
         UsageError: another patchset of that name is applied; there is no such package or file.
         SitepatchError: nothing was edited, or what a file was before is not found.
     """
-    # with libcst, as what it imports is
-    from patcher.author.revise import written_patchset
-    from patcher.verbs.releases.further import check_also, further_releases
-
     folder = named_folder(name, output) if name else None
     is_there = folder is not None and (folder / MANIFEST).is_file()
     if name and not is_there:
@@ -214,8 +213,6 @@ def _edits(
 
 def _packages(files: Sequence[EditedFile]) -> dict[Located, set[str]]:
     """The packages of files, and which files of each."""
-    from patcher.author.patched_texts import by_package  # with libcst
-
     return by_package((edited.file.located, edited.file.path) for edited in files)
 
 
@@ -233,8 +230,6 @@ def _check_unchanged(edits: CapturedEdits) -> None:
 # what is made of it -------------------------------------------------------------------------------
 def _drafted(edits: CapturedEdits, releases: Sequence[Release]) -> Draft:
     """The hunks of a new patchset."""
-    from patcher.author.hunks.generalise import generalise  # with libcst
-
     return generalise(
         [edited.edit for edited in edits.files], [release.texts for release in releases]
     )
@@ -252,8 +247,6 @@ def _proven(
 
     The texts are {} without a hunk.
     """
-    from patcher.verbs.releases.further import prove  # with libcst
-
     paths_in_hunks: set[str] = set()
     for file in draft.files:
         if file.hunks:
@@ -298,10 +291,6 @@ def _revised(
             was taken too.
         releases: the further releases.
     """
-    # with libcst
-    from patcher.verbs.releases.attempt import try_release
-    from patcher.verbs.releases.comparison import compared
-
     changed = []
     for edited in edits.files:
         if edited.key in edited_keys or edited.before.data != edited.file.data:
@@ -388,8 +377,6 @@ def _revision_notes(edits: CapturedEdits, patchset: Patchset, folder: Path) -> I
     Those of its ranges that were not tried as a whole, and its cases that are not as expected any
     more.
     """
-    from patcher.author.cases import run_cases  # loads libcst
-
     releases = list(dict.fromkeys(edited.file.located.version for edited in edits.files))
     for variant in patchset.variants:
         if variant.versions not in [f"=={release}" for release in releases]:

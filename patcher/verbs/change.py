@@ -18,6 +18,7 @@ from patcher.store.store import Store
 from patcher.store.transaction import FINISHED, Transaction, transaction
 from patcher.system import mounts
 from patcher.system.signals import stoppable
+from patcher.verbs.verification import run_verification
 from patcher.verify import Verified, VerifySettings
 
 _Outcome = TypeVar("_Outcome", bound=PlanOutcome)
@@ -146,11 +147,9 @@ def _verified(
             texts.append(file)
     if not texts:
         return None
-    from patcher.verify.run import verify_files  # with subprocess and tempfile
-
     try:
         with stoppable():
-            return verify_files(texts, patchsets, settings)
+            return run_verification(texts, patchsets, settings)
     except OSError as error:
         problem = Message(
             "it could not be verified ({error}), and nothing was written", error=error

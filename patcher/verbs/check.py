@@ -8,19 +8,23 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
 import click
 
+from patcher.author.cases import CaseResult, run_cases
+from patcher.author.lint import LintFinding, lint
 from patcher.compatibility import Checked
 from patcher.display.console import Console
 from patcher.display.explained import explained_row
 from patcher.display.releases import show_releases
+from patcher.display.releases_page import releases_page
 from patcher.display.rows import answer_rows
 from patcher.display.styles import Row, hint_lines
 from patcher.errors import SitepatchError, UsageError
 from patcher.facts import Wanted
 from patcher.installed.interpreter import Environment
+from patcher.installed.remote import LARGE
 from patcher.message import Message, joined
 from patcher.model import Answer, Requested
 from patcher.patchset.catalogue import Catalogue
@@ -30,12 +34,11 @@ from patcher.planner.survey import make_plan
 from patcher.record import Record, reported
 from patcher.store.retry import settled
 from patcher.text.listed import Texts, count, one_or_more
+from patcher.verbs.explanations import explanations
 from patcher.verbs.list import broken_rows
 from patcher.verbs.options import common_options, complete_names, settings_option
-
-if TYPE_CHECKING:  # both load the engine
-    from patcher.author.cases import CaseResult
-    from patcher.author.lint import LintFinding
+from patcher.verbs.releases.against import check_releases
+from patcher.verbs.releases.choice import check_against
 
 
 @reported("patchsets findings cases broken")
@@ -133,10 +136,6 @@ def check(
         PatchError: a named patchset is invalid.
         SitepatchError: as `check_releases`; no such environment.
     """
-    from patcher.verbs.explanations import explanations  # with the engine
-    from patcher.verbs.releases.against import check_releases  # with pip, and the engine
-    from patcher.verbs.releases.choice import check_against
-
     named, wanted = one_or_more(names), one_or_more(against)
     check_against(wanted, folders=True)
     if explain and (len(named) != 1 or wanted):
@@ -177,9 +176,6 @@ def _inspect(
     requested: Sequence[Requested], catalogue: Catalogue, broken: Mapping[str, SitepatchError]
 ) -> Inspection:
     """What is found without an environment."""
-    from patcher.author.cases import run_cases  # with the engine
-    from patcher.author.lint import lint
-
     folders, findings, cases, errors = {}, {}, {}, dict(broken)
     for item in requested:
         patchset, name = item.patchset, item.patchset.name
@@ -275,8 +271,6 @@ def command(
     )
     _show(console, outcome)
     if html:
-        from patcher.display.releases_page import releases_page  # with diff-match-patch
-
         title = " ".join(["sitepatch check", *outcome.inspection.patchsets])
         console.file(html, releases_page(title, outcome.releases))
     console.notes(dict.fromkeys(outcome.notes))
@@ -338,8 +332,6 @@ def _confirm_fetching(console: Console, releases: Mapping[str, int]) -> bool:
 
     pip gives no sizes, and the index would take a request for each wheel.
     """
-    from patcher.installed.remote import LARGE  # with pip
-
     names = []
     for name, number in sorted(releases.items()):
         template = "{name} ({releases})"

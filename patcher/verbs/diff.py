@@ -13,6 +13,7 @@ from patcher.author.changed import InstalledFile, find_changed
 from patcher.author.pristine import Original, search_pristine
 from patcher.display.console import Console
 from patcher.display.differences import DiffOutcome, HandEditDiff, Reason, show_parts
+from patcher.display.review_page import review_page
 from patcher.display.rows import answer_rows
 from patcher.display.styles import titled
 from patcher.errors import SitepatchError
@@ -361,8 +362,6 @@ def command(
 
 
 def _write_page(console: Console, path: str, *, title: str, outcome: DiffOutcome) -> None:
-    from patcher.display.review_page import review_page  # with diff-match-patch
-
     page = review_page(title, outcome, reasons(outcome, console.place.patch_dirs))
     console.file(path, page)
 

@@ -6,7 +6,8 @@ import re
 from typing import Iterable, Sequence
 
 from patcher.author.changed import python_files
-from patcher.engine.engine import definitions, explain
+from patcher.engine.explain import explain
+from patcher.engine.source import definitions
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
 from patcher.installed.environment import locate

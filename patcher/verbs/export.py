@@ -36,6 +36,7 @@ from patcher.text.listed import AnyPath, Texts, listed, one_or_more
 from patcher.verbs.export_wheels import patchset_wheel, write_wheels
 from patcher.verbs.options import common_options, complete_names, settings_option
 from patcher.verbs.releases.choice import check_against
+from patcher.verbs.releases.trials import fetched_releases
 
 _PATCH, _WHEEL, _PATCHSET_WHEEL = _FORMATS = ("patch", "wheel", "patchset-wheel")
 _WHEELS = "dist"  # the folder that wheels are written to where none is named
@@ -174,8 +175,6 @@ def _release_of_index(
     Raises:
         SitepatchError: there is no such release, or it cannot be fetched.
     """
-    from patcher.verbs.releases.trials import fetched_releases  # loads libcst
-
     (request,) = requested
     packages = list(pick_variants(request.patchset))
     if len(packages) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import click
 
@@ -22,8 +22,10 @@ from patcher.author.folder import (
     write_folder,
 )
 from patcher.author.manifest import with_patch_files
+from patcher.author.patched_texts import Release
 from patcher.author.patches import NamedPatch, named_patches
 from patcher.author.ranges import widened
+from patcher.author.series import Importer, PatchResult, Remark, packages_of
 from patcher.author.spatch_draft import Draft, LeftOut
 from patcher.compatibility import ReleaseOutcome
 from patcher.display.console import Console
@@ -48,10 +50,7 @@ from patcher.verbs.authoring import (
     show_written,
 )
 from patcher.verbs.options import common_options
-
-if TYPE_CHECKING:
-    from patcher.author.patched_texts import Release
-    from patcher.author.series import Importer, PatchResult
+from patcher.verbs.releases.further import check_also, further_releases, prove, range_ends
 
 
 @reported("name folder versions draft files releases left_out missing problems patches notes")
@@ -154,10 +153,6 @@ def import_(
         SitepatchError: the environment or a release cannot be read; a patch that is there does not
             fit any more.
     """
-    # with libcst
-    from patcher.author.series import Importer
-    from patcher.verbs.releases.further import check_also
-
     series = find_series(name, output)
     folder = series.folder if series else output_folder(name, output, events.note)
     check_also(one_or_more(also))
@@ -203,10 +198,6 @@ def _further(
 
     Those that are named, and where a series gets a new patch the ends of its ranges.
     """
-    # with libcst
-    from patcher.author.series import packages_of
-    from patcher.verbs.releases.further import further_releases, range_ends
-
     grows = False
     if series:
         known = series.patchset.folder.files
@@ -262,8 +253,6 @@ def _written(outcome: ImportOutcome, importer: Importer, head: Head) -> ImportOu
 
     `head` is that of a patchset of one patch.
     """
-    from patcher.verbs.releases.further import prove  # with libcst
-
     homes = importer.homes
     if not importer.single:
         packages = listed([home.package for home in homes])
@@ -410,9 +399,6 @@ def command(console: Console, patches: tuple[str, ...], **options: Any) -> int:
     moved = {match.section.path: match.candidate for match in outcome.problems if match.candidate}
     if moved and console.asks and _confirms(console, moved):
         outcome = run(moved)
-
-    # with libcst
-    from patcher.author.series import Remark
 
     remarks: list[str] = []
     if not console.verbose:

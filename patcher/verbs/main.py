@@ -55,12 +55,9 @@ def commands(ctx: click.Context) -> int | None:
     """Patch installed Python packages by syntax, and restore them exactly."""
     if ctx.invoked_subcommand is not None:
         return None
-    # the help needs neither
-    from patcher.display.console import Console
-    from patcher.verbs.welcome import welcome
+    from patcher.verbs.welcome import first_screen  # the help does without
 
-    console = Console("sitepatch", as_json=False, quiet=False, verbose=False)
-    return welcome(console, ctx.command.help or "")
+    return first_screen(ctx.command.help or "")
 
 
 def main() -> None:

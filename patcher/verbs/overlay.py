@@ -12,7 +12,7 @@ from patcher.display.verified import verified_rows
 from patcher.facts import Wanted
 from patcher.message import Message
 from patcher.outcomes import PlanOutcome, Task
-from patcher.overlay.make import VERIFIED, overlay_files, write_overlay
+from patcher.overlay.make import VERIFIED, overlay_files, search_path, write_overlay
 from patcher.patchset.selection import choose
 from patcher.place import HERE, SILENT, Events, Place
 from patcher.planner.survey import make_plan
@@ -21,7 +21,7 @@ from patcher.record import reported
 from patcher.store.retry import retry, settled
 from patcher.text.listed import Texts, count
 from patcher.verbs.change import note_interrupted
-from patcher.verbs.verification import verify_settings
+from patcher.verbs.verification import run_verification, verify_settings
 from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
 
 
@@ -104,17 +104,34 @@ def _verified(
     mark = folder / VERIFIED
     if mark.exists() and verification.how != PROBE:
         return None
-    from patcher.verify.run import verify_files  # with subprocess: not where it was verified
 
     patchsets = [item.patchset for item in outcome.task.requested]
     files = overlay_files(outcome.plan)
-    verified = verify_files(files, patchsets, verification, in_memory=True)
+    verified = run_verification(files, patchsets, verification, in_memory=True)
     if verification.imports and not verified.failed:
         mark.touch()
     return verified
 
 
-def report_overlay(
+def lay_over(
+    console: Console,
+    names: Texts,
+    settings: Texts,
+    *,
+    project: ProjectFiles | None,
+    verify: str,
+    variables: dict[str, str],
+) -> int:
+    """Make an overlay, report it, and have `variables` lead to it; returns the exit code."""
+    outcome = _report_overlay(console, names, settings, project=project, verify=verify)
+    if not outcome.ok:
+        return 1
+    if outcome.overlay:
+        variables["PYTHONPATH"] = search_path(outcome.overlay, variables)
+    return 0
+
+
+def _report_overlay(
     console: Console,
     names: Texts,
     settings: Texts,

@@ -119,7 +119,11 @@ def command(
     with redirect_stdout(sys.stderr):
         _warn_of_other_environment(console, program, words[0])
         if overlay:
-            code = _lay_over(console, names, settings, files, verify=verify, variables=variables)
+            from patcher.verbs.overlay import lay_over  # not for a `run` that applies
+
+            code = lay_over(
+                console, names, settings, project=files, verify=verify, variables=variables
+            )
         else:
             code = _apply(console, names, settings, files, verify=verify)
     if code == 0:
@@ -152,25 +156,3 @@ def _apply(
     from patcher.verbs.sync import report_synced  # not where patchsets are named
 
     return report_synced(console, files, verify)
-
-
-def _lay_over(
-    console: Console,
-    names: Sequence[str],
-    settings: Sequence[str],
-    files: ProjectFiles | None,
-    *,
-    verify: str,
-    variables: dict[str, str],
-) -> int:
-    """Make an overlay, and have `variables` lead to it; returns the exit code."""
-    # not for a `run` that applies
-    from patcher.overlay.make import search_path
-    from patcher.verbs.overlay import report_overlay
-
-    outcome = report_overlay(console, names, settings, project=files, verify=verify)
-    if not outcome.ok:
-        return 1
-    if outcome.overlay:
-        variables["PYTHONPATH"] = search_path(outcome.overlay, variables)
-    return 0

@@ -46,7 +46,7 @@ from patcher.verbs.standing import (
     applied_patchsets,
     worst_of,
 )
-from patcher.verbs.verification import verify_settings
+from patcher.verbs.verification import run_verification, verify_settings
 from patcher.verify import NONE, Verified
 
 _NEWS = 24 * 60 * 60  # seconds for which an edited text that was set aside counts as recent
@@ -315,7 +315,6 @@ def _verify(
     names: Texts, place: Place, env: Environment, *, verification: str, events: Events
 ) -> Verified:
     """Verify what is applied, as `apply` does with `--verify`."""
-    from patcher.verify.run import verify_files  # with subprocess
 
     def look() -> Verified:
         items = statuses(env)
@@ -336,7 +335,7 @@ def _verify(
         )
         assert settings is not None
         with stoppable():
-            return verify_files(files, list(patchsets.values()), settings, written=True)
+            return run_verification(files, list(patchsets.values()), settings, written=True)
 
     return settled(env, look)
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Mapping, Sequence, Tuple
+from typing import Mapping, Sequence, Tuple
 
 import click
 
 from patcher.author.copies import Copies, laid_out
 from patcher.author.folder import PackageRange, own_folder, variant_text, write_folder
+from patcher.author.hunks.generalise import generalise
 from patcher.author.manifest import patch_files, with_patch_files, with_variant, with_versions
+from patcher.author.patched_texts import check_edit, with_patches
 from patcher.author.ranges import ended, overlapping, widened
+from patcher.author.revise import with_marks, without_marks
 from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.display.console import Console
 from patcher.display.explained import explained_row
@@ -43,9 +46,7 @@ from patcher.verbs.authoring import (
 from patcher.verbs.editor import edit_copies
 from patcher.verbs.options import common_options, complete_names
 from patcher.verbs.releases.choice import ALL, check_against
-
-if TYPE_CHECKING:
-    from patcher.verbs.releases.trials import ReleaseTrial  # with the engine
+from patcher.verbs.releases.trials import ReleaseTrial, try_on_releases
 
 
 class NewRange(Record):
@@ -179,8 +180,6 @@ def copy_release(
 
 def _try(name: str, to: Sequence[str], place: Place, *, events: Events) -> UpdateOutcome:
     """The patchset and what it does to the requested releases; nothing is changed."""
-    from patcher.verbs.releases.trials import try_on_releases  # with the engine
-
     check_against(to, "--to")
     folder, patchset = own_folder(name, place.patch_dirs)
     releases, problems = try_on_releases(place, folder, patchset, to=to, events=events)
@@ -312,9 +311,6 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
     Raises:
         SitepatchError: there is none.
     """
-    from patcher.author.patched_texts import with_patches
-    from patcher.author.revise import with_marks  # with the engine
-
     located = trial.located
     options = resolve_options(patchset, {})
     variant = patchset.variants[trial.variant]
@@ -388,8 +384,6 @@ def _edits(outcome: UpdateOutcome, trial: ReleaseTrial, copy: str) -> list[FileE
     Raises:
         SitepatchError: nothing was.
     """
-    from patcher.author.revise import without_marks  # with the engine
-
     edits: list[FileEdit] = []
     is_saved = False
     for path, (original, prepared) in _texts(outcome.patchset, trial).items():
@@ -410,9 +404,6 @@ def _with_variant(
     outcome: UpdateOutcome, copy: str, to: Sequence[str], *, place: Place
 ) -> UpdateOutcome:
     """Add a variant made of the edited copies: the edited patch replaces the drifted one."""
-    from patcher.author.hunks.generalise import generalise  # with the engine
-    from patcher.author.patched_texts import check_edit
-
     patchset = outcome.patchset
     trial = _unfit(outcome.releases)
     edits = _edits(outcome, trial, copy)

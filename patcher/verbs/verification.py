@@ -7,11 +7,11 @@ from typing import Sequence
 from patcher.errors import UsageError
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
-from patcher.model import Patchset
+from patcher.model import FilePlan, Patchset
 from patcher.patchset.selection import check_probes
 from patcher.place import Events, Place
 from patcher.system import seconds_of
-from patcher.verify import COMPILE, NONE, PROBE, VerifySettings
+from patcher.verify import COMPILE, NONE, PROBE, Verified, VerifySettings
 
 
 def verify_settings(
@@ -48,3 +48,17 @@ def verify_settings(
         reason=reason,
         progress=events.progress,
     )
+
+
+def run_verification(
+    files: Sequence[FilePlan],
+    patchsets: Sequence[Patchset],
+    settings: VerifySettings,
+    *,
+    written: bool = False,
+    in_memory: bool = False,
+) -> Verified:
+    """What `patcher.verify.run.verify_files` finds; it is imported where something is verified."""
+    from patcher.verify.run import verify_files  # with subprocess and tempfile
+
+    return verify_files(files, patchsets, settings, written=written, in_memory=in_memory)

@@ -19,6 +19,11 @@ _FIRST = {
 }
 
 
+def first_screen(about: str) -> int:
+    """What `sitepatch` alone answers; returns the exit code."""
+    return welcome(Console("sitepatch", as_json=False, quiet=False, verbose=False), about)
+
+
 def welcome(console: Console, about: str) -> int:
     """Show the commands to begin with, and what is applied here; nothing is recovered."""
     console.out(Message("{help}\n", help=Message.whole(about)))

@@ -8,8 +8,8 @@ from typing import List, Optional
 import pytest
 
 from patcher.engine.node import SyntaxProblem
+from patcher.engine.parsing import check_depth
 from patcher.engine.source import Source
-from patcher.engine.syntax import check_depth
 from patcher.model import State
 from tests.engine.helpers import (
     check_refused,

@@ -5,7 +5,8 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import pytest
 
-from patcher.engine.engine import explain, rewrite
+from patcher.engine.engine import rewrite
+from patcher.engine.explain import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import Explanation, OptionValue, State

@@ -10,7 +10,8 @@ from typing import Iterator
 
 import pytest
 
-from patcher.engine.engine import explain, rewrite
+from patcher.engine.engine import rewrite
+from patcher.engine.explain import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import Explanation, Mark, apply_splices
 

@@ -13,8 +13,8 @@ import pytest
 from patcher.engine.convert import Converter
 from patcher.engine.lex import lines_in_strings
 from patcher.engine.node import CLAUSES, SyntaxProblem
+from patcher.engine.parsing import parse_source
 from patcher.engine.source import Source
-from patcher.engine.syntax import parse_source
 from patcher.model import State
 from tests.engine.helpers import (
     Changed,

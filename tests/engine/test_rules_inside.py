@@ -1,7 +1,7 @@
 """Rule 28: the statements that have to stand around a place."""
 
 
-from patcher.engine.engine import explain
+from patcher.engine.explain import explain
 from patcher.engine.find import surroundings
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag, parse_spatch

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.utils import parsedate_to_datetime
 from typing import Mapping, Sequence
 
 from patcher.author.diffs.unified import DiffProblem, Section, parse_diff, pasted
@@ -157,7 +161,6 @@ def _decoded(mail: bytes) -> tuple[bytes, str]:
     head = re.split(rb"\r?\n\r?\n", mail, maxsplit=1)[0]
     if not re.search(rb"^Content-T", head, re.MULTILINE | re.IGNORECASE):
         return mail, ""
-    from email import message_from_bytes  # a bare start; a plain diff needs none
 
     message = message_from_bytes(mail)
     charset = message.get_content_charset("")
@@ -253,8 +256,6 @@ def _provenance(head: _Head) -> dict[str, str]:
 
 def _first_day(dates: Sequence[str]) -> str:
     """The day (ISO 8601) of the first of these dates of mails that can be read, "" for none."""
-    from email.utils import parsedate_to_datetime
-
     for date in dates:
         try:
             return parsedate_to_datetime(date).date().isoformat()
@@ -267,8 +268,6 @@ def _plain(text: str) -> str:
     """The text of a header; mails encode what is not ASCII as `=?utf-8?q?...?=`."""
     if "=?" not in text:
         return text
-    from email.errors import HeaderParseError
-    from email.header import decode_header, make_header
 
     try:
         return str(make_header(decode_header(text)))

@@ -9,10 +9,10 @@ from typing import Collection, Iterator, Mapping, NoReturn, Sequence
 from patcher.engine import lex
 from patcher.engine.match import LITERALS
 from patcher.engine.node import Node, SyntaxProblem
+from patcher.engine.parsing import parse_source
 from patcher.engine.spatch import notation
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.side import Side, SideLayout
-from patcher.engine.syntax import parse_source
 from patcher.message import Message
 from patcher.model import HunkText, OptionValue
 from patcher.text.hidden import typeset
