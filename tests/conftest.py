@@ -35,11 +35,23 @@ _REAL, _INSTALLERS = "tests/real/test_", "tests/installers/test_"
 CHOSEN = (  # of the tests with real packages and tools one of each kind, and of the long ones: plain `pytest` has them, too
     "tests/engine/test_explained.py",
     f"{_REAL}mmengine_ddp.py::test_ranks_on_the_cpu_train", f"{_REAL}torch.py::test_a_stock_torch", f"{_REAL}accelerate.py",
-    f"{_REAL}triton.py::test_a_linker_finds", f"{_REAL}card.py::test_a_runner_trains", f"{_REAL}diagnose.py::test_the_errors_that_are_raised",
-    f"{_INSTALLERS}life.py::test_from_the_first_install_to_the_last_uninstall[pip]",
-    "tests/verify/test_verify.py::test_killed_while_verifying",
+    f"{_REAL}diagnose.py::test_the_errors_that_are_raised", "tests/verify/test_verify.py::test_killed_while_verifying",
 )  # fmt: skip
 
+LONG = (  # marked `once` here: the rest of their files is short
+    "tests/author/test_folder.py::test_a_process_that_dies", "tests/author/test_import_series.py", "tests/author/test_lint.py", "tests/diagnosis/test_issues.py",
+    "tests/engine/test_lists.py::test_the_other_elements", "tests/engine/test_steps.py", "tests/hook/test_hook_boot.py::test_odd", "tests/patchset/test_results.py::test_a_result_comes",
+    "tests/planner/test_plan.py::test_two_patchsets_that", "tests/test_deleted_files.py::test_an_upgrade", "tests/test_other_files.py::test_a_hook", "tests/test_round_trip.py::test_every_release",
+    "tests/test_imports.py::test_what_is_applied", "tests/test_imports.py::test_a_first", "tests/test_imports.py::test_restoring", "tests/test_imports.py::test_many",
+    "tests/test_receipts.py::test_a_patchset_is_taken", "tests/test_receipts.py::test_an", "tests/test_receipts.py::test_of_two", "tests/test_receipts.py::test_only_what", "tests/test_receipts.py::test_what_a_reinstall",
+    "tests/verbs/test_command_line.py::test_with_json", "tests/verbs/test_hook_start.py::test_a_lock", "tests/verbs/test_hook_start.py::test_without_a_record", "tests/verbs/test_ops.py::test_the",
+    *(f"tests/verify/test_verify.py::test_{promise}" for promise in ("a_module_that_was_broken", "a_time", "bytecode", "however", "odd", "the_place")),
+)  # fmt: skip
+SAMPLED = (  # one promise at many points, calls or errors: of each long test in these CI runs the first two rows, `nox -s slow` the others
+    "tests/faults/", "tests/hook/", "tests/installed/", "tests/overlay/", "tests/patchsets/", "tests/store/", "tests/system/", "tests/test_races.py", "tests/verify/",
+    "tests/verbs/test_commands.py", "tests/verbs/test_doctor.py", "tests/verbs/test_sync.py",
+)  # fmt: skip
+_DIAGNOSE, _LANGUAGE = "tests/diagnosis/test_diagnose.py::test_", "tests/display/test_language.py::test_"
 SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: most of an hour on two cores
     "tests/real/", "tests/installers/", "tests/engine/test_properties.py", "tests/author/test_random_edits.py", "tests/author/test_export.py",
     "tests/author/test_update.py", "tests/test_travel.py", "tests/test_foreign.py", "tests/store/test_bytecode.py", "tests/test_places.py",
@@ -59,6 +71,17 @@ SLOW = (  # of the long tests those that have a command of their own, `nox -s sl
     "tests/overlay/test_overlay.py::test_many_processes_make", "tests/planner/test_plan.py::test_what_stays_of_what_is_applied",
     *(f"tests/engine/test_layouts.py::test_{promise}[a megabyte" for promise in ("an_insertion_adds_whole_lines_in_the_files_own_layout", "a_deletion_takes_whole_lines", "a_rewrite_changes_its_expression_alone")),
     *(f"tests/verbs/test_check.py::test_an_older_pip_lists_and_reads_the_same[{pip}]" for pip in ("23.0.1", "24.3.1")),
+    *(f"{_STORE}{test}" for test in ("killed_anywhere_recovery_gives_all_old_or_all_new[change", "killed_anywhere_recovery_gives_all_old_or_all_new[bring back", "recovery_leaves_a_package")),
+    "tests/faults/test_commands.py::test_killed_before_and_after_every_call[apply]", "tests/faults/test_commands.py::test_a_write_that", "tests/faults/test_disks.py::test_the_power",
+    *(f"tests/verbs/test_golden.py::test_the_answers_are_those_of_the_golden_file[{scenario}]" for scenario in (
+        "capture", "check-explain", "damaged", "diagnose", "diagnose-fits", "diff", "doctor", "edited-elsewhere", "export", "hook", "overwritten", "run-overlay", "status-verify", "update",
+    )),
+    *(f"{_DIAGNOSE}{test}" for test in ("a_rank_that_waited", "an_error_is_seen_by_each", "the_command_that", "the_rank_that_failed")),
+    *(f"{_LANGUAGE}{test}" for test in ("commands_keep", "each_message_is_found")),
+    "tests/test_fuzz.py", "tests/test_walk.py", "tests/engine/test_programs.py::test_a_hunk_says", "tests/engine/test_steps.py", "tests/engine/test_lists.py", "tests/installed/test_credentials.py",
+    "tests/verbs/test_commands.py::test_the_order", "tests/verbs/test_sync.py::test_after_a_reinstall", "tests/verbs/test_doctor.py::test_bytecode", "tests/planner/test_plan.py::test_every_order",
+    "tests/author/test_folder.py::test_a_process_that_dies", "tests/patchsets/test_device_helper.py::test_a_torch_for_cuda", "tests/patchsets/test_device_helper.py::test_with_cuda",
+    "tests/test_races.py::test_apply_and_restore", "tests/test_races.py::test_who_only_looks", "tests/test_docs.py::test_the_recording", "tests/display/test_pages.py::test_two_hundred",
     "tests/display/test_hostile_text.py", "tests/faults/test_system_calls.py", "tests/hook/test_hook.py::test_a_start_that_is_killed", "tests/diagnosis/test_diagnose.py::test_the_work_grows",
 )  # fmt: skip
 
@@ -77,12 +100,28 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.nodeid.startswith(QUICK):
             item.add_marker("quick")
-        if item.nodeid.startswith(SLOW) and _is_long(item):
+        if item.nodeid.startswith(LONG):
+            item.add_marker("once")
+    slow = _later_rows([item for item in items if item.nodeid.startswith(SAMPLED) and _is_long(item)])
+    for item in items:
+        if item.nodeid in slow or item.nodeid.startswith(SLOW) and _is_long(item):
             item.add_marker("slow")
     if not config.option.all:
         chosen = [item for item in items if _is_chosen(item)]
         config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])
         items[:] = chosen
+
+
+def _later_rows(items):
+    """The ids of those that are the third or a later row of a test."""
+    rows = {}
+    for item in items:
+        rows.setdefault((item.path, item.originalname), []).append(item)
+    later = set()
+    for of_test in rows.values():
+        in_order = sorted(of_test, key=lambda item: tuple(item.callspec.indices.values()) if hasattr(item, "callspec") else ())
+        later.update(item.nodeid for item in in_order[2:])
+    return later
 
 
 def _is_long(item):
