@@ -43,6 +43,9 @@ STRING = PASSED.replace("build(host", "build('tcp'")
 KEY = PASSED.replace("build(host", "build(Key.HOST")
 VALUE = "from base import parse\n\nmaximum = '2.1.0'\nchecked = parse(maximum)\n"
 HEADER = "def f(data: Seq[int], size=3) -> None:\n    keep(data)\n"
+DATE = "def dated(form, *, date=None, local=False):\n    if date is None:\n        if epoch():\n            date = at(epoch())\n        else:\n            date = now()\n    if local:\n        date = date.there()\n    return date\n"
+DATE_OF_ALL = DATE.replace(", local=False", "").replace("    if local:\n        date = date.there()\n", "")
+AS_IT_IS = "            date = at(epoch())\n            local = False\n"
 DOCUMENTED = 'def f(a):\n    """Old."""\n    return a.b\n'
 REFUSED, UPSTREAM = "refused", "upstream"
 CASES = {  # before, after, a release, and what becomes of it
@@ -227,6 +230,21 @@ CASES = {  # before, after, a release, and what becomes of it
         BELOW_FIRST,
         AT_TOP,
         AT_TOP.replace("    second =", CHECK + "    second ="),
+    ),
+    "a parameter that the function does not have gets no other value": (
+        DATE,
+        DATE.replace("            date = at(epoch())\n", AS_IT_IS),
+        DATE_OF_ALL,
+        REFUSED,
+    ),
+    "one that it has gets it, whatever else is there": (
+        DATE,
+        DATE.replace("            date = at(epoch())\n", AS_IT_IS),
+        DATE.replace("date=None", "date=None, zone=0").replace("at(epoch())", "at(epoch(), zone)").replace("    return", "    note(form)\n    return"),
+        DATE.replace("            date = at(epoch())\n", AS_IT_IS)
+        .replace("date=None", "date=None, zone=0")
+        .replace("at(epoch())", "at(epoch(), zone)")
+        .replace("    return", "    note(form)\n    return"),
     ),
     "what stands in another block is not what comes": (
         INSERT,

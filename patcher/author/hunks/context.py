@@ -249,11 +249,36 @@ def in_headers(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> 
             inside = _inside(text, outer, fragment=inside)
 
 
-def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Fragment | None:
+def in_function(
+    text: Tree, place: BlockRange, fragments: Sequence[Fragment], parameters: Sequence[Node]
+) -> Iterator[Candidate]:
+    """The lines of a change inside each header up to that of their function, with parameters."""
+    form = Message("inside the header of the function, with the parameters")
+    for fragment in fragments:
+        outer = place
+        inside: Fragment | None = fragment
+        while inside is not None:
+            owner = outer.block.parent
+            if owner is None:
+                break
+            if owner.kind == "FunctionDef":
+                inside = _inside(text, outer, fragment=inside, parameters=parameters)
+                if inside is not None:
+                    yield Candidate(scope_of(owner), inside.lines, form=form)
+                break
+            inside = _inside(text, outer, fragment=inside)
+            if owner.is_clause or owner.parent is None or owner.parent.kind != "Block":
+                break
+            outer = BlockRange.of(owner)
+
+
+def _inside(
+    text: Tree, place: BlockRange, fragment: Fragment, parameters: Sequence[Node] = ()
+) -> Fragment | None:
     """Lines below the header of their block, with `...` for the rest of it.
 
     None where that is no place. Of several definitions of one name the decorators are a part of
-    the header.
+    the header, and so are `parameters` of a function.
     """
     first, last = place.rows
     above, below = place.neighbours
@@ -265,7 +290,14 @@ def _inside(text: Tree, place: BlockRange, fragment: Fragment) -> Fragment | Non
     if more_above and more_below and all(tag == "+" for tag, _ in fragment.lines):
         return None  # between `...` and `...` there is no place
 
-    lines = enclosed(text, place.block, lines=fragment.lines, above=more_above, below=more_below)
+    lines = enclosed(
+        text,
+        place.block,
+        lines=fragment.lines,
+        above=more_above,
+        below=more_below,
+        parameters=parameters,
+    )
     if not lines:
         return None
     decorators: list[Line] = []

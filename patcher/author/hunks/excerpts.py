@@ -346,10 +346,12 @@ def _identity(
 
 
 # statements -------------------------------------------------------------------------------------
-def header(text: Tree, node: Node, general: bool = True) -> list[str]:
+def header(
+    text: Tree, node: Node, general: bool = True, parameters: Sequence[Node] = ()
+) -> list[str]:
     """The header of a compound statement or clause.
 
-    If `general`, only the name of a `def` or `class`.
+    If `general`, only the name of a `def` or `class`, and of these parameters of a `def`.
     """
     if not general or not node.is_definition:
         return on_one_line(excerpt(text, node.start, text.header_end(node)))
@@ -358,7 +360,15 @@ def header(text: Tree, node: Node, general: bool = True) -> list[str]:
         return [f"class {name}:"]
     asynchronous = "async " if node.fields.get("asynchronous") else ""
     params = "..." if node.node("params").items("params") else ""
+    for parameter in parameters:
+        default = "=$_" if parameter.fields.get("default") is not None else ""
+        params += f", {parameter_name(parameter)}{default}, ..."
     return [f"{asynchronous}def {name}({params}):"]
+
+
+def parameter_name(parameter: Node) -> str:
+    """The name of a parameter."""
+    return str(parameter.node("name").fields["value"])
 
 
 def opened(text: Tree, node: Node) -> list[str]:
@@ -452,7 +462,13 @@ def _compound_forms(text: Tree, node: Node) -> list[Form]:
 
 
 def enclosed(
-    text: Tree, block: Node, lines: Sequence[Line], *, above: bool, below: bool
+    text: Tree,
+    block: Node,
+    lines: Sequence[Line],
+    *,
+    above: bool,
+    below: bool,
+    parameters: Sequence[Node] = (),
 ) -> list[Line] | None:
     """Lines of a hunk, indented below the header of the block that holds them.
 
@@ -462,6 +478,7 @@ def enclosed(
         lines: the lines.
         above: whether to write `...` above them, for further statements.
         below: the same below them.
+        parameters: those that the header has, of a function.
 
     Returns:
         the lines, None where that header cannot be written.
@@ -475,7 +492,7 @@ def enclosed(
     inner = text.lines.indent(block.statements()[0].begin)
     outer = text.lines.indent(owner.start)
     step = inner[len(outer) :] if inner.startswith(outer) else text.indent
-    enclosed_lines = tagged(" ", header(text, owner))
+    enclosed_lines = tagged(" ", header(text, owner, parameters=parameters))
     if above:
         enclosed_lines.append((" ", step + "..."))
     enclosed_lines += _indented(lines, step)

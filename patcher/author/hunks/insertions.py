@@ -17,6 +17,7 @@ from patcher.author.hunks.context import (
     Fragment,
     alone_and_around,
     beside,
+    in_function,
     in_headers,
     with_context,
 )
@@ -26,6 +27,7 @@ from patcher.author.hunks.excerpts import (
     Hole,
     excerpt,
     forms,
+    parameter_name,
     tagged,
     uncommented,
     verbatim,
@@ -238,6 +240,13 @@ class Runs:
         if above is None and owner is not None and owner.kind == "FunctionDef":
             yield from in_headers(self.before, place, fragments=alone)
         near = self._beside_neighbours(difference)
+        parameters = _parameters_for_others(difference)
+        if parameters:
+            # where the function lacks them, nothing reads what is assigned
+            inside = list(in_function(self.before, place, near or alone, parameters))
+            if inside:
+                yield from inside
+                return
         yield from with_context(self.before, place, fragments=alone, near=near)
         if owner is None and below is None:
             for fragment in alone:
@@ -389,6 +398,30 @@ class Runs:
         yield from alone_and_around(
             self.before, difference.before, fragments=[fragment], little=little
         )
+
+
+def _parameters_for_others(difference: Difference) -> list[Node]:
+    """The parameters that inserted code assigns without reading them: code below it does."""
+    function = difference.before.block.parent
+    while function is not None and function.kind != "FunctionDef":
+        function = function.parent
+    if function is None:
+        return []
+    read: set[str] = set()
+    assigned: set[str] = set()
+    for node in difference.inserted:
+        targets = node.items("targets") if node.kind == "Assign" else []
+        if targets and all(target.kind == "Name" for target in targets):
+            value = node.fields.get("value")
+            assigned |= names_in(targets)
+            read |= names_in([value]) if isinstance(value, Node) else set()
+        else:
+            read |= names_in([node])
+    found: list[Node] = []
+    for parameter in function.node("params").items("params"):
+        if parameter.kind == "Param" and parameter_name(parameter) in assigned - read:
+            found.append(parameter)
+    return found
 
 
 def is_guard(difference: Difference) -> bool:
