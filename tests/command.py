@@ -147,14 +147,16 @@ class Site:
 def killed_once_committed(site, *words):
     """Run the command on the site and kill it right after its commit point: the files are still the old ones."""
     code = (
-        "import os, sys, patcher.store.journal as j, patcher.verbs.main as c\n"
-        "write = j.write_journal\n"
-        "def stop(home, phase, *rest, **more):\n"
-        "    write(home, phase, *rest, **more)\n"
-        "    phase == 'committing' and os._exit(9)\n"
-        "j.write_journal = stop\n"
+        "import json, os, sys\n"
+        "from patcher.verbs.main import main\n"
+        "replace = os.replace\n"
+        "def stop(old, new, **where):\n"
+        "    replace(old, new, **where)\n"
+        f"    if new == 'journal.json' and json.load(open({str(site.path / '.sitepatch/journal.json')!r}))['phase'] == 'committing':\n"
+        "        os._exit(9)\n"
+        "os.replace = stop\n"
         f"sys.argv = {['sitepatch', *words, '--target', str(site.path)]!r}\n"
-        "c.main()\n"
+        "main()\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], env=environ(), cwd=str(site.cwd), stdout=subprocess.PIPE)
     assert ended.returncode == 9

@@ -70,7 +70,7 @@ def _server(env):
     return _servers.get(key)
 
 
-def _import_all():
+def import_all():
     """Import what any command may import, and run none of it."""
     import patcher.__main__
     from patcher.verbs import commands
@@ -119,7 +119,7 @@ def _requests(control):
 
 if __name__ == "__main__":
     sys.path.pop(0)  # the checkout: sitepatch is the one that PYTHONPATH names
-    _import_all()
+    import_all()
     gc.freeze()
     _requests(socket.socket(fileno=int(sys.argv[1])))
     sys.modules["patcher.__main__"].main()

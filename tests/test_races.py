@@ -23,7 +23,7 @@ import pytest
 from patcher.errors import OutdatedError, StoreError
 from patcher.installed.interpreter import discover
 from patcher.patchset.selection import choose
-from patcher.store import journal, retry
+from patcher.store import journal
 from patcher.store.lock import holders, uv_locks
 from patcher.store.retry import quiet, settled
 from patcher.store.status import statuses
@@ -31,10 +31,10 @@ from patcher.verbs.apply import command as apply
 from patcher.verbs.demo import lay_out
 from patcher.verbs.main import commands
 from patcher.verbs.restore import command as restore
-from patcher.verify import run as verify
 from tests import places
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
 from tests.faults import calls
+from tests.locks import held, told
 from tests.plans import plan_apply
 from tests.records import write_patchset
 from tests.stores import commit
@@ -43,16 +43,7 @@ pytestmark = pytest.mark.once
 
 ALL = bool(os.environ.get("SITEPATCH_ALL_ROUNDS"))
 FILES = ["mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER]
-told = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel does not tell who holds a lock")
 NAME = Path(sys.executable).name[:15]
-HOLD = """
-import sys
-from patcher.store.folder import Folder
-from patcher.store.lock import locked
-with Folder.open(sys.argv[1]) as site, locked(site):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
 
 
 def texts(site):
@@ -70,22 +61,6 @@ def ended(processes):
     """(exit code, JSON answer, stderr) of each."""
     outs = [process.communicate(timeout=300) for process in processes]
     return [(p.returncode, json.loads(out or "{}"), err.decode()) for p, (out, err) in zip(processes, outs)]
-
-
-@contextlib.contextmanager
-def held(site):
-    """Another process that holds the lock of a site directory."""
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(site)], env=environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    try:
-        assert holder.stdout.readline() == b"held\n"
-        yield holder
-    finally:
-        holder.kill()
-        holder.wait()
-        holder.stdin.close()
-        holder.stdout.close()
 
 
 def soon(what):
@@ -245,7 +220,7 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
     """In between the files are restored already and the receipts are not, as if a reinstall had overwritten the files."""
     assert site("apply", DDP).code == 0
     with in_the_middle(site, restore) as go_on:
-        monkeypatch.setattr(retry.time, "sleep", lambda seconds: go_on())
+        monkeypatch.setattr(time, "sleep", lambda seconds: go_on())
         code, out = looked(site, *words)
     assert (code, "overwritten" in out) == (0, False), out
 
@@ -255,7 +230,7 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
 def test_a_command_that_looks_at_the_code_waits_too(site, monkeypatch, words):
     """Else a file that is patched already, and of which no receipt says so yet, looks edited by hand."""
     with in_the_middle(site, apply) as go_on:
-        monkeypatch.setattr(retry.time, "sleep", lambda seconds: go_on())
+        monkeypatch.setattr(time, "sleep", lambda seconds: go_on())
         code, out = looked(site, *words, DDP)
     assert (code, "applicable" in out, "applied" in out) == (0, False, True), out
 
@@ -275,14 +250,15 @@ def test_a_file_that_nfs_calls_stale_while_another_process_writes_is_looked_at_a
 
 def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
     assert site("apply", DDP).code == 0
-    real, runs = verify.verify_files, []
+    real, runs = subprocess.Popen, []
 
-    def run(*rest, **more):
-        runs.append(1)
-        assert len(runs) > 1 or site("restore").code == 0
-        return real(*rest, **more)
+    def start(words, *rest, **more):
+        if any(str(word).endswith("verify/child.py") for word in words):
+            runs.append(words)
+            assert len(runs) > 1 or site("restore").code == 0
+        return real(words, *rest, **more)
 
-    monkeypatch.setattr(verify, "verify_files", run)
+    monkeypatch.setattr(subprocess, "Popen", start)
     code, out = looked(site, "status", "--verify", "compile")
     assert (code, len(runs)) == (0, 2), out
     assert "compiled" not in out and "failed" not in out, "nothing is applied any more"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.faults.tiny import NAME, Tiny, content
-from tests.users import NOBODY, theirs
+from tests.users import NOBODY, give, theirs
 
 pytestmark = pytest.mark.once
 
@@ -48,6 +48,19 @@ def test_a_file_of_somebody_else_is_named_although_it_could_be_replaced(public):
         os.chown(public.site / "tiny" / name, NOBODY, NOBODY)
     assert public.run("apply", NAME, uid=NOBODY).code == 0
     assert (public.site / "tiny/a.py").stat().st_uid == NOBODY
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make files of other users")
+def test_a_file_of_somebody_else_that_all_may_write_is_put_back_but_not_patched_again(public):
+    before = public.tree()
+    give(public.site, NOBODY)
+    assert public.run("apply", NAME, uid=NOBODY).code == 0
+    os.chown(public.site / "tiny/a.py", 1234, 1235)
+    (public.site / "tiny/a.py").chmod(0o666)
+    code, said, _ = public.run("apply", NAME, uid=NOBODY, version=2)
+    assert code == 1 and f"{public.site}/tiny/a.py: belongs to user 1234" in said and "belongs to" not in said.replace("belongs to user 1234", "")
+    assert public.run("restore", uid=NOBODY).code == 0
+    assert public.tree() == before and (public.site / "tiny/a.py").stat().st_uid == NOBODY
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make directories of other users")

@@ -7,6 +7,7 @@ import sys
 
 from tests.faults.calls import in_child
 from tests.records import with_record, write_patchset
+from tests.starts import import_all
 from tests.stores import contents, save_edited
 
 NAME, OTHER = "tiny-fix", "tiny-other"
@@ -117,18 +118,20 @@ class Tiny:
     def run(self, *words, version=1, point=0, how="none", uid=0, first=None):
         """Run `sitepatch WORDS` in a child with a fault (see `calls.fault`).
 
-        With `uid` it becomes that user once the plan is made: the interpreter may lie where others cannot read. The child
-        calls `first` before all else.
+        With `uid` it is run by that user, all imported: the interpreter may lie where others cannot read. The child calls
+        `first` before all else.
         """
 
         def command():
-            from patcher.verbs import change
             from patcher.verbs.main import main
 
             if first:
                 first()
             if uid:
-                become(change, uid)
+                import_all()
+                os.setgroups([])
+                os.setgid(uid)
+                os.setuid(uid)
             sys.argv = ["sitepatch", *self.words(*words, version=version)]
             os.chdir(self.folder)  # the checkout has a ./patchsets
             os.environ["NO_COLOR"] = "1"
@@ -147,27 +150,6 @@ class Tiny:
 
     def tree(self):
         return tree(self.site)
-
-
-def become(change, uid):
-    """Have `carry_out` go on as a user once it has looked: what it sees then is what it saw before."""
-    from patcher.verbs import apply, restore
-
-    check, plan, plans = change._check_writable, apply.make_plan, []
-
-    def as_user(changed):
-        if os.getuid() != uid:
-            os.setgroups([])
-            os.setgid(uid)
-            os.setuid(uid)
-        check(changed)
-
-    def planned(*words, **more):
-        plans.append(plans[0] if plans else plan(*words, **more))
-        return plans[0]
-
-    change._check_writable = as_user
-    apply.make_plan = restore.make_plan = planned
 
 
 def tree(site):

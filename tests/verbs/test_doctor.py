@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from patcher.installed.interpreter import Environment, discover
-from patcher.store import journal
 from patcher.store.receipt import encode_fields
 from patcher.verbs.demo import lay_out
 from patcher.verbs.doctor import CHECKS, TROUBLES
@@ -24,9 +23,20 @@ from patcher.verbs.health.examination import Examination
 from patcher.verbs.health.stale_bytecode import stale_files
 from patcher.verbs.hook import installed_hooks
 from tests import places
-from tests.command import DDP, GUARD, ROOT, RUNNER, Ended, Site, done, environ, sitepatch
+from tests.command import (
+    DDP,
+    GUARD,
+    ROOT,
+    RUNNER,
+    Ended,
+    Site,
+    done,
+    environ,
+    killed_once_committed,
+    sitepatch,
+)
+from tests.locks import held, held_open, told
 from tests.stores import temporary
-from tests.test_races import held, told
 
 pytestmark = pytest.mark.once
 STAND_INS = ("mmengine-0.10.7", "torch-2.9.0")
@@ -385,29 +395,12 @@ def test_bytecode_under_a_prefix(patched, tmp_path):
 
 @told
 def test_an_interrupted_run_and_one_that_is_under_way(site):
-    from patcher.verbs.apply import command
-
-    child = os.fork()
-    if not child:
-        journal.put_in_place = lambda *rest, **more: os._exit(7)
-        with contextlib.suppress(BaseException):
-            command.main([DDP, "--target", str(site.path)], standalone_mode=False)
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] >> 8 == 7
+    killed_once_committed(site, "apply", DDP)
     (first, *rest) = doctor(site)
     expect([first], (PROBLEM, "applied", "not all is as it was applied"))
     assert rest == []
     with held_open(site.path / ".sitepatch/lock"):
         expect(doctor(site), (NOTE, "locks", f"process {os.getpid()}"))
-
-
-@contextlib.contextmanager
-def held_open(path):
-    import fcntl
-
-    with path.open("r+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def test_damaged_hooks_are_one_line_and_hook_status_has_each(site):

@@ -1,26 +1,30 @@
 """What the process that a start runs makes of each state of a file and says, in this process; and what `hook status` says of it then."""
 
+import fcntl
 import os
 import shutil
+import tempfile
 import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from patcher.errors import BusyError, FormatError, OutdatedError
+from patcher.errors import FormatError
 from patcher.facts import sha256
 from patcher.hook import boot, installed
 from patcher.installed.interpreter import Environment
 from patcher.store.folder import Folder
 from patcher.store.lock import locked
-from patcher.store.store import Store
 from patcher.verbs import hook as hooks
 from patcher.verbs import hook_start
+from tests.failures import Clock, fail_once, raising
 from tests.hooks import BareSite
 from tests.places import patchset, wheel
 from tests.stores import leave_journal
-from tests.users import ROOT_ONLY, open_descriptors
+from tests.users import NOBODY, ROOT_ONLY, as_user, open_descriptors, public
+
+__all__ = ["public"]
 
 M, N, RECORD = "demo/m.py", "demo/n.py", "demo-1.0.dist-info/RECORD"
 APPLIED = "applied two to {}; processes that are running keep the code they have loaded"
@@ -38,11 +42,27 @@ def run(capfd):
 
     def main(folder, mode="repair"):
         code = hook_start.main(folder, mode)
-        said = [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
-        text = Path(folder, "state").read_text() if Path(folder, "state").is_file() else ""
-        return code, said, text.split("\n")[1:-2]
+        return code, lines_of(capfd.readouterr().err), recorded(folder)
 
     return main
+
+
+def run_and_read(folder):
+    """The same in a child, which has a stderr of its own."""
+    with tempfile.TemporaryFile() as err:
+        os.dup2(err.fileno(), 2)
+        code = hook_start.main(folder, "repair")
+        err.seek(0)
+        return code, lines_of(err.read().decode()), recorded(folder)
+
+
+def lines_of(err):
+    return [line.partition("sitepatch-hook: ")[2] for line in err.splitlines()]
+
+
+def recorded(folder):
+    text = Path(folder, "state").read_text() if Path(folder, "state").is_file() else ""
+    return text.split("\n")[1:-2]
 
 
 def signed(site, *paths):
@@ -141,11 +161,16 @@ def test_it_is_compiled_and_not_imported(site, run):
     assert "VALUE = 22" in site.value() and not (site.above / "imported").exists()
 
 
-def test_one_that_cannot_be_written_is_one_line_and_nothing_is_recorded(site, run, monkeypatch):
-    """Two obstacles at once, for root as well, are made by no file of a test."""
+def test_one_that_cannot_be_written_is_one_line_and_nothing_is_recorded(site, public):
     folder = site.put("two")
-    monkeypatch.setattr(Store, "check_writable", lambda *_, **__: ["m.py: no", "n.py: no"])
-    assert run(folder) == (1, [f"two: not applied in {site}: m.py: no n.py: no; nothing was changed"], [])
+    closed = [path for path in (site.path, *site.path.rglob("*")) if path.is_dir()]
+    for path in closed:
+        path.chmod(0o555)
+    code, (said,), state = as_user(NOBODY, run_and_read, folder)
+    for path in closed:
+        path.chmod(0o755)
+    assert code == 1 and state == [] and said.endswith("; nothing was changed")
+    assert said.startswith(f"two: not applied in {site}: {site}: ") and f" {site}/demo: " in said, "both directories"
     assert site.value() == "VALUE = 1\n"
 
 
@@ -159,16 +184,16 @@ def test_where_the_state_cannot_be_written_each_start_looks_again(site, run):
 
 # somebody else is at work -----------------------------------------------------------------------------------------------
 def meanwhile(monkeypatch, *actions):
-    """Let somebody do each action after a look of the hook, before what follows from it."""
-    real, left = hook_start.ensure_applied, list(actions)
+    """Let somebody do an action each time that the hook has written a line: that it has applied something."""
+    real, left = os.write, list(actions)
 
-    def look(*words, **more):
-        looks = real(*words, **more)
-        if left:
+    def write(fd, data):
+        size = real(fd, data)
+        if fd == 2 and left:
             left.pop(0)()
-        return looks
+        return size
 
-    monkeypatch.setattr(hook_start, "ensure_applied", look)
+    monkeypatch.setattr(os, "write", write)
 
 
 def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, run, monkeypatch):
@@ -180,18 +205,16 @@ def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, 
 
 
 def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site, run, monkeypatch):
-    folder, looks = site.put("two"), []
-    change = lambda: (looks.append(1), site.install(f"{len(looks)}.0", f"A = {len(looks)}\nVALUE = 1\n"))  # noqa: E731
+    folder, versions = site.put("two"), []
+
+    def change():
+        versions.append(f"{len(versions) + 2}.0")
+        site.install(versions[-1], f"A = {len(versions)}\nVALUE = 1\n")
+
     meanwhile(monkeypatch, *[change] * 50)
     code, said, state = run(folder)
     assert (code, said[-1], state) == (1, f"{site}: somebody keeps changing files there; the next start of Python looks again", [])
-    assert 1 < len(looks) < 10
-
-
-def test_what_somebody_changes_while_it_is_written_is_left_to_the_next_start(site, run, monkeypatch):
-    """Between the look and the write of each of its attempts, as no other process of a test can be timed."""
-    monkeypatch.setattr(hook_start, "apply_requested", lambda *_, **__: (_ for _ in ()).throw(OutdatedError("other processes are at work")))
-    assert run(site.put("two")) == (1, [f"two: not applied in {site}: other processes are at work"], [])
+    assert 1 < len(versions) < 10
 
 
 def test_an_interrupted_run_is_recovered_and_reported_but_not_in_mode_warn(site, run):
@@ -207,17 +230,23 @@ def test_an_interrupted_run_is_recovered_and_reported_but_not_in_mode_warn(site,
 
 @pytest.mark.parametrize(
     ("new", "mtime", "record", "waited"),
-    [(2, 7, False, 1.0), (2, 2_000_000_000, False, 4.0), (22, 7, False, 0.0), (2, 7, True, 0.0)],
+    [(2, 7, False, 1.0), (2, 2_999_999_998, False, 4.0), (22, 7, False, 0.0), (2, 7, True, 0.0)],
 )
-def test_until_a_reinstall_would_show_it_waits(monkeypatch, new, mtime, record, waited):
-    clock = [1_700_000_000.0]
-    monkeypatch.setattr(hook_start.time, "time", lambda: clock[0])
-    monkeypatch.setattr(hook_start.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
-    now = 1_700_000_000 if mtime == 7 else mtime
-    size = len(f"VALUE = {new}\n")
-    after = {M: f"{now}:{size}", N: "7:10", "gone.py": "absent", "new.py": f"{now}:1", **({RECORD: "7:1"} if record else {})}
-    hook_start._outlast({M: "7:10", N: "7:10", "gone.py": "7:1"}, after)
-    assert clock[0] - 1_700_000_000 == pytest.approx(waited, abs=0.1)
+def test_until_a_reinstall_would_show_it_waits(site, run, monkeypatch, new, mtime, record, waited):
+    """Where the clock of whoever wrote the file was wrong, not as long as that."""
+    patchset(site.above, new=new)
+    os.utime(site.path / M, (mtime, mtime))
+    if not record:
+        shutil.rmtree(f"{site}/demo-1.0.dist-info")
+    folder, clocks = site.put("two"), []
+
+    def stop_the_clock():
+        written = int((site.path / M).stat().st_mtime)
+        clocks.append(Clock(monkeypatch, float(min(written, int(time.time())))))
+
+    meanwhile(monkeypatch, stop_the_clock)
+    assert run(folder)[0] == 0
+    assert sum(clocks[0].slept) == pytest.approx(waited, abs=0.1)
 
 
 def test_without_a_record_a_patch_that_keeps_the_size_is_recorded_once_its_second_is_over(site, run):
@@ -298,60 +327,64 @@ def test_a_damaged_state_is_reported_and_made_anew(site, run, data):
 
 @pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), ["_sitepatch_hook_x: ValueError: x"])])
 def test_whatever_happens_is_one_line_at_most(site, run, monkeypatch, error, said):
-    monkeypatch.setattr(hook_start, "ensure_applied", lambda *_, **__: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(fcntl, "flock", raising(error))
     assert run(site.put("two")) == (1, said, [])
 
 
 # one at a time ----------------------------------------------------------------------------------------------------------
 @pytest.fixture
-def no_descriptor_left():
-    before = open_descriptors()
-    yield
+def hook(site):
+    """The directory of a hook; no descriptor may be left open."""
+    folder, before = Path(site.put("two")), open_descriptors()
+    yield folder
     assert open_descriptors() <= before
 
 
-def test_the_lock_of_a_hook_is_waited_for_and_not_for_ever(tmp_path, monkeypatch, no_descriptor_left):
-    path, clock = str(tmp_path / "lock"), [1000.0]
-    with hook_start._turn(path), monkeypatch.context() as patched:
-        patched.setattr(time, "monotonic", lambda: clock[0])
-        patched.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
-        with pytest.raises(BusyError, match=f"^another process has held {path} for 120 seconds$"), hook_start._turn(path):
-            pytest.fail("it is held")
-    assert clock[0] - 1000 == pytest.approx(120, abs=0.1)
-    with hook_start._turn(path):
-        pass
-    with hook_start._turn(str(tmp_path / "none/lock")):
-        pass
-    monkeypatch.setattr("fcntl.flock", lambda *_: (_ for _ in ()).throw(OSError("no locks here")))
-    with hook_start._turn(path):
-        pass
+def test_the_lock_of_a_hook_is_waited_for_and_not_for_ever(site, run, hook, monkeypatch):
+    path = hook / "lock"
+    path.chmod(0o600)
+    with path.open("rb") as file, monkeypatch.context() as patched:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        clock = Clock(patched)
+        assert run(str(hook)) == (1, [f"another process has held {path} for 120 seconds; the next start of Python looks again"], [])
+        assert clock.now - 1000 == pytest.approx(120, abs=0.1)
+    assert run(str(hook)) == (0, [APPLIED.format("1 file")], signed(site, M, RECORD))
 
 
-@pytest.mark.parametrize(("mode", "kept"), [(0o600, True), (0o700, True), (0o640, False), (0o604, False), (None, True)])
-def test_a_lock_file_that_others_may_open_is_replaced(tmp_path, no_descriptor_left, mode, kept):
-    path = tmp_path / "lock"
+@pytest.mark.parametrize("where", ["the file cannot be made", "the filesystem has no locks"])
+def test_where_a_hook_cannot_be_locked_the_lock_of_the_store_has_to_do(site, run, hook, monkeypatch, where):
+    if where == "the file cannot be made":
+        (hook / "lock").unlink()
+        (hook / "lock").mkdir()
+    else:
+        fail_once(monkeypatch, fcntl, "flock", OSError("no locks here"))
+    assert run(str(hook)) == (0, [APPLIED.format("1 file")], signed(site, M, RECORD))
+
+
+@pytest.mark.parametrize(("mode", "kept"), [(0o600, True), (0o700, True), (0o640, False), (0o604, False), (None, False)])
+def test_a_lock_file_that_others_may_open_is_replaced(run, hook, mode, kept):
+    path = hook / "lock"
+    path.unlink()
     if mode is not None:
         path.write_text("a")
         path.chmod(mode)
-    fd = hook_start._open_private(str(path))
-    os.write(fd, os.pread(fd, 1, 0) + b"b")
-    os.close(fd)
-    assert path.read_text() == ("ab" if mode and kept else "b") and path.stat().st_mode & 0o077 == 0
+    assert run(str(hook))[0] == 0
+    assert path.read_text() == "a" * kept and path.stat().st_mode & 0o077 == 0
 
 
 @ROOT_ONLY
-def test_a_lock_file_of_somebody_else_is_refused(tmp_path, no_descriptor_left):
-    path = tmp_path / "lock"
+def test_a_lock_file_of_somebody_else_is_neither_waited_for_nor_replaced(run, hook):
+    path = hook / "lock"
     for mode in (0o600, 0o666):
-        path.write_text("")
         path.chmod(mode)
         os.chown(str(path), 1001, 1001)
-        with pytest.raises(PermissionError):
-            hook_start._open_private(str(path))
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            assert run(str(hook))[0] == 0
         assert path.stat().st_uid == 1001
-    (tmp_path / "link").symlink_to("elsewhere")
-    with pytest.raises(OSError):
-        hook_start._open_private(str(tmp_path / "link"))
+    path.unlink()
+    path.symlink_to("elsewhere")
+    assert run(str(hook))[0] == 0 and not (hook / "elsewhere").exists()
 
 
 # what is installed ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """The verbs as a Python program calls them: what the documentation shows, events, and what comes back."""
 
+import contextlib
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,12 @@ from patcher.errors import StoreError, UsageError
 from patcher.model import Plan
 from patcher.outcomes import PlanOutcome, Task
 from patcher.place import SILENT
-from patcher.store import retry
-from patcher.store.store import Store
 from patcher.verbs.change import carry_out
 from tests.command import DDP, GUARD, ROOT, RUNNER, Site, tree
 from tests.diagnosis.logs import FRAME, REFUSED
+from tests.failures import Clock
+from tests.locks import held_open
+from tests.stores import leave_journal
 from tests.verbs.kit import Progress
 
 
@@ -89,35 +92,6 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     assert capsys.readouterr() == ("", "")
 
 
-MANIFEST = """\
-schema = 1
-name = "both"
-version = "1.0"
-kind = "fix"
-summary = "Add a file, and change one"
-[provenance]
-author = "nobody"
-remove_when = "never"
-[[variant]]
-package = "mmengine"
-versions = ">=0"
-patches = ["both.spatch"]
-"""
-
-
-def test_what_is_put_back_or_added_may_be_moved_and_what_is_patched_is_written(site, monkeypatch):
-    folder = site.cwd / "patchsets/both"
-    folder.mkdir(parents=True)
-    (folder / "patchset.toml").write_text(MANIFEST)
-    (folder / "both.spatch").write_text("+++ mmengine/new.py\n+x = 1\n--- mmengine/model.py\n@@ Tensor @@\n requires_grad = True\n+number = 1\n")
-    asked = []
-    monkeypatch.setattr(Store, "check_writable", lambda store, paths, moved=(): asked.append((sorted(paths), sorted(moved))) or [])
-    place, old, new = Place(target=str(site.path)), "mmengine/model.py", "mmengine/new.py"
-    apply(("both",), place=place, verify="none")
-    restore(place=place)
-    assert asked == [([old, new], [new]), ([old, new], [old, new])]
-
-
 def test_the_progress_of_a_check_ends_with_all(site):
     progress = Progress()
     check(place=Place(target=str(site.path)), events=progress)
@@ -161,13 +135,20 @@ def test_a_project_is_synced(site, capsys):
 
 
 def test_where_others_are_at_work_all_the_time_what_is_seen_before_the_lock_does_not_count(site, monkeypatch):
-    env, looks = Place(target=site.path).environment(), []
+    env, looks, others, clock = Place(target=site.path).environment(), [], contextlib.ExitStack(), Clock(monkeypatch)
 
     def look():
         looks.append(env)
         if len(looks) == 1:
+            leave_journal(site.path, path=RUNNER)
+            others.enter_context(held_open(site.path / ".sitepatch/lock"))
             raise StoreError("half of the files are written")
         return PlanOutcome(Task((), env, ()), Plan((), ()))
 
-    monkeypatch.setattr(retry, "_ended", lambda env: False)
+    def sleep(seconds):
+        clock.sleep(seconds)
+        if clock.now > 1001.5:  # a command that only looks has given up
+            others.close()
+
+    monkeypatch.setattr(time, "sleep", sleep)
     assert carry_out(look, env, None, SILENT).ok and len(looks) == 2

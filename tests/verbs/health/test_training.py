@@ -11,6 +11,7 @@ from patcher.verbs.health import training
 from patcher.verbs.health.checks import NOTE, OK, PROBLEM, examine
 from patcher.verbs.health.examination import Examination
 from tests.command import GUARD, Site
+from tests.failures import raising
 
 pytestmark = pytest.mark.once
 
@@ -19,9 +20,15 @@ DEVICE = "mmengine-device"
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A machine without a driver, which no test can take out of its own; `listed` is what ldconfig lists there."""
-    listed = []
-    monkeypatch.setattr(training, "listed_libraries", lambda name: listed)
+    """A machine without a driver whose ldconfig prints the lines `listed`: no test can take out or install what there is here."""
+    listed, real = [], subprocess.run
+
+    def run(words, **more):
+        if words[0] != "/sbin/ldconfig":
+            return real(words, **more)
+        return subprocess.CompletedProcess(words, 0, "".join(listed).encode("utf-8", "surrogateescape"))
+
+    monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(training, "_DRIVER", (str(tmp_path / "driver"),))
     return listed
 
@@ -53,7 +60,7 @@ def test_a_stock_torch_asks_for_nothing(tmp_path):
 def test_libcuda_that_ldconfig_lists_and_that_is_not_there(tmp_path, machine):
     site = Site(tmp_path, "triton-3.5.1")
     assert found(site) == {}
-    machine.append(str(tmp_path / "libcuda.so.1"))
+    machine.append(f"\tlibcuda.so.1 (libc6,x86-64) => {tmp_path}/libcuda.so.1\n")
     severity, what, hint = found(site)["libcuda"]
     assert (severity, hint) == (PROBLEM, "sitepatch apply triton-libcuda-path") and str(tmp_path / "libcuda.so.1") in what
     (tmp_path / "libcuda.so.1").write_bytes(b"")
@@ -78,15 +85,8 @@ def test_a_backend_that_this_torch_does_not_have(tmp_path, machine):
     assert "backend" not in found(site)
 
 
-def test_ldconfig_is_read(monkeypatch):
-    class Done:
-        stdout = b"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n\tlibc.so.6 (libc6) => /lib/libc.so.6\n\xff libcuda.so\n"
-
-    monkeypatch.setattr(subprocess, "run", lambda *words, **more: Done)
+def test_ldconfig_is_read(machine, monkeypatch):
+    machine += ["\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n", "\tlibc.so.6 (libc6) => /lib/libc.so.6\n", "\udcff libcuda.so\n"]
     assert training.listed_libraries("libcuda.so") == ["/usr/lib/libcuda.so.1"]
-
-    def fails(*words, **more):
-        raise FileNotFoundError("/sbin/ldconfig")
-
-    monkeypatch.setattr(subprocess, "run", fails)
+    monkeypatch.setattr(subprocess, "run", raising(FileNotFoundError("/sbin/ldconfig")))
     assert training.listed_libraries("libcuda.so") == []
