@@ -42,7 +42,8 @@ def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request,
             found[key] = data, request, rewrite_by_engine(data, request)
         return found[key][2]
 
-    with mock.patch("patcher.patchset.results._known_or_computed", record):  # asked for each .spatch
+    # which hunks are asked of which text, layer by layer, only the plan of a site knows; it has no place to listen
+    with mock.patch("patcher.patchset.results._known_or_computed", record):
         for site in sites:
             plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [requested])
     return found

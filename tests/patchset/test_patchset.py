@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,9 @@ from patcher.patchset import variants as patchset
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.symptoms import general_symptoms
 from patcher.system.reading import patchset_digest
+from tests.command import ROOT, environ
 
-CHECKOUT = Path(places.__file__).parents[2]
-SCHEMA = json.loads((CHECKOUT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "patcher" / "patchset.schema.json").read_text(encoding="utf-8"))
 
 TOML = """\
 schema = 1
@@ -492,12 +493,18 @@ def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_direc
         assert sources <= {places.BUILT_IN}
 
 
-def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path, monkeypatch):
-    (tmp_path / "patcher" / "_patchsets").mkdir(parents=True)
-    monkeypatch.setattr(places, "__file__", str(tmp_path / "patcher" / "patchset" / "sources.py"))
-    assert places.builtin_dir() == str(tmp_path / "patcher" / "_patchsets")
-    (tmp_path / "patcher" / "_patchsets").rmdir()
-    assert places.builtin_dir() == str(tmp_path / "patchsets")
+def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path):
+    shutil.copytree(ROOT / "patcher", tmp_path / "patcher", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "patcher/_patchsets").mkdir()
+
+    def found():
+        code = "from patcher.patchset.places import builtin_dir; print(builtin_dir())"
+        ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(tmp_path)), stdout=subprocess.PIPE, check=True)
+        return ended.stdout.decode().strip()
+
+    assert found() == str(tmp_path / "patcher/_patchsets")
+    (tmp_path / "patcher/_patchsets").rmdir()
+    assert found() == str(tmp_path / "patchsets")
 
 
 def add_wheel(site: Path, entry_points: str) -> None:
@@ -665,7 +672,7 @@ def test_importing_costs_none_of_the_expensive_modules(module):
         f"import sys, {module}; heavy = {{'libcst', 'importlib.metadata', 'packaging', 'dataclasses', 'subprocess', 'difflib'}}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
-    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
     without = code.replace(f", {module}", "")
     bare, done = (subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, env=env, check=True)
                   for each in (without, code))  # fmt: skip

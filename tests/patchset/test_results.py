@@ -1,13 +1,13 @@
 """Known results are used instead of the engine: the same bytes and answers, whatever is in the tables."""
 
 import json
-import sys
+import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from patcher.errors import PatchError
-from patcher.installed.interpreter import Environment
 from patcher.model import HunkAnswer, HunkFlags, HunkText, Rewrite, Splice, State
 from patcher.patchset import results
 from patcher.patchset.manifest import load_patchset
@@ -15,9 +15,9 @@ from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.results import KnownTable, Request, key_of, write_table
 from patcher.patchset.variants import resolve_options
 from patcher.verbs.demo import fixtures, lay_out
-from patcher.verbs.list import availability
-from tests import tables
-from tests.command import DDP, DYNAMO, GUARD, Site
+from tests import places, tables
+from tests.command import DYNAMO, GUARD, ROOT, Site, done, sitepatch
+from tests.places import wheel
 
 TEXT = b"def f(a):\n    return old(a)\n"
 HUNK = HunkText("p.spatch", 3, "f", (("-", "old($X)", 4), ("+", "max($X, 0)", 5)))
@@ -46,15 +46,16 @@ def every(tmp_path_factory):
 
 
 @pytest.fixture
-def worked(monkeypatch):
-    """The texts for which the engine was asked, and the answers are those of the engine."""
-    asked, engine = [], results.rewrite_by_engine
-    monkeypatch.setattr(results, "rewrite_by_engine", lambda data, request: asked.append(data) or engine(data, request))
-    return asked
+def shipped(tmp_path):
+    """A sitepatch of its own in a folder: the code of this one, and beside it `patchsets`, the built-in ones."""
+    folder = tmp_path / "shipped"
+    shutil.copytree(ROOT / "patcher", folder / "patcher", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "patchsets").mkdir()
+    return folder
 
 
 # the table ------------------------------------------------------------------------------------------------------------
-def test_the_engine_makes_what_this_test_says(monkeypatch):
+def test_the_engine_makes_what_this_test_says():
     assert results.rewrite_by_engine(TEXT, REQUEST._replace(hunks=(HUNK, ABSENT))) == MADE
 
 
@@ -163,12 +164,6 @@ def test_a_new_version_another_place_and_other_prose_keep_the_key():
     assert key_of(TEXT, Request("other", moved, dict(reversed(list(REQUEST.options.items()))), ("injected",), moved)) == KEY
 
 
-def test_a_result_that_ships_is_not_worked_out_again(worked, monkeypatch):
-    assert results.rewrite_with_known(TEXT, REQUEST) == MADE and worked == [TEXT]
-    monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(write_table({KEY: MADE})))
-    assert results.rewrite_with_known(TEXT, REQUEST) == MADE and worked == [TEXT]
-
-
 # the tables of the built-in patchsets ---------------------------------------------------------------------------------
 def test_each_built_in_patchset_ships_a_table():
     assert SHIPPED == tables.NAMES
@@ -194,37 +189,56 @@ def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
     assert tables.TABLE not in patchset.folder.files
 
 
-def test_only_the_table_of_the_built_in_folder_is_trusted(tmp_path, monkeypatch, worked):
-    site = Site(tmp_path, "mmengine-0.10.7")
-    copy = site.source(DDP)
-    (path,) = [each for each in tables.results(DDP, [site.path]).values() if each[2].splices][:1]
-    data, request, made = path
-    (copy / tables.TABLE).write_bytes(write_table({key_of(data, request): made}))
-    monkeypatch.setattr(results, "_shipped", results._shipped.__wrapped__)
-    worked.clear()
-    assert results.rewrite_with_known(data, request) == made and worked == [data]
-    monkeypatch.setattr(results, "builtin_table", lambda name: (copy / tables.TABLE).read_bytes() if name == DDP else b"")
-    worked.clear()
-    assert results.rewrite_with_known(data, request) == made and worked == []
+def test_only_a_table_that_ships_is_trusted_and_what_it_says_is_not_worked_out_again(tmp_path, shipped):
+    """Its result is another one than the engine's here, so that it can be told which of them is used."""
+    wheel(tmp_path / "wheels")
+    folder, text = tmp_path / "mine/two", b"VALUE = 1\n"
+    places.patchset(tmp_path, new=22)
+    patchset = load_patchset(folder, BUILT_IN)
+    ((patch,),) = (variant.patches for variant in patchset.variants)
+    request = Request("two", patch.hunks, {}, (), EveryHunk(patch.hunks))
+    made = results.rewrite_by_engine(text, request)
+    splices = tuple(splice._replace(new=splice.new.replace(b"22", b"33")) for splice in made.splices)
+    answers = (made.answers[0]._replace(splices=splices),)
+    (folder / tables.TABLE).write_bytes(write_table({key_of(text, request): Rewrite(b"VALUE = 33\n", splices, answers)}))
+    shutil.copytree(folder, shipped / "patchsets/two")
+
+    def applied(*words, **more):
+        site = tmp_path / "site"
+        shutil.rmtree(site, ignore_errors=True)
+        with zipfile.ZipFile(tmp_path / "wheels/demo-1.0-py3-none-any.whl") as archive:
+            archive.extractall(site)
+        done(sitepatch("apply", "two", "--verify", "none", "--target", site, *words, cwd=tmp_path, **more))
+        return (site / "demo/m.py").read_bytes()
+
+    assert applied("--patch-dir", folder.parent) == b"VALUE = 22\n"
+    assert applied(PYTHONPATH=str(shipped)) == b"VALUE = 33\n"
 
 
 # what `list` knows of a release ---------------------------------------------------------------------------------------
 @pytest.mark.once
-def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_available(tmp_path, monkeypatch):
-    def state(site, name):
-        env = Environment(sys.executable, (str(site.path),), (str(site.path),), sys.version_info[:2])
-        return availability(env, load_patchset(Path(builtin_dir()) / name, BUILT_IN), {}).state
-
+def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_available(tmp_path, shipped):
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
-    shipped = {name: write_table({key: made for key, (_, _, made) in tables.results(name, [stock.path, vendor.path]).items()}) for name in (GUARD, DYNAMO)}
-    assert [state(stock, GUARD), state(vendor, GUARD)] == ["applicable", "applicable"]  # stand-ins are in no table
-    monkeypatch.setattr("patcher.verbs.list.builtin_table", shipped.get)
-    monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(shipped[name]))
-    assert [state(site, name) for site in (stock, vendor) for name in (GUARD, DYNAMO)] == ["not needed", "applicable", "applicable", "applicable"]
+
+    def ship(keyed=lambda key: key):
+        for name in (GUARD, DYNAMO):
+            folder, found = shipped / "patchsets" / name, tables.results(name, [stock.path, vendor.path])
+            shutil.copytree(ROOT / "patchsets" / name, folder, dirs_exist_ok=True)
+            (folder / tables.TABLE).write_bytes(write_table({keyed(key): made for key, (_, _, made) in found.items()}))
+
+    def states(site, **more):
+        told = json.loads(done(sitepatch("list", "--json", "--target", site.path, cwd=tmp_path, **more)).out)
+        found = {one["name"]: one["state"] for one in told["patchsets"]}
+        return [found[GUARD], found[DYNAMO]]
+
+    mine = {"PYTHONPATH": str(shipped)}
+    assert [states(stock), states(vendor)] == [["applicable"] * 2] * 2  # stand-ins are in no table
+    ship()
+    assert [states(stock, **mine), states(vendor, **mine)] == [["not needed", "applicable"], ["applicable", "applicable"]]
     path = stock.file("torch/multiprocessing/reductions.py")
     text = path.read_bytes()
     path.write_bytes(text + b"# edited\n")
-    assert state(stock, GUARD) == "applicable"
+    assert states(stock, **mine) == ["applicable"] * 2
     path.write_bytes(text)
-    monkeypatch.setattr(results, "_shipped", lambda name: KnownTable(b""))  # of another request for the same text
-    assert state(stock, GUARD) == "applicable"
+    ship(lambda key: f"{'0' * 64} {key.split()[1]}")  # of another request for the same text
+    assert states(stock, **mine) == ["applicable"] * 2
