@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from patcher.model import Change
+from patcher.model import Change, NewBytes
 from tests.faults.calls import NAMES, in_child, watch
 from tests.faults.tiny import NAME, Tiny, install
-from tests.store import test_store as unit
+from tests.store import helpers as unit
 from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once
@@ -110,7 +110,7 @@ def test_restore_of_three_hundred_files_works_on_a_full_disk(tmp_path):
         for name in names:
             (disk / name).write_bytes(name.encode())
             new = name.encode() + b"\n# new"
-            changes.append(Change(name, unit.sha(name.encode()), unit.NewBytes(new), unit.receipt(name, 1, "", name.encode(), new)))
+            changes.append(Change(name, unit.sha(name.encode()), NewBytes(new), unit.receipt(name, 1, "", name.encode(), new)))
         commit(disk, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
         fill(disk)
         commit(disk, [Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
@@ -129,7 +129,7 @@ def test_restore_of_a_link_that_leads_nowhere_now_and_of_twins_works_on_a_full_d
             if name != "link.py":
                 (disk / name).write_bytes(text)
             link, new = os.path.islink(disk / name) and os.readlink(disk / name), text + b"# new\n"
-            changes.append(Change(name, unit.sha(text), unit.NewBytes(new), unit.receipt(name, 1, link or "", text, new)))
+            changes.append(Change(name, unit.sha(text), NewBytes(new), unit.receipt(name, 1, link or "", text, new)))
         commit(disk, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
         (tmp_path / "cache.py").unlink()
         fill(disk)

@@ -24,7 +24,7 @@ from tests.faults.calls import in_child, watch
 from tests.faults.test_commands import ALL, SCENARIOS, Case
 from tests.faults.tiny import NAME, Tiny, tree
 from tests.hooks import Place
-from tests.store import test_store as unit
+from tests.store import helpers as unit
 from tests.stores import recover
 
 pytestmark = pytest.mark.once

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from patcher.errors import StoreError
-from patcher.model import About, Patchset, PatchsetFolder, PatchsetSource, Verify
+from patcher.model import About, Change, NewBytes, Patchset, PatchsetFolder, PatchsetSource, Verify
 from patcher.store.store import Store
 from patcher.store.transaction import transaction
 from tests.faults.calls import ERRORS, in_child
-from tests.store import test_store as unit
+from tests.store import helpers as unit
 from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.once
 ALL = bool(os.environ.get("SITEPATCH_ALL_FAULTS"))
 FOLDER = PatchsetFolder(PatchsetSource("test"), unit.TEXTS[1], unit.DIGESTS[1])
 PATCHSET = Patchset("p", "1.0", About("fix", ""), (), (), Verify(), FOLDER)
-RESTORE = unit.Change(unit.A, unit.sha(unit.new(unit.A)), None, None)
-APPLY = unit.Change(unit.A, unit.sha(unit.PRISTINE[unit.A]), unit.NewBytes(unit.new(unit.A)), unit.receipt(unit.A))
+RESTORE = Change(unit.A, unit.sha(unit.new(unit.A)), None, None)
+APPLY = Change(unit.A, unit.sha(unit.PRISTINE[unit.A]), NewBytes(unit.new(unit.A)), unit.receipt(unit.A))
 
 
 class Two:

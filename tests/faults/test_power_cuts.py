@@ -11,13 +11,13 @@ import shutil
 import pytest
 
 from patcher.errors import StoreError
-from patcher.model import Change
+from patcher.model import Change, NewBytes
 from patcher.store import prepare
 from patcher.store.folder import HOME, JOURNAL
 from patcher.store.store import Store
 from tests.faults import calls
 from tests.faults.disk import Disk, Recorder, write_out
-from tests.store import test_store as unit
+from tests.store import helpers as unit
 from tests.stores import commit, recover
 
 pytestmark = pytest.mark.once
@@ -106,7 +106,7 @@ def with_twin(site):
     os.utime(site / TWIN, ns=(unit.MTIME + 5, unit.MTIME + 5))
     of_twin = unit.receipt(unit.A, mode=0o600, mtime_ns=unit.MTIME + 5)._replace(path=TWIN)
     old, new = unit.sha(unit.PRISTINE[unit.A]), unit.new(unit.A)
-    changes = [Change(path, old, unit.NewBytes(new), of) for path, of in ((unit.A, unit.receipt(unit.A)), (TWIN, of_twin))]
+    changes = [Change(path, old, NewBytes(new), of) for path, of in ((unit.A, unit.receipt(unit.A)), (TWIN, of_twin))]
     commit(site, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
     commit(site, [Change(unit.A, unit.sha(new), None, None)], {})
 

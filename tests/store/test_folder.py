@@ -14,6 +14,7 @@ from patcher.errors import StoreError
 from patcher.facts import sha256
 from patcher.store import folder as folders
 from patcher.store.folder import HOME_HINT, Folder, Meta
+from tests.failures import raising
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 
 A, B, GROUP, MTIME = 1001, 1002, 1500, 1_600_000_000_123_456_789
@@ -193,10 +194,7 @@ def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
             folder.own(name)
         assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", HOME_HINT)
 
-    def broken(name, **asked):
-        raise OSError(errno.EIO, "broken")
-
-    monkeypatch.setattr(folder, "look", broken)
+    monkeypatch.setattr(os, "read", raising(OSError(errno.EIO, "broken")))
     with pytest.raises(StoreError) as caught:
         folder.own("file")
     assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/file: cannot be read: broken", "")
@@ -347,9 +345,7 @@ def test_a_new_file_has_exactly_the_extended_attributes_it_is_given(tmp_path, fo
         folders.set_xattrs(file.fileno(), (("user.a", b"3"),))
         assert [each for each in folders.read_xattrs(file.fileno()) if each[0].startswith("user.")] == [("user.a", b"3")]
         for number in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES, errno.ENOSPC):
-            def refused(*_, number=number):
-                raise OSError(number, "refused")
-
+            refused = raising(OSError(number, "refused"))
             for name in ("setxattr", "removexattr"):
                 monkeypatch.setattr(os, name, refused)
             for xattrs in ((), (("user.a", b"4"),)):

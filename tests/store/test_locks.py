@@ -5,36 +5,37 @@ import errno
 import fcntl
 import os
 import stat
+import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-import patcher.store
 from patcher.errors import BusyError
 from patcher.hook import boot
-from patcher.store import Patience, lock, patience, retry, status
+from patcher.store import lock, patience, patience_now, retry, status
 from patcher.store.folder import Folder
 from patcher.system import flock
 from tests.command import ROOT
+from tests.failures import Clock, fail_once, kernel_that_tells, raising
 from tests.stores import locked
 from tests.users import ROOT_ONLY, give, open_descriptors
 
 OWNER, GROUP = 1001, 1500
+F_OFD_SETLK = 37  # fcntl(2) of Linux; Python knows the number since 3.9
 NOTED = f"{os.getpid()} on {os.uname().nodename}\n"
 
 
 @pytest.fixture
 def site(tmp_path):
     """A site directory that is open; no descriptor and no lock may be left."""
-    before = open_descriptors()
+    before, patient = open_descriptors(), patience_now()
     with Folder.open(str(tmp_path)) as folder:
         yield folder
     assert open_descriptors() <= before
-    assert len(patcher.store._patience) == 1
+    assert patience_now() is patient
 
 
 @contextlib.contextmanager
@@ -105,17 +106,9 @@ def test_where_a_call_fails_no_folder_is_left_and_no_message_is_needed(tmp_path,
 
 @pytest.mark.parametrize("error", [errno.ENOENT, errno.ESTALE])
 def test_a_folder_that_is_gone_in_the_middle_is_made_again(tmp_path, site, monkeypatch, error):
-    real, calls = lock._is_taken, []
-
-    def removed_once(*words):
-        calls.append(words)
-        if len(calls) == 1:
-            raise OSError(error, "gone")
-        return real(*words)
-
-    monkeypatch.setattr(lock, "_is_taken", removed_once)
+    fail_once(monkeypatch, os, "stat", OSError(error, "gone"), when=lambda name, **_: name == "lock")
     with lock.locked(site):
-        assert len(calls) == 2 and (tmp_path / ".sitepatch/lock").exists()
+        assert (tmp_path / ".sitepatch/lock").exists()
 
 
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path, site):
@@ -134,8 +127,8 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
     (tmp_path / ".sitepatch/more").write_text("")
     with lock.locked(site):
         assert stat.S_IMODE((tmp_path / ".sitepatch/lock").stat().st_mode) == expected
-    if mode == 0o2775:  # somebody else of the group has made it
-        monkeypatch.setattr(os, "fchmod", lambda *_: (_ for _ in ()).throw(PermissionError()))
+    if mode == 0o2775:  # somebody else of the group has made it; root could change its mode all the same
+        monkeypatch.setattr(os, "fchmod", raising(PermissionError()))
         with lock.locked(site):
             pass
 
@@ -170,20 +163,18 @@ def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path
 
 # waiting --------------------------------------------------------------------------------------------------------------
 def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_path, site, monkeypatch):
-    clock, said = [1000.0], []
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    clock, said = Clock(monkeypatch), []
     (tmp_path / ".sitepatch").mkdir()
     lock_file, is_open = tmp_path / ".sitepatch/lock", []
 
     def report(text):
-        said.append((clock[0], text))
+        said.append((clock.now, text))
         is_open.extend(fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}") and lock_file.samefile(f"/proc/self/fd/{fd}"))
 
     with somebody_holds(lock_file), patience(3.0, report):
         with pytest.raises(BusyError) as caught, lock.locked(site):
             pass
-        assert clock[0] - 1000 == pytest.approx(3, abs=0.05), "seconds: it looks often"
+        assert clock.now - 1000 == pytest.approx(3, abs=0.05), "seconds: it looks often"
         with pytest.raises(BusyError, match=r" 0\.5 seconds"), locked(site, 0.5):
             pass
         with pytest.raises(BusyError, match=r" 0 seconds"), locked(site, 0):
@@ -195,18 +186,20 @@ def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_pa
     assert len(is_open) == 1, "by who holds it alone: this process may need the lock again"
 
 
-def test_each_that_is_waited_for_is_named_as_long_as_it_takes(monkeypatch):
-    clock, said = [0.0], []
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    monkeypatch.setattr("patcher.store._patience", [Patience(60.0, said.append)])
-    wait = lock._Wait("/site")
-    for clock[0], who in ((0.5, "a"), (1.5, "a"), (2.0, "a"), (2.5, "b")):
-        wait.pause(who)
-    assert said == [f"/site: {who} is changing this directory" for who in "ab"]
-    clock[0] = 61.0
-    with pytest.raises(BusyError):
-        wait.pause("b")
+def test_each_that_is_waited_for_is_named_once(tmp_path, site, monkeypatch):
+    clock, said = Clock(monkeypatch), []
+    (tmp_path / ".sitepatch").mkdir()
+    with contextlib.ExitStack() as sitepatch, somebody_holds(tmp_path / ".lock"):
+        sitepatch.enter_context(somebody_holds(tmp_path / ".sitepatch/lock"))
+
+        def report(text):
+            said.append(text.partition(" (process ")[0])
+            sitepatch.close()  # its turn is over: uv's is left
+
+        with patience(60.0, report), pytest.raises(BusyError), lock.locked(site):
+            pass
+    assert said == [f"{tmp_path}: another sitepatch", f"{tmp_path}: uv"]
+    assert clock.now - 1000 == pytest.approx(60, abs=0.05), "seconds, for both together"
 
 
 # uv -------------------------------------------------------------------------------------------------------------------
@@ -232,7 +225,7 @@ def test_where_uv_has_its_locks(tmp_path, depth, files, expected):
         assert lock.uv_locks(str(tmp_path / site)) == [str(tmp_path / name) for name in expected]
 
 
-def test_uv_is_kept_out_and_waited_for(tmp_path, site, monkeypatch):
+def test_uv_is_kept_out_and_waited_for_and_its_lock_need_not_be_writable(tmp_path, site, monkeypatch):
     file = tmp_path / ".lock"
     file.write_text("")
     with lock.locked(site):
@@ -248,14 +241,13 @@ def test_uv_is_kept_out_and_waited_for(tmp_path, site, monkeypatch):
             raise PermissionError(errno.EACCES, "injected")
         return real(name, flags, *rest, **more)
 
-    monkeypatch.setattr(os, "open", not_to_write)
+    monkeypatch.setattr(os, "open", not_to_write)  # root may write to any file
     with lock.locked(site):
         assert not free(file)
 
 
-def test_a_lock_of_uv_that_is_a_pipe_stops_nobody(tmp_path, site, monkeypatch):
+def test_a_lock_of_uv_that_is_a_pipe_stops_nobody(tmp_path, site):
     os.mkfifo(str(tmp_path / ".lock"))
-    monkeypatch.setattr(lock, "uv_locks", lambda _: [str(tmp_path / ".lock")])
     with locked(site, 0):
         pass
 
@@ -268,7 +260,7 @@ def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_fo
     with ours.open("w") as file:
         file.write("7 on client1\n")
         file.flush()
-        fcntl.fcntl(file, flock._F_OFD_SETLK, flock._whole_file())
+        fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         with pytest.raises(BusyError, match=r"another sitepatch \(process 7 on client1\)"), locked(site, 0):
             pass
         assert free(ours), "the other lock is given back"
@@ -278,11 +270,12 @@ def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_fo
 
 
 def test_where_a_filesystem_has_no_such_lock_the_other_one_does(site, monkeypatch):
-    monkeypatch.setattr(fcntl, "fcntl", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOLCK, "injected")))
+    monkeypatch.setattr(fcntl, "fcntl", raising(OSError(errno.ENOLCK, "injected")))
     with lock.locked(site), pytest.raises(BusyError), locked(site, 0):
         pass
 
 
+# how a client of NFS removes a file that it has open; `python -m tools.nfs` does it on a real one
 def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_left_then(tmp_path, site, monkeypatch):
     unlink, close, left = os.unlink, os.close, tmp_path / ".sitepatch/.nfs01"
 
@@ -305,26 +298,36 @@ def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_lef
     assert os.listdir(str(tmp_path / ".sitepatch")) == [".nfs02"]
 
 
+def note_opened(monkeypatch):
+    """What is opened from now on, by the path that is given: opening a directory is what has NFS ask the server again."""
+    opened, real = [], os.open
+
+    def note(path, *rest, **more):
+        opened.append(path)
+        return real(path, *rest, **more)
+
+    monkeypatch.setattr(os, "open", note)
+    return opened
+
+
 @pytest.mark.parametrize(
     ("look", "folder"),
     [
         (lambda site: status.read_installed(site, "demo/m.py"), "demo"),
         (status.has_store, ""),
-        (lambda site: retry._commit_marks(SimpleNamespace(stores=[site])), ".sitepatch"),
+        (lambda site: retry.settled(SimpleNamespace(stores=[site]), lambda: None), ".sitepatch"),
         (lambda site: boot.signature(f"{site}/demo/m.py"), "demo"),
     ],
 )
 def test_who_looks_without_a_lock_opens_the_directory_first(tmp_path, monkeypatch, look, folder):
     (tmp_path / folder).mkdir(exist_ok=True)
-    opened, real = [], os.open
-    monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), real(path, *rest, **more))[1])
+    opened = note_opened(monkeypatch)
     look(str(tmp_path))
     assert os.path.join(str(tmp_path), folder).rstrip("/") in opened
 
 
 def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monkeypatch):
-    opened, real = [], os.open
-    monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), real(path, *rest, **more))[1])
+    opened = note_opened(monkeypatch)
     lines = [f"= absent {path}" for path in ("demo/a.py", "demo/b.py", "demo/sub/c.py")]
     (tmp_path / "demo/sub").mkdir(parents=True)
     assert boot.changed_files("\n".join(["sitepatch-hook 1 ID", *lines, "end", ""]), str(tmp_path), "ID", False) == []
@@ -332,11 +335,15 @@ def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monk
 
 
 def test_what_another_machine_has_done_is_looked_for_once_it_is_locked(tmp_path, site, monkeypatch):
-    done, real, look = [], fcntl.flock, lock.look_again
-    monkeypatch.setattr(fcntl, "flock", lambda *words: (done.append("locked"), real(*words)))
-    monkeypatch.setattr(lock, "look_again", lambda folder: (done.append(folder), look(folder)))
+    done, real = note_opened(monkeypatch), fcntl.flock
+
+    def flock(*words):
+        done.append("locked")
+        real(*words)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
     with lock.locked(site):
-        assert done == ["locked", str(tmp_path), f"{tmp_path}/.sitepatch"]
+        assert done[done.index("locked") + 1 :][:2] == [str(tmp_path), f"{tmp_path}/.sitepatch"]
 
 
 # who holds it ---------------------------------------------------------------------------------------------------------
@@ -346,16 +353,16 @@ class Info:
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
-    """Write what /proc/locks tells; `None` for a kernel that tells nothing, which no file of a test can make it do."""
+    """Write what /proc/locks tells; until then the kernel tells nothing."""
+    proc = kernel_that_tells(monkeypatch, tmp_path / "proc")
+    for pid in ("5", "1"):
+        (proc / pid).mkdir(parents=True)
+        (proc / pid / "comm").write_text("uv\n")
 
     def write(*rows):
-        if rows != (None,):
-            (tmp_path / "proc/locks").write_text("".join(f"{number}: {row}\n" for number, row in enumerate(rows, 1)))
+        numbered = [f"{number}: {row}\n" for number, row in enumerate(rows, 1)]
+        (proc / "locks").write_text("".join(numbered))
 
-    for pid in ("5", "1"):
-        (tmp_path / "proc" / pid).mkdir(parents=True)
-        (tmp_path / "proc" / pid / "comm").write_text("uv\n")
-    monkeypatch.setattr(flock, "_PROC", tmp_path / "proc")
     return write
 
 
@@ -383,7 +390,6 @@ def test_the_process_that_holds_a_lock_by_what_the_kernel_tells(told, rows, expe
 
 
 def test_where_the_kernel_tells_nothing(tmp_path, told, site):
-    told(None)
     assert flock.holder(Info) == ""
     with lock.locked(site), pytest.raises(FileNotFoundError):
         lock.holders(str(tmp_path))

@@ -1,10 +1,13 @@
 """What a commit checks before it writes anything, in which words it refuses, and what it sets aside."""
 
+import os
+from types import SimpleNamespace
+
 import pytest
 
 from patcher.errors import OutdatedError, StoreError
 from patcher.model import Change, NewBytes, PatchedRelease, PristineFile, Receipt, Step
-from patcher.store import permission, prepare
+from patcher.store import prepare
 from patcher.store.folder import Folder
 from patcher.store.journal import JournalEntry
 from patcher.store.prepare import NewContent, Work
@@ -12,10 +15,15 @@ from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
 from tests.command import tree
-from tests.store.test_store import sha
+from tests.failures import fail_once
+from tests.store.helpers import sha
 from tests.stores import commit
+from tests.users import ROOT_ONLY, as_user, give, public
+
+__all__ = ["public"]
 
 FILE, TWIN, LINKED = "pkg/sub/a.py", "pkg/sub/b.py", "pkg/sub/c.py"
+USER = 1001
 OLD, NEW, TEXT = b"old", b"new", "1" * 64
 STEP = Step("p", "1", TEXT, "fix", {}, ())
 
@@ -76,7 +84,7 @@ def test_what_contradicts_itself_is_refused(site, changes, said):
     assert caught.value.hint == "nothing was changed; see what `sitepatch status` says, then run the command again"
 
 
-def test_what_has_changed_since_is_reported_of_every_file_and_is_outdated(site, monkeypatch):
+def test_what_has_changed_since_is_reported_of_every_file_and_is_outdated(site):
     changes = [change(old=b"other"), change("pkg/none.py"), change("none/a.py"), change(data=None, path=TWIN)]
     with pytest.raises(OutdatedError) as caught:
         check(site, [], *changes, patchsets={"x": {}})
@@ -87,11 +95,7 @@ def test_what_has_changed_since_is_reported_of_every_file_and_is_outdated(site, 
         "none/a.py: is not there any more",
         f"{TWIN}: there is no receipt to restore it by",
     ]
-    monkeypatch.setattr(Folder, "mounted", lambda folder, name: name == "a.py")
-    with pytest.raises(StoreError, match=f"{FILE}: {permission.MOUNTED}"):
-        check(site, [], change())
     (site / ".sitepatch/pristine" / sha(OLD)).write_bytes(b"damaged")
-    monkeypatch.undo()
     where = f"{site}/.sitepatch/pristine"
     with pytest.raises(StoreError, match=f"{where}/{sha(OLD)}: the pristine copy is damaged, its sha256 differs"):
         check(site, [receipt(TWIN)], change(TWIN, data=None))
@@ -138,23 +142,40 @@ def test_what_is_to_be_done_for_each_kind_of_change(site):
     assert back == Work(JournalEntry(LINKED, sha(NEW), sha(OLD)), NewContent(OLD), back=linked)
 
 
-def test_room_is_asked_for_by_apply_alone_and_problems_are_reported_at_once(site, monkeypatch):
-    asked = []
-    monkeypatch.setattr(permission, "no_room", lambda folder, sizes: asked.append(sizes) or ["no room"])
-    monkeypatch.setattr(permission, "obstacles", lambda folder, paths, moved: asked.append((paths, moved)) or [])
-    one = check(site, [], change(data=b"12345", new=receipt(current=sha(b"12345"))), change(TWIN), change(LINKED, forget=True))
+def test_room_is_asked_for_by_apply_alone(site, monkeypatch):
+    works = check(site, [], change(data=b"12345", new=receipt(current=sha(b"12345"))), change(TWIN), change(LINKED, forget=True))
+    full = SimpleNamespace(f_blocks=1, f_frsize=1, f_bfree=0, f_bavail=0)  # a disk of blocks of one byte, all of them in use
+    monkeypatch.setattr(os, "fstatvfs", lambda fd: full)
+    spare = (1 << 19) + (1 << 11) * 6
+    text = len(encode_receipt(receipt(current=sha(b"12345"))))
+    needed = spare + text + len(OLD) + len(b"12345") + len(NEW) + (1 << 11) * 3
     with Folder.open(str(site)) as folder:
-        with pytest.raises(StoreError, match="no room") as caught:
-            prepare.check_possible(folder, one)
+        with pytest.raises(StoreError, match=f"^{site}: {needed:,} bytes are needed and 0 are free; ") as caught:
+            prepare.check_possible(folder, works)
         assert caught.value.hint == "nothing was changed"
-        text = len(encode_receipt(receipt(current=sha(b"12345"))))
-        spare = (1 << 19) + (1 << 11) * 6
-        assert asked[0] == ([FILE, TWIN], set()) and sorted(asked[1]) == sorted([spare, 5, text, 1 << 11, 3, 0, 1 << 11, 0, 0, 1 << 11, 3])
-        del asked[:]
         (site / FILE).write_bytes(NEW)
-        back = check(site, [receipt(), receipt(TWIN), receipt(LINKED, pristine=b"x")], change(old=NEW, data=None))
-        prepare.check_possible(folder, [*back, back[0]._replace(entry=back[0].entry._replace(path=TWIN), is_shared=False)])
-        assert asked == [([FILE, TWIN], {TWIN})]
+        prepare.check_possible(folder, check(site, [receipt()], change(old=NEW, data=None)))
+
+
+@ROOT_ONLY
+def test_what_is_put_back_by_its_own_copy_need_not_be_given_away(site, public):
+    """Where two files share the copy, one of them is written anew, which cannot get the owner that the file has."""
+    for path in (FILE, TWIN):
+        (site / path).write_bytes(NEW)
+    give(site, USER)
+    os.chown(site / FILE, 0, 0)
+    (site / FILE).chmod(0o666)
+
+    def restoring(*standing):
+        try:
+            with Folder.open(str(site)) as folder:
+                prepare.check_possible(folder, check(site, standing, change(old=NEW, data=None)))
+        except StoreError as error:
+            return error.message
+        return ""
+
+    assert as_user(USER, restoring, receipt()) == ""
+    assert as_user(USER, restoring, receipt(), receipt(TWIN)).startswith(f"{site}/{FILE}: belongs to user 0, and user {USER} may not give it back")
 
 
 def test_space_is_set_aside_by_apply_and_given_up_by_restore(tmp_path, monkeypatch):
@@ -162,8 +183,14 @@ def test_space_is_set_aside_by_apply_and_given_up_by_restore(tmp_path, monkeypat
     (site / "pkg/sub").mkdir(parents=True)
     (site / FILE).write_bytes(OLD)
     texts, sizes, seen = {patchset_digest({}): {}}, [], []
-    step, real = STEP._replace(digest=patchset_digest({})), prepare.prepare
-    monkeypatch.setattr(prepare, "prepare", lambda *args, **more: seen.append(spare.exists()) or real(*args, **more))
+    step, real = STEP._replace(digest=patchset_digest({})), os.link
+
+    def link(name, *rest, **more):
+        if name == "a.py":  # its second name, the way back, which each commit gives it while it prepares
+            seen.append(spare.exists())
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(os, "link", link)
     for old, data in ((OLD, b"1"), (b"1", b"2"), (b"2", b"3")):  # the receipt of before takes its place meanwhile
         commit(site, [change(old=old, data=data, new=receipt(current=sha(data), steps=(step,)))], texts)
         sizes.append((spare.stat().st_size - (1 << 19), spare.stat().st_ino))
@@ -208,8 +235,9 @@ def test_a_file_whose_bytes_stay_is_left_alone_and_has_its_receipt_and_its_prist
 
 def test_a_pristine_copy_that_was_given_goes_where_the_run_is_undone(site, monkeypatch):
     (site / FILE).write_bytes(NEW)
-    monkeypatch.setattr(prepare, "sync_holders", lambda *_: (_ for _ in ()).throw(OSError("injected")))
+    copy = site / ".sitepatch/pristine" / sha(b"given")
+    fail_once(monkeypatch, os, "fsync", OSError("injected"), when=lambda fd: copy.exists())
     with pytest.raises(StoreError, match="injected"):
         commit(site, [change(old=NEW, new=receipt(pristine=b"given"), pristine=b"given")], {TEXT: {}})
-    assert not (site / ".sitepatch/pristine" / sha(b"given")).exists()
+    assert not copy.exists()
     assert (site / FILE).read_bytes() == NEW

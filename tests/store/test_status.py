@@ -1,12 +1,13 @@
 """What has become of a patched file: each condition by the file, its receipt, and what RECORD and METADATA say now."""
 
+import fcntl
 import hashlib
 import os
 import time
 
 import pytest
 
-from patcher.errors import BusyError, StoreError
+from patcher.errors import StoreError
 from patcher.facts import Condition, FileStatus
 from patcher.installed.interpreter import Environment
 from patcher.model import PatchedRelease, PristineFile, Receipt, Step
@@ -16,8 +17,12 @@ from patcher.store.lock import locked
 from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.status import classify, damaged, lost_copies, read_installed
 from patcher.store.store import Store
+from tests.failures import Clock, kernel_that_tells, raising
 from tests.records import row
 from tests.stores import leave_journal
+from tests.users import NOBODY, ROOT_ONLY, as_user, give, public
+
+__all__ = ["public"]
 
 FILE, HEX = "demo/sub/a.py", "0" * 64
 OLD = 1_600_000_000
@@ -204,27 +209,17 @@ def interrupted(tmp_path):
     return Environment("python", (str(tmp_path),), (str(tmp_path),), (3, 11))
 
 
+@ROOT_ONLY
 @pytest.mark.parametrize(
-    ("me", "writer", "mine"), [(7, 7, True), (7, 8, False), (7, 0, False), (0, 0, True), (0, 7, False), (7, None, True)]
+    ("me", "writer", "mine"), [(7, 7, True), (7, 8, False), (7, 0, False), (0, 0, True), (0, 7, False)]
 )
-def test_a_run_of_another_user_is_left_to_that_user(interrupted, monkeypatch, me, writer, mine):
+def test_a_run_of_another_user_is_left_to_that_user(interrupted, public, me, writer, mine):
     (site,) = interrupted.stores
-    found = writer if writer is not None else status._writer("/nowhere")
-    monkeypatch.setattr(status, "_writer", lambda site: found)
-    monkeypatch.setattr(os, "geteuid", lambda: me)
-    monkeypatch.setattr(status, "recover", lambda site: "an interrupted run was undone")
-    said, left = status.recover_all(interrupted)
-    assert said == [f"{site}: an interrupted run was undone"] * mine
-    assert [each[:2] for each in left] == [("interrupted", site)] * (not mine)
+    give(site, writer)
+    said, left = as_user(me, status.recover_all, interrupted)
+    assert said == [f"{site}: an interrupted run was undone: 1 file as before it"] * mine
+    assert [each[:2] for each in left] == [["interrupted", site]] * (not mine)
     assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
-
-
-def test_a_run_is_of_the_user_whose_journal_it_is_a_link_included(interrupted):
-    (site,) = interrupted.stores
-    assert status._writer(site) == os.geteuid()
-    os.unlink(f"{site}/.sitepatch/journal.json")
-    os.symlink("nowhere", f"{site}/.sitepatch/journal.json")
-    assert status._writer(site) == os.geteuid()
 
 
 def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted, monkeypatch):
@@ -232,55 +227,50 @@ def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted
     ((said,), left) = status.recover_all(interrupted)
     assert said.startswith(f"{site}: an interrupted run was undone") and left == []
     os.makedirs(f"{site}/.sitepatch", exist_ok=True)
-    monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")
+    monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")  # it ends between this look and the next
     assert status.recover_all(interrupted) == ([], [])
 
 
-def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch):
+@pytest.mark.parametrize("writer", [os.geteuid(), pytest.param(1001, marks=ROOT_ONLY)])  # whoever started it
+def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch, writer):
     (site,) = interrupted.stores
+    give(site, writer, os.getegid())
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
-    monkeypatch.setattr(status, "_writer", lambda site: os.geteuid() + 1)  # whoever started it
     ((word, _, what),) = status.unfinished(interrupted)
     assert word == "interrupted"
     assert status.describe_unfinished(interrupted) == [f"{site}: {what}, by the next command that writes"]
     with Folder.open(site) as folder, locked(folder):
         said, ((word, where, why),) = status.recover_all(interrupted)
-        monkeypatch.setattr(status, "_writer", lambda site: os.geteuid())
-        assert status.recover_all(interrupted) == (said, [(word, where, why)])
         assert status.unfinished(interrupted) == [(word, where, why)]
         assert status.describe_unfinished(interrupted) == [f"{site}: {why}"]
     assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
 
 
 def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, monkeypatch):
-    def recover(site):
-        raise BusyError("another sitepatch")
-
     (site,) = interrupted.stores
     with monkeypatch.context() as patch:
-        patch.setattr(status, "recover", recover)
-        assert status.recover_all(interrupted) == ([], [("under way", site, "another sitepatch")])
+        patch.setattr(fcntl, "flock", raising(BlockingIOError()))  # as if it were taken just now
+        said, ((word, where, why),) = status.recover_all(interrupted)
+    assert (said, word, where) == ([], "under way", site) and why.startswith(f"{site}: another sitepatch (")
     sentences = ["an interrupted run will be finished", ""]
-    monkeypatch.setattr(Store, "interrupted", lambda store: sentences.pop(0))
+    monkeypatch.setattr(Store, "interrupted", lambda store: sentences.pop(0))  # it ends between two looks
     assert (status.unfinished(interrupted), sentences) == ([], [])
 
 
-def test_where_the_kernel_does_not_tell_who_is_at_work_a_run_counts_as_interrupted(interrupted, monkeypatch):
-    def holders(site):
-        raise FileNotFoundError("/proc/locks")
-
-    monkeypatch.setattr("patcher.store.lock.holders", holders)
-    assert [word for word, _, _ in status.unfinished(interrupted)] == ["interrupted"]
+def test_where_the_kernel_does_not_tell_who_is_at_work_a_run_counts_as_interrupted(interrupted, tmp_path, monkeypatch):
+    kernel_that_tells(monkeypatch, tmp_path / "proc")
+    with Folder.open(*interrupted.stores) as folder, locked(folder):
+        assert [word for word, _, _ in status.unfinished(interrupted)] == ["interrupted"]
 
 
-def test_a_run_that_cannot_be_recovered_says_why(interrupted, monkeypatch):
-    def recover(site):
-        raise StoreError("why not")
-
-    monkeypatch.setattr(status, "recover", recover)
-    said, ((word, _, why),) = status.recover_all(interrupted)
+def test_a_run_that_cannot_be_recovered_says_why(interrupted, public):
+    (site,) = interrupted.stores
+    os.chown(f"{site}/.sitepatch/journal.json", NOBODY or -1, -1)
+    os.chmod(f"{site}/.sitepatch", 0o555)
+    said, ((word, _, why),) = as_user(NOBODY, status.recover_all, interrupted)
     assert (said, word) == ([], "interrupted")
-    assert why.startswith("an interrupted run will be undone: ") and why.endswith(", when the store can be written: why not")
+    assert why.startswith("an interrupted run will be undone: ")
+    assert why.endswith(f", when the store can be written: {site}/.sitepatch/lock: Permission denied")
 
 
 # receipts that are gone -------------------------------------------------------------------------------------------------
@@ -324,7 +314,7 @@ def pyc(flags, recorded, length=16):
     ],
 )
 def test_the_new_mtime_fits_no_bytecode(tmp_path, monkeypatch, old_ns, files, expected):
-    monkeypatch.setattr(bytecode.time, "time", lambda: OLD + 0.9)
+    Clock(monkeypatch, OLD + 0.9)
     (tmp_path / "demo/sub/__pycache__").mkdir(parents=True)
     for name, data in files.items():
         (tmp_path / "demo/sub" / name).write_bytes(data)

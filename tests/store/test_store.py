@@ -2,12 +2,10 @@
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import py_compile
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -18,168 +16,56 @@ import pytest
 
 from patcher.errors import BusyError, OutdatedError, StoreError
 from patcher.model import (
-    AppliedHunks,
     Change,
     NewBytes,
-    PatchedRelease,
-    PristineFile,
-    Receipt,
-    Splice,
-    Step,
 )
-from patcher.store import journal
-from patcher.store import transaction as transactions
 from patcher.store.folder import Folder
 from patcher.store.receipt import file_name
 from patcher.store.store import Store
 from patcher.store.transaction import FINISHED, transaction
-from patcher.system.reading import patchset_digest
 from tests.command import ROOT
-from tests.faults.calls import in_child
-from tests.stores import commit, contents, leave_journal, locked, recover, save_edited, temporary
+from tests.failures import fail_once, raising
+from tests.store.helpers import (
+    ADDED,
+    DIGESTS,
+    KILLED,
+    MODES,
+    MTIME,
+    PRISTINE,
+    SCENARIOS,
+    TEXTS,
+    A,
+    B,
+    C,
+    D,
+    add_bytecode,
+    added,
+    apply,
+    bring_back,
+    bytecode,
+    change_deleted,
+    copy_of,
+    delete,
+    links,
+    make_site,
+    new,
+    prepared,
+    receipt,
+    restore,
+    run_faulty,
+    sha,
+    take_away,
+    tree,
+    update,
+)
+from tests.stores import commit, leave_journal, locked, recover, save_edited, temporary
 from tests.users import NOBODY, as_user, public
 
 __all__ = ["public"]
-A, B, C = "pkg/a.py", "pkg/sub/b.py", "other/c.py"
-PRISTINE = {A: b"x = 1\r\ny = 2\r", B: b"\xef\xbb\xbf# \x0c caf\xc3\xa9\nz = 1", C: b"\xff\x00 any bytes"}
-MODES = {A: 0o644, B: 0o640, C: 0o755}
-MTIME = 1_600_000_000_123_456_789
-
-
-def sha(data):
-    return hashlib.sha256(data).hexdigest()
-
-
-def new(path, version=1):
-    return PRISTINE[path] + b"\n# patched %d\n" % version
-
-
-TEXTS = {version: {"patchset.toml": f"version = {version}\n"} for version in (1, 2)}
-DIGESTS = {version: patchset_digest(texts) for version, texts in TEXTS.items()}
-
-
-def receipt(path, version=1, link="", pristine=None, data=None, **original):
-    """A receipt; `original` are further fields of its `PristineFile`."""
-    pristine = PRISTINE[path] if pristine is None else pristine
-    data = new(path, version) if data is None else data
-    step = Step("p", "1.0", DIGESTS[version], "fix", {"n": 5, "on": True, "s": "é"}, (Splice(1, 2, b"\xff\n"),), AppliedHunks((3,)))
-    file = PristineFile(sha(pristine), MODES.get(path, 0o644), MTIME, link)._replace(**original)
-    return Receipt(path, PatchedRelease("pkg", "pkg", "1.0"), file, sha(data), (step,))
-
 
 @pytest.fixture
 def site(tmp_path):
     return make_site(tmp_path / "site")
-
-
-def make_site(site):
-    """Three files of every awkward kind of bytes, C a link into a cache, with bytecode of A."""
-    cache = site.parent / "cache"
-    for path, data in PRISTINE.items():
-        (site / path).parent.mkdir(parents=True, exist_ok=True)
-        file = site / path
-        if path == C:
-            cache.mkdir()
-            file.symlink_to(os.path.join("..", "..", "cache", "c.py"))
-        file.write_bytes(data)
-        file.chmod(MODES[path])
-        os.utime(file, ns=(MTIME, MTIME))
-    os.utime(site / C, ns=(MTIME, MTIME), follow_symlinks=False)
-    (site / "pkg/__pycache__").mkdir()
-    add_bytecode(site)
-    return site
-
-
-def add_bytecode(site):
-    for name in ("a.cpython-38.pyc", "a.cpython-311.opt-2.pyc"):
-        (site / "pkg/__pycache__" / name).write_bytes(b"old")
-
-
-def bytecode(site):
-    return [path.name for path in site.rglob("*.pyc")]
-
-
-def links(path):
-    return os.path.join("..", "..", "cache", "c.py") if path == C else ""
-
-
-def apply(site, version=1):
-    now = {path: (site / path).read_bytes() for path in PRISTINE}
-    changes = [Change(p, sha(now[p]), NewBytes(new(p, version)), receipt(p, version, links(p))) for p in PRISTINE]
-    return commit(site, changes, {DIGESTS[version]: TEXTS[version]})
-
-
-def update(site):
-    return apply(site, 2)
-
-
-def restore(site):
-    changes = [Change(path, sha((site / path).read_bytes()), None, None) for path in PRISTINE]
-    return commit(site, changes, {})
-
-
-D, ADDED = "pkg/new/deep/d.py", b"d = 1\n"
-
-
-def add(site):
-    """Change one file, and add one whose directories are not there."""
-    of_added = receipt(D, pristine=b"", data=ADDED, origin="added")
-    changes = [Change(A, sha(PRISTINE[A]), NewBytes(new(A)), receipt(A)), Change(D, "", NewBytes(ADDED), of_added)]
-    return commit(site, changes, {DIGESTS[1]: TEXTS[1]})
-
-
-def take_away(site):
-    return commit(site, [Change(A, sha(new(A)), None, None), Change(D, sha(ADDED), None, None)], {})
-
-
-def added(site):
-    add(site)
-    (site / "pkg/new/deep/__pycache__").mkdir()
-    (site / "pkg/new/deep/__pycache__/d.cpython-38.pyc").write_bytes(b"old")
-
-
-def delete(site):
-    """Change one file, and delete the others: a regular one, and a link."""
-    changes = [Change(A, sha(PRISTINE[A]), NewBytes(new(A)), receipt(A))]
-    for path in (B, C):
-        of_deleted = receipt(path, link=links(path))._replace(current="")
-        step = of_deleted.steps[0]
-        of_deleted = of_deleted._replace(steps=(step._replace(hunks=step.hunks._replace(gone=True)),))
-        changes.append(Change(path, sha(PRISTINE[path]), NewBytes(b"", gone=True), of_deleted))
-    return commit(site, changes, {DIGESTS[1]: TEXTS[1]})
-
-
-def bring_back(site):
-    return commit(site, [Change(A, sha(new(A)), None, None), Change(B, "", None, None), Change(C, "", None, None)], {})
-
-
-def change_deleted(site):
-    """Another version changes what this one deletes, and deletes what this one changes."""
-    of_a = receipt(A, 2)
-    step = of_a.steps[0]
-    of_a = of_a._replace(current="", steps=(step._replace(hunks=step.hunks._replace(gone=True)),))
-    changes = [Change(A, sha(new(A)), NewBytes(b"", gone=True), of_a)]
-    changes += [Change(path, "", NewBytes(new(path, 2)), receipt(path, 2, links(path))) for path in (B, C)]
-    return commit(site, changes, {DIGESTS[2]: TEXTS[2]})
-
-
-def lose(site):
-    apply(site)
-    (site / B).unlink()
-
-
-def mixed(site):
-    """Update one file, put back the next, which was deleted, forget a third."""
-    changes = [
-        Change(A, sha(new(A)), NewBytes(new(A, 2)), receipt(A, 2)),
-        Change(B, "", None, None),
-        Change(C, sha(new(C)), None, None, forget=True),
-    ]
-    return commit(site, changes, {DIGESTS[2]: TEXTS[2]})
-
-
-def tree(site, times=True):
-    return contents(site, PRISTINE.values(), times)
 
 
 # --- what a commit does when nothing goes wrong ---------------------------------------------------------------------
@@ -334,45 +220,6 @@ def test_a_store_that_never_wrote_reads_as_empty(site, tmp_path):
 
 
 # --- killed at every call -------------------------------------------------------------------------------------------
-
-KILLED = -signal.SIGKILL
-
-
-def run_faulty(action, point, how):
-    """`action` in a child with a fault at the `point`-th call that changes files: (4 where it failed, calls made)."""
-
-    def carried_out():
-        try:
-            action()
-        except (StoreError, KeyboardInterrupt):
-            return 4
-        return 0
-
-    ended = in_child(carried_out, point, how)
-    return ended.code, ended.count
-
-
-def copy_of(site, to):
-    shutil.rmtree(to.parent, ignore_errors=True)
-    shutil.copytree(site.parent, to.parent, symlinks=True)
-    return to
-
-
-SCENARIOS = [("apply", None, apply), ("update", apply, update), ("restore", apply, restore), ("mixed", lose, mixed)]
-SCENARIOS += [("add", None, add), ("take away", added, take_away)]
-SCENARIOS += [("delete", None, delete), ("bring back", delete, bring_back), ("change", delete, change_deleted)]
-
-
-def prepared(site, first, action):
-    """The state before `action`, and the trees before and after it."""
-    if first:
-        first(site)
-        add_bytecode(site)
-    done = copy_of(site, site.parent.parent / "done/site")
-    action(done)
-    assert tree(site) != tree(done)
-    return tree(site), tree(done)
-
 
 def assert_one_or_the_other(site, old, expected, told):
     now = tree(site)
@@ -680,15 +527,15 @@ def test_a_forged_journal_is_refused_and_nothing_is_done(site, changed, phase):
 
 def test_a_prepared_file_that_is_not_the_promised_one_is_not_put_in_place(site):
     apply(site)
-    for prepared in (None, b"evil"):
+    for waiting in (None, b"evil"):
         for standing in (new(A), b"good"):
             (site / A).write_bytes(standing)
             interrupt(site, "committing", old=sha(new(A)), new=sha(b"good"))
-            if prepared is not None:
-                (site / "pkg" / temporary(A, sha(new(A)), sha(b"good"))[0]).write_bytes(prepared)
+            if waiting is not None:
+                (site / "pkg" / temporary(A, sha(new(A)), sha(b"good"))[0]).write_bytes(waiting)
             if standing == new(A):
                 assert "could not be finished and was undone" in recover(site)
-            elif prepared is not None:  # it has been put in place: that is what it displaced
+            elif waiting is not None:  # it has been put in place: that is what it displaced
                 assert f"{A} was saved by somebody while it was replaced" in recover(site)
             assert (site / A).read_bytes() == standing
 
@@ -831,14 +678,14 @@ def test_half_of_a_copy_is_no_saved_text_and_the_next_run_removes_it(site):
 
 
 def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(site, monkeypatch):
-    real = journal.write_journal
+    waiting, real = site / ".sitepatch/journal.json", os.replace
 
-    def write(home, phase, **what):
-        real(home, phase, **what)
-        if phase == journal.COMMITTING:
-            (site / A).write_bytes(b"the next release")
+    def replace(name, new_name, **where):
+        real(name, new_name, **where)
+        if new_name == waiting.name and json.loads(waiting.read_text())["phase"] == "committing":
+            (site / A).write_bytes(b"the next release")  # another process, right after the commit point
 
-    monkeypatch.setattr(journal, "write_journal", write)
+    monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(StoreError) as caught:
         apply(site)
     assert caught.value.message == f"{A} in {site}: changed by somebody else while sitepatch was at work"
@@ -859,14 +706,7 @@ def test_receipts_are_those_that_can_be_trusted_and_no_other_files(site):
 
 def test_a_receipt_that_is_dropped_while_they_are_read_is_none(site, monkeypatch):
     apply(site)
-    real = Folder.own
-
-    def own(folder, name, **more):
-        if name == file_name(B):
-            raise FileNotFoundError
-        return real(folder, name, **more)
-
-    monkeypatch.setattr(Folder, "own", own)
+    fail_once(monkeypatch, os, "open", FileNotFoundError(), when=lambda name, *_, **__: name == file_name(B))
     assert set(Store(str(site)).receipts()) == {A, C}
 
 
@@ -896,10 +736,15 @@ def test_a_saved_text_has_the_mode_of_its_file_and_is_written_once(site, monkeyp
     kept.write_bytes(b"half")
     save_edited(site, B, b"edited")
     assert kept.read_bytes() == b"edited"
-    synced, real = [], Folder.sync
-    monkeypatch.setattr(Folder, "sync", lambda folder: synced.append(folder.path) or real(folder))
+    synced, real = [], os.fsync
+
+    def fsync(fd):
+        synced.append(os.fstat(fd).st_ino)
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)  # what survives a power cut, tests/faults/test_power_cuts.py tries
     assert stat.S_IMODE(Path(save_edited(site, "pkg/none.py", b"x")).stat().st_mode) == 0o600
-    assert str(kept.parent) in synced
+    assert kept.parent.stat().st_ino in synced
 
 
 def test_copies_of_edited_texts_are_listed_from_a_time_on_a_link_with_its_own(site):
@@ -913,11 +758,11 @@ def test_copies_of_edited_texts_are_listed_from_a_time_on_a_link_with_its_own(si
 
 
 def test_where_nothing_waits_no_lock_is_taken_and_nothing_is_written(site, monkeypatch):
-    monkeypatch.setattr(journal, "write_journal", lambda *_: pytest.fail("nothing to do"))
-    assert commit(site, [], {}) == ""
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", lambda *_, **__: pytest.fail("nothing to do"))  # which is how a journal is written
+        assert commit(site, [], {}) == ""
     apply(site)
-    monkeypatch.setattr("patcher.store.transaction.locked", lambda *_: pytest.fail("nothing to do"))
+    monkeypatch.setattr(fcntl, "flock", lambda *_: pytest.fail("nothing to do"))
     assert recover(site) == recover(site.parent) == recover(site.parent / "none") == ""
 
 
@@ -931,7 +776,7 @@ def test_what_was_recovered_first_is_reported_whatever_becomes_of_the_run(site, 
         commit(site, [Change(A, sha(b"other"), NewBytes(b"x"), None)], {})
     assert caught.value.message.endswith("has changed since the plan was made")
     interrupt(site)
-    monkeypatch.setattr("patcher.store.prepare.check_possible", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr(os, "fstatvfs", raising(KeyboardInterrupt()))  # Ctrl-C while it is looked whether there is room
     with pytest.raises(KeyboardInterrupt) as stopped:
         apply(site)
     assert str(stopped.value) == f"{site}: {undone}; then nothing was changed"
@@ -950,41 +795,48 @@ def test_the_text_of_a_patchset_that_is_not_as_it_was_written_is_refused(site, s
         Store(str(site)).patchset_files(DIGESTS[1])
 
 
-def failing(monkeypatch, where, error):
-    """Let the next call of a function of the store raise an error."""
-    real = []
-
-    def fails(*words, **more):
-        monkeypatch.setattr(where, real[0])
-        raise error
-
-    module, name = where.rsplit(".", 1)
-    real.append(getattr(sys.modules[module], name))
-    monkeypatch.setattr(where, fails)
+def fail_while_preparing(monkeypatch, error):
+    """Let the first call fail that a commit makes after its journal."""
+    fail_once(monkeypatch, os, "mkdir", error, when=lambda name, *_, **__: name == "pristine")
 
 
-@pytest.mark.parametrize(("error", "kind"), [(OSError(errno.EIO, "why"), StoreError), (KeyboardInterrupt(), KeyboardInterrupt), (StoreError("why"), StoreError)])
-def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, monkeypatch, error, kind):
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "why"), KeyboardInterrupt()])
+def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, monkeypatch, error):
     before = tree(site)
-    failing(monkeypatch, "patcher.store.prepare.prepare", error)
-    with pytest.raises(kind) as caught:
+    fail_while_preparing(monkeypatch, error)
+    with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
         apply(site)
     assert tree(site) == before
-    if kind is KeyboardInterrupt:
+    if isinstance(error, KeyboardInterrupt):
         assert str(caught.value) == f"{site}: an interrupted run was undone: 3 files as before it"
     else:
         assert "why" in caught.value.message
 
 
+def test_what_is_found_before_the_commit_point_is_undone_and_reported_too(site, monkeypatch):
+    real = os.mkdir
+
+    def mkdir(name, *rest, **more):
+        if name == "pristine":
+            (site / A).write_bytes(b"of another process")
+        real(name, *rest, **more)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    before = {path: found for path, found in tree(site).items() if path != A}
+    with pytest.raises(StoreError, match=f"{A} was changed by somebody else while sitepatch was at work"):
+        apply(site)
+    assert {path: found for path, found in tree(site).items() if path != A} == before
+    assert (site / A).read_bytes() == b"of another process"
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "why")])
 def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
-    real = transactions.clean_up
+    receipts = site / ".sitepatch/receipts"
 
-    def clean(*words, **more):
-        real(*words, **more)
-        raise error
+    def is_last(fd):  # the journal is gone: the last directory is written to the disk
+        return receipts.exists() and not (site / ".sitepatch/journal.json").exists() and stat.S_ISDIR(os.fstat(fd).st_mode)
 
-    monkeypatch.setattr("patcher.store.transaction.clean_up", clean)
+    fail_once(monkeypatch, os, "fsync", error, when=is_last)
     with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
         apply(site)
     assert FINISHED in f"{caught.value} {getattr(caught.value, 'hint', '')}"
@@ -992,29 +844,46 @@ def test_a_failure_after_all_is_done_says_so(site, monkeypatch, error):
 
 
 @pytest.mark.parametrize(
-    ("fails", "again", "outcome"),
+    ("again", "outcome"),
     [
-        ("prepare", KeyboardInterrupt(), "an interrupted run was undone: 3 files as before it"),
-        ("prepare", OSError(errno.EIO, "why"),
+        (KeyboardInterrupt(), "an interrupted run was undone: 3 files as before it"),
+        (OSError(errno.EIO, "why"),
          "an interrupted run will be undone: 3 files as before it, by the next command that can write here"),
-        ("plan_work", OSError(errno.EIO, "why"), "nothing was changed"),
     ],
 )  # fmt: skip
-def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypatch, fails, again, outcome):
-    calls = []
+def test_where_even_the_recovery_fails_it_is_reported_what_waits(site, monkeypatch, again, outcome):
+    failed = []
 
-    def remove_folder(folder, name):  # where there is no journal
-        calls.extend([folder] * (name == "edited"))
-        if calls[1:]:
-            raise type(again)(*again.args)  # another one: 3.8 would follow one that is its own cause for ever
+    def while_preparing(name, *_, **__):
+        failed.append(name == "pristine")
+        return failed[-1]
 
-    failing(monkeypatch, f"patcher.store.prepare.{fails}", OSError(errno.EIO, "why"))
-    with monkeypatch.context() as patched:
-        failing(patched, "patcher.store.journal.recover_run", again)
-        patched.setattr(Folder, "remove_folder", remove_folder)
-        with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
-            apply(site)
+    fail_once(monkeypatch, os, "mkdir", OSError(errno.EIO, "why"), when=while_preparing)
+    fail_once(monkeypatch, os, "unlink", again, when=lambda *_, **__: any(failed))
+    with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
+        apply(site)
     assert outcome in f"{caught.value} {getattr(caught.value, 'hint', '')}"
+
+
+def test_where_nothing_was_written_a_recovery_that_fails_changes_nothing(site, monkeypatch):
+    before, failed, real = tree(site), [], os.rmdir
+
+    def no_room_left(fd):
+        failed.append(fd)
+        raise OSError(errno.EIO, "why")
+
+    def rmdir(name, **more):
+        if failed:
+            raise OSError(errno.EIO, "why")
+        real(name, **more)
+
+    with monkeypatch.context() as patched, pytest.raises(StoreError) as caught:
+        patched.setattr(os, "fstatvfs", no_room_left)
+        patched.setattr(os, "rmdir", rmdir)
+        apply(site)
+    assert caught.value.hint == "nothing was changed"
+    shutil.rmtree(site / ".sitepatch", ignore_errors=True)
+    assert tree(site) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -1031,6 +900,6 @@ def test_while_it_is_locked_others_wait(site, monkeypatch):
         assert run.holds([str(site)]) and not run.holds([str(site), str(site.parent)])
     with transaction([str(site)]), Folder.open(str(site)) as folder, pytest.raises(BusyError), locked(folder, 0):
         pass
-    monkeypatch.setattr("patcher.store.transaction.locked", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr(fcntl, "flock", raising(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), transaction([str(site)]):
         pass

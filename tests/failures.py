@@ -1,0 +1,52 @@
+"""Faults of the system that a test makes: calls that fail where no disk, kernel or clock here could be brought to do so.
+
+Functions of `os`, `fcntl`, `time` and the like are replaced, none of sitepatch.
+"""
+
+import time
+from pathlib import Path
+
+
+def raising(error):
+    """A function that raises `error`, whatever it is called with."""
+
+    def call(*_, **__):
+        raise error
+
+    return call
+
+
+def fail_once(monkeypatch, module, name, error, when=lambda *_, **__: True):
+    """Let the next call of MODULE.NAME raise `error`, or the next one whose arguments `when` is true for."""
+    real, failed = getattr(module, name), []
+
+    def call(*words, **more):
+        if failed or not when(*words, **more):
+            return real(*words, **more)
+        failed.append(words)
+        raise error
+
+    monkeypatch.setattr(module, name, call)
+
+
+class Clock:
+    """A clock that stands still but for what is slept: `now` in seconds, `slept` as it was asked for."""
+
+    def __init__(self, monkeypatch, now=1000.0):
+        self.now, self.slept = now, []
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "time", lambda: self.now)
+        monkeypatch.setattr(time, "sleep", self.sleep)
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def kernel_that_tells(monkeypatch, proc):
+    """Let the folder `proc` stand for /proc, of which no file of a test can make another one; returns it.
+
+    Where it has no file `locks`, the kernel tells nobody who holds a lock.
+    """
+    monkeypatch.setattr("patcher.system.flock._PROC", Path(proc))
+    return Path(proc)
