@@ -22,15 +22,16 @@ result is not used.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import Any, Callable, Mapping, Sequence, TypeVar
+from typing import Any, Callable, Mapping, Sequence
 
 from patcher.engine.engine import check_hunks, rewrite
 from patcher.model import (
     HunkAnswer,
     HunkText,
     OptionValue,
+    Patchset,
     Requested,
     Rewrite,
     Splice,
@@ -47,8 +48,6 @@ KNOWN_FORMAT = 1
 
 It is raised when the same hunks give another result for the same text.
 """
-_OBJECTS = 10_000
-Made = TypeVar("Made")
 
 
 # requests -------------------------------------------------------------------------------------
@@ -67,7 +66,64 @@ class Request(Record):
     hunks: tuple[HunkText, ...]
     options: Mapping[str, OptionValue]
     names: tuple[str, ...]
-    every: tuple[HunkText, ...]
+    every: EveryHunk
+
+
+class EveryHunk:
+    """All hunks of a patchset or of one .spatch, and what is asked of them for each file.
+
+    A patchset of a thousand files asks a thousand times, so each answer is kept.
+    """
+
+    def __init__(self, hunks: Sequence[HunkText]) -> None:
+        self._hunks = tuple(hunks)
+        self._checked: list[Mapping[str, OptionValue]] = []
+
+    @classmethod
+    def of_variants(cls, variants: Sequence[Variant]) -> EveryHunk:
+        """The hunks of all variants of a patchset."""
+        hunks: list[HunkText] = []
+        for variant in variants:
+            for patch in variant.patches:
+                hunks += patch.hunks
+        return cls(hunks)
+
+    def of_spatch(self, origin: str) -> EveryHunk:
+        """The hunks of one .spatch, each once: several variants may have the same."""
+        return self._by_spatch[origin]
+
+    @cached_property
+    def _by_spatch(self) -> dict[str, EveryHunk]:
+        by_spatch: dict[str, dict[HunkText, None]] = {}
+        for hunk in self._hunks:
+            by_spatch.setdefault(hunk.origin, {})[hunk] = None
+        return {origin: EveryHunk(tuple(hunks)) for origin, hunks in by_spatch.items()}
+
+    @cached_property
+    def identity(self) -> str:
+        """What they say, as JSON."""
+        return _as_json(self._hunks)
+
+    def check(self, options: Mapping[str, OptionValue]) -> None:
+        """Check them by themselves, once for each choice of options.
+
+        Raises:
+            PatchError: a hunk is wrong in itself.
+        """
+        if options not in self._checked:
+            check_hunks(self._hunks, options)
+            self._checked.append(dict(options))
+
+
+class _LastAsked(Record):
+    """A patchset, and its hunks."""
+
+    patchset: Patchset
+    every: EveryHunk
+
+
+_LAST_ASKED: dict[str, _LastAsked] = {}
+"""The patchset of each name that was last asked for."""
 
 
 def request_of(
@@ -81,52 +137,17 @@ def request_of(
         names: those of the variant that they belong to.
     """
     patchset = requested.patchset
+    last = _LAST_ASKED.get(patchset.name)
+    if last is None or last.patchset is not patchset:
+        last = _LastAsked(patchset, EveryHunk.of_variants(patchset.variants))
+        _LAST_ASKED[patchset.name] = last
     return Request(
         patchset.name,
         hunks,
         options=requested.options,
         names=names,
-        every=_every(patchset.variants),
+        every=last.every,
     )
-
-
-def _once(function: Callable[[Any], Made]) -> Callable[[Any], Made]:
-    """A function of one immutable object, worked out once for each.
-
-    A patchset of a thousand files asks a thousand times. Objects are told apart by what they are,
-    not by what they hold: a hash of a thousand hunks costs as much as what is saved.
-    """
-    memory: dict[int, tuple[object, Made]] = {}
-
-    def remembered(argument: object) -> Made:
-        if id(argument) not in memory:
-            if len(memory) > _OBJECTS:
-                memory.clear()
-            # the argument is held, so that no other object gets its id
-            memory[id(argument)] = (argument, function(argument))
-        _, result = memory[id(argument)]
-        return result
-
-    return remembered
-
-
-@_once
-def _every(variants: Sequence[Variant]) -> tuple[HunkText, ...]:
-    """All hunks of a patchset."""
-    hunks: list[HunkText] = []
-    for variant in variants:
-        for patch in variant.patches:
-            hunks += patch.hunks
-    return tuple(hunks)
-
-
-@_once
-def _by_spatch(hunks: Sequence[HunkText]) -> dict[str, tuple[HunkText, ...]]:
-    """Hunks by their .spatch, each once: several variants may have the same."""
-    by_spatch: dict[str, dict[HunkText, None]] = {}
-    for hunk in hunks:
-        by_spatch.setdefault(hunk.origin, {})[hunk] = None
-    return {origin: tuple(of_spatch) for origin, of_spatch in by_spatch.items()}
 
 
 # results --------------------------------------------------------------------------------------
@@ -160,7 +181,7 @@ def _in_layers(data: bytes, request: Request, make: Callable[[bytes, Request], R
     def of_layer(source: bytes, hunks: tuple[HunkText, ...]) -> Rewrite:
         if hunks[0].plain:
             return rewrite(source, hunks, {})
-        every = _by_spatch(request.every)[hunks[0].origin]
+        every = request.every.of_spatch(hunks[0].origin)
         return make(source, request._replace(hunks=hunks, every=every))
 
     return rewrite_layers(data, request.hunks, of_layer)
@@ -171,21 +192,8 @@ def _known_or_computed(data: bytes, request: Request) -> Rewrite:
 
 
 def _computed(data: bytes, request: Request) -> Rewrite:
-    options = tuple(sorted(request.options.items()))
-    checked_with = _checked_with(request.every)
-    if options not in checked_with:
-        check_hunks(request.every, request.options)  # those for absent files, too
-        checked_with.add(options)
+    request.every.check(request.options)  # also those for absent files
     return rewrite(data, request.hunks, request.options, request.names)
-
-
-@_once
-def _checked_with(hunks: Sequence[HunkText]) -> set[tuple[tuple[str, OptionValue], ...]]:
-    """The values of options with which these hunks have been checked.
-
-    They are not checked for each file again: they may be a thousand.
-    """
-    return set()
 
 
 def shipped_result(data: bytes, request: Request) -> Rewrite | None:
@@ -218,11 +226,10 @@ def key_of(data: bytes, request: Request) -> str:
     """
     # the empty list at the end is part of every key that ships
     tail = json.dumps([sorted(request.options.items()), request.names, []])[1:]
-    identity = f"[{KNOWN_FORMAT}, [{_as_json(request.hunks)}, {_as_json(request.every)}], {tail}"
+    identity = f"[{KNOWN_FORMAT}, [{_as_json(request.hunks)}, {request.every.identity}], {tail}"
     return f"{sha256(identity.encode()).hexdigest()} {sha256(data).hexdigest()}"
 
 
-@_once
 def _as_json(hunks: Sequence[HunkText]) -> str:
     return json.dumps([_written(hunk) for hunk in hunks])
 

@@ -9,7 +9,7 @@ from patcher.engine.explain import explain
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.errors import PatchError
 from patcher.model import HunkText, State
-from patcher.patchset.results import KnownTable, Request, key_of, write_table
+from patcher.patchset.results import EveryHunk, KnownTable, Request, key_of, write_table
 from tests.engine.helpers import Changed, Form, Refused, Stays, inside, stays
 
 AFTER_OR_ABOVE = " x = $M\n+c(x)\n@@ or @@\n+c(x)\n return x\n"
@@ -78,7 +78,7 @@ def test_a_hunk_has_one_answer_and_one_key() -> None:
     hunks, source = read(IN_TURN), b"def f(a):\n    return b(a)\n"
     made = rewrite(source, hunks, {})
     assert [(answer.hunk, answer.state, answer.places) for answer in made.answers] == [(hunks[0], State.APPLICABLE, (2,))]
-    request = Request("name", tuple(hunks), {}, (), tuple(hunks))
+    request = Request("name", tuple(hunks), {}, (), EveryHunk(hunks))
     key = key_of(source, request)
     assert KnownTable(write_table({key: made})).find(key, source, request) == made
     moved, other, fewer = read(IN_TURN, "Why.\n\n"), read(IN_TURN.replace("-b", "-c")), read(IN_TURN[: IN_TURN.index("@@")])

@@ -12,7 +12,7 @@ from patcher.model import HunkAnswer, HunkFlags, HunkText, Rewrite, Splice, Stat
 from patcher.patchset import results
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from patcher.patchset.results import KnownTable, Request, key_of, write_table
+from patcher.patchset.results import EveryHunk, KnownTable, Request, key_of, write_table
 from patcher.patchset.variants import resolve_options
 from patcher.verbs.demo import fixtures, lay_out
 from tests import places, tables
@@ -22,7 +22,7 @@ from tests.places import wheel
 TEXT = b"def f(a):\n    return old(a)\n"
 HUNK = HunkText("p.spatch", 3, "f", (("-", "old($X)", 4), ("+", "max($X, 0)", 5)))
 ABSENT = HunkText("p.spatch", 9, "f", (("-", "gone()", 10), ("+", "come()", 11)), HunkFlags(when_present=True))
-REQUEST = Request("demo", (HUNK, ABSENT), {"size": 1, "deep": True, "text": "\N{SNOWMAN}"}, ("injected",), (HUNK, ABSENT))
+REQUEST = Request("demo", (HUNK, ABSENT), {"size": 1, "deep": True, "text": "\N{SNOWMAN}"}, ("injected",), EveryHunk((HUNK, ABSENT)))
 MADE = Rewrite(
     b"def f(a):\n    return max(a, 0)\n",
     (Splice(21, 24, b"max"), Splice(26, 26, b", 0")),
@@ -62,7 +62,7 @@ def test_the_engine_makes_what_this_test_says():
 def test_a_hunk_for_another_file_has_to_be_right_too():
     wrong = HUNK._replace(lines=(("-", "old(", 4),))
     with pytest.raises(PatchError):
-        results.rewrite_by_engine(TEXT, REQUEST._replace(every=(HUNK, wrong)))
+        results.rewrite_by_engine(TEXT, REQUEST._replace(every=EveryHunk((HUNK, wrong))))
 
 
 def test_a_result_comes_back_as_the_engine_made_it(every):
@@ -145,7 +145,7 @@ def test_what_was_forged_without_its_seal_is_refused(what):
 @pytest.mark.parametrize(
     "change",
     [
-        {"hunks": (ABSENT,)}, {"hunks": (ABSENT, HUNK)}, {"every": (HUNK,)}, {"names": ()}, {"options": {}},
+        {"hunks": (ABSENT,)}, {"hunks": (ABSENT, HUNK)}, {"every": EveryHunk((HUNK,))}, {"names": ()}, {"options": {}},
         {"options": {**REQUEST.options, "size": True}}, {"options": {**REQUEST.options, "size": 1.0}},
         {"options": {**REQUEST.options, "deep": 1}}, {"options": {**REQUEST.options, "text": "?"}},
         *({"hunks": (HUNK._replace(**each), ABSENT)} for each in (
@@ -161,7 +161,7 @@ def test_whatever_matters_to_a_result_is_in_its_key(change):
 
 def test_a_new_version_another_place_and_other_prose_keep_the_key():
     moved = tuple(hunk._replace(origin="q.spatch", line=hunk.line + 7, lines=tuple((tag, text, 0) for tag, text, _ in hunk.lines)) for hunk in REQUEST.hunks)
-    assert key_of(TEXT, Request("other", moved, dict(reversed(list(REQUEST.options.items()))), ("injected",), moved)) == KEY
+    assert key_of(TEXT, Request("other", moved, dict(reversed(list(REQUEST.options.items()))), ("injected",), EveryHunk(moved))) == KEY
 
 
 # the tables of the built-in patchsets ---------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
                 hunks[key] = hunks.get(key, ()) + patch.hunks
         every = tuple(hunk for one in patchset.variants for patch in one.patches for hunk in patch.hunks)
         of_spatch = {origin: tuple(dict.fromkeys(hunk for hunk in every if hunk.origin == origin)) for _, origin in hunks}
-        requests = [Request(name, each, resolve_options(patchset, {}), variant.names, of_spatch[key[1]]) for key, each in hunks.items()]
+        requests = [Request(name, each, resolve_options(patchset, {}), variant.names, EveryHunk(of_spatch[key[1]])) for key, each in hunks.items()]
         asked |= {key_of(b"", request).split()[0] for request in requests}
     known = {key.split()[0] for key in json.loads(path.read_bytes())["results"]}
     assert known and known <= asked, "make it anew: python -m tests.tables"
