@@ -17,7 +17,9 @@ class LineComments:
     """The comments behind the context lines of a hunk, for one match in the lines `file`."""
 
     def __init__(self, file: Lines, hunk: Hunk, match: Match) -> None:
-        self._file, self._hunk, self._match = file, hunk, match
+        self._file = file
+        self._hunk = hunk
+        self._match = match
         self._before = _ending_on_context(hunk.before)
         self._after = _ending_on_context(hunk.after)
 
@@ -26,12 +28,15 @@ class LineComments:
 
         It is None where the node ends on no context line.
         """
-        source = self._before.get(_last_context_line(self._hunk.after, node))
+        line = _last_context_line(self._hunk.after, node)
+        source = self._before.get(line)
         code = self._match.nodes.get(id(source))
         if not isinstance(code, Node):
             return None
+
         at = code_end(code, self._file.text)
-        tail = self._file.text[at : self._file.end(at - 1)].strip()
+        line_end = self._file.end(at - 1)
+        tail = self._file.text[at:line_end].strip()
         return tail if tail.startswith("#") else ""
 
     def edits(self, node: Node) -> list[Edit]:
@@ -39,20 +44,26 @@ class LineComments:
         comment = self.of(node)
         if comment is None:
             return []
+
         side = self._hunk.after
         at = code_end(node, side.text)
-        tail = side.text[at : side.lines.end(at - 1)].rstrip("\n")
+        line_end = side.lines.end(at - 1)
+        tail = side.text[at:line_end].rstrip("\n")
         has_added_body = at + 1 in side.layout.bodies
-        if tail.lstrip()[:1] not in ("", "#") and not (comment and has_added_body):
+        has_other_code = tail.lstrip()[:1] not in ("", "#")
+        if has_other_code and not (comment and has_added_body):
             return []
+
         end = at if has_added_body else at + len(tail)
-        return [Edit(at, end, text=f"  {comment}" if comment else "")]
+        written = f"  {comment}" if comment else ""
+        return [Edit(at, end, text=written)]
 
     def instead(self, old: Node, new: Node) -> str | None:
         """What replaces the comment of a before node when it becomes `new`; None where it stays."""
         line = _last_context_line(self._hunk.before, old)
         if line == _last_context_line(self._hunk.after, new):
             return None
+
         comment = self.of(new)
         if comment:
             return comment
@@ -63,16 +74,20 @@ def _ending_on_context(side: Side) -> dict[int, Node]:
     """The statements, headers and decorators that end on a context line, by its number."""
     nodes: dict[int, Node] = {}
     for node in side.walk():
-        if node.role or not (node.has_lines or node.kind == "Decorator"):
+        ends_line = node.has_lines or node.kind == "Decorator"
+        if node.role or not ends_line:
             continue
+
         line = _last_context_line(side, node)
         if line:
             nodes[line] = node
+
     return nodes
 
 
 def _last_context_line(side: Side, node: Node) -> int:
     """The .spatch line on which a statement or a header ends, if it is a context line, else 0."""
-    row = side.lines.number(code_end(node, side.text) - 1) - 1
+    end = code_end(node, side.text)
+    row = side.lines.number(end - 1) - 1
     number = side.numbers[row]
     return number if number in side.context else 0

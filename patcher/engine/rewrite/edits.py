@@ -42,7 +42,13 @@ class Edits(ABC):
             Conflict: the change cannot be made safely.
         """
 
-    def add(self, start: int, end: int, code: str, removed: Removed | None = None) -> None:
+    def add(
+        self,
+        start: int,
+        end: int,
+        code: str,
+        removed: Removed | None = None,
+    ) -> None:
         """Replace the characters `[start, end)` of the file."""
         self.made.append(Edit(start, end, text=code, removed=removed))
 
@@ -66,6 +72,7 @@ class Edits(ABC):
         codes: list[Node] = []
         for pattern in patterns:
             codes += self.codes(pattern)
+
         return codes
 
     def indent(self, code: Node) -> str:

@@ -32,7 +32,8 @@ class ElementRow:
         self.elements = elements
         self.separator = separator
         self.spaced = separator if separator == "," else f" {separator}"
-        self.has_leading_separators = any(self._is_led(index) for index in range(1, len(elements)))
+        indexes_below_first = range(1, len(elements))
+        self.has_leading_separators = any(map(self._is_led, indexes_below_first))
         self.indent = self._indent()
 
     def past_separator(self, end: int) -> int:
@@ -43,6 +44,7 @@ class ElementRow:
             if self.text.startswith(self.separator, token.start):
                 return token.start + len(self.separator)
             return 0
+
         return 0
 
     def start_with_separator(self, index: int) -> int:
@@ -51,6 +53,7 @@ class ElementRow:
             past = self.past_separator(self.elements[index - 1].outer_end)
             if past:
                 return past - len(self.separator)
+
         return self.elements[index].outer_start
 
     def line_end(self, element: Node) -> int:
@@ -67,37 +70,55 @@ class ElementRow:
         past = self.past_separator(above)
         if not past:
             return False
-        row = self.lines.number(past)
-        is_below = self.lines.number(above) < row
-        return is_below and row == self.lines.number(self.elements[index].outer_start)
+
+        start = self.elements[index].outer_start
+        row_above = self.lines.number(above)
+        separator_row = self.lines.number(past)
+        row = self.lines.number(start)
+        return row_above < separator_row == row
 
     def _indent(self) -> str | None:
         """The indentation of the elements if they are written one a line.
 
         The first may be beside its bracket.
         """
-        indexes = range(1, len(self.elements)) or range(len(self.elements))
+        count = len(self.elements)
+        indexes = range(1, count) or range(count)
+        if not indexes:
+            return None
+
         for index in indexes:
             start = self.start_with_separator(index)
             if not self.begins_line(start):
                 return None
             if is_continuation(self.text, self.lines.start(start)):
                 return None
-        return self.lines.indent(self.start_with_separator(indexes[0])) if self.elements else None
+
+        first_start = self.start_with_separator(indexes[0])
+        return self.lines.indent(first_start)
 
     def has_own_lines(self, element: Node) -> bool:
         """Whether the lines of an element have nothing else but its separator and a comment."""
-        end = self.line_end(element)
-        past = self.past_separator(element.outer_end)
-        is_separated = bool(past) and past <= end
-        if not is_separated and element is not self.elements[-1]:
+        separator_end = self.separator_end_on_line(element)
+        if not separator_end and element is not self.elements[-1]:
             return False
         if not self.begins_line(element.outer_start):
             return False
-        tail = self.text[past if is_separated else element.outer_end : end].strip()
+
+        tail_start = separator_end or element.outer_end
+        tail = self.text[tail_start : self.line_end(element)].strip()
         if tail[:1] not in ("", "#"):
             return False
-        return not is_continuation(self.text, self.lines.start(element.outer_start))
+
+        line_start = self.lines.start(element.outer_start)
+        return not is_continuation(self.text, line_start)
+
+    def separator_end_on_line(self, element: Node) -> int:
+        """The offset past the separator behind an element on its line, 0 if none is there."""
+        separator_end = self.past_separator(element.outer_end)
+        if separator_end > self.line_end(element):
+            return 0
+        return separator_end
 
     def lines_start(self, element: Node) -> int:
         """Where the lines of an element begin, with the comments directly above it."""
@@ -105,13 +126,22 @@ class ElementRow:
 
     def above_comments(self, start: int) -> int:
         """Where the comments directly above a line begin; its own start without any."""
-        while start and self.text[self.lines.start(start - 1) : start].lstrip().startswith("#"):
-            start = self.lines.start(start - 1)
+        while start:
+            start_above = self.lines.start(start - 1)
+            line_above = self.text[start_above:start]
+            if not line_above.lstrip().startswith("#"):
+                break
+            start = start_above
+
         return start
 
 
 def change_elements(
-    edits: Edits, before: list[Node], after: list[Node], code: Node, key: str
+    edits: Edits,
+    before: list[Node],
+    after: list[Node],
+    code: Node,
+    key: str,
 ) -> None:
     """Edit the list in field `key` of `code` as the after side has it.
 
@@ -125,30 +155,61 @@ def change_elements(
     pairs, gaps = align_arguments(edits.hunk, before, after=after)
     remaining = len(elements)
     for gap in gaps:
-        remaining += len(gap.inserted) - len(edits.codes_of(gap.deleted))
-    if code.kind in ("Import", "ImportFrom") and remaining == 0:
+        remaining += len(gap.inserted)
+        remaining -= len(edits.codes_of(gap.deleted))
+
+    is_import = code.kind in ("Import", "ImportFrom")
+    if is_import and remaining == 0:
         message = Message("the last name of an import cannot be removed: remove the statement")
         raise Conflict(message)
 
     row = ElementRow(edits, elements, separator=",")
     is_left_alone = code.kind == "Tuple" and remaining == 1 < len(elements)
     if is_left_alone and code.parenthesised:
-        reordering = _reordering(edits, pairs, gaps=gaps, row=row, is_left_alone=True)
+        reordering = _reordering(
+            edits,
+            pairs,
+            gaps=gaps,
+            row=row,
+            is_left_alone=True,
+        )
+
         if reordering:
             _reorder(edits, after, reordering=reordering, row=row)
             return
+
     if _needs_another_node(code, elements, after=after, remaining=remaining):
         raise ReplaceWhole
-    reordering = _reordering(edits, pairs, gaps=gaps, row=row, is_left_alone=False)
+
+    reordering = _reordering(
+        edits,
+        pairs,
+        gaps=gaps,
+        row=row,
+        is_left_alone=False,
+    )
+
     if reordering:
         _reorder(edits, after, reordering=reordering, row=row)
         return
-    is_joined = len(elements) == 1 < remaining and is_bare(elements[0])
-    _change(pairs, gaps, row=row, code=code, bare=elements[0] if is_joined else None)
+
+    bare: Node | None = None
+    if len(elements) == 1 < remaining and is_bare(elements[0]):
+        bare = elements[0]
+    _change(
+        pairs,
+        gaps,
+        row=row,
+        code=code,
+        bare=bare,
+    )
 
 
 def _needs_another_node(
-    code: Node, elements: list[Node], after: list[Node], remaining: int
+    code: Node,
+    elements: list[Node],
+    after: list[Node],
+    remaining: int,
 ) -> bool:
     """Whether the node of a list cannot keep its brackets as that of the after side."""
     if code.kind == "ClassDef":
@@ -171,24 +232,42 @@ def operands(node: Node) -> tuple[str, list[Node]]:
     if node.kind in ("And", "Or"):
         return node.kind.lower(), node.items("values")
     if node.kind == "Comparison":
-        links = node.items("comparisons")
-        operators = {_operator(link) for link in links}
-        operands = [node.node("left"), *(link.node("comparator") for link in links)]
-        # `not in` and `is not` are two words, which are not looked for as one separator
-        is_chain = len(operators) == 1 and not any(" " in operator for operator in operators)
-        return operators.pop() if is_chain else "", operands
+        return _comparison_operands(node)
+
     operator = _operator(node)
     if operator == "**":
         return "", [node]
+
     reversed_operands: list[Node] = []
     while node.kind == "BinaryOperation" and _operator(node) == operator:
         reversed_operands.append(node.node("right"))
         node = node.node("left")
-    return operator, [node, *reversed_operands[::-1]]
+
+    operands = [node, *reversed(reversed_operands)]
+    return operator, operands
+
+
+def _comparison_operands(node: Node) -> tuple[str, list[Node]]:
+    """The operator and the operands of a comparison (`a < b < c`); "" for several operators."""
+    operators: set[str] = set()
+    operands = [node.node("left")]
+    for link in node.items("comparisons"):
+        operators.add(_operator(link))
+        operands.append(link.node("comparator"))
+
+    if len(operators) != 1:
+        return "", operands
+
+    operator = operators.pop()
+    if " " in operator:  # `not in` and `is not` are not looked for as one separator
+        return "", operands
+    return operator, operands
 
 
 def _operator(node: Node) -> str:
-    return str(node.node("operator").fields["value"])
+    """The operator of an operation, or of one link of a comparison."""
+    operator = node.node("operator")
+    return str(operator.fields["value"])
 
 
 def change_chain(edits: Edits, before: Node, after: Node) -> bool:
@@ -204,21 +283,32 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     new_operator, news = operands(after)
     if not operator or operator != new_operator:
         return False
+
     pairs, gaps = align(edits.hunk, olds, after=news)
-    if not pairs or before.fields.get("groups") != after.fields.get("groups"):
+    has_same_groups = before.fields.get("groups") == after.fields.get("groups")
+    if not pairs or not has_same_groups:
         raise ReplaceWhole
-    row = ElementRow(edits, [edits.code(node) for node in olds], separator=operator)
-    for above, below in zip(row.elements, row.elements[1:]):
-        between = tokens(edits.text[above.outer_end : below.outer_start])
-        if any(token.text in ("(", ")") for token in between):
-            raise ReplaceWhole  # a part of the chain is in parentheses of its own
-    _change(pairs, gaps, row=row, code=edits.code(before))
+
+    elements = [edits.code(node) for node in olds]
+    row = ElementRow(edits, elements, separator=operator)
+    for above, below in zip(elements, elements[1:]):
+        between = edits.text[above.outer_end : below.outer_start]
+        for token in tokens(between):
+            if token.text in ("(", ")"):
+                raise ReplaceWhole  # a part of the chain is in parentheses of its own
+
+    code = edits.code(before)
+    _change(pairs, gaps, row=row, code=code)
     return True
 
 
 # changes in place --------------------------------------------------------------------------------
 def _change(
-    pairs: list[NodePair], gaps: list[Gap], row: ElementRow, code: Node, bare: Node | None = None
+    pairs: list[NodePair],
+    gaps: list[Gap],
+    row: ElementRow,
+    code: Node,
+    bare: Node | None = None,
 ) -> None:
     """Change the elements of a list that stay, replace, delete and insert the others.
 
@@ -233,6 +323,7 @@ def _change(
     for old, new in pairs:
         if old.role != "run":
             edits.change(old, new)
+
     if bare is not None:
         edits.insert(bare.end, ")")
 
@@ -242,7 +333,9 @@ def _change(
 
     removed: list[Node] = []
     for gap in gaps:
-        removed += edits.codes_of(gap.deleted)[len(gap.inserted) :]
+        codes = edits.codes_of(gap.deleted)
+        removed += codes[len(gap.inserted) :]
+
     gone = {id(element) for element in removed}
     staying = [element for element in row.elements if id(element) not in gone]
     for gap in gaps:
@@ -250,33 +343,51 @@ def _change(
         inserted = gap.inserted[len(replaced) :]
         if not inserted:
             continue
-        above = replaced[-1] if replaced else _last_above(edits, gap.above, gone=gone)
-        _insert(inserted, above, staying=staying, row=row, code=code)
+
+        above: Node | None = None
+        if replaced:
+            above = replaced[-1]
+        elif gap.above is not None:
+            above = _last_above(edits, gap.above, gone=gone)
+
+        _insert(
+            inserted,
+            above,
+            staying=staying,
+            row=row,
+            code=code,
+        )
+
     if removed:
-        _remove(edits, sorted(removed, key=lambda element: element.outer_start), row=row)
+        removed.sort(key=lambda element: element.outer_start)
+        _remove(edits, removed, row=row)
+
     if bare is not None:
         edits.insert(bare.start, "(")
 
 
 def _replace_in_place(edits: Edits, gap: Gap) -> None:
     """Write inserted elements over deleted ones, one for one; the longer list has some left."""
-    for element, node in zip(edits.codes_of(gap.deleted), gap.inserted):
-        written = edits.render.part(node, edits.lines.indent(element.start))
+    replaced = edits.codes_of(gap.deleted)
+    for element, node in zip(replaced, gap.inserted):
+        indent = edits.lines.indent(element.start)
+        written = edits.render.part(node, indent)
         edits.add(element.outer_start, element.outer_end, written)
 
 
-def _last_above(edits: Edits, pair: NodePair | None, gone: set[int]) -> Node | None:
+def _last_above(edits: Edits, pair: NodePair, gone: set[int]) -> Node | None:
     """The last element above an insertion.
 
     Runs that are empty here, and elements in `gone` (by id), do not count.
     """
-    if pair is None:
-        return None
-    siblings = pair[0].siblings()
-    for node in reversed(siblings[: siblings.index(pair[0]) + 1]):
+    old, _ = pair
+    siblings = old.siblings()
+    past = siblings.index(old) + 1
+    for node in reversed(siblings[:past]):
         codes = [code for code in edits.codes(node) if id(code) not in gone]
         if codes:
             return max(codes, key=lambda code: code.outer_end)
+
     return None
 
 
@@ -294,21 +405,31 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
         return
 
     # those below the last one that stays often go in one piece
-    tail = elements[elements.index(kept[-1]) + 1 :] if kept else elements
-    tail_start = kept[-1].outer_end if kept else elements[0].outer_start
+    tail = elements
+    tail_start = elements[0].outer_start
+    if kept:
+        last_kept = elements.index(kept[-1])
+        tail = elements[last_kept + 1 :]
+        tail_start = kept[-1].outer_end
+
     if tail and _is_removed_at_once(tail[-1], tail_start, row=row):
         tail_end = tail[-1].outer_end
         if not kept:
             tail_end = row.past_separator(tail_end) or tail_end
         edits.add(tail_start, tail_end, "")
-        _remove_one_by_one(edits, deleted[: len(deleted) - len(tail)], gone=gone, row=row)
+
+        others = deleted[: len(deleted) - len(tail)]
+        _remove_one_by_one(edits, others, gone=gone, row=row)
         return
 
     _remove_one_by_one(edits, deleted, gone=gone, row=row)
-    is_last_separated = bool(tail) and bool(row.past_separator(tail[-1].outer_end))
-    if tail and kept and not is_last_separated:  # the new last one has none either
+    if not tail or not kept:
+        return
+
+    if not row.past_separator(tail[-1].outer_end):  # the new last one has none either
         separator_end = row.past_separator(kept[-1].outer_end)
-        edits.add(separator_end - len(row.spaced), separator_end, "")
+        separator_start = separator_end - len(row.spaced)
+        edits.add(separator_start, separator_end, "")
 
 
 def _is_removed_at_once(last: Node, start: int, row: ElementRow) -> bool:
@@ -316,30 +437,43 @@ def _is_removed_at_once(last: Node, start: int, row: ElementRow) -> bool:
 
     Not if a comment may be between them, or the last one has lines of its own.
     """
-    return not row.has_own_lines(last) and "#" not in row.text[start : last.outer_start]
+    if row.has_own_lines(last):
+        return False
+    return "#" not in row.text[start : last.outer_start]
 
 
 def _remove_one_by_one(
-    edits: Edits, deleted: Sequence[Node], gone: set[int], row: ElementRow
+    edits: Edits,
+    deleted: Sequence[Node],
+    gone: set[int],
+    row: ElementRow,
 ) -> None:
     """Delete elements; `gone` are the ids of all that go from the list."""
-    text, elements = row.text, row.elements
+    elements = row.elements
     index_of = {id(node): index for index, node in enumerate(elements)}
     next_index = 0  # those above it are gone already
     for element in deleted:
         index = index_of[id(element)]
         if index < next_index:
             continue
+
         below = _next_staying(elements, index, gone=gone)
         if row.has_own_lines(element):
-            edits.add(row.lines.start(element.outer_start), row.line_end(element), "")
+            line_start = row.lines.start(element.outer_start)
+            edits.add(line_start, row.line_end(element), "")
         elif _is_last_on_line(row, index, gone=gone):
-            edits.add(elements[index - 1].outer_end, element.outer_end, "")
-        elif below is not None and "#" not in text[element.outer_end : below.outer_start]:
+            above = elements[index - 1]
+            edits.add(above.outer_end, element.outer_end, "")
+        elif below is not None and not _has_comment_between(row, element, below):
             edits.add(element.outer_start, below.outer_start, "")
             next_index = index_of[id(below)]
         else:
             _remove_in_line(edits, element, row=row)
+
+
+def _has_comment_between(row: ElementRow, above: Node, below: Node) -> bool:
+    """Whether a comment may be between two elements."""
+    return "#" in row.text[above.outer_end : below.outer_start]
 
 
 def _next_staying(elements: Sequence[Node], index: int, gone: set[int]) -> Node | None:
@@ -347,6 +481,7 @@ def _next_staying(elements: Sequence[Node], index: int, gone: set[int]) -> Node 
     for node in islice(elements, index + 1, None):
         if id(node) not in gone:
             return node
+
     return None
 
 
@@ -357,42 +492,63 @@ def _is_last_on_line(row: ElementRow, index: int, gone: set[int]) -> bool:
     """
     if index == 0 or index + 1 >= len(row.elements):
         return False
+
     above, element, below = row.elements[index - 1 : index + 2]
-    if id(above) in gone or re.search("[\r\n]", row.text[above.outer_end : element.outer_start]):
+    if id(above) in gone or _has_break_between(row, above, element):
         return False
-    return bool(re.search("[\r\n]", row.text[element.outer_end : below.outer_start]))
+    return _has_break_between(row, element, below)
+
+
+def _has_break_between(row: ElementRow, above: Node, below: Node) -> bool:
+    """Whether a line ends between two elements."""
+    between = row.text[above.outer_end : below.outer_start]
+    return re.search("[\r\n]", between) is not None
 
 
 def _remove_in_line(edits: Edits, element: Node, row: ElementRow) -> None:
     """Delete an element with its separator, and the blanks on the side where code is."""
-    text, start = row.text, element.outer_start
+    text = row.text
+    start = element.outer_start
     stop = row.past_separator(element.outer_end) or element.outer_end
-    if text[stop : row.lines.end(stop)].strip():
-        blanks = len(text[stop:]) - len(text[stop:].lstrip(" \t"))
+    code_below = text[stop : row.lines.end(stop)].strip()
+    if code_below:
+        rest = text[stop:]
+        blanks = len(rest) - len(rest.lstrip(" \t"))
         edits.add(start, stop + blanks, "")
     else:
-        edits.add(len(text[:start].rstrip(" \t")), stop, "")
+        code_stop = len(text[:start].rstrip(" \t"))
+        edits.add(code_stop, stop, "")
 
 
 def _remove_leading(
-    edits: Edits, deleted: Sequence[Node], kept: Sequence[Node], row: ElementRow
+    edits: Edits,
+    deleted: Sequence[Node],
+    kept: Sequence[Node],
+    row: ElementRow,
 ) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
-    text, elements = row.text, row.elements
+    text = row.text
+    elements = row.elements
     for element in deleted:
         index = elements.index(element)
-        start, end = row.start_with_separator(index), element.outer_end
+        start = row.start_with_separator(index)
+        end = element.outer_end
         above = elements[index - 1].outer_end if index else 0
+
         line_end = row.line_end(element)
-        if row.begins_line(start) and text[end:line_end].strip()[:1] in ("", "#"):
+        tail = text[end:line_end].strip()
+        has_own_line = row.begins_line(start) and tail[:1] in ("", "#")
+        if has_own_line:
             edits.add(row.lines.start(start), line_end, "")
         elif index and "#" not in text[above:start]:
             edits.add(above, end, "")
         else:
             edits.add(start, end, "")
+
     first = elements.index(kept[0])
     if first:
-        edits.add(row.start_with_separator(first), kept[0].outer_start, "")
+        separator_start = row.start_with_separator(first)
+        edits.add(separator_start, kept[0].outer_start, "")
 
 
 # insertions --------------------------------------------------------------------------------------
@@ -410,7 +566,11 @@ class _Insertion(Record):
 
 
 def _insert(
-    inserted: list[Node], above: Node | None, staying: list[Node], row: ElementRow, code: Node
+    inserted: list[Node],
+    above: Node | None,
+    staying: list[Node],
+    row: ElementRow,
+    code: Node,
 ) -> None:
     """Insert elements, in the layout of their list.
 
@@ -426,30 +586,45 @@ def _insert(
     indent = edits.lines.indent(code.start)
     texts = [edits.render.part(node, indent) for node in inserted]
     if not staying:
-        edits.insert(_after_bracket(edits, code), ", ".join(texts))
+        at = _after_bracket(edits, code)
+        edits.insert(at, ", ".join(texts))
         return
 
     if above is not None and above.kind == "Param" and above.fields["star"] == "**":
         index = staying.index(above)  # a new parameter goes before `**kw`
         above = staying[index - 1] if index else None
-    own_indent = None if _is_beside(edits, inserted) else row.indent
-    between = " " if own_indent is None else edits.lines.newline + own_indent
-    leads = row.has_leading_separators and own_indent is not None
-    separator = f"{between}{row.separator} " if leads else row.spaced + between
-    insertion = _Insertion(texts, own_indent, separator=separator, leads=leads)
+
+    insertion = _insertion(inserted, texts, row=row)
     if above is None:
         _insert_above(insertion, staying[0], row=row)
     else:
         _insert_below(insertion, above, row=row)
 
 
+def _insertion(inserted: list[Node], texts: list[str], row: ElementRow) -> _Insertion:
+    """How the texts of inserted elements are laid out in their list."""
+    indent = row.indent
+    if _is_beside(row.edits, inserted):
+        indent = None
+    if indent is None:
+        return _Insertion(texts, None, separator=f"{row.spaced} ", leads=False)
+
+    line_break = row.lines.newline + indent
+    if row.has_leading_separators:
+        separator = f"{line_break}{row.separator} "
+        return _Insertion(texts, indent, separator=separator, leads=True)
+
+    separator = row.spaced + line_break
+    return _Insertion(texts, indent, separator=separator, leads=False)
+
+
 def _insert_below(insertion: _Insertion, above: Node, row: ElementRow) -> None:
     """Insert elements below one that stays; the comment behind that one stays with it."""
     edits = row.edits
     line_end = row.line_end(above)
-    separator_end = row.past_separator(above.outer_end)
-    is_separated = bool(separator_end) and separator_end <= line_end
-    tail = row.text[separator_end if is_separated else above.outer_end : line_end]
+    separator_end = row.separator_end_on_line(above)
+    tail_start = separator_end or above.outer_end
+    tail = row.text[tail_start:line_end]
     has_comment = tail.lstrip().startswith("#")
     if not has_comment or insertion.indent is None:
         written = "".join(insertion.separator + text for text in insertion.texts)
@@ -459,37 +634,47 @@ def _insert_below(insertion: _Insertion, above: Node, row: ElementRow) -> None:
     if insertion.leads:
         edits.insert(line_end, _lines_led_by_separators(insertion, row))
         return
-    if not is_separated:
+
+    if not separator_end:
         edits.insert(above.outer_end, row.spaced)
+
+    newline = row.lines.newline
     lines: list[str] = []
     for text in insertion.texts:
-        lines.append(insertion.indent + text + row.spaced + row.lines.newline)
-    if not is_separated:  # the one above had none as the last; the new last one has none
-        lines[-1] = insertion.indent + insertion.texts[-1] + row.lines.newline
+        lines.append(insertion.indent + text + row.spaced + newline)
+
+    if not separator_end:  # the one above had none as the last; the new last one has none
+        last_text = insertion.texts[-1]
+        lines[-1] = insertion.indent + last_text + newline
+
     edits.insert(line_end, "".join(lines))
 
 
 def _lines_led_by_separators(insertion: _Insertion, row: ElementRow) -> str:
     """Inserted elements, each on a line that its separator begins."""
-    begin = insertion.separator[len(row.lines.newline) :]  # the line break is there already
-    return "".join(begin + text + row.lines.newline for text in insertion.texts)
+    newline = row.lines.newline
+    line_begin = insertion.separator[len(newline) :]  # the line break is there already
+    lines = [line_begin + text + newline for text in insertion.texts]
+    return "".join(lines)
 
 
 def _insert_above(insertion: _Insertion, below: Node, row: ElementRow) -> None:
     """Insert elements above the first one that stays, and above the comments over that one."""
-    edits, start = row.edits, row.lines.start(below.outer_start)
-    begins_line = row.begins_line(below.outer_start)
+    edits = row.edits
     at = below.outer_start
-    if begins_line and insertion.indent is not None:
-        start = row.above_comments(start)
+    if row.begins_line(at) and insertion.indent is not None:
+        start = row.lines_start(below)
         at = start + len(row.lines.indent(start))
+
+    separator = insertion.separator
     if insertion.leads and at < below.outer_start:
         indent = row.lines.indent(at)
-        written = insertion.separator.join(insertion.texts) + row.lines.newline + indent
-        edits.insert(at, written)
+        written = separator.join(insertion.texts)
+        edits.insert(at, written + row.lines.newline + indent)
         edits.insert(below.outer_start, f"{row.separator} ")
     else:
-        edits.insert(at, "".join(text + insertion.separator for text in insertion.texts))
+        written = "".join(text + separator for text in insertion.texts)
+        edits.insert(at, written)
 
 
 def _is_beside(edits: Edits, inserted: list[Node]) -> bool:
@@ -497,24 +682,34 @@ def _is_beside(edits: Edits, inserted: list[Node]) -> bool:
     siblings = inserted[0].siblings()
     lines = edits.hunk.after.lines
     rows = [lines.number(node.outer_start) for node in siblings]
+
     first = siblings.index(inserted[0])
     past = first + len(inserted)
     others = rows[:first] + rows[past:]
-    if first == 0 or len(others) < 2 or len(others) != len(set(others)):
+    if first == 0 or len(others) < 2:
         return False
-    return set(rows[first:past]) == {rows[first - 1]}
+
+    are_one_a_line = len(others) == len(set(others))
+    row_above = rows[first - 1]
+    return are_one_a_line and set(rows[first:past]) == {row_above}
 
 
 def _after_bracket(edits: Edits, code: Node) -> int:
     """The offset past the opening bracket of a list of which no element stays."""
     if code.kind == "Tuple":  # which may have no bracket of its own
         raise ReplaceWhole
+
     if code.kind == "Call":
-        return find_outside(edits.text, code.node("func").outer_end, operator="(") + 1
+        function = code.node("func")
+        return find_outside(edits.text, function.outer_end, operator="(") + 1
+
     if code.kind == "Parameters":
         if code.parent is None or code.parent.kind != "FunctionDef":
             raise ReplaceWhole
-        return find_outside(edits.text, code.parent.node("name").end, operator="(") + 1
+
+        name = code.parent.node("name")
+        return find_outside(edits.text, name.end, operator="(") + 1
+
     return code.start + 1
 
 
@@ -551,6 +746,7 @@ def _reordering(
     for gap in gaps:
         gone += [node for node in gap.deleted if node.role != "run"]
         inserted += gap.inserted
+
     staying: list[Node] = []
     if is_left_alone:
         staying = [old for old, _ in pairs if old.role != "run"]
@@ -565,19 +761,21 @@ def _reordering(
                 moved[id(node)] = old
                 gone.remove(old)
                 break
+
     commented = _commented(edits, [*moved.values(), *staying], row=row)
     if not commented:
         return None
 
     is_changed = any(old.role != "run" and not same(old, new) for old, new in pairs)
-    has_own_lines = all(row.has_own_lines(element) for element in row.elements)
-    if is_changed or row.has_leading_separators or not has_own_lines:
+    have_own_lines = all(map(row.has_own_lines, row.elements))
+    if is_changed or row.has_leading_separators or not have_own_lines:
         message = Message(
             "the element in line {line} moves, and its comment cannot be moved along: write "
             "another hunk for the rest",
             line=edits.lines.number(commented[0].start),
         )
         raise Conflict(message)
+
     partners = {id(new): old for old, new in pairs}
     partners.update(moved)
     return _Reordering(partners, gone, is_left_alone=is_left_alone)
@@ -590,23 +788,32 @@ def _commented(edits: Edits, nodes: Sequence[Node], row: ElementRow) -> list[Nod
         code = edits.code(node)
         if _has_comment(row, code):
             commented.append(code)
+
     return commented
 
 
-def _reorder(edits: Edits, after: Sequence[Node], reordering: _Reordering, row: ElementRow) -> None:
+def _reorder(
+    edits: Edits,
+    after: Sequence[Node],
+    reordering: _Reordering,
+    row: ElementRow,
+) -> None:
     """Write a list anew, line by line."""
     items: list[Node] = []
     for node in after:
         partner = reordering.partners.get(id(node))
         items += [node] if partner is None else edits.codes(partner)
 
+    first = row.elements[0]
     last = row.elements[-1]
-    is_trailing = reordering.is_left_alone or bool(row.past_separator(last.outer_end))
+    has_separator = row.past_separator(last.outer_end) > 0
+    is_trailing = reordering.is_left_alone or has_separator
     lines: list[str] = []
     for item in items:
         is_separated = is_trailing or item is not items[-1]
         lines.append(_line_of(edits, row, item=item, is_separated=is_separated))
-    edits.add(row.lines_start(row.elements[0]), row.line_end(last), "".join(lines))
+
+    edits.add(row.lines_start(first), row.line_end(last), "".join(lines))
     edits.deleted += reordering.gone
 
 
@@ -614,16 +821,27 @@ def _has_comment(row: ElementRow, code: Node) -> bool:
     """Whether a comment is above an element of the file, or behind it."""
     if row.lines_start(code) < row.lines.start(code.outer_start):
         return True
+
     past = row.past_separator(code.outer_end) or code.outer_end
     return "#" in row.text[past : row.line_end(code)]
 
 
-def _line_of(edits: Edits, row: ElementRow, item: Node, *, is_separated: bool) -> str:
+def _line_of(
+    edits: Edits,
+    row: ElementRow,
+    item: Node,
+    *,
+    is_separated: bool,
+) -> str:
     """The lines of an element, of the file or an inserted one, with or without a separator."""
     separator = row.separator if is_separated else ""
-    if not any(item is element for element in row.elements):
+    is_inserted = not any(item is element for element in row.elements)
+    if is_inserted:
         indent = row.indent or ""
-        return indent + edits.render.part(item, indent) + separator + edits.lines.newline
-    past = row.past_separator(item.outer_end) or item.outer_end
-    before = row.text[row.lines_start(item) : item.outer_end]
-    return before + separator + row.text[past : row.line_end(item)]
+        written = edits.render.part(item, indent)
+        return indent + written + separator + edits.lines.newline
+
+    tail_start = row.past_separator(item.outer_end) or item.outer_end
+    tail = row.text[tail_start : row.line_end(item)]
+    code = row.text[row.lines_start(item) : item.outer_end]
+    return code + separator + tail

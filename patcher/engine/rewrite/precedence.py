@@ -77,12 +77,14 @@ def needed(node: Node) -> int:
     parent = node.parent
     if parent is None:
         return _ANYTHING
+
     field = node.field()
     if parent.kind == "BinaryOperation" and field in ("left", "right"):
         operator = _operator(parent)
         if operator == "**":
             return 16 if field == "left" else 14
         return _OPERATORS[operator] + (1 if field == "right" else 0)
+
     if parent.kind == "UnaryOperation" and field == "expression":
         return _NOT if _operator(parent) == "not" else _SIGNED
     return _NEEDED.get(f"{parent.kind}.{field}", _ANYTHING)

@@ -44,7 +44,13 @@ class Renderer:
         match: the match.
     """
 
-    def __init__(self, file: Lines, unit: str, hunk: Hunk, match: Match) -> None:
+    def __init__(
+        self,
+        file: Lines,
+        unit: str,
+        hunk: Hunk,
+        match: Match,
+    ) -> None:
         self.hunk = hunk
         self.match = match
         # ids of the before nodes whose code is kept, in order
@@ -68,7 +74,10 @@ class Renderer:
     @cached_property
     def _counterparts(self) -> Counterparts:
         return Counterparts(
-            self.hunk, self.match.nodes.keys(), kept=self.kept.keys(), changed=self.changed
+            self.hunk,
+            self.match.nodes.keys(),
+            kept=self.kept.keys(),
+            changed=self.changed,
         )
 
     @cached_property
@@ -84,11 +93,12 @@ class Renderer:
             return self._counterparts.of(node)
         if node.role or node.kind in ("Block", "Parameters", "ComparisonTarget"):
             return None
+
         is_kept_line = node.has_lines and self.hunk.after.kept_line(node)
-        has_parts = node.kind == "String" or any(True for _ in node.children())
-        if is_kept_line or has_parts:  # a name alone is written as the hunk has it
-            return self._counterparts.of(node)
-        return None
+        is_name = node.kind != "String" and not list(node.children())
+        if is_name and not is_kept_line:  # it is written as the hunk has it
+            return None
+        return self._counterparts.of(node)
 
     def _keep(self, counterpart: Node | None) -> None:
         """Record that the code of a before node, with all its descendants, is kept."""
@@ -100,8 +110,11 @@ class Renderer:
         """The code of the file for a metavariable, or for a node of both sides."""
         if node.role == "meta":
             return [self.match.names[node.name]]
+
         matched = self.match.nodes[id(counterpart)]
-        return matched if isinstance(matched, list) else [matched]
+        if isinstance(matched, list):
+            return matched
+        return [matched]
 
     # expressions ---------------------------------------------------------------------------------
     def expression(self, node: Node, indent: str = "") -> str:
@@ -121,15 +134,30 @@ class Renderer:
         end = max(node.end, node.outer_end)
         return self._part(node, node.outer_start, end=end, indent=indent)
 
-    def _part(self, node: Node, start: int, end: int, indent: str) -> str:
+    def _part(
+        self,
+        node: Node,
+        start: int,
+        end: int,
+        indent: str,
+    ) -> str:
         """The characters `[start, end)` of the after side, which hold a node, at its place."""
         self._base = self.hunk.after.lines.indent(start)
-        return self._fill(start, end, nodes=[node], indent=indent, begins_line=False)
+        return self._fill(
+            start,
+            end,
+            nodes=[node],
+            indent=indent,
+            begins_line=False,
+        )
 
     def _needs_own_parentheses(self, node: Node) -> bool:
         """Whether the parentheses around an expression are needed to hold its lines together."""
+        if self.enclosed is not None or not node.parenthesised:
+            return False
+
         written = self.hunk.after.text[node.start : node.end]
-        return self.enclosed is None and node.parenthesised and breaks_line(written)
+        return breaks_line(written)
 
     def binds(self, node: Node) -> int:
         """How tightly the text of `expression(node)` binds."""
@@ -139,6 +167,7 @@ class Renderer:
             if code.parenthesised or is_empty:
                 return TIGHTEST
             return binding(code)
+
         if node.role == "option":
             return literal_binding(self._literal(node))
         if self._needs_own_parentheses(node):
@@ -147,7 +176,8 @@ class Renderer:
 
     def _literal(self, node: Node) -> str:
         """The value of an option as Python writes it."""
-        return repr(self.hunk.options[node.name])
+        value = self.hunk.options[node.name]
+        return repr(value)
 
     def _code(self, code: Node) -> str:
         """The text of a node of the file, with its parentheses."""
@@ -156,18 +186,19 @@ class Renderer:
     def _filled(self, node: Node, *, bare: bool = False) -> str:
         """The text for a placeholder or kept code; `bare` is without parentheses."""
         if node.role == "option":
-            written = self._literal(node)
-            self._check_quotes(node, written)
-            if bare:
-                return written
-            return with_parentheses(written, self.binds(node), place=node)
+            return self._filled_option(node, bare=bare)
 
         counterpart = self.counterpart(node)
         code = self._codes(node, counterpart)[0]
         self._keep(counterpart)
+
         # the parentheses of `enclosed` stay in the file: they are not written again
         is_inner = self.enclosed is not None and (bare or code is self.enclosed)
-        written = self._file.text[code.start : code.end] if is_inner else self._code(code)
+        start, end = code.outer_start, code.outer_end
+        if is_inner:
+            start, end = code.start, code.end
+
+        written = self._file.text[start:end]
         if not self._takes_comments(node):
             written = without_comments(written)
         if is_inner and bare:
@@ -177,15 +208,29 @@ class Renderer:
             return f"({written})"
         if code.is_expression and breaks_line(written):
             return f"({written})"
+
         self._check_quotes(node, written)
         if bare:
             return written
+
         has_own_parentheses = code.parenthesised and not is_inner
         tight = TIGHTEST if has_own_parentheses else binding(code)
         return with_parentheses(written, tight, place=node)
 
+    def _filled_option(self, node: Node, *, bare: bool) -> str:
+        """The text for an option; `bare` is without parentheses."""
+        written = self._literal(node)
+        self._check_quotes(node, written)
+        if bare:
+            return written
+        return with_parentheses(written, self.binds(node), place=node)
+
     def _adds_parentheses(
-        self, node: Node, code: Node, counterpart: Node | None, bare: bool
+        self,
+        node: Node,
+        code: Node,
+        counterpart: Node | None,
+        bare: bool,
     ) -> bool:
         """Whether code gets parentheses that it has not in the file.
 
@@ -196,6 +241,7 @@ class Renderer:
             file_lacks_them = code is self.enclosed or not code.parenthesised
             if hunk_adds_them and file_lacks_them:
                 return True
+
         has_attribute = node.parent is not None and node.parent.kind == "Attribute"
         return has_attribute and code.kind in ("Integer", "Float")
 
@@ -207,11 +253,17 @@ class Renderer:
         """
         if node.role != "meta":
             return True
+
         side = self.hunk.after
-        places = [place for place in side.placeholders("meta") if place.name == node.name]
+        places: list[Node] = []
+        for place in side.placeholders("meta"):
+            if place.name == node.name:
+                places.append(place)
+
         for place in places:
             if side.number(place) in side.context:
                 return node is place
+
         return not places or node is places[0]
 
     def _check_quotes(self, node: Node, code: str) -> None:
@@ -219,6 +271,7 @@ class Renderer:
         for string in node.ancestors():
             if string.kind != "FString":
                 continue
+
             written = self.hunk.after.written[string.start : string.end]
             if breaks_f_string(written, code):
                 message = Message(
@@ -227,6 +280,7 @@ class Renderer:
                     text=code,
                 )
                 raise SyntaxProblem(message)
+
             return
 
     # lines ---------------------------------------------------------------------------------------
@@ -245,16 +299,27 @@ class Renderer:
             if inside and self._follows_code(inside[0]):
                 start = inside[0].begin
                 parts.append(indent)
-                if any(node.role == "meta" or self.counterpart(node) for node in inside):
-                    self._refuse_behind(inside[0])
-            if inside and side.text[inside[-1].end : end].lstrip(" \t").startswith(";"):
+                self._check_new(inside)
+
+            if inside and self._precedes_code(inside[-1], end):
                 end = inside[-1].end
 
             written = self._fill(start, end, nodes=inside, indent=indent)
             parts.append(written)
             if written and not written.endswith(("\n", "\r")):
                 parts.append(self._file.newline)
+
         return "".join(parts)
+
+    def _check_new(self, nodes: Sequence[Node]) -> None:
+        """Refuse statements behind other code of which one is kept.
+
+        Raises:
+            Conflict: one is.
+        """
+        for node in nodes:
+            if node.role == "meta" or self.counterpart(node):
+                self._refuse_behind(nodes[0])
 
     def _span(self, first_row: int, last_row: int) -> tuple[int, int]:
         """The offsets of the after side at which rows begin and end."""
@@ -267,10 +332,23 @@ class Renderer:
     def _follows_code(self, node: Node) -> bool:
         """Whether a statement is behind the header of a one-line suite, or behind a `;`."""
         side = self.hunk.after
-        return bool(side.text[side.lines.start(node.begin) : node.begin].strip())
+        line_start = side.lines.start(node.begin)
+        before = side.text[line_start : node.begin]
+        return bool(before.strip())
+
+    def _precedes_code(self, node: Node, end: int) -> bool:
+        """Whether a `;` is behind a statement, before the offset `end`."""
+        tail = self.hunk.after.text[node.end : end]
+        return tail.lstrip(" \t").startswith(";")
 
     def _fill(
-        self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True
+        self,
+        start: int,
+        end: int,
+        nodes: Sequence[Node],
+        indent: str,
+        *,
+        begins_line: bool = True,
     ) -> str:
         """The characters `[start, end)` of the after side, nodes written and lines indented."""
         edits: list[Edit] = []
@@ -279,6 +357,7 @@ class Renderer:
         if not begins_line:
             first_line = start + 1  # `start` is not indented
             edits = [edit for edit in edits if edit.start < end]  # what is behind a part stays
+
         edits += self._indentations(first_line, end, edits=edits, indent=indent)
 
         text = self.hunk.after.text
@@ -288,6 +367,7 @@ class Renderer:
             parts.append(self._with_newlines(text[position : edit.start]))
             parts.append(edit.text)
             position = edit.end
+
         parts.append(self._with_newlines(text[position:end]))
         return "".join(parts)
 
@@ -295,25 +375,41 @@ class Renderer:
         """A text of the hunk with the line breaks of the file."""
         return text.replace("\n", self._file.newline)
 
-    def _indentations(self, start: int, end: int, edits: list[Edit], indent: str) -> list[Edit]:
+    def _indentations(
+        self,
+        start: int,
+        end: int,
+        edits: list[Edit],
+        indent: str,
+    ) -> list[Edit]:
         """What indents the lines that begin in `[start, end)`, but for those that edits write."""
         side = self.hunk.after
-        starts = side.lines.starts
-        filled = [(edit.start, edit.end - 1) for edit in sorted(edits) if edit.start < edit.end]
+        filled: list[tuple[int, int]] = []
+        for edit in sorted(edits):
+            if edit.start < edit.end:
+                filled.append((edit.start, edit.end - 1))
+
         indentations: list[Edit] = []
-        for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
+        starts = side.lines.starts
+        first = bisect_left(starts, start)
+        past = bisect_left(starts, end)
+        for offset in starts[first:past]:
             if offset in side.layout.strings:
                 continue
+
             # a row that was written with its indentation may begin with it
             high = offset if offset in self._rows else offset - 1
             if meets(filled, offset, high=high):
                 continue
+
             written = side.lines.indent(offset)
             code_start = offset + len(written)
-            is_blank = side.text[code_start : code_start + 1] in ("\n", "")
+            next_character = side.text[code_start : code_start + 1]
+            is_blank = next_character in ("\n", "")
             if not is_blank:
                 text = self._indent(written, indent)
                 indentations.append(Edit(offset, code_start, text=text))
+
         return indentations
 
     def _indent(self, written: str, indent: str) -> str:
@@ -322,12 +418,18 @@ class Renderer:
         unit = self._hunk_unit
         if not inner.startswith(unit):
             return indent + inner
+
         depth = len(inner) // len(unit)
         rest = inner[len(unit) * depth :]
         return indent + self._unit * depth + rest
 
     # nodes ---------------------------------------------------------------------------------------
-    def _write_all(self, nodes: Sequence[Node], edits: list[Edit], indent: str) -> None:
+    def _write_all(
+        self,
+        nodes: Sequence[Node],
+        edits: list[Edit],
+        indent: str,
+    ) -> None:
         """Write nodes.
 
         Neighbours that are neighbours in the file too are written as one, with what is between
@@ -340,21 +442,33 @@ class Renderer:
                 self._write_statements(group, codes, edits=edits, indent=indent)
             else:
                 self._write(group[0], edits, indent=indent)
+
             index += len(group)
 
-    def _kept_group(self, nodes: Sequence[Node], index: int) -> tuple[list[Node], list[Node]]:
+    def _kept_group(
+        self,
+        nodes: Sequence[Node],
+        index: int,
+    ) -> tuple[list[Node], list[Node]]:
         """A node, with those that follow it in the file as well; and their code there."""
         group = [nodes[index]]
         codes = self._kept_codes(nodes[index])
         if not codes:
             return group, codes
+
         for node in nodes[index + 1 :]:
             following = self._kept_codes(node)
-            between = self.hunk.after.text[self._past(group[-1]) : node.begin]
-            if not following or between.strip() or not neighbours(codes[-1], following[0]):
+            if not following or not neighbours(codes[-1], following[0]):
                 break
+
+            group_end = self._past(group[-1])
+            between = self.hunk.after.text[group_end : node.begin]
+            if between.strip():
+                break
+
             group.append(node)
             codes = [*codes, *following]
+
         return group, codes
 
     def _kept_codes(self, node: Node) -> list[Node]:
@@ -363,6 +477,7 @@ class Renderer:
             return []
         if not alone_on_lines(self.hunk.after.lines, node.begin, end=node.end):
             return []
+
         counterpart = self.counterpart(node)
         if counterpart is None:
             return []
@@ -381,7 +496,8 @@ class Renderer:
         elif node.role == "run":
             self._write_run(node, counterpart, edits=edits)
         elif node.role in ("meta", "option") or counterpart is not None:
-            edits.append(Edit(node.outer_start, node.outer_end, text=self._filled(node)))
+            written = self._filled(node)
+            edits.append(Edit(node.outer_start, node.outer_end, text=written))
         else:
             for value in node.fields.values():
                 if isinstance(value, Node):
@@ -389,7 +505,12 @@ class Renderer:
                 elif isinstance(value, list):
                     self._write_all(value, edits, indent=indent)
 
-    def _write_run(self, node: Node, counterpart: Node | None, edits: list[Edit]) -> None:
+    def _write_run(
+        self,
+        node: Node,
+        counterpart: Node | None,
+        edits: list[Edit],
+    ) -> None:
         """Write a run of arguments, elements, parameters: its code, or nothing and no comma."""
         codes = self.match.nodes[id(counterpart)]
         assert isinstance(codes, list) and counterpart is not None
@@ -403,13 +524,14 @@ class Renderer:
             edits.append(Edit(node.start, node.end, text=written))
             return
 
+        start = node.start
+        end = node.end
         index = siblings.index(node)
         if index:
-            start, end = siblings[index - 1].outer_end, node.end
+            start = siblings[index - 1].outer_end
         elif has_siblings:
-            start, end = node.start, siblings[1].outer_start
-        else:
-            start, end = node.start, node.end
+            end = siblings[1].outer_start
+
         edits.append(Edit(start, end, text=""))
 
     def _joined(self, codes: Sequence[Node]) -> str:
@@ -417,13 +539,18 @@ class Renderer:
         first, last = codes[0], codes[-1]
         siblings = first.siblings()
         index = siblings.index(first)
-        are_neighbours = siblings[index : index + len(codes)] == list(codes)
+        past = index + len(codes)
+        are_neighbours = siblings[index:past] == list(codes)
         if are_neighbours:
             return self._file.text[first.outer_start : last.outer_end]
         return ", ".join(self._code(code) for code in codes)
 
     def _write_statements(
-        self, nodes: Sequence[Node], codes: list[Node], edits: list[Edit], indent: str
+        self,
+        nodes: Sequence[Node],
+        codes: list[Node],
+        edits: list[Edit],
+        indent: str,
     ) -> None:
         """Write neighbours that are kept as `codes`, at the new indentation (rule 18).
 
@@ -431,47 +558,85 @@ class Renderer:
         """
         for node in nodes:
             self._keep(self.counterpart(node))
+
         self.together.update(zip(codes, codes[1:]))
+
         side = self.hunk.after
         first = nodes[0]
         row_start = side.lines.start(first.begin)
         self._rows.add(row_start)
+
         before = side.text[row_start : first.begin]
         if before.strip():  # a body on its header's line, written or not
-            edits.append(self._body_below_header(first, codes, written=before, indent=indent))
-        elif codes:
-            code = self._moved_code(nodes, codes, indent=self._indent(before, indent))
-            edits.append(Edit(row_start, self._past(nodes[-1]), text=code))
-        elif first.parent is not None and first.parent.items("body") == [first]:
-            text = self._indent(before, indent) + "pass"
-            edits.append(Edit(row_start, first.end, text=text))
+            edit = self._body_below_header(
+                first,
+                codes,
+                written=before,
+                indent=indent,
+            )
+
+            edits.append(edit)
+            return
+
+        own_indent = self._indent(before, indent)
+        is_whole_body = first.parent is not None and first.parent.items("body") == [first]
+        if codes:
+            end = self._past(nodes[-1])
+            text = self._moved_code(nodes, codes, indent=own_indent)
+        elif is_whole_body:
+            end = first.end
+            text = f"{own_indent}pass"
         else:
-            edits.append(Edit(row_start, side.lines.end(first.end), text=""))
+            end = side.lines.end(first.end)
+            text = ""
+
+        edits.append(Edit(row_start, end, text=text))
 
     def _moved_code(self, nodes: Sequence[Node], codes: list[Node], indent: str) -> str:
         """The lines of the statements `codes` of the file, at their new indentation."""
         comments: list[str | None] = []
         for node in nodes:
             comments += self._comments(node)
+
         deleted: Sequence[tuple[int, int]] = ()
         if self.counterpart(nodes[0]) is not None:
             deleted = self.deleted_ranges
-        return reindented(self._file, deleted, codes=codes, indent=indent, comments=comments)
 
-    def _body_below_header(self, node: Node, codes: list[Node], written: str, indent: str) -> Edit:
+        return reindented(
+            self._file,
+            deleted,
+            codes=codes,
+            indent=indent,
+            comments=comments,
+        )
+
+    def _body_below_header(
+        self,
+        node: Node,
+        codes: list[Node],
+        written: str,
+        indent: str,
+    ) -> Edit:
         """A kept body on the line of its header, which gets lines of its own.
 
         `written` is that line up to the body.
         """
         if node.parent is None or len(node.parent.statements()) > 1:
             self._refuse_behind(node)
-        text = " pass"
+
+        body = ""
         if codes:
-            header_indent = written[: len(written) - len(written.lstrip())]
+            header_width = len(written) - len(written.lstrip())
+            header_indent = written[:header_width]
             deeper = self._indent(header_indent, indent) + self._unit
-            body = reindented(self._file, self.deleted_ranges, codes=codes, indent=deeper)
-            if body:
-                text = self._file.newline + body
+            body = reindented(
+                self._file,
+                self.deleted_ranges,
+                codes=codes,
+                indent=deeper,
+            )
+
+        text = self._file.newline + body if body else " pass"
         return Edit(node.start - 1, node.end, text=text)
 
     def _refuse_behind(self, node: Node) -> NoReturn:
@@ -486,6 +651,7 @@ class Renderer:
         """The offset past a kept statement of the hunk and the comment behind it."""
         if node.role == "run":
             return node.end
+
         side = self.hunk.after
         line_end = side.lines.end(node.end - 1)
         tail = side.text[node.end : line_end].rstrip("\n")
@@ -501,13 +667,17 @@ class Renderer:
         side = self.hunk.after
         counterpart = self.counterpart(node)
         codes = self._codes(node, counterpart)
+
         last_comment: str | None = ""
         last_row = side.lines.number(node.end - 1) - 1
-        if side.numbers[last_row] not in side.context:
+        is_context = side.numbers[last_row] in side.context
+        if not is_context:
             last_comment = side.text[node.end : self._past(node)].strip()
+
         is_copied = counterpart is None and not codes[-1].is_compound
         if is_copied and not last_comment:
             last_comment = None
+
         comments: list[str | None] = [""] * len(codes)
         comments[-1] = last_comment
         return comments
@@ -518,6 +688,8 @@ def _indentation_unit(hunk: Hunk) -> str:
     base = len(hunk.after.layout.indent)
     deeper: list[str] = []
     for line in logical_lines(hunk.after.text):
-        if line.indent[base:]:
-            deeper.append(line.indent[base:])
+        inner = line.indent[base:]
+        if inner:
+            deeper.append(inner)
+
     return min(deeper, key=len, default="    ")

@@ -38,7 +38,12 @@ _SEPARATED = frozenset(["args", "elements", "params", "names", "items"])
 _LOOSE = frozenset(["Attribute", "Call", "Subscript", "BinaryOperation"])
 
 
-def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> list[Edit]:
+def rewritten(
+    source: Source,
+    hunk: Hunk,
+    place: MatchRange,
+    match: Match,
+) -> list[Edit]:
     """The edits for one match of one place, sorted; those at one position in the order of the hunk.
 
     Raises:
@@ -46,7 +51,9 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> li
     """
     rewriter = _Rewriter(source, hunk, match)
     if hunk.form is HunkForm.EXPRESSION:
-        rewriter.change(hunk.before.nodes[0], hunk.after.nodes[0])
+        before = hunk.before.nodes[0]
+        after = hunk.after.nodes[0]
+        rewriter.change(before, after)
     else:
         _note_changes(rewriter)
         parent = place.siblings[0].parent if place.siblings else None
@@ -57,8 +64,10 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> li
             siblings=place.siblings,
             parent=parent,
         )
+
     for node in rewriter.deleted:
         rewriter.check_written(node)
+
     _remove_between(rewriter)
     _check_f_strings(rewriter, place.siblings)
     return sorted(rewriter.made, key=lambda edit: (edit.start, edit.end))
@@ -66,15 +75,20 @@ def rewritten(source: Source, hunk: Hunk, place: MatchRange, match: Match) -> li
 
 def _note_changes(edits: Edits) -> None:
     """Tell the renderer which statements of a hunk are changed in place, and which go away."""
-    hunk, render = edits.hunk, edits.render
+    hunk = edits.hunk
+    render = edits.render
+    deleted: list[Node] = []
     for alignment in alignments(hunk, hunk.before.nodes, after=hunk.after.nodes):
         for old, new in alignment.pairs:
             if not old.is_definition or same(old, new):
                 render.changed.add(old)
+
         for gap in alignment.gaps:
-            for code in edits.codes_of(gap.deleted):
-                end = lines_end(edits.source.lines, code)
-                render.deleted_ranges.append((code.begin, end))
+            deleted += edits.codes_of(gap.deleted)
+
+    for code in deleted:
+        end = lines_end(edits.source.lines, code)
+        render.deleted_ranges.append((code.begin, end))
 
 
 def _remove_between(edits: Edits) -> None:
@@ -86,9 +100,11 @@ def _remove_between(edits: Edits) -> None:
             continue
         if not _is_edited(edits, above) or not _is_edited(edits, below):
             continue
+
         is_replaced = any(edit.start <= start and end <= edit.end for edit in edits.made)
         if not is_replaced:
-            edits.add(start, end, "", Removed(start, end, block=None))
+            removed = Removed(start, end, block=None)
+            edits.add(start, end, "", removed)
 
 
 def _is_edited(edits: Edits, code: Node) -> bool:
@@ -105,6 +121,7 @@ def _check_f_strings(edits: Edits, siblings: list[Node]) -> None:
     nodes: list[Node] = []
     for top in siblings[:1]:
         nodes += top.ancestors()
+
     for top in siblings:
         nodes += top.walk()
 
@@ -113,15 +130,18 @@ def _check_f_strings(edits: Edits, siblings: list[Node]) -> None:
     for string in nodes:
         if string.kind != "FString":
             continue
+
         written = edits.text[string.start : string.end]
         first = bisect_right(starts, string.start)
         past = bisect_left(starts, string.end)
         for edit in changes[first:past]:
-            if edit.end < string.end and breaks_f_string(written, edit.text):
+            is_inside = edit.end < string.end
+            if is_inside and breaks_f_string(written, edit.text):
+                line = edits.lines.number(edit.start)
                 message = Message(
                     "{where}: the new code has quotes, a backslash or a line break that an "
                     "f-string cannot hold",
-                    where=Message("line {number}", number=edits.lines.number(edit.start)),
+                    where=Message("line {number}", number=line),
                 )
                 raise Conflict(message)
 
@@ -130,8 +150,15 @@ class _Rewriter(Edits):
     """Changes one node at a time; lists of nodes are changed by `statements` and `elements`."""
 
     def change(self, before: Node, after: Node) -> None:
+        """Edit the code of a before node as the after node has it.
+
+        Raises:
+            ReplaceWhole: the node that has it must be replaced.
+            Conflict: the change cannot be made safely.
+        """
         if same(before, after):
             return
+
         edit_count = len(self.made)
         deleted_count = len(self.deleted)
         kept_count = len(self.render.kept)
@@ -140,10 +167,12 @@ class _Rewriter(Edits):
         except ReplaceWhole:
             if before.kind == "Parameters":  # of a lambda: an empty list has no place of its own
                 raise
+
             del self.made[edit_count:]
             del self.deleted[deleted_count:]
             while len(self.render.kept) > kept_count:
                 self.render.kept.popitem()
+
             self._replace(before, after)
 
     def _change_in_place(self, before: Node, after: Node) -> None:
@@ -153,7 +182,8 @@ class _Rewriter(Edits):
             ReplaceWhole: one has to be replaced by the other.
             Conflict: the change cannot be made safely.
         """
-        if before.role or after.role or before.kind != after.kind:
+        has_role = before.role or after.role
+        if has_role or before.kind != after.kind:
             raise ReplaceWhole
         if before.kind in _CHAINS and change_chain(self, before, after=after):
             return
@@ -161,9 +191,13 @@ class _Rewriter(Edits):
             raise ReplaceWhole  # the one that is part of the other keeps its bytes there
         if before.kind in _OPERATIONS and self._regroups(before, after):
             raise ReplaceWhole
+
         for key, old in before.fields.items():
-            if not same(old, after.fields[key]):
-                self._change_field(self.code(before), key=key, old=old, new=after.fields[key])
+            new = after.fields[key]
+            if not same(old, new):
+                code = self.code(before)
+                self._change_field(code, key, old=old, new=new)
+
         if before.kind in _LOOSE and not related(before, after):
             raise ReplaceWhole
 
@@ -171,50 +205,95 @@ class _Rewriter(Edits):
         """Whether an operation, or an operand of it, needs parentheses with the new operator."""
         if binding(before) == binding(after):
             return False
+
         code = self.code(before)
         if not code.parenthesised and binding(after) < needed(code):
             return True
+
         for key in ("left", "right", "expression"):
             if key not in after.fields:
                 continue
             if not same(before.node(key), after.node(key)):
                 return True  # in its place it would get those that the old operator needs
+
             operand = code.node(key)
             if not operand.parenthesised and binding(operand) < needed(after.node(key)):
                 return True
+
         return False
 
-    def _change_field(self, code: Node, key: str, old: Value, new: Value) -> None:
+    def _change_field(
+        self,
+        code: Node,
+        key: str,
+        old: Value,
+        new: Value,
+    ) -> None:
         """Edit one field of the code of a node as the after side has it.
 
         The errors are those of `_change_in_place`.
         """
-        if isinstance(old, Node) and isinstance(new, Node):
-            if old.kind == "Block":
-                self._change_block(old, new, code=code.node(key))
-            else:
-                self.change(old, new)
-        elif isinstance(old, list) and isinstance(new, list):
+        if isinstance(old, list) and isinstance(new, list):
             self._change_list(code, key, old=old, new=new)
-        elif not self._change_optional(code, key, new=new if isinstance(new, Node) else None):
+            return
+
+        new_node = new if isinstance(new, Node) else None
+        if isinstance(old, Node) and new_node is not None:
+            if old.kind == "Block":
+                self._change_block(old, new_node, code=code.node(key))
+            else:
+                self.change(old, new_node)
+
+            return
+
+        is_changed = self._change_optional(code, key, new=new_node)
+        if not is_changed:
             raise ReplaceWhole
 
-    def _change_list(self, code: Node, key: str, old: list[Node], new: list[Node]) -> None:
+    def _change_list(
+        self,
+        code: Node,
+        key: str,
+        old: list[Node],
+        new: list[Node],
+    ) -> None:
+        """Edit the list in a field of the code of a node as the after side has it.
+
+        The errors are those of `_change_in_place`.
+        """
         if key in _LINED:
-            change_lines(self, old, after=new, siblings=code.items(key), parent=code)
+            change_lines(
+                self,
+                old,
+                after=new,
+                siblings=code.items(key),
+                parent=code,
+            )
             return
+
         if key in _SEPARATED:
-            change_elements(self, old, after=new, code=code, key=key)
+            change_elements(
+                self,
+                old,
+                after=new,
+                code=code,
+                key=key,
+            )
             return
+
         if len(old) != len(new):
             raise ReplaceWhole
+
         for before, after in zip(old, new):
-            if before.kind == "FText" and not same(before, after):
+            is_text = before.kind == "FText"
+            if is_text and not same(before, after):
                 raise ReplaceWhole  # written in the hunk's quotes, not in those of the file
+
         for before, after in zip(old, new):
             self.change(before, after)
 
     def _change_block(self, before: Node, after: Node, code: Node) -> None:
+        """Edit the statements of the body `code` as the after side has them."""
         change_lines(
             self,
             before.statements(),
@@ -238,7 +317,8 @@ class _Rewriter(Edits):
             start = annotated.outer_end
             prefix = ": "
         elif key == "returns":
-            start = find_outside(self.text, self._parameters_end(code), operator=")") + 1
+            parameters_end = self._parameters_end(code)
+            start = find_outside(self.text, parameters_end, operator=")") + 1
             prefix = " -> "
         else:
             return False
@@ -247,7 +327,9 @@ class _Rewriter(Edits):
         end = old.outer_end if isinstance(old, Node) else start
         written = ""
         if new is not None:
-            written = prefix + self.render.expression(new, self.lines.indent(code.start))
+            indent = self.lines.indent(code.start)
+            written = prefix + self.render.expression(new, indent)
+
         self.add(start, end, written)
         return True
 
@@ -256,7 +338,9 @@ class _Rewriter(Edits):
         params = code.node("params").items("params")
         if params:
             return params[-1].outer_end
-        return find_outside(self.text, code.node("name").end, operator="(")
+
+        name_end = code.node("name").end
+        return find_outside(self.text, name_end, operator="(")
 
     def _replace(self, before: Node, after: Node) -> None:
         """Write the after node in the place of the code of the before node."""
@@ -264,9 +348,11 @@ class _Rewriter(Edits):
         if before.has_body:
             self._replace_header(before, after, code=code)
             return
+
         self.deleted.append(before)
         indent = self.lines.indent(code.start)
-        has_slice = any(node.kind == "Slice" for node in (after, *after.items("elements")))
+        slices = [after, *after.items("elements")]
+        has_slice = any(node.kind == "Slice" for node in slices)
         if has_slice:  # it cannot stand in parentheses
             written = self.render.expression(after, indent)
             self.add(code.outer_start, code.outer_end, written)
@@ -276,7 +362,9 @@ class _Rewriter(Edits):
         written = self.render.expression(after, indent)
         self.render.enclosed = None
         if after.is_expression and not code.parenthesised:
-            written = with_parentheses(written, self.render.binds(after), place=code)
+            tight = self.render.binds(after)
+            written = with_parentheses(written, tight, place=code)
+
         self.add(code.start, code.end, written)
 
     def _replace_header(self, before: Node, after: Node, code: Node) -> None:
@@ -286,18 +374,26 @@ class _Rewriter(Edits):
         """
         for node in before.header():
             self.check_written(node)
+
         self._check_mentioned(before, code, header_only=before.kind == after.kind)
 
         start = after.start
         end = header_end(after, self.hunk.after.text)
-        header = Node("Header", (start, start, end, end), parts=list(after.header()))
-        written = self.render.part(header, self.lines.indent(code.start))
+        span = (start, start, end, end)
+        header = Node("Header", span, parts=list(after.header()))
+        indent = self.lines.indent(code.start)
+        written = self.render.part(header, indent)
         self.add(code.start, header_end(code, self.text), written)
 
         for key in ("decorators", "clauses"):
-            if not same(before.items(key), after.items(key)):
-                self._change_list(code, key, old=before.items(key), new=after.items(key))
-        self._change_block(before.node("body"), after.node("body"), code=code.node("body"))
+            old = before.items(key)
+            new = after.items(key)
+            if not same(old, new):
+                self._change_list(code, key, old=old, new=new)
+
+        old_body = before.node("body")
+        new_body = after.node("body")
+        self._change_block(old_body, new_body, code=code.node("body"))
 
     # what would go away unseen -------------------------------------------------------------------
     def check_written(self, before: Node) -> None:
@@ -308,6 +404,7 @@ class _Rewriter(Edits):
         """
         if before.role or id(before) in self.render.kept:
             return
+
         code = self.match.nodes.get(id(before))
         if isinstance(code, Node):
             self._check_mentioned(before, code, header_only=False)
@@ -330,12 +427,13 @@ class _Rewriter(Edits):
 
     def _is_unmentioned(self, before: Node, code: Node, key: str) -> bool:
         """Whether code has something in an optional field that a before node does not write."""
-        value, written = code.fields[key], before.fields.get(key)
+        value = code.fields[key]
         if key in _LINED:
-            mentioned = sum(len(self.codes(node)) for node in before.items(key))
+            mentioned = len(self.codes_of(before.items(key)))
             return isinstance(value, list) and len(value) > mentioned
-        if not value or written:
+        if not value or before.fields.get(key):
             return False
+
         if key == "doc":
             body = before.items("body")
             return not body or body[0].role != "run"

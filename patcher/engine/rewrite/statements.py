@@ -40,13 +40,15 @@ def change_lines(
     insertions: dict[int, Gap] = {}  # by the id of the node below
     for gap in gaps:
         if gap.below is not None and not gap.deleted:
-            insertions[id(gap.below[1])] = gap
+            _, new_below = gap.below
+            insertions[id(new_below)] = gap
 
     for old, new in pairs:
         # in the order of the text: before a decorator that is inserted at the same place
         insertion = insertions.get(id(new))
         if insertion is not None:
             _insert(edits, insertion, siblings=siblings, parent=parent)
+
         if old.role != "run":
             _change_comments(edits, old, new=new)
             edits.change(old, new)
@@ -59,9 +61,10 @@ def change_lines(
 
     # last: what moves, and is not lost with its old place, is known now
     has_insertions = any(gap.inserted for gap in gaps)
+    emptied_parent = None if has_insertions else parent
     for gap in gaps:
         if gap.deleted and not gap.inserted:
-            _delete(edits, gap, parent=None if has_insertions else parent)
+            _delete(edits, gap, parent=emptied_parent)
 
 
 # rows of the after side --------------------------------------------------------------------------
@@ -75,25 +78,35 @@ def _last_row(side: Side, node: Node) -> int:
     return side.last_line(node) - 1
 
 
+def _rows(side: Side, first: Node, last: Node) -> range:
+    """The rows (0-based) from the one on which a node begins to that on which another ends."""
+    top = _first_row(side, first)
+    bottom = _last_row(side, last)
+    return range(top, bottom + 1)
+
+
 def _inserted_rows(edits: Edits, gap: Gap) -> list[int]:
     """The rows that a gap inserts: those of its nodes, and `+` comments around them."""
     side = edits.hunk.after
     node_rows: set[int] = set()
     for node in gap.inserted:
-        node_rows.update(range(_first_row(side, node), _last_row(side, node) + 1))
+        node_rows.update(_rows(side, node, node))
 
     first = gap.inserted[0]
     last = gap.inserted[-1]
-    top = _first_row(side, first)
-    bottom = _last_row(side, last)
     rows: list[int] = []
     if _begins_line(side, first, nodes=gap.inserted):
+        top = _first_row(side, first)
         rows += _loose_rows(side, top, step=-1)
-    for row in range(top, bottom + 1):
+
+    for row in _rows(side, first, last):
         if row in node_rows or not _is_context(side, row):
             rows.append(row)
+
     if _begins_line(side, last, nodes=gap.inserted):
+        bottom = _last_row(side, last)
         rows += _loose_rows(side, bottom, step=1)
+
     return rows
 
 
@@ -104,11 +117,15 @@ def _is_context(side: Side, row: int) -> bool:
 
 def _begins_line(side: Side, node: Node, nodes: Sequence[Node]) -> bool:
     """Whether the line of a statement begins with one of `nodes`: comments around it are theirs."""
-    start = side.lines.start(node.begin)
+    line_start = side.lines.start(node.begin)
     for sibling in nodes:
-        is_on_line = side.lines.start(sibling.begin) == start
-        if is_on_line and not side.text[start : sibling.begin].strip():
+        if side.lines.start(sibling.begin) != line_start:
+            continue
+
+        code_before = side.text[line_start : sibling.begin].strip()
+        if not code_before:
             return True
+
     return False
 
 
@@ -118,16 +135,19 @@ def _loose_rows(side: Side, row: int, step: int) -> list[int]:
     Those above inserted or changed code are its own, so that none is below anything else.
     """
     rows: list[int] = []
+    count = len(side.numbers)
     row += step
-    while 0 <= row < len(side.numbers) and not _is_context(side, row):
+    while 0 <= row < count and not _is_context(side, row):
         line = side.lines.row(row).strip()
-        is_code = bool(line) and not line.startswith("#")
+        is_code = line[:1] not in ("", "#")
         if is_code and step > 0:  # they are the comments of that code
             return []
         if is_code:
             break
+
         rows.append(row)
         row += step
+
     return sorted(rows)
 
 
@@ -149,28 +169,41 @@ def _change_comments(edits: Edits, old: Node, new: Node) -> None:
     bottom = _last_row(side, new)
     if _begins_line(side, new, nodes=[new]):
         above = _loose_rows(side, top, step=-1)
-        _insert_comments(edits, above, code=code, at=edits.lines.start(code.begin))
+        line_start = edits.lines.start(code.begin)
+        _insert_comments(edits, above, code=code, at=line_start)
+
         if not _is_context(side, bottom):
             below = _loose_rows(side, bottom, step=1)
-            _insert_comments(edits, below, code=code, at=edits.lines.end(code.end - 1))
+            line_end = edits.lines.end(code.end - 1)
+            _insert_comments(edits, below, code=code, at=line_end)
+
     _check_no_comment_inside(edits, new, code=code)
 
 
-def _insert_comments(edits: Edits, rows: Sequence[int], code: Node, at: int) -> None:
+def _insert_comments(
+    edits: Edits,
+    rows: Sequence[int],
+    code: Node,
+    at: int,
+) -> None:
     """Insert rows of comments beside a statement of the file; blank ones alone are not."""
     if not _have_text(edits.hunk.after, rows):
         return
+
     edits.check_own_lines(code, None)
-    lines = edits.render.lines(rows, [], indent=edits.indent(code))
-    edits.insert(at, lines)
+    indent = edits.indent(code)
+    written = edits.render.lines(rows, [], indent=indent)
+    edits.insert(at, written)
 
 
 def _check_no_comment_inside(edits: Edits, new: Node, code: Node) -> None:
     """Refuse comments inside a simple statement, which is changed part by part."""
     if new.has_body:
         return
+
     written = edits.hunk.after.text[new.start : new.end]
-    if any(token.kind == "comment" for token in tokens(written)):
+    has_comment = any(token.kind == "comment" for token in tokens(written))
+    if has_comment:
         message = Message(
             "line {number} is changed, and a comment inside the new code has no place there",
             number=edits.lines.number(code.start),
@@ -178,16 +211,24 @@ def _check_no_comment_inside(edits: Edits, new: Node, code: Node) -> None:
         raise Conflict(message)
 
 
-def _change_trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> None:
+def _change_trailing_comment(
+    edits: Edits,
+    old: Node,
+    new: Node,
+    code: Node,
+) -> None:
     """Write the comment at the end of a changed line, where that changes."""
     comment = _new_trailing_comment(edits, old, new=new)
     if comment is None:
         return
+
     at = code_end(code, edits.text)
-    tail = edits.text[at : edits.lines.end(at)].rstrip()
+    line_end = edits.lines.end(at)
+    tail = edits.text[at:line_end].rstrip()
     has_other_code = tail.lstrip()[:1] not in ("", "#")
     if not has_other_code:
-        edits.add(at, at + len(tail), f"  {comment}" if comment else "")
+        written = f"  {comment}" if comment else ""
+        edits.add(at, at + len(tail), written)
     elif comment:
         message = Message(
             "line {number} has more than one statement: no place for the comment",
@@ -203,9 +244,11 @@ def _new_trailing_comment(edits: Edits, old: Node, new: Node) -> str | None:
     start = code_stop
     if code_stop + 1 in side.layout.bodies:
         start += len(" ...")  # which was added to a header
-    written = side.text[start : side.lines.end(code_stop)].strip()
-    is_context = _is_context(side, side.lines.number(code_stop) - 1)
-    if written.startswith("#") and not is_context:
+
+    line_end = side.lines.end(code_stop)
+    written = side.text[start:line_end].strip()
+    row = side.lines.number(code_stop) - 1
+    if written.startswith("#") and not _is_context(side, row):
         return written
     return edits.render.comments.instead(old, new)
 
@@ -227,42 +270,63 @@ def _swap(edits: Edits, gap: Gap) -> None:
     codes = edits.codes_of(gap.deleted)
     if not codes:
         raise Conflict(Message("the run that is replaced is empty here"))
-    old, new = gap.deleted[0], gap.inserted[0]
+
+    old = gap.deleted[0]
+    new = gap.inserted[0]
+    first_code = codes[0]
     is_simple = _is_simple_swap(gap, codes)
     stays_in_place = is_simple and not new.role and edits.render.counterpart(new) is None
-    if stays_in_place and edits.shares_line(codes[0], codes[0].parent):
+    if stays_in_place and edits.shares_line(first_code, first_code.parent):
         _change_comments(edits, old, new=new)
         edits.change(old, new)
         return
 
     for code in codes:
         edits.check_own_lines(code, None)
+
     edits.deleted += gap.deleted
 
     rows = _inserted_rows(edits, gap)
-    written = edits.render.lines(rows, gap.inserted, indent=edits.indent(codes[0]))
+    indent = edits.indent(first_code)
+    written = edits.render.lines(rows, gap.inserted, indent=indent)
     regions = _regions(edits, gap)
     if is_simple:
-        _swap_line(edits, old, new=new, code=codes[0], written=written.rstrip("\r\n"))
+        written = written.rstrip("\r\n")
+        _swap_line(
+            edits,
+            old,
+            new=new,
+            code=first_code,
+            written=written,
+        )
     else:
-        start = edits.lines.start(codes[0].begin)
+        start = edits.lines.start(first_code.begin)
         end = lines_end(edits.lines, regions[0].last)
-        if end == len(edits.text) and not edits.text.endswith(("\n", "\r")):
+        if end == len(edits.text) and not _ends_with_line_break(edits):
             written = written.rstrip("\r\n")
         edits.add(start, end, written)
 
     for first, last, _ in regions[1:]:
         start = edits.lines.start(first.begin)
         end = lines_end(edits.lines, last)
-        edits.add(start, end, "", Removed(first.begin, last.end, block=None))
+        removed = Removed(first.begin, last.end, block=None)
+        edits.add(start, end, "", removed)
+
+
+def _ends_with_line_break(edits: Edits) -> bool:
+    """Whether the last line of the file has a line break."""
+    return edits.text.endswith(("\n", "\r"))
 
 
 def _is_simple_swap(gap: Gap, codes: Sequence[Node]) -> bool:
     """Whether one statement without a body takes the place of another one."""
-    if len(codes) != 1 or len(gap.inserted) != 1 or gap.deleted[0].role == "run":
+    if len(codes) != 1 or len(gap.inserted) != 1:
         return False
+    if gap.deleted[0].role == "run":
+        return False
+
     kinds = {codes[0].kind, gap.inserted[0].kind}
-    return not kinds & (COMPOUND | CLAUSES)
+    return kinds.isdisjoint(COMPOUND | CLAUSES)
 
 
 def _regions(edits: Edits, gap: Gap) -> list[_Region]:
@@ -271,18 +335,28 @@ def _regions(edits: Edits, gap: Gap) -> list[_Region]:
     for node in gap.deleted:
         codes = edits.codes(node)
         is_kept = id(node) in edits.render.kept and bool(codes)
-        if is_kept and regions and regions[-1].is_kept:
-            regions[-1] = _Region(regions[-1].first, codes[-1], is_kept=True)
-        elif is_kept:
-            regions.append(_Region(codes[0], codes[-1], is_kept=True))
-        else:
+        if not is_kept:
             regions += [_Region(code, code, is_kept=False) for code in codes]
+            continue
+
+        first = codes[0]
+        if regions and regions[-1].is_kept:
+            first = regions.pop().first
+        regions.append(_Region(first, codes[-1], is_kept=True))
+
     return regions
 
 
-def _swap_line(edits: Edits, old: Node, new: Node, code: Node, written: str) -> None:
+def _swap_line(
+    edits: Edits,
+    old: Node,
+    new: Node,
+    code: Node,
+    written: str,
+) -> None:
     """Write one statement in the place of another one on its line, with its comment."""
-    tail = edits.text[code.end : edits.lines.end(code.end)].rstrip()
+    line_end = edits.lines.end(code.end)
+    tail = edits.text[code.end : line_end].rstrip()
     if tail:
         written, comment = cut_comment(written)
         # a statement or line that moves takes its comment along
@@ -292,7 +366,9 @@ def _swap_line(edits: Edits, old: Node, new: Node, code: Node, written: str) -> 
             edits.add(code.end, code.end + len(tail), comment)
         else:
             edits.render.changed.add(old)
-    edits.add(edits.lines.start(code.begin), code.end, written)
+
+    line_start = edits.lines.start(code.begin)
+    edits.add(line_start, code.end, written)
 
 
 # delete ------------------------------------------------------------------------------------------
@@ -309,6 +385,7 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
         if parent is not None and code.parent is not None:
             block = _size(edits, code.parent)
 
+        start = edits.lines.start(code.begin)
         end = lines_end(edits.lines, code)
         removed_end = code.end
         if code.is_compound:
@@ -318,18 +395,21 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
         blank_lines = ""
         if code is codes[-1]:
             blank_lines = edits.lines.newline * _blank_rows(edits, gap)
-        edits.add(edits.lines.start(code.begin), end, blank_lines, removed)
+        edits.add(start, end, blank_lines, removed)
 
 
 def _blank_rows(edits: Edits, gap: Gap) -> int:
     """How many blank `+` lines are where statements go (rule 18)."""
     side = edits.hunk.after
     if gap.above is not None:
-        rows = _loose_rows(side, _last_row(side, gap.above[1]), step=1)
+        _, above = gap.above
+        rows = _loose_rows(side, _last_row(side, above), step=1)
     elif gap.below is not None:
-        rows = _loose_rows(side, _first_row(side, gap.below[1]), step=-1)
+        _, below = gap.below
+        rows = _loose_rows(side, _first_row(side, below), step=-1)
     else:
         rows = _loose_rows(side, len(side.numbers), step=-1)
+
     # a side without a line has that of its hunk
     inserted = {number for tag, _, number in edits.hunk.text.lines if tag == "+"}
     return sum(side.numbers[row] in inserted for row in rows)
@@ -342,23 +422,37 @@ def _size(edits: Edits, block: Node) -> tuple[int, int] | None:
     """
     if block.kind != "Block":
         return None
+
     # a definition that is the scope: the block that holds it was not parsed
     if block.parent is None:
-        return edits.source.block(edits.lines.start(block.start))
+        line_start = edits.lines.start(block.start)
+        return edits.source.block(line_start)
+
     body = block.statements()
-    return edits.lines.start(body[0].begin), len(body)
+    body_start = edits.lines.start(body[0].begin)
+    return body_start, len(body)
 
 
 # insert ------------------------------------------------------------------------------------------
-def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
+def _insert(
+    edits: Edits,
+    gap: Gap,
+    siblings: list[Node],
+    parent: Node | None,
+) -> None:
     """Insert the nodes of a gap beside the line of the hunk that they touch (rule 17)."""
-    above, below = gap.above, gap.below
+    above = gap.above
+    below = gap.below
     first = gap.inserted[0]
     following = _following_clause(gap, siblings)
     if above is not None and _goes_below(edits, gap, above=above):
-        _insert_after(edits, gap, code=edits.codes(above[0])[-1], parent=parent)
+        old_above, _ = above
+        lowest = edits.codes(old_above)[-1]
+        _insert_after(edits, gap, code=lowest, parent=parent)
     elif below is not None and _goes_above(first, below):
-        _insert_before(edits, gap, code=edits.codes(below[0])[0], parent=parent)
+        old_below, _ = below
+        highest = edits.codes(old_below)[0]
+        _insert_before(edits, gap, code=highest, parent=parent)
     elif following is not None:
         _insert_before(edits, gap, code=following, parent=None)
     elif first.kind == "Decorator" and not siblings and parent is not None:
@@ -373,11 +467,17 @@ def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -
         _insert_first(edits, gap, siblings=siblings, parent=parent)
 
 
-def _insert_last(edits: Edits, gap: Gap, lowest: Node, block: Node | None) -> None:
+def _insert_last(
+    edits: Edits,
+    gap: Gap,
+    lowest: Node,
+    block: Node | None,
+) -> None:
     """Insert at the end of a block, below its last statement."""
     edits.check_own_lines(lowest, block)
     at = _block_end(edits, lowest, block=block)
-    _add_lines(edits, gap, at=at, indent=edits.indent(lowest))
+    indent = edits.indent(lowest)
+    _add_lines(edits, gap, at=at, indent=indent)
 
 
 def _insert_below_body(edits: Edits, gap: Gap, statement: Node) -> None:
@@ -386,16 +486,22 @@ def _insert_below_body(edits: Edits, gap: Gap, statement: Node) -> None:
     lowest = body.statements()[-1]
     edits.check_own_lines(lowest, None)
     at = _block_end(edits, lowest, block=body)
-    _add_lines(edits, gap, at=at, indent=edits.indent(statement))
+    indent = edits.indent(statement)
+    _add_lines(edits, gap, at=at, indent=indent)
 
 
 def _goes_below(edits: Edits, gap: Gap, above: NodePair) -> bool:
     """Whether an insertion touches the node above it, and not rather the one below it."""
-    if above[1].role == "run":
+    _, new_above = above
+    if new_above.role == "run":
         return False
-    if gap.below is None or gap.below[1].role == "run":
+    if gap.below is None:
         return True
-    return not edits.hunk.after.blank_between(above[1], gap.inserted[0])
+
+    _, new_below = gap.below
+    if new_below.role == "run":
+        return True
+    return not edits.hunk.after.blank_between(new_above, gap.inserted[0])
 
 
 def _goes_above(first: Node, below: NodePair) -> bool:
@@ -403,54 +509,82 @@ def _goes_above(first: Node, below: NodePair) -> bool:
 
     A docstring goes above nothing but a docstring.
     """
-    if below[1].role == "run":
+    old_below, new_below = below
+    if new_below.role == "run":
         return False
-    return first.field() != "doc" or below[0].field() == "doc"
+    return first.field() != "doc" or old_below.field() == "doc"
 
 
 def _following_clause(gap: Gap, siblings: Sequence[Node]) -> Node | None:
     """The clause of the file that an inserted one goes above, where the hunk has no other."""
     first = gap.inserted[0]
-    if not first.is_clause or gap.above is not None or gap.below is not None:
+    has_neighbours = gap.above is not None or gap.below is not None
+    if has_neighbours or not first.is_clause:
         return None
+
     rank = _LAST_CLAUSES.get(first.kind, 0)
     for clause in siblings:
         if _LAST_CLAUSES.get(clause.kind, 0) >= rank:
             return clause
+
     return None
 
 
 def _block_end(edits: Edits, statement: Node, block: Node | None) -> int:
     """The offset past the last statement of a block, and the comments that belong to it."""
     end = lines_end(edits.lines, statement)
-    owner = block.parent if block is not None and block.kind == "Block" else None
+    is_body = block is not None and block.kind == "Block"
+    owner = block.parent if block is not None and is_body else None
     if owner is not None:
-        return body_end(edits.lines, end, indent=edits.indent(owner))
+        indent = edits.indent(owner)
+        return body_end(edits.lines, end, indent=indent)
+
     if edits.hunk.text.scope == "<module>":
-        return edits.lines.end(len(edits.text.rstrip()) - 1)
+        code_stop = len(edits.text.rstrip())
+        return edits.lines.end(code_stop - 1)
     return end
 
 
-def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
+def _insert_after(
+    edits: Edits,
+    gap: Gap,
+    code: Node,
+    parent: Node | None,
+) -> None:
     """Insert below a statement of the file, and below the comments there that the hunk names."""
     edits.check_own_lines(code, parent)
-    at = _below_comments(edits, gap, at=lines_end(edits.lines, code))
-    _add_lines(edits, gap, at=at, indent=edits.indent(code))
+    end = lines_end(edits.lines, code)
+    at = _below_comments(edits, gap, at=end)
+    indent = edits.indent(code)
+    _add_lines(edits, gap, at=at, indent=indent)
 
 
-def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
+def _insert_before(
+    edits: Edits,
+    gap: Gap,
+    code: Node,
+    parent: Node | None,
+) -> None:
     """Insert above a statement of the file, and above its comments that the hunk does not name."""
     edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
+    indent = edits.indent(code)
     if gap.inserted[0].kind != "Decorator":
-        at = _above_comments(edits, gap, at=at, indent=edits.indent(code))
-    _add_lines(edits, gap, at=at, indent=edits.indent(code))
+        at = _above_comments(edits, gap, at=at, indent=indent)
+    _add_lines(edits, gap, at=at, indent=indent)
 
 
-def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
+def _add_lines(
+    edits: Edits,
+    gap: Gap,
+    at: int,
+    indent: str,
+) -> None:
     """Insert the lines of a gap at `at`, the beginning of a line or the end of the file."""
-    written = edits.render.lines(_inserted_rows(edits, gap), gap.inserted, indent=indent)
-    if at and at == len(edits.text) and not edits.text.endswith(("\n", "\r")):
+    rows = _inserted_rows(edits, gap)
+    written = edits.render.lines(rows, gap.inserted, indent=indent)
+    is_at_end = at == len(edits.text) > 0
+    if is_at_end and not _ends_with_line_break(edits):
         written = edits.lines.newline + written.rstrip("\r\n")
     edits.insert(at, written)
 
@@ -462,14 +596,17 @@ def _named_comments(edits: Edits, gap: Gap) -> set[str]:
     """
     side = edits.hunk.after
     comments: set[str] = set()
-    row = _inserted_rows(edits, gap)[0] - 1
+    first_row = _inserted_rows(edits, gap)[0]
+    row = first_row - 1
     while row >= 0 and _is_context(side, row):
         line = side.lines.row(row).strip()
         if line[:1] not in ("", "#"):
             break
+
         if line:
             comments.add(line)
         row -= 1
+
     return comments
 
 
@@ -482,26 +619,41 @@ def _below_comments(edits: Edits, gap: Gap, at: int) -> int:
         line = edits.text[line_start:line_end].strip()
         if line[:1] not in ("", "#"):
             break
+
         if line in named:
             at = line_end
         line_start = line_end
+
     return at
 
 
-def _above_comments(edits: Edits, gap: Gap, at: int, indent: str) -> int:
+def _above_comments(
+    edits: Edits,
+    gap: Gap,
+    at: int,
+    indent: str,
+) -> int:
     """`at`, or the offset above the comments over it, but for those that the hunk names."""
     named = _named_comments(edits, gap)
     while at:
         start = edits.lines.start(at - 1)
         line = edits.text[start:at]
+        is_comment = line.startswith(indent + "#")
         is_header = line.startswith("#!") or (start == 0 and "coding" in line)
-        if not line.startswith(indent + "#") or is_header or line.strip() in named:
+        if not is_comment or is_header or line.strip() in named:
             break
+
         at = start
+
     return at
 
 
-def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
+def _insert_first(
+    edits: Edits,
+    gap: Gap,
+    siblings: list[Node],
+    parent: Node | None,
+) -> None:
     """Insert after the docstring, in a module after the `from __future__` imports as well.
 
     A docstring is inserted only if there is none.
@@ -522,19 +674,26 @@ def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | N
     elif siblings and not is_module:
         _insert_before(edits, gap, code=siblings[0], parent=parent)
     elif siblings:  # a module's first comments (a licence, a coding cookie) stay first
-        at = edits.lines.start(siblings[0].begin)
-        edits.check_own_lines(siblings[0], parent)
-        _add_lines(edits, gap, at=at, indent=edits.indent(siblings[0]))
+        first = siblings[0]
+        edits.check_own_lines(first, parent)
+        at = edits.lines.start(first.begin)
+        indent = edits.indent(first)
+        _add_lines(edits, gap, at=at, indent=indent)
     else:
         _add_lines(edits, gap, at=len(edits.text), indent="")
 
 
-def _check_no_docstring(edits: Edits, doc: Node | None, siblings: Sequence[Node]) -> None:
+def _check_no_docstring(
+    edits: Edits,
+    doc: Node | None,
+    siblings: Sequence[Node],
+) -> None:
     """Refuse to insert a docstring where there is one."""
     docstring = doc
     for node in _top_statements(siblings):
         if docstring is None and node.is_text():
             docstring = node
+
     if docstring is not None:
         message = Message(
             "there is a docstring already, in line {line}: write it on a `-` line",
@@ -547,13 +706,17 @@ def _top_statements(siblings: Sequence[Node]) -> list[Node]:
     """The statements that stay above all others: a docstring, and `from __future__` imports."""
     top: list[Node] = []
     for index, node in enumerate(siblings):
-        if _is_future_import(node) or (index == 0 and node.is_text()):
+        is_docstring = index == 0 and node.is_text()
+        if is_docstring or _is_future_import(node):
             top.append(node)
+
     return top
 
 
 def _is_future_import(node: Node) -> bool:
+    """Whether a statement imports from `__future__`, or is the `...` that stands for those."""
     if node.name == "future":
         return True
+
     module = node.fields.get("module")
     return isinstance(module, Node) and module.fields.get("value") == "__future__"
