@@ -13,7 +13,7 @@ FIELDS = {
     "forwarded": Message("forwarded"),
     "author": Message("author"),
     "last_update": Message("last update"),
-    "remove_when": Message("can go when"),
+    "remove_when": Message("remove when"),
 }
 """The keys of `[provenance]` as people read them."""
 

@@ -296,7 +296,7 @@ def test_no_more_ranks_than_devices_are_started(ranks):
 
 
 @slow
-@cures("troubles-of-distributed-scripts", "one-seed-for-all-ranks")
+@cures("distributed-script-problems", "one-seed-for-all-ranks")
 @pytest.mark.parametrize("ranks", [NEWEST], indirect=True)
 def test_what_a_report_names_of_distributed_scripts_is_gone(ranks):
     """Such reports name troubles without an error; each is there before, seen in two ranks, and gone after what is printed."""
@@ -308,7 +308,7 @@ def test_what_a_report_names_of_distributed_scripts_is_gone(ranks):
         }  # fmt: skip
 
     assert set(troubles(15).values()) == {True}
-    assert len(list(cured(of(ranks.environment), {"troubles-of-distributed-scripts": REPORT}, "accelerate-ddp-hygiene"))) == 1
+    assert len(list(cured(of(ranks.environment), {"distributed-script-problems": REPORT}, "accelerate-ddp-hygiene"))) == 1
     assert [name for name, there in troubles(2).items() if there] == ["one seed"]
     command = diagnosed(of(ranks.environment), "随机性不足：所有进程使用同一个随机种子\n", "one-seed-for-all-ranks", "accelerate-ddp-hygiene")
     assert "seeds=true" in command

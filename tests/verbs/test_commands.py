@@ -651,9 +651,9 @@ def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
     for text in (
         f"{DDP} {DDP_VERSION}  debug, built in",
         "This patchset prints a report from every rank",
-        f"{DDP}.params=5  how many parameters of each device to name to people (int)",
+        f"{DDP}.params=5  how many parameters per device to name in the line for people (int)",
         "mmengine >=0.1,<1",
-        "can go when: a person has understood the failure",
+        "remove when: the failure is understood",
         "@@ DDPStrategy._wrap_model @@ when-present",
     ):
         assert text in done.out
