@@ -129,7 +129,7 @@ def _patchsets(_: str) -> str:
     for each in _BUILT_IN:
         ranges = ", ".join(f"{one.package} `{one.versions}`" for one in each.variants)
         prose = re.sub(r"(?<=\n)(?<!\n\n)(- .*(?:\n[- ] .*)*)", r"\n\1\n", each.about.prose).replace("<", "&lt;")  # lists
-        gone = f" It remove when {each.about.provenance['remove_when']}."
+        gone = f" Remove when: {each.about.provenance['remove_when']}."
         parts += [f"## {each.name}", f"{each.about.summary}. *{each.about.kind}*, {ranges}.{gone}", prose]
         defaults = [f"`{one.default}`" if one.type != "bool" else f"`{one.default}`".lower() for one in each.options]
         rows = [(f"`{one.name}`", one.type, default, one.help) for one, default in zip(each.options, defaults)]
