@@ -14,7 +14,7 @@ from patcher.engine.match import MAX_MATCHES, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.rewrite.align import insertion_anchors
 from patcher.engine.rewrite.rewriter import rewritten
-from patcher.engine.source import Conflict, Edit, Source
+from patcher.engine.source import Conflict, Edit, Source, read_source
 from patcher.engine.spatch.hunk import reject
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
@@ -36,7 +36,7 @@ def rewrite_source(
     collects = gc.isenabled()
     gc.disable()  # of a megabyte of source two thirds of the time went to vain collections
     try:
-        return _rewritten(Source(data), compiled, injected)
+        return _rewritten(read_source(data), compiled, injected)
     except RecursionError:
         problem = Message(
             "the code is nested too deeply to be read, or a hunk is too long to be matched"
@@ -212,7 +212,7 @@ def _change(
         matched = MatchedHunk(hunk, form=hunk, answer=answer, changes=current_changes)
         _, step = combine(current, [matched])
         splices = compose(len(source.data), splices, step)
-        current = Source(apply_splices(current.data, step))
+        current = read_source(apply_splices(current.data, step))
         left = find_hunk(current, hunk).todo
         if not left:
             if round_number:

@@ -13,7 +13,7 @@ from patcher.engine.match import Match, Matcher, MatchRange, TooManySteps
 from patcher.engine.names import NameUse, broken, name_use, unbound
 from patcher.engine.node import SyntaxProblem, same
 from patcher.engine.rewrite.rewriter import rewritten
-from patcher.engine.source import Conflict, Edit, Source
+from patcher.engine.source import Conflict, Edit, Source, read_source
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message, joined
 from patcher.model import HunkAnswer, Splice, State, apply_splices
@@ -79,9 +79,9 @@ def check_result(
 def change_problem(data: bytes, splices: Sequence[Splice], injected: Sequence[str]) -> str:
     """`patcher.engine.engine.splices_problem`."""
     try:
-        source = Source(data)
+        source = read_source(data)
         before = _before(source, splices)
-        result = Source(apply_splices(data, splices))
+        result = read_source(apply_splices(data, splices))
     except SyntaxProblem as error:
         return error.message
     if source.has_ast and not result.has_ast:
@@ -99,7 +99,7 @@ def source_problem(data: bytes) -> str:
     Empty if this interpreter compiles it, or if libcst alone can read it (newer syntax).
     """
     try:
-        source = Source(data)
+        source = read_source(data)
     except (SyntaxProblem, RecursionError) as error:
         words = syntax_error(data.decode("utf-8", "replace")) or str(error)
         return Message("the result does not parse: {words}", words=words)
@@ -125,7 +125,7 @@ def _read_result(source: Source, new: bytes) -> Source:
     """
     words = ""
     try:
-        result = Source(new)
+        result = read_source(new)
         if not source.has_ast:
             result.whole()
             return result

@@ -14,7 +14,7 @@ from patcher.engine.find import find_form, find_in_scope, side_places, surroundi
 from patcher.engine.match import MAX_MATCHES, Matcher, MatchRange, TooManySteps
 from patcher.engine.node import SyntaxProblem, only_runs, walk_each
 from patcher.engine.not_found import near_scopes
-from patcher.engine.source import Source, in_scope
+from patcher.engine.source import Source, in_scope, read_source
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.engine.spatch.side import Hunk
 from patcher.message import Message, joined, one_line
@@ -59,7 +59,7 @@ def explain(
     if any(hunk.plain for hunk in hunks):
         return unexplained
     try:
-        source = Source(data)
+        source = read_source(data)
     except SyntaxProblem:
         return unexplained
     explanations = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, List, Sequence, Tuple, Union
+from typing import Callable, Iterable, Iterator, List, Sequence, Tuple, Union
 
 Span = Tuple[int, int, int, int]
 Value = Union[None, str, "Node", List["Node"]]
@@ -267,6 +267,49 @@ class Node:
                 if isinstance(value, list) and self in value:
                     return value
         return [self]
+
+
+class Deferred(Node):
+    """A statement that is read when somebody asks what is in it.
+
+    Args:
+        kind: its kind.
+        span: its range, which is known beforehand.
+        begin: where it begins, its decorators included.
+        read: reads it; it raises `SyntaxProblem` where that cannot be done.
+    """
+
+    __slots__ = ("_begin", "_fields", "_read")
+
+    def __init__(self, kind: str, span: Span, begin: int, read: Callable[[], Node]) -> None:
+        super().__init__(kind, span)
+        self._begin = begin
+        self._fields: dict[str, Value] = {}
+        self._read: Callable[[], Node] | None = read
+
+    @property
+    def begin(self) -> int:
+        """Where it begins, its decorators included."""
+        return self._begin
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it was read."""
+        return self._read is None
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """Its fields."""
+        if self._read is not None:
+            self._fields = self._read().fields
+            self._read = None
+            for child in self.children():
+                child.parent = self
+        return self._fields
+
+    @fields.setter
+    def fields(self, fields: dict[str, Value]) -> None:
+        self._fields = fields
 
 
 def walk_each(nodes: Iterable[Node]) -> Iterator[Node]:

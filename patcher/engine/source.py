@@ -12,11 +12,11 @@ import fnmatch
 import io
 import tokenize
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Iterator, Sequence, cast
 
 from patcher.engine.lex import Lines
-from patcher.engine.node import Node, SyntaxProblem
+from patcher.engine.node import Deferred, Node, SyntaxProblem
 from patcher.engine.parsing import check_for_ast, parse_source
 from patcher.message import Message
 from patcher.model import Splice
@@ -63,11 +63,29 @@ class Definition(Record):
 
 
 class _Memory:
-    """The parts of files that were parsed, by their text; those used last, up to `_MOST_KEPT`."""
+    """The files that were read, and the parts of files that were parsed, by their text.
+
+    Those used last are kept, up to `_MOST_KEPT` characters of each.
+    """
 
     def __init__(self) -> None:
         self._parts: dict[tuple[str, str, str], Node] = {}
         self._size = 0
+        self._sources: dict[bytes, Source] = {}
+        self._sources_size = 0
+
+    def source(self, data: bytes) -> Source:
+        """A file."""
+        source = self._sources.pop(data, None)
+        if source is None:
+            source = Source(data)
+            self._sources_size += len(data)
+        self._sources[data] = source
+        while self._sources_size > _MOST_KEPT and len(self._sources) > 1:
+            oldest = next(iter(self._sources))
+            del self._sources[oldest]
+            self._sources_size -= len(oldest)
+        return source
 
     def parse(self, code: str, newline: str, indent: str) -> Node:
         """The block of a part, at offset 0; it is not to be changed."""
@@ -89,9 +107,18 @@ _MOST_KEPT = 400_000
 """Characters of code of which the trees are kept; they take about 200 bytes each."""
 
 
+def read_source(data: bytes) -> Source:
+    """A file, read for matching: within `remembered` the same one for the same bytes.
+
+    Raises:
+        SyntaxProblem: not text in its encoding, a null byte, or not Python.
+    """
+    return Source(data) if _memory is None else _memory.source(data)
+
+
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Within this context no part of a file is parsed twice, in whatever file it stands.
+    """Within this context no file is read twice, and no part of one, in whatever file it stands.
 
     That is for those who read many texts of a few files, as a series of patches makes them.
     """
@@ -156,8 +183,12 @@ class Source:
         return self._tree
 
     def release(self) -> None:
-        """Free the tree, which is 200 times as large as the text; `tree` makes it again."""
-        self._tree, self._named = None, []
+        """Free the tree, which is 200 times as large as the text; `tree` makes it again.
+
+        Not where it is remembered.
+        """
+        if _memory is None:
+            self._tree, self._named = None, []
 
     def _indentation(self, tree: ast.Module) -> str:
         """The indentation of the first indented block."""
@@ -181,6 +212,16 @@ class Source:
             except (SyntaxError, ValueError) as error:
                 self._wrong_line = getattr(error, "lineno", None) or 0
                 return None
+
+    def statement_ranges(self) -> list[tuple[int, int]]:
+        """The lines of each statement of the module; those that share a line are one range.
+
+        There are none where `ast` cannot read it.
+        """
+        ranges: list[tuple[int, int]] = []
+        for group in _groups(self.tree.body if self.tree else []):
+            ranges.append((self._statement_start(group[0]), self._statement_end(group[-1])))
+        return ranges
 
     # offsets --------------------------------------------------------------------------------------
     def byte(self, offset: int) -> int:
@@ -257,26 +298,65 @@ class Source:
         return self._whole
 
     def _assembled(self, tree: ast.Module) -> Node | None:
-        """The whole file, from its top-level statements: what is known of one is not read again.
+        """The whole file, from its top-level statements; definitions are read when they are asked.
 
-        None where one of them cannot be read.
+        None where one of the others cannot be read.
         """
-        statements: list[Node] = []
         try:
-            for group in _groups(tree.body):
-                part = self._parse_slice(
-                    self._statement_start(group[0]), self._statement_end(group[-1])
-                )
-                statements += part.items("body")
+            statements = self._statements_of(tree.body)
         except SyntaxProblem:
             return None
-        if not statements:
-            return None
-        start, end = statements[0].begin, statements[-1].outer_end
-        block = Node("Block", (start, start, end, end), doc=None, body=statements)
-        for statement in statements:
-            statement.parent = block
-        return block
+        return _block(statements) if statements else None
+
+    def _statements_of(self, body: list[ast.stmt], *, at_once: bool = False) -> list[Node]:
+        """The statements of the body of a module or class.
+
+        Definitions are read when asked for, or at once.
+        """
+        statements: list[Node] = []
+        for group in _groups(body):
+            if isinstance(group[0], _DEFINITIONS):
+                if at_once:
+                    statements.append(self._definition(group[0], at_once=True))
+                else:
+                    statements.append(self._deferred(group[0]))
+                continue
+            start, end = self._statement_start(group[0]), self._statement_end(group[-1])
+            statements += self._parse_slice(start, end).items("body")
+        return statements
+
+    def _deferred(self, node: ast.stmt) -> Node:
+        """A definition that is read when somebody asks what is in it."""
+        kind = "ClassDef" if isinstance(node, ast.ClassDef) else "FunctionDef"
+        opaque = self._opaque(node)
+        begin = opaque.start
+        decorators = getattr(node, "decorator_list", [])
+        if decorators:
+            begin = self.text.index("@", self._statement_start(node))
+        span = (opaque.start, opaque.start, opaque.end, opaque.end)
+        return Deferred(kind, span, begin=begin, read=lambda: self._definition(node))
+
+    def _definition(self, node: ast.stmt, *, at_once: bool = False) -> Node:
+        """A definition; of a class the header is read, and its statements one by one."""
+        if isinstance(node, ast.ClassDef) and self._begins_line(self._body_start(node)):
+            with suppress(SyntaxProblem):  # then all of it may be readable
+                return self._class(node, at_once=at_once)
+        start, end = self._statement_start(node), self._statement_end(node)
+        return self._parse_slice(start, end).items("body")[0]
+
+    def _class(self, node: ast.ClassDef, *, at_once: bool) -> Node:
+        definition = self._header(node).items("body")[0]
+        body = _block(self._statements_of(node.body, at_once=at_once))
+        statements = body.items("body")
+        if statements[0].is_text():
+            body.fields["doc"] = statements.pop(0)
+        definition.fields["body"] = body
+        body.parent = definition
+        return definition
+
+    def _begins_line(self, offset: int) -> bool:
+        """Whether nothing but blanks is before an offset in its line."""
+        return not self.text[self.lines.start(offset) : offset].strip()
 
     def definitions(self) -> list[Definition]:
         """Every `def` and `class` of the file, in the order of the text, duplicates included."""
@@ -337,23 +417,30 @@ class Source:
         if self.has_ast:
             for name, definition in self._named_definitions():
                 if in_scope(name, scope):
-                    start = self._statement_start(definition)
-                    end = self._statement_end(definition)
-                    scopes.append(self._parsed_slice(start, end))
+                    scopes.append(self._parsed(definition))
         else:
             for name, node in _definition_nodes(self.whole(), ""):
                 if in_scope(name, scope):
                     scopes.append(_block_of(node))
         return scopes
 
-    def _parsed_slice(self, start: int, end: int) -> Node:
+    def _parsed(self, definition: ast.stmt) -> Node:
+        """A block of a definition alone."""
+        start, end = self._statement_start(definition), self._statement_end(definition)
         if (start, end) not in self._slices:
-            self._slices[start, end] = self._parse_slice(start, end)
+            if _memory is None:
+                block = self._parse_slice(start, end)
+            else:
+                block = _block([self._definition(definition, at_once=True)])
+            self._slices[start, end] = block
         return self._slices[start, end]
 
     def _parse_slice(self, start: int, end: int) -> Node:
         """The statements of `[start, end)` as a block."""
-        code = self.text[start:end]
+        return self._parse(self.text[start:end], start)
+
+    def _parse(self, code: str, start: int) -> Node:
+        """Statements that begin at an offset, as a block."""
         newline, indent = self.lines.newline, self.indent
         if _memory is None:
             return parse_source(code, offset=start, newline=newline, indent=indent)
@@ -396,7 +483,7 @@ class Source:
         """A block with one definition: its header is parsed, its body is not."""
         start, body_start = self._statement_start(node), self._body_start(node)
         code = self.text[start:body_start] + "pass"
-        block = parse_source(code, offset=start, newline=self.lines.newline)
+        block = self._parse(code, start)
         definition = block.items("body")[0]
 
         # the `pass` becomes the body that was left out, up to where that ends in the file
@@ -440,7 +527,7 @@ def definitions(data: bytes, scope: str) -> tuple[int, ...]:
     A file that is not Python has none.
     """
     try:
-        source = Source(data)
+        source = read_source(data)
     except SyntaxProblem:
         return ()
     lines = []
@@ -502,6 +589,15 @@ def _definition_nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
             name = f"{prefix}{child.node('name').fields['value']}."
             yield name[:-1], child
         yield from _definition_nodes(child, name)
+
+
+def _block(statements: list[Node]) -> Node:
+    """A block of some statements."""
+    start, end = statements[0].begin, statements[-1].outer_end
+    block = Node("Block", (start, start, end, end), doc=None, body=statements)
+    for statement in statements:
+        statement.parent = block
+    return block
 
 
 def _block_of(node: Node) -> Node:

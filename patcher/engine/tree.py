@@ -6,6 +6,7 @@ Its syntax tree, what belongs to a node, and how a hunk fits.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from functools import cached_property
 from typing import AbstractSet, Mapping, Sequence
 
@@ -15,7 +16,7 @@ from patcher.engine.find import enclosing_keywords
 from patcher.engine.imports import binds, imported
 from patcher.engine.names import Unbound, unbound
 from patcher.engine.node import Node, SyntaxProblem, same
-from patcher.engine.source import Source, lines_of, remembered
+from patcher.engine.source import lines_of, read_source, remembered
 from patcher.engine.spatch.hunk import inside_flag
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import HunkAnswer, HunkText, OptionValue
@@ -45,16 +46,26 @@ class Tree:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._source = Source(data)
+        self._source = read_source(data)
         self.text = self._source.text
         self.lines = self._source.lines
         self.indent = self._source.indent
 
+    @property
+    def is_python(self) -> bool:
+        """Whether the running interpreter can parse the file."""
+        return self._source.has_ast
+
+    @cached_property
+    def statement_ranges(self) -> list[tuple[int, int]]:
+        """The lines of each statement of the module; none where `is_python` is false."""
+        return self._source.statement_ranges()
+
     def whole(self) -> Tree:
-        """This tree, with the whole file parsed: nothing that is asked of it raises after that.
+        """This tree, with the file parsed but for the definitions that nobody has looked into.
 
         Raises:
-            SyntaxProblem: some of it cannot be read.
+            SyntaxProblem: some of it cannot be read. A look into a definition may raise it later.
         """
         assert self.root.kind == "Block"
         return self
@@ -63,6 +74,11 @@ class Tree:
     def root(self) -> Node:
         """The whole file as one block."""
         return self._source.whole()
+
+    @cached_property
+    def definitions(self) -> Counter[str]:
+        """How often the file has a definition of this qualified name."""
+        return Counter(definition.name for definition in self._source.definitions())
 
     @cached_property
     def in_strings(self) -> frozenset[int]:
@@ -98,6 +114,14 @@ class Tree:
     def encoded(self, text: str) -> bytes:
         """Another text for the file, as bytes."""
         return self.data[: self._source.skipped] + text.encode(self._source.encoding)
+
+    def decoded(self, data: bytes) -> str:
+        """Another version of the file, as text.
+
+        Raises:
+            UnicodeError: it is not text in the encoding of this one.
+        """
+        return data[self._source.skipped :].decode(self._source.encoding)
 
     def answer(self, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
         """The answer for one hunk by itself, without the checks on the finished text.

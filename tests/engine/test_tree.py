@@ -1,7 +1,14 @@
 """What the engine tells who writes patches: a file's tree, where its code begins and ends, what a node is."""
 
+import argparse
+import ast
+import dataclasses
+from pathlib import Path
+
 import pytest
 
+from patcher.engine.node import Node
+from patcher.engine.parsing import parse_source
 from patcher.engine.tree import SyntaxProblem, Tree
 
 SOURCE = "def f(a):  # one\n    # two\n    return g(a, 'x')\n\n\ny = 1\n"
@@ -33,3 +40,57 @@ def test_an_identity_is_a_literal_or_a_name(code: str, is_identity: bool) -> Non
 def test_what_is_no_python_is_refused() -> None:
     with pytest.raises(SyntaxProblem):
         Tree(b"def f(:\n").whole()
+
+
+NESTED = '''\
+"""Doc."""
+import a; import b
+
+@decorated(
+    1,
+)
+class A(B, metaclass=M):  # comment
+    """Doc."""
+    # comment
+
+    x = 1; y = (2)
+
+    @property
+    async def f(self) -> int: return 1
+
+    class Inner:
+        pass; pass
+
+    def g(self):
+        class Local: pass
+        return """
+  text
+"""  # comment
+    # at the end
+
+class Short: x = 1; y = 2
+if a:
+    def h(): ...
+else:
+    pass
+'''
+
+
+def spans(node: Node) -> list:
+    """All nodes below one, each with its range and its parent's kind."""
+    return [(each.kind, each.begin, each.outer_start, each.start, each.end, each.outer_end, each.name, *each.fields) for each in node.walk()]
+
+
+@pytest.mark.parametrize("data", [NESTED.encode(), NESTED.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + NESTED.encode()])
+def test_definitions_that_are_read_when_somebody_asks_are_those_of_the_whole_file(data: bytes) -> None:
+    tree = Tree(data).whole()
+    whole = parse_source(tree.text, newline=tree.lines.newline)
+    assert spans(tree.root)[1:] == spans(whole)[1:]
+    assert repr(tree.root) == repr(whole)
+    assert all(child.parent is node for node in tree.root.walk() for child in node.children())
+
+
+def test_a_real_file_is_the_same_read_in_parts() -> None:
+    for module in (argparse, ast, dataclasses):
+        tree = Tree(Path(module.__file__).read_bytes()).whole()
+        assert spans(tree.root)[1:] == spans(parse_source(tree.text))[1:]

@@ -92,6 +92,7 @@ class Checker:
             expected,
             anywhere=candidate.elsewhere,
             annotated=candidate.otherwise != UNANNOTATED,
+            base=self.before,
         )
         if not is_same:
             problem = Message("it would change other code than the edit did")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from functools import lru_cache
 from typing import Iterator, Sequence, TypeVar
 
 from patcher.author.hunks.differences import BlockRange, scope_of
@@ -208,13 +206,7 @@ def _between_neighbours(
 
 def _is_one_of_several(text: Tree, node: Node) -> bool:
     """Whether a node is a definition, and the file has another one of its qualified name."""
-    return node.is_definition and _definitions(text.root)[scope_of(node)] > 1
-
-
-@lru_cache(maxsize=4)
-def _definitions(tree: Node) -> Counter[str]:
-    """How often a file has a definition of this qualified name."""
-    return Counter(scope_of(node) for node in tree.walk() if node.is_definition)
+    return node.is_definition and text.definitions[scope_of(node)] > 1
 
 
 def beside(text: Tree, place: BlockRange, fragments: Sequence[Fragment]) -> Iterator[Fragment]:

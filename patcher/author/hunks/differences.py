@@ -15,6 +15,7 @@ Pair = Tuple[Node, Node]
 Range = Tuple[int, int]
 _ALIKE = 0.5  # two statements that share more than this part of their tokens are one that changed
 _MOST_PAIRS = 10_000  # above it, statements that differ are not paired: each pair is compared
+_DEFINED = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 _JOINT = re.compile(r"""["']\s*[A-Za-z]{0,2}["']""")  # between two literals in a row
@@ -128,6 +129,7 @@ class _Comparison:
 
     def blocks(self, old: Node, new: Node) -> Iterator[Difference]:
         old_nodes, new_nodes = old.statements(), new.statements()
+        self.take_unchanged(old_nodes, new_nodes)
         for i1, i2, j1, j2 in self.edits(old_nodes, new_nodes):
             i, j = i1, j1
             for old_offset, new_offset in self.paired(old_nodes[i1:i2], new_nodes[j1:j2]):
@@ -138,6 +140,22 @@ class _Comparison:
                 i, j = at + 1, to + 1
             if (i, j) != (i2, j2):
                 yield self.run(BlockRange(old, (i, i2)), BlockRange(new, (j, j2)))
+
+    def take_unchanged(self, old_nodes: Sequence[Node], new_nodes: Sequence[Node]) -> None:
+        """Give definitions their keys without a look into those whose text stays.
+
+        Of a name that both blocks define once, only these two can be the same.
+        """
+        old_names, new_names = _named(self.before, old_nodes), _named(self.after, new_nodes)
+        for name, nodes in old_names.items():
+            others = new_names.get(name, [])
+            if len(nodes) > 1 or len(others) > 1:
+                continue
+            old_key = new_key = f"{name} before"
+            if others and not self.unchanged(nodes[0], others[0]):
+                new_key = f"{name} after"
+            self.keys.update({id(node): old_key for node in nodes})
+            self.keys.update({id(node): new_key for node in others})
 
     # which statements correspond ----------------------------------------------------------------
     def edits(
@@ -247,8 +265,21 @@ class _Comparison:
 
     def bodies(self, pair: Pair) -> Iterator[Difference]:
         old, new = pair[0].fields.get("body"), pair[1].fields.get("body")
-        if isinstance(old, Node) and isinstance(new, Node) and not same(old, new):
+        if isinstance(old, Node) and isinstance(new, Node) and not self.unchanged(old, new):
             yield from self.blocks(old, new)
+
+    def unchanged(self, old: Node, new: Node) -> bool:
+        """Whether two blocks or statements are the same, without a look into the same text."""
+        if self.before.text[old.begin : old.end] == self.after.text[new.begin : new.end]:
+            return True
+        if old.kind == new.kind == "ClassDef" and not differing_fields(old, new, hidden=["body"]):
+            old, new = old.node("body"), new.node("body")
+        if old.kind != "Block" or new.kind != "Block":
+            return same(old, new)
+        one, other = old.statements(), new.statements()
+        if len(one) != len(other) or bool(old.fields["doc"]) != bool(new.fields["doc"]):
+            return False
+        return all(map(self.unchanged, one, other))
 
     def clauses(self, before: BlockRange, after: BlockRange, pair: Pair) -> Iterator[Difference]:
         old_clauses, new_clauses = pair[0].items("clauses"), pair[1].items("clauses")
@@ -332,6 +363,16 @@ class _Comparison:
         return list(map(self.key, old.header())) != list(map(self.key, new.header()))
 
 
+def _named(text: Tree, nodes: Sequence[Node]) -> dict[str, list[Node]]:
+    """The definitions among statements by their names."""
+    named: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.is_definition:
+            match = _DEFINED.match(text.text, node.start)
+            named.setdefault(match.group(1) if match else "", []).append(node)
+    return named
+
+
 def apply_differences(text: str, found: Sequence[Difference]) -> str:
     """A text with these of its differences alone."""
     for difference in sorted(found, key=lambda each: each.span, reverse=True):
@@ -384,15 +425,17 @@ def kept_in(node: Node, kept: Sequence[Node]) -> list[Node] | None:
 
     None where no block holds them.
     """
-    keys = list(map(repr, kept))
     if not node.is_compound or not kept:
         return None
+    kinds = [each.kind for each in kept]
     for owner in [node, *node.items("clauses")]:
         body = owner.fields.get("body")
         inner = body.statements() if isinstance(body, Node) else []
-        for start in range(len(inner) - len(keys) + 1):
-            run = inner[start : start + len(keys)]
-            if list(map(repr, run)) == keys:
+        for start in range(len(inner) - len(kept) + 1):
+            run = inner[start : start + len(kept)]
+            if [each.kind for each in run] != kinds:
+                continue
+            if list(map(repr, run)) == list(map(repr, kept)):
                 return run
     return None
 

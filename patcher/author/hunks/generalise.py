@@ -58,13 +58,13 @@ def _file(
         return line_file(edit, others)
     try:
         before, after = Tree(edit.before).whole(), Tree(edit.after).whole()
+        file = _PythonFile(edit, before, after, others=others, injected=injected)
+        return file.draft(carries=carries)
     except SyntaxProblem as problem:
         why = Message("the file cannot be read as Python: {problem}", problem=problem.message)
         return DraftFile(
             (edit.path,), (), left_out=(LeftOut(edit.path, problem.line or 1, text="", why=why),)
         )
-    file = _PythonFile(edit, before, after, others=others, injected=injected)
-    return file.draft(carries=carries)
 
 
 class _PythonFile:

@@ -298,7 +298,7 @@ class Runs:
         names = names_bound(difference.inserted)
         if difference.before.block.parent is not None:
             return
-        if (names | {"*"}) & mentioned_during_import(self.before.root):
+        if mentioned_during_import(self.before, names):
             return
         kinds = {node.kind for node in difference.inserted}
         if kinds <= {"Import", "ImportFrom"}:

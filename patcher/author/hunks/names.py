@@ -100,24 +100,29 @@ def carried_imports(
         found: the differences.
         others: the module in other releases.
     """
-    around = set() if others else _read_around(before, found)
+    lines = _lines_of_imports(before)
     ranges = [(each.start, each.start + len(each.text)) for each in found]
-    needed: set[str] = set()
-    for item in Tree(after.encoded(_without_imports(after))).unbound(Tree(b""), ranges):
-        is_bound = all(other.binds({item.name}) for other in others)
-        if not is_bound or (not others and item.name not in around):
-            needed.add(item.name)
+    unbound = Tree(after.encoded(_without_imports(after))).unbound(Tree(b""), ranges)
+    names = {item.name for item in unbound} & lines.keys()
+    if others:
+        needed = {name for name in names if not all(other.binds({name}) for other in others)}
+    else:
+        needed = names and names - _read_around(before, found)
+    # in the order of the module
+    return [line for name, line in lines.items() if name in needed]
 
+
+def _lines_of_imports(module: Tree) -> dict[str, str]:
+    """A line for each name that a module imports; of `import a.b` and `import a.c` the last one."""
     lines: dict[str, str] = {}
-    for node in before.root.statements():
+    for node in module.root.statements():
         if node.kind not in _IMPORTS:
             continue
-        head = before.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
+        head = module.text[node.start : node.items("names")[0].start].rstrip("(\\\r\n\t ")
         for alias in node.items("names"):
             (name,) = imported([alias])
-            if name in needed:  # of `import a.b` and `import a.c` the last one counts
-                lines[name] = f"{head} {' '.join(before.text[alias.start : alias.end].split())}"
-    return list(lines.values())
+            lines[name] = f"{head} {' '.join(module.text[alias.start : alias.end].split())}"
+    return lines
 
 
 def _read_around(before: Tree, found: Sequence[Difference]) -> set[str]:
@@ -163,12 +168,15 @@ def read_during_import(module: Node, names: AbstractSet[str]) -> bool:
     return bool(reached & used)
 
 
-def mentioned_during_import(module: Node) -> set[str]:
-    """Every identifier in the code that runs while a module is imported.
+def mentioned_during_import(module: Tree, names: AbstractSet[str]) -> bool:
+    """Whether code that runs while a module is imported mentions one of these names.
 
-    The names of definitions are among them.
+    The names of definitions are among them; with `from x import *` any may be.
     """
-    return _identifiers(_during_import(module))
+    words = "|".join(map(re.escape, names))
+    if not re.search(rf"\b(?:{words})\b|\bimport[\s\\]*\*", module.text):
+        return False  # no need to read all definitions
+    return bool((names | {"*"}) & _identifiers(_during_import(module.root)))
 
 
 def _during_import(node: Node) -> Iterator[Node]:

@@ -33,11 +33,13 @@ class Part(Record):
         differences: what the hunk is for.
         work: the candidates that make these differences, the best first.
         rejected: those that do not.
+        rest: those that were not checked, as the best is as good as any can be; None for none.
     """
 
     differences: tuple[Difference, ...]
     work: tuple[CheckedCandidate, ...]
     rejected: tuple[CheckedCandidate, ...]
+    rest: Iterator[Candidate] | None = None
 
     @property
     def best(self) -> Candidate:
@@ -86,7 +88,11 @@ class PartMaker:
 
     def part(self, group: tuple[Difference, ...], candidates: Iterable[Candidate]) -> Part:
         """Check candidates, the most general first, and sort those that work by `_rank`."""
-        works, rejected = self._checked(group, candidates)
+        rest = iter(candidates)
+        works, rejected = self._checked(group, rest)
+        if len(works) == 1 and self._is_settled(works[0], group):
+            forms = self._in_forms(works, group)
+            return Part(group, (*forms, *works), rejected=tuple(rejected), rest=rest)
         best = max((each.holds for each in works), default=0)
         if works and best < len(self.checker.others) and _is_replaced(group[0]):
             works.sort(key=_rank)
@@ -117,26 +123,53 @@ class PartMaker:
     def next_best(self, part: Part, why: str) -> Part:
         """A part whose best candidate conflicts with other hunks, with the next one, in forms."""
         part = part.without_best(why)
+        if part.rest is not None:
+            works, rejected = self._checked(part.differences, part.rest, after=1)
+            part = part._replace(
+                work=tuple(sorted((*part.work, *works), key=_rank)),
+                rejected=(*part.rejected, *rejected),
+                rest=None,
+            )
         return part._replace(work=(*self._in_forms(part.work, part.differences), *part.work))
 
+    def _is_settled(self, checked: CheckedCandidate, group: tuple[Difference, ...]) -> bool:
+        """Whether no other candidate can be better than this one, nor add a form to it.
+
+        One for an insertion or a deletion gets a form of another one.
+        """
+        every = len(self.checker.others)
+        if checked.problem or _rank(checked) != (-every, False, False, False):
+            return False
+        difference = group[0]
+        is_one_sided = difference.kind == "run" and not (difference.deleted and difference.inserted)
+        return bool(every) or len(group) > 1 or not is_one_sided
+
     def _checked(
-        self, group: tuple[Difference, ...], candidates: Iterable[Candidate]
+        self, group: tuple[Difference, ...], candidates: Iterator[Candidate], *, after: int = 0
     ) -> tuple[list[CheckedCandidate], list[CheckedCandidate]]:
-        """The candidates that work, and those that do not: as many as are worth a check."""
+        """The candidates that work, and those that do not: as many as are worth a check.
+
+        Args:
+            group: the differences.
+            candidates: those of them; what is not worth a check is left in it.
+            after: how many were checked before, from the first that works on.
+        """
         works: list[CheckedCandidate] = []
         rejected: list[CheckedCandidate] = []
-        since_first = 0  # how many were checked from the first that works on
+        since_first = after
         for number, candidate in enumerate(candidates):
             checked = self.checker.check(candidate, group)
             if checked.problem:
                 rejected.append(checked)
             else:
                 works.append(checked)
-            if works:
+                if not since_first and self._is_settled(checked, group):
+                    break
+            if works or after:
                 since_first += 1
 
             every = len(self.checker.others)
-            hold = not every or any(each.holds == every for each in works)
+            hold = not every or after or any(each.holds == every for each in works)
             ahead = _AHEAD if len(candidate.lines) < _LARGE else 0
             if number >= _MOST or (since_first > ahead and hold):
                 break
