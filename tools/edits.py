@@ -1,16 +1,18 @@
 """Random edits of real source, each captured and made again.
 
     python -m tools.edits [--edits 2000] [--seed N] [--jobs 2] [--kind KIND] [--number N]
-                          [--show said|left|wrong|crash]
+                          [--show said|left|wrong|crash] [--source DIR ...] [--comments]
 
-The source is the standard library and every installed package. An edit is made in the text, at
-positions that `ast` gives, as a person would make it (`tools/kinds.py`). `--number` repeats one of
-a seed.
+The source is the standard library and every installed package, or what is below the directories of
+`--source`. An edit is made in the text, at positions that `ast` gives, as a person would make it
+(`tools/kinds.py`); with `--comments` the function gets comments first. `--number` repeats one of a
+seed.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import multiprocessing
 import re
 import traceback
@@ -29,9 +31,11 @@ from tests.names import breaks_names, reads_early
 from tools.changes import FUNCTIONS, alike, parsed, same, unified
 from tools.fuzz import Hang, limit
 from tools.kinds import KINDS, Place
+from tools.planted import comments, planted
 
 CPU_SECONDS = 60.0
-OUTCOMES = ("exact", "said", "left", "refused", "wrong", "crash", "hang")
+LARGEST = 120_000  # bytes of a file
+OUTCOMES = ("exact", "said", "lost", "left", "refused", "wrong", "crash", "hang")
 
 
 class Edit(NamedTuple):
@@ -48,10 +52,25 @@ class Edit(NamedTuple):
 
 
 # making edits ---------------------------------------------------------------------------------
-def made(seed: int, number: int, kinds: Sequence[str] = tuple(KINDS)) -> Edit:
+class Source(NamedTuple):
+    """What is edited: the files below these folders, or without any all that is installed.
+
+    With `comments` a function gets comments before it is edited.
+    """
+
+    folders: tuple[Path, ...] = ()
+    comments: bool = False
+
+
+INSTALLED = Source()
+
+
+def made(
+    seed: int, number: int, kinds: Sequence[str] = tuple(KINDS), source: Source = INSTALLED
+) -> Edit:
     """The edit of that number: the kinds come in turn, the file and the place by chance."""
     random = Random(f"{seed} {number}")
-    files = _files()
+    files = _files(source.folders)
     kind = kinds[number % len(kinds)]
     while True:
         path = random.choice(files)
@@ -61,12 +80,25 @@ def made(seed: int, number: int, kinds: Sequence[str] = tuple(KINDS)) -> Edit:
             continue
         for _ in range(8):
             function = random.choice(functions)
-            parts = KINDS[kind](Place(data, function, function.node, random))
-            after = data
+            if source.comments:
+                function = _commented(function, random)
+            parts = KINDS[kind](Place(function.data, function, function.node, random))
+            after = function.data
             for start, end, text in sorted(parts, reverse=True):
                 after = after[:start] + text + after[end:]
-            if parts and _is_change(data, after):
-                return Edit(number, kind, f"package/{path.name}", data, after)
+            if parts and _is_change(function.data, after):
+                return Edit(number, kind, f"package/{path.name}", function.data, after)
+
+
+def _commented(function: corpus.Function, random: Random) -> corpus.Function:
+    """A function with comments."""
+    node = function.node
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    data = planted(function.data, (first, node.end_lineno), random)
+    order = [each for each in ast.walk(ast.parse(function.data)) if isinstance(each, FUNCTIONS)]
+    index = [(each.name, each.lineno) for each in order].index((node.name, node.lineno))
+    changed = [each for each in ast.walk(ast.parse(data)) if isinstance(each, FUNCTIONS)]
+    return function._replace(data=data, node=changed[index])
 
 
 def _is_change(before: bytes, after: bytes) -> bool:
@@ -86,8 +118,15 @@ def _is_utf8(data: bytes) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _files() -> Sequence[Path]:
-    return corpus.files()
+def _files(folders: tuple[Path, ...] = ()) -> Sequence[Path]:
+    if not folders:
+        return corpus.files()
+    found: list[Path] = []
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            if 200 < path.stat().st_size < LARGEST:
+                found.append(path)
+    return found
 
 
 # what comes of them ---------------------------------------------------------------------------
@@ -103,7 +142,8 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
     """Capture an edit and make it again from the hunks.
 
     `exact`: the bytes are those of the edited file. `said`: the same syntax tree but for the
-    position of imports and functions, and the draft says that it differs. `left`: a part of the
+    position of imports and functions, and the draft says that it differs. `lost`: that, and a
+    comment is missing, or there twice. `left`: a part of the
     edit is in no hunk, and the draft says so. `refused`: the same of an edit that reads a local
     before anything binds it. Anything else must not be.
     """
@@ -131,7 +171,8 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
 
     diff = unified(edit.after, result.data, "made")
     if difference and _alike(result.data, edit.after):
-        return Tried(edit, "said", f"{spatch}\ndifference: {difference}\n{diff}")
+        outcome = "said" if comments(result.data) == comments(edit.after) else "lost"
+        return Tried(edit, outcome, f"{spatch}\ndifference: {difference}\n{diff}")
     answers = [f"{answer.state.value}: {answer.problem}" for answer in result.answers]
     return Tried(edit, "wrong", "\n".join([spatch, *answers, diff]))
 
@@ -141,8 +182,8 @@ def _alike(one: bytes, other: bytes) -> bool:
     return first is not None and second is not None and alike(first, second)
 
 
-def _try_number(seed: int, kinds: Sequence[str], number: int) -> Tried:
-    return tried(made(seed, number, kinds))
+def _try_number(seed: int, kinds: Sequence[str], source: Source, number: int) -> Tried:
+    return tried(made(seed, number, kinds, source))
 
 
 # the table ------------------------------------------------------------------------------------
@@ -153,9 +194,10 @@ def main() -> None:
     kinds = options.kind or list(KINDS)
     numbers = range(options.edits) if options.number is None else [options.number]
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in [*kinds, "all"]}
-    _files()  # read once, for all processes
+    source = Source(tuple(options.source), options.comments)
+    _files(source.folders)  # read once, for all processes
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
-        for each in pool.imap(partial(_try_number, seed, kinds), numbers, chunksize=4):
+        for each in pool.imap(partial(_try_number, seed, kinds, source), numbers, chunksize=4):
             counts[each.edit.kind][each.outcome] += 1
             counts["all"][each.outcome] += 1
             if each.outcome in options.show or options.number is not None:
@@ -191,6 +233,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kind", choices=KINDS, action="append")
     parser.add_argument("--show", choices=OUTCOMES, action="append", default=[])
     parser.add_argument("--number", type=int, metavar="N", help="this one alone")
+    parser.add_argument("--source", type=Path, action="append", default=[], metavar="DIR")
+    parser.add_argument("--comments", action="store_true")
     return parser.parse_args()
 
 

@@ -320,6 +320,34 @@ def operator(place: Place) -> Parts:
     return [(start, end, b"not (" + text + b")")]
 
 
+def swap(place: Place) -> Parts:
+    """The first two operands of a condition change places."""
+    node = place.expression(ast.BoolOp)
+    if not isinstance(node, ast.BoolOp):
+        return ()
+    (start, end), (other_start, other_end) = (place.span(value) for value in node.values[:2])
+    first, second = place.data[start:end], place.data[other_start:other_end]
+    spans_lines = b"\n" in first + second
+    has_parentheses = b"(" in place.data[end:other_start] or b")" in place.data[end:other_start]
+    if spans_lines or has_parentheses or first == second:
+        return ()
+    return [(start, end, second), (other_start, other_end, first)]
+
+
+def move_decorator(place: Place) -> Parts:
+    """The first two decorators change places, each with its line and the comments above it."""
+    if len(place.node.decorator_list) < 2:
+        return ()
+    starts = corpus.line_starts(place.data)
+    first, second = place.node.decorator_list[:2]
+    if first.lineno != first.end_lineno or second.lineno != second.end_lineno:
+        return ()
+    begin, between = starts[first.lineno - 1], starts[first.lineno]
+    end = starts[second.lineno]
+    one, other = place.data[begin:between], place.data[between:end]
+    return [(begin, end, other + one)]
+
+
 def several(place: Place) -> Parts:
     """Two edits of other kinds in one function."""
     parts: list[Part] = []
@@ -353,6 +381,8 @@ KINDS: dict[str, Callable[[Place], Parts]] = {
         imported,
         keyword,
         operator,
+        swap,
+        move_decorator,
         several,
     )
 }
