@@ -23,6 +23,7 @@ from patcher.author.spatch_draft import (
     LeftOut,
     added_file,
     deleted_file,
+    with_optional_tests,
 )
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import remembered
@@ -443,7 +444,7 @@ class Importer:
             else:
                 changed.append(match)
         drafts = generalise(_edits_of(changed), others, self.injected, carries=True)
-        return Draft((*drafts.files, *whole))
+        return with_optional_tests(Draft((*drafts.files, *whole)))
 
     def _note(self, name: str, notes: Iterable[str], kind: type[Message] = Message) -> None:
         """Note what is to be said of a patch."""

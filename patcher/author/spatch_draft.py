@@ -5,6 +5,7 @@ It has hunks as text, each with the reason for its form, and the parts of the ed
 
 from __future__ import annotations
 
+import re
 from typing import Sequence
 
 from patcher.message import Message
@@ -42,6 +43,12 @@ class Rejected(Record):
 
     text: str
     why: str
+
+
+_OPENING = re.compile(r"\A@@ .*")
+_WHEN_PRESENT = " when-present"
+_TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
+_TEST_FOLDERS = frozenset(["test", "tests"])
 
 
 class DraftHunk(Record):
@@ -208,3 +215,34 @@ class Draft(Record):
             if file.hunks:
                 parts.append(file.header + file.text)
         return "\n".join(parts)
+
+
+def with_optional_tests(draft: Draft) -> Draft:
+    """A draft in which the changes of tests are `when-present`: the other ones do not need them.
+
+    A draft that changes nothing but tests stays as it is.
+    """
+    are_tests = [is_test(file.paths[0]) for file in draft.files if file.hunks]
+    if all(are_tests):
+        return draft
+    files: list[DraftFile] = []
+    for file in draft.files:
+        if is_test(file.paths[0]):
+            hunks: list[DraftHunk] = []
+            for hunk in file.hunks:
+                hunks.append(hunk._replace(text=_OPENING.sub(_optional, hunk.text, count=1)))
+            file = file._replace(hunks=tuple(hunks))
+        files.append(file)
+    return Draft(tuple(files))
+
+
+def is_test(path: str) -> bool:
+    """Whether an installed file is a test of its package."""
+    *folders, name = path.split("/")
+    return bool(_TEST_FILE.fullmatch(name)) or not _TEST_FOLDERS.isdisjoint(folders)
+
+
+def _optional(opening: re.Match[str]) -> str:
+    """The `@@` line of a hunk with `when-present`."""
+    line = opening.group()
+    return line if line.endswith(_WHEN_PRESENT) else line + _WHEN_PRESENT

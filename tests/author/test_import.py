@@ -397,6 +397,22 @@ def test_what_fits_another_release_is_imported_there(world):
     assert 'print("loaded", model)' in world.text()
 
 
+def test_a_release_without_the_test_that_a_patch_changes_takes_the_rest(tmp_path):
+    test = "def test_load():\n    check(load(1))\n"
+    world = World(tmp_path, {**LAYOUT, "demo/tests/__init__.py": "", "demo/tests/test_m.py": test})
+    changed = diff(test, test.replace("load(1)", "load(1, strict=False)"), "a/demo/tests/test_m.py")
+    (world.cwd / "fix.patch").write_text(diff() + changed)
+    (world.cwd / "test.patch").write_text(changed)
+    done(world("import", "fix.patch", "--name", "mine"))
+    done(world("import", "test.patch", "--name", "theirs"))
+    done(world("apply", "mine", "--dry-run"))
+    another(world, {"demo/__init__.py": "", "demo/m.py": M, "demo/tests/test_m.py": test.replace("_load", "_other").replace("load(1)", "1")})
+    other = ("--target", world.cwd / "other/site", "--force")
+    done(sitepatch("apply", "theirs", *other, cwd=world.cwd), 1)  # there is nothing else that it is about
+    done(sitepatch("apply", "mine", *other, cwd=world.cwd))
+    assert (world.cwd / "other/site/demo/m.py").read_text() == EDIT
+
+
 def test_to_install_the_package_is_no_advice_where_it_is_installed(world):
     (world.cwd / "fix.patch").write_text("diff --git a/demo/n.py b/demo/n.py\nold mode 100644\nnew mode 100755\n")
     told = done(world("import", "fix.patch", "--name", "mine"), 1)
