@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("once")
     slow = _later_rows([item for item in items if item.nodeid.startswith(SAMPLED) and _is_long(item)])
     for item in items:
-        if item.nodeid in slow or item.nodeid.startswith(SLOW) and _is_long(item):
+        if item.nodeid in slow or (item.nodeid.startswith(SLOW) and _is_long(item)):
             item.add_marker("slow")
     if not config.option.all:
         chosen = [item for item in items if _is_chosen(item)]
