@@ -55,10 +55,16 @@ def rewrite_source(
     answers = []
     for hunk in compiled:
         answers.append(HunkAnswer(hunk.text, State.CONFLICT, problem=problem))
+
     return unchanged(data, answers)
 
 
-def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]) -> Rewrite:
+def _rewritten(
+    source: Source,
+    compiled: Sequence[Hunk],
+    injected: Sequence[str],
+) -> Rewrite:
+    """What hunks make of a text; `injected` are names that the file has from elsewhere."""
     matched = [_match(source, hunk) for hunk in compiled]
     answers = [each.answer for each in matched]
     splices: list[Splice] = []
@@ -68,7 +74,14 @@ def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]
     if splices and not _has_failed(answers):
         matched = [each._replace(answer=answer) for each, answer in zip(matched, answers)]
         new = apply_splices(source.data, splices)
-        answers = check_result(source, new, matched, splices, injected=injected)
+        answers = check_result(
+            source,
+            new,
+            matched,
+            splices,
+            injected=injected,
+        )
+
         if not _has_failed(answers):
             return Rewrite(new, tuple(splices), tuple(answers))
 
@@ -76,10 +89,15 @@ def _rewritten(source: Source, compiled: Sequence[Hunk], injected: Sequence[str]
 
 
 def _has_failed(answers: Sequence[HunkAnswer]) -> bool:
+    """Whether a hunk cannot be applied."""
     return any(answer.state.failed for answer in answers)
 
 
-def answer_alone(source: Source, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
+def answer_alone(
+    source: Source,
+    hunk: HunkText,
+    options: Mapping[str, OptionValue],
+) -> HunkAnswer:
     """The answer for one hunk by itself, without the checks on the finished text.
 
     Raises:
@@ -87,9 +105,12 @@ def answer_alone(source: Source, hunk: HunkText, options: Mapping[str, OptionVal
     """
     if hunk.plain:
         return rewrite_text(source.data, [hunk]).answers[0]
-    matched = _match(source, compile_hunks([hunk], options)[0])
+
+    (compiled,) = compile_hunks([hunk], options)
+    matched = _match(source, compiled)
     if matched.answer.state.failed:
         return matched.answer
+
     answers, _ = combine(source, [matched])
     return answers[0]
 
@@ -101,14 +122,20 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
     """
     if len(hunks) < 2:
         return
+
     lines: dict[tuple[str, str, str], int] = {}
     for hunk in hunks:
-        anchors = set() if hunk.form == "expression" else set(insertion_anchors(hunk))
+        if hunk.form == "expression":
+            continue
+
+        anchors = set(insertion_anchors(hunk))
         if not anchors:
             continue
+
         before = re.sub(r"\brun\([^)]*\)", "...", repr(hunk.before.nodes))
         for anchor in anchors:
-            first_line = lines.setdefault((hunk.text.scope, before, anchor), hunk.text.line)
+            place = (hunk.text.scope, before, anchor)
+            first_line = lines.setdefault(place, hunk.text.line)
             if first_line != hunk.text.line:
                 problem = Message(
                     "inserts at the same place as the hunk in line {first}: write one",
@@ -126,7 +153,12 @@ def _match(source: Source, hunk: Hunk) -> MatchedHunk:
         changes: list[PlaceChange] = []
         if answer is None:
             answer, changes = _change(source, form, places.todo)
-        return MatchedHunk(hunk, form, answer=answer._replace(hunk=hunk.text), changes=changes)
+        return MatchedHunk(
+            hunk,
+            form,
+            answer=answer._replace(hunk=hunk.text),
+            changes=changes,
+        )
     except SyntaxProblem as error:
         problem = error.message
     except TooManySteps:
@@ -134,6 +166,7 @@ def _match(source: Source, hunk: Hunk) -> MatchedHunk:
             "the pattern can be laid over this code in too many ways to try: "
             "write more of what stands between the `...`"
         )
+
     answer = HunkAnswer(hunk.text, State.CONFLICT, problem=problem)
     return MatchedHunk(hunk, form=hunk, answer=answer)
 
@@ -157,6 +190,7 @@ def _settled(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | No
 
 
 def _too_few(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
+    """The answer for a hunk with fewer places than it expects."""
     from patcher.engine.not_found import not_found  # with difflib: only where something went wrong
 
     problem, hint = not_found(source, hunk, places)
@@ -166,11 +200,24 @@ def _too_few(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
             number=len(hunk.forms),
             problem=problem,
         )
-    gone = all(already_deleted(source, form, find_hunk(source, form)) for form in hunk.forms)
-    return HunkAnswer(hunk.text, State.NOT_FOUND, problem=problem, hint=hint, gone=gone)
+
+    return HunkAnswer(
+        hunk.text,
+        State.NOT_FOUND,
+        problem=problem,
+        hint=hint,
+        gone=all(_is_deleted(source, form) for form in hunk.forms),
+    )
+
+
+def _is_deleted(source: Source, form: Hunk) -> bool:
+    """Whether what a form deletes is gone already."""
+    places = find_hunk(source, form)
+    return already_deleted(source, form, places)
 
 
 def _too_many(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
+    """The answer for a hunk with more places than it expects."""
     lines = sorted(_lines(source, places.all))
     problem = Message(
         "found {total} places in `{scope}` (lines {lines}), expected {count}",
@@ -179,6 +226,7 @@ def _too_many(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
         lines=", ".join(map(str, lines)),
         count=hunk.text.flags.expected,
     )
+
     return HunkAnswer(
         hunk.text,
         State.AMBIGUOUS,
@@ -189,19 +237,23 @@ def _too_many(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
 
 
 def _lines(source: Source, places: Sequence[MatchRange]) -> tuple[int, ...]:
+    """The lines (1-based) on which places begin."""
     return tuple(source.lines.number(place.start) for place in places)
 
 
 # changing -----------------------------------------------------------------------------------------
 def _change(
-    source: Source, hunk: Hunk, places: Sequence[MatchRange]
+    source: Source,
+    hunk: Hunk,
+    places: Sequence[MatchRange],
 ) -> tuple[HunkAnswer, list[PlaceChange]]:
     """The answer of one form, and the changes of all its places.
 
     A place inside another one is changed in the text that the outer change writes (rule 24).
     """
     answer, changes = _change_outermost(source, hunk, places)
-    is_nested = hunk.text.flags.expected == 0 and outermost(places, places) != places
+    takes_all = hunk.text.flags.expected == 0
+    is_nested = takes_all and outermost(places, places) != places
     if answer.state.failed or not is_nested:
         return answer, changes
 
@@ -218,6 +270,7 @@ def _change(
             if round_number:
                 changes = _with_inner(source, changes, splices)
             return answer, changes
+
         inner_answer, current_changes = _change_outermost(current, hunk, left)
         if inner_answer.state.failed:
             break
@@ -230,49 +283,70 @@ def _change(
 
 
 def _with_inner(
-    source: Source, changes: Sequence[PlaceChange], splices: Sequence[Splice]
+    source: Source,
+    changes: Sequence[PlaceChange],
+    splices: Sequence[Splice],
 ) -> list[PlaceChange]:
     """The changes with the edits that `splices` make; each change owns those that end inside it."""
     ends = []
     for change in changes:
-        ends.append(max([change.match.end, *(edit.end for edit in change.edits)]))
+        edit_ends = [edit.end for edit in change.edits]
+        ends.append(max([change.match.end, *edit_ends]))
+
     edits: list[list[Edit]] = [[] for _ in changes]
     owner = 0
     for start, end, new in splices:
         edit = Edit(
-            source.character(start), source.character(end), text=new.decode(source.encoding)
+            source.character(start),
+            source.character(end),
+            text=new.decode(source.encoding),
         )
+
         while owner < len(ends) - 1 and ends[owner] < edit.start:
             owner += 1
+
         edits[owner].append(edit)
-    return [PlaceChange(change.match, own, nested=True) for change, own in zip(changes, edits)]
+
+    with_inner: list[PlaceChange] = []
+    for change, own in zip(changes, edits):
+        with_inner.append(PlaceChange(change.match, own, nested=True))
+
+    return with_inner
 
 
 def _change_outermost(
-    source: Source, hunk: Hunk, places: Sequence[MatchRange]
+    source: Source,
+    hunk: Hunk,
+    places: Sequence[MatchRange],
 ) -> tuple[HunkAnswer, list[PlaceChange]]:
     """The answer of one form, and the changes of the places that no other change rewrites.
 
     There are no changes if any place is ambiguous or in conflict.
     """
+    takes_all = hunk.text.flags.expected == 0
     changes: list[PlaceChange] = []
     for place in places:
-        if hunk.text.flags.expected == 0 and any(_reaches_into(place, outer) for outer in changes):
+        is_inside = any(_reaches_into(place, outer) for outer in changes)
+        if takes_all and is_inside:
             continue
+
         try:
             choices = _choices(source, hunk, place)
         except Conflict as conflict:
             lines = _lines(source, [place])
             return HunkAnswer(hunk.text, State.CONFLICT, lines, problem=str(conflict)), []
+
         if len(choices) > 1 or len(place.matches) == MAX_MATCHES:
             return _ambiguous(source, hunk, place), []
         changes.append(PlaceChange(place.matches[0], edits=choices[0]))
 
-    lines = tuple(source.lines.number(_first_change(change)) for change in changes)
+    starts = map(_first_change, changes)
+    lines = tuple(map(source.lines.number, starts))
     return HunkAnswer(hunk.text, State.APPLICABLE, lines), changes
 
 
 def _first_change(change: PlaceChange) -> int:
+    """The offset of the first edit of a change; of a change without edits, that of its match."""
     return min((edit.start for edit in change.edits), default=change.match.start)
 
 
@@ -283,6 +357,7 @@ def _choices(source: Source, hunk: Hunk, place: MatchRange) -> list[list[Edit]]:
         edits = rewritten(source, hunk, place, match)
         if edits not in choices:
             choices.append(edits)
+
     return choices
 
 
@@ -309,6 +384,8 @@ def _ambiguous(source: Source, hunk: Hunk, place: MatchRange) -> HunkAnswer:
 
 def _reaches_into(place: MatchRange, outer: PlaceChange) -> bool:
     """Whether the change of an outer place rewrites the code of this one (rule 24)."""
-    if not (outer.match.start <= place.start and place.end <= outer.match.end):
+    is_inside = outer.match.start <= place.start and place.end <= outer.match.end
+    if not is_inside:
         return False
+
     return any(edit.start < place.end and place.start < edit.end for edit in outer.edits)

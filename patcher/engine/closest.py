@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from difflib import SequenceMatcher
-from typing import Iterable, Iterator, List, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
 from patcher.engine.lex import Lines, tokens
 from patcher.engine.match import MatchRange
@@ -36,8 +36,9 @@ class _Word(Record):
     end: int
 
 
-_Rows = List[List[_Word]]
-"""The words of each of some consecutive lines."""
+if TYPE_CHECKING:
+    _Rows = list[list[_Word]]
+    """The words of each of some consecutive lines."""
 
 
 class _Pattern(Record):
@@ -73,7 +74,10 @@ class _Difference(Record):
 
 
 def closest(
-    source: Source, hunk: Hunk, scope: str, taken: Sequence[MatchRange] = ()
+    source: Source,
+    hunk: Hunk,
+    scope: str,
+    taken: Sequence[MatchRange] = (),
 ) -> Closest | None:
     """The code of a scope that is closest to the before side of a hunk.
 
@@ -91,17 +95,34 @@ def closest(
     taken_lines = {source.lines.number(place.start) for place in taken}
     most_lines = hunk.before.written.count("\n") + 1 + _FURTHER
     best: _Run | None = None
-    for words in _runs(source, rows, pattern, most_lines, taken_lines=taken_lines):
-        run = _compared(words, pattern, least=best.score if best else 0.0)
+    runs = _runs(
+        source,
+        rows,
+        pattern,
+        most_lines,
+        taken_lines=taken_lines,
+    )
+
+    for words in runs:
+        least = best.score if best else 0.0
+        run = _compared(words, pattern, least=least)
         if run is not None and (best is None or run.score > best.score):
             best = run
+
     if best is None or best.likeness < LEAST:
         return None
-    return _described(source, hunk.before, best, pattern, rows)
+    return _described(
+        source,
+        hunk.before,
+        best,
+        pattern,
+        rows,
+    )
 
 
 # words --------------------------------------------------------------------------------------------
 def _pattern(hunk: Hunk) -> _Pattern:
+    """What the before side of a hunk looks for."""
     written = hunk.before.written
     words: list[_Word] = []
     gaps = [""]
@@ -113,17 +134,22 @@ def _pattern(hunk: Hunk) -> _Pattern:
         else:
             words.append(word)
             gaps.append("")
+
     return _Pattern(words, gaps, is_expression=hunk.form == "expression")
 
 
 def _words(text: str, start: int, end: int) -> list[_Word]:
+    """The words of a text between two offsets."""
     words = []
     for match in _WORD.finditer(text, start, end):
-        words.append(_Word(match.group().replace("'", '"'), match.start(), match.end()))
+        written = match.group().replace("'", '"')
+        words.append(_Word(written, match.start(), end=match.end()))
+
     return words
 
 
 def _texts(words: Iterable[_Word]) -> list[str]:
+    """The texts of words."""
     return [word.text for word in words]
 
 
@@ -139,16 +165,20 @@ def _rows(source: Source, scope: str, pattern: _Pattern) -> Iterator[_Rows]:
     Comments and the header of a definition are left out.
     """
     text = _without_comments(source.text)
-    defines = {"def", "class", "async", "@"}
+    first_word = pattern.words[0].text if pattern.words else ""
+    is_definition = first_word in ("def", "class", "async", "@")
+    has_header = scope != "<module>" and not is_definition
     for start, end in _ranges(source, scope):
         first = source.lines.number(start) - 1
         last = source.lines.number(max(start, end - 1)) - 1
         rows = []
         for row in range(first, last + 1):
-            begin = source.lines.starts[row]
-            rows.append(_words(text, max(begin, start), min(source.lines.end(begin), end)))
-        begins = pattern.words[0].text if pattern.words else ""
-        if scope != "<module>" and len(rows) > 1 and begins not in defines:
+            line_start = source.lines.starts[row]
+            line_end = source.lines.end(line_start)
+            words = _words(text, max(line_start, start), min(line_end, end))
+            rows.append(words)
+
+        if has_header and len(rows) > 1:
             rows[0] = []
         yield rows
 
@@ -159,9 +189,12 @@ def _without_comments(text: str) -> str:
     end = 0
     for token in tokens(text):
         if token.kind == "comment":
-            parts += [text[end : token.start], " " * (token.end - token.start)]
+            parts.append(text[end : token.start])
+            parts.append(" " * (token.end - token.start))
             end = token.end
-    return "".join([*parts, text[end:]])
+
+    parts.append(text[end:])
+    return "".join(parts)
 
 
 def _ranges(source: Source, scope: str) -> Iterator[tuple[int, int]]:
@@ -173,13 +206,16 @@ def _ranges(source: Source, scope: str) -> Iterator[tuple[int, int]]:
         for definition in source.definitions():
             if in_scope(definition.name, scope):
                 yield definition.start, definition.end
+
         return
+
     start = 0
     for definition in sorted(source.definitions(), key=lambda each: each.start):
         if definition.start >= start:
             header = min(source.lines.end(definition.start), definition.end)
             yield start, header
             start = definition.end
+
     yield start, len(source.text)
 
 
@@ -200,9 +236,14 @@ def _runs(
                 continue
             if not any(word.text in wanted for word in words):
                 continue
-            window = Counter(word.text for row in rows[at : at + most_lines] for word in row)
-            shared = sum((window & wanted).values())
-            starts.append((-shared, words[0].start, rows[at:]))
+
+            window: Counter[str] = Counter()
+            for row in rows[at : at + most_lines]:
+                window.update(_texts(row))
+
+            shared = window & wanted
+            share = sum(shared.values())
+            starts.append((-share, words[0].start, rows[at:]))
 
     starts.sort(key=lambda each: each[:2])
     for _, _, rows in starts[:_MOST_STARTS]:
@@ -215,35 +256,54 @@ def _runs(
 
 def _compared(words: list[_Word], pattern: _Pattern, least: float) -> _Run | None:
     """Score a run against the pattern; None if it cannot score more than `least`."""
-    have, want = _texts(words), _texts(pattern.words)
+    have = _texts(words)
+    want = _texts(pattern.words)
     matcher = SequenceMatcher(None, have, want, autojunk=False)
     if matcher.quick_ratio() <= least / 2:
         return None
+
     same = 0.0
     for at, _, size in matcher.get_matching_blocks():
         same += _weight(have[at : at + size])
-    total = max(_weight(want), 1.0)
-    surplus = (_weight(have) - same) / max(_weight(have), 1.0)
-    score = same / total - 0.1 * surplus  # of two runs with the same words the shorter one is meant
-    return _Run(words, score, likeness=same / total) if score > least else None
+
+    likeness = same / max(_weight(want), 1.0)
+    weight = _weight(have)
+    surplus = (weight - same) / max(weight, 1.0)
+    score = likeness - 0.1 * surplus  # of two runs with the same words the shorter one is meant
+    if score <= least:
+        return None
+    return _Run(words, score, likeness=likeness)
 
 
 # the first difference -----------------------------------------------------------------------------
 def _described(
-    source: Source, side: Side, run: _Run, pattern: _Pattern, blocks: Sequence[_Rows]
+    source: Source,
+    side: Side,
+    run: _Run,
+    pattern: _Pattern,
+    blocks: Sequence[_Rows],
 ) -> Closest:
     """Describe the closest run; `blocks` are the words of each line, range by range."""
     difference = _first_difference(run.words, pattern)
     if difference.pattern and not difference.code and not pattern.is_expression:
-        difference = _moved(source, side, difference, pattern, blocks)
+        difference = _moved(
+            source,
+            side,
+            difference,
+            pattern,
+            blocks,
+        )
+
     words, hint = _advice(source, side, difference)
     start = run.words[0].start
+    code_span = _span(difference.code, run.words)
+    pattern_span = _span(difference.pattern, pattern.words)
     return Closest(
         line=source.lines.number(start),
         text=source.line(start),
         likeness=round(min(0.99, run.likeness), 2),
-        code=_mark(source.text, _span(difference.code, run.words)),
-        pattern=_mark(side.written, _span(difference.pattern, pattern.words), side.numbers),
+        code=_mark(source.text, code_span),
+        pattern=_mark(side.written, pattern_span, numbers=side.numbers),
         words=words,
         hint=hint,
     )
@@ -255,9 +315,12 @@ def _advice(source: Source, side: Side, difference: _Difference) -> tuple[str, s
     pattern = _quoted(side.written, difference.pattern)
     if pattern and code:
         words = Message(
-            "the pattern has `{pattern}`, the code has `{code}`", pattern=pattern, code=code
+            "the pattern has `{pattern}`, the code has `{code}`",
+            pattern=pattern,
+            code=code,
         )
         return words, Message("write `{code}` there", code=code)
+
     if difference.line:
         words = Message(
             "the pattern has `{pattern}` here, the code has it in line {line}",
@@ -265,31 +328,37 @@ def _advice(source: Source, side: Side, difference: _Difference) -> tuple[str, s
             line=difference.line,
         )
         return words, Message("write it where it stands there")
+
     if pattern:
         words = Message("the pattern has `{pattern}`, the code does not", pattern=pattern)
         return words, Message("leave `{pattern}` out", pattern=pattern)
     if code:
         words = Message("the code has `{code}`, the pattern does not", code=code)
         return words, Message("write `{code}` there, or `...` for any code", code=code)
+
     words = Message("each word of the pattern is there, but in other blocks or brackets")
     return words, Message("write it as it stands there")
 
 
 def _first_difference(words: Sequence[_Word], pattern: _Pattern) -> _Difference:
     """The first words that only the pattern has; if there are none, that only the code has."""
-    have, want = _texts(words), _texts(pattern.words)
+    have = _texts(words)
+    want = _texts(pattern.words)
     surplus: Sequence[_Word] = ()
     missing: Sequence[_Word] = ()
-    for kind, i1, i2, j1, j2 in SequenceMatcher(None, have, want, autojunk=False).get_opcodes():
+    matcher = SequenceMatcher(None, have, want, autojunk=False)
+    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         if kind == "equal":
             continue
         if not _PUNCTUATION.issuperset(want[j1:j2]):
             return _Difference(_without_ends(words[i1:i2]), pattern.words[j1:j2])
+
         missing = missing or pattern.words[j1:j2]
         at_an_end = i1 == 0 or i2 == len(words)
         is_outside = pattern.is_expression and at_an_end
         if not surplus and not is_outside and not _stands_for(pattern.gaps[j1], have[i1:i2]):
             surplus = words[i1:i2]
+
     if missing:
         return _Difference((), missing)
     return _Difference(surplus, ())
@@ -310,17 +379,26 @@ def _moved(
     written = lines.row(row - 1)
     if "..." in written or "$" in written:
         return difference
+
     line = [word for word in pattern.words if lines.number(word.start) == row]
-    for words in (words for rows in blocks for words in rows):
-        if _texts(words) == _texts(line):
-            return _Difference((), line, line=source.lines.number(words[0].start))
+    texts = _texts(line)
+    for rows in blocks:
+        for words in rows:
+            if _texts(words) == texts:
+                number = source.lines.number(words[0].start)
+                return _Difference((), line, line=number)
+
     return difference
 
 
 def _without_ends(words: Sequence[_Word]) -> Sequence[_Word]:
     """Words without the punctuation at either end, unless there is nothing else."""
     named = [at for at, word in enumerate(words) if word.text not in _PUNCTUATION]
-    return words[named[0] : named[-1] + 1] if named else words
+    if not named:
+        return words
+
+    first, last = named[0], named[-1]
+    return words[first : last + 1]
 
 
 def _stands_for(gap: str, code: Sequence[str]) -> bool:
@@ -332,21 +410,29 @@ def _stands_for(gap: str, code: Sequence[str]) -> bool:
         return True
     if not gap:
         return False
+
     depth = 0
     for word in code:
         if depth == 0 and word in {",", "=", ":", ")", "]", "}"}:
             return False
+
         depth += word in {"(", "[", "{"}
         depth -= word in {")", "]", "}"}
+
     return True
 
 
 # shown --------------------------------------------------------------------------------------------
 def _quoted(text: str, words: Sequence[_Word]) -> str:
+    """The text of some words on one line, cut to `_LONGEST`; "" for none."""
     if not words:
         return ""
-    quoted = " ".join(text[words[0].start : words[-1].end].split())
-    return quoted if len(quoted) <= _LONGEST else quoted[: _LONGEST - 1] + "…"
+
+    start, end = words[0].start, words[-1].end
+    quoted = " ".join(text[start:end].split())
+    if len(quoted) <= _LONGEST:
+        return quoted
+    return quoted[: _LONGEST - 1] + "…"
 
 
 def _span(words: Sequence[_Word], all_words: Sequence[_Word]) -> tuple[int, int]:
@@ -360,19 +446,26 @@ def _mark(code: str, span: tuple[int, int], numbers: Sequence[int] = ()) -> Mark
 
     `numbers` are the .spatch lines of a side.
     """
+    first, past = span
     lines = Lines(code)
-    row, begin = lines.number(span[0]), lines.start(span[0])
+    row = lines.number(first)
     written = lines.row(row - 1).rstrip()
     line = written.lstrip().replace("\t", " ").replace("\f", " ")
-    begin += len(written) - len(line)
-    start = max(0, span[0] - begin)
-    end = max(start + 1, min(span[1] - begin, len(line)))
+    begin = lines.start(first) + len(written) - len(line)
+    start = max(0, first - begin)
+    end = min(past - begin, len(line))
+    end = max(start + 1, end)
 
-    cut = max(0, min(start - 20, len(line) - _SCREEN))
+    cut = min(start - 20, len(line) - _SCREEN)
+    cut = max(0, cut)
     shown = line[cut : cut + _SCREEN]
     if cut:
         shown = "…" + shown[1:]
     if cut + _SCREEN < len(line):
         shown = shown[:-1] + "…"
-    number = numbers[min(row, len(numbers)) - 1] if numbers else row
-    return Mark(number, shown, start - cut, min(end - cut, len(shown)))
+
+    number = row
+    if numbers:
+        number = numbers[min(row, len(numbers)) - 1]
+    shown_end = min(end - cut, len(shown))
+    return Mark(number, shown, start=start - cut, end=shown_end)

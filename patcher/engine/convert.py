@@ -10,7 +10,7 @@ import ast
 import re
 from contextlib import suppress
 from textwrap import dedent
-from typing import Any, Callable, Mapping, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from patcher.engine.lex import find_outside, without_layout
 from patcher.engine.node import CLAUSES, COMPOUND, Node, SyntaxProblem, Value
@@ -72,7 +72,6 @@ RENAMED = {
     "ParamStar": "BareStar",
     "ParamSlash": "Slash",
 }
-Ranges = Mapping[int, Tuple[int, int]]
 _NUMBERS = ("Integer", "Float", "Imaginary")
 _OPERATORS = ("NotIn", "IsNot", "NotEqual", "Asynchronous")  # without `_get_token`
 _STATEMENT_LINES = ("SimpleStatementLine", "SimpleStatementSuite")
@@ -81,6 +80,9 @@ _TO_LAST_PART = frozenset().union(
     COMPOUND,
     ["Param", "Alias", "WithItem", "DictElement", "MatchMappingElement", "Decorator"],
 )
+
+if TYPE_CHECKING:
+    Ranges = Mapping[int, tuple[int, int]]
 
 
 class Converter:
@@ -96,7 +98,13 @@ class Converter:
         inner: the same without layout and parentheses, for those nodes for which libcst records it.
     """
 
-    def __init__(self, source: str, shift: int, outer: Ranges, inner: Ranges) -> None:
+    def __init__(
+        self,
+        source: str,
+        shift: int,
+        outer: Ranges,
+        inner: Ranges,
+    ) -> None:
         self.text = source
         self.shift = shift
         self.outer = outer
@@ -124,7 +132,10 @@ class Converter:
             fields: dict[str, Value] = {}
             for key in FIELDS[name]:
                 fields[key] = self.convert(getattr(node, key, None))
-            return self.shaped(self.make(RENAMED.get(name, name), node, **fields))
+
+            kind = RENAMED.get(name, name)
+            return self.shaped(self.make(kind, node, **fields))
+
         if hasattr(node, "_get_token") or name in _OPERATORS:
             return self.operator(node)
         raise SyntaxProblem(f"a piece of syntax ({name}) that this version does not know")
@@ -132,10 +143,15 @@ class Converter:
     def operator(self, node: Any) -> Node:
         """The `Node` for an operator or a keyword; its value is the text of it."""
         operator = self.make("Operator", node)
-        code = self.text[operator.start - self.shift : operator.end - self.shift]
-        operator.fields["value"], length = without_layout(code)
+        code = self._text(operator.start, operator.end)
+        value, length = without_layout(code)
+        operator.fields["value"] = value
         operator.end = operator.outer_end = operator.start + length
         return operator
+
+    def _text(self, start: int, end: int) -> str:
+        """The text between two offsets in the file."""
+        return self.text[start - self.shift : end - self.shift]
 
     def make(self, kind: str, node: Any, **fields: Value) -> Node:
         """A node with the span of a libcst node, without the white space around it."""
@@ -147,16 +163,21 @@ class Converter:
             code = self.text[start:end]
             start += len(code) - len(code.lstrip())
             end -= len(code) - len(code.rstrip())
+
         if not getattr(node, "lpar", ()):
             outer = (start, end)
+
         shift = self.shift
-        span = (outer[0] + shift, start + shift, end + shift, outer[1] + shift)
+        outer_start, outer_end = outer
+        span = (outer_start + shift, start + shift, end + shift, outer_end + shift)
         return Node(kind, span, **fields)
 
     def prefixed(self, kind: str, node: Any, value: Node, **fields: Value) -> Node:
         """A node from the start of the libcst node, its `*` or name, to the end of its value."""
-        start = self.inner.get(id(node), self.outer[id(node)])[0] + self.shift
-        return Node(kind, (start, start, value.outer_end, value.outer_end), **fields, value=value)
+        node_start, _ = self.inner.get(id(node), self.outer[id(node)])
+        start = node_start + self.shift
+        end = value.outer_end
+        return Node(kind, (start, start, end, end), **fields, value=value)
 
     def shaped(self, node: Node) -> Node:
         """Give a node one shape where libcst has several.
@@ -168,6 +189,7 @@ class Converter:
             node.outer_start = node.start
             ends = [child.outer_end for child in node.children()]
             node.end = node.outer_end = max(ends, default=node.end)
+
         if node.kind in ("For", "While", "Try", "Match"):
             clauses: list[Node] = []
             for key in ("handlers", "cases", "orelse", "finalbody"):
@@ -175,14 +197,19 @@ class Converter:
                 value = fields.pop(key, None)
                 if isinstance(value, Node):
                     clauses.append(value)
+
             fields["clauses"] = clauses
+
         if node.kind == "ClassDef":
             fields["args"] = [*node.items("bases"), *node.items("keywords")]
             del fields["bases"], fields["keywords"]
+
         if node.is_definition:
             block = node.node("body")
-            if block.items("body") and block.items("body")[0].is_text():
-                block.fields["doc"] = block.items("body").pop(0)
+            body = block.items("body")
+            if body and body[0].is_text():
+                block.fields["doc"] = body.pop(0)
+
         return node
 
     # expressions ----------------------------------------------------------------------------------
@@ -195,11 +222,15 @@ class Converter:
     def on_Arg(self, node: Any) -> Node:
         value = self.one(node.value)
         if getattr(node, "keyword", None) is not None:
-            return self.prefixed("Keyword", node, value, arg=self.one(node.keyword))
+            name = self.one(node.keyword)
+            return self.prefixed("Keyword", node, value, arg=name)
+
         star = getattr(node, "star", None)
         if not star:
             return value
-        return self.prefixed("Star" if star == "*" else "DoubleStar", node, value)
+
+        kind = "Star" if star == "*" else "DoubleStar"
+        return self.prefixed(kind, node, value)
 
     on_Index = on_Arg
 
@@ -207,15 +238,19 @@ class Converter:
         """`a[1, 2]` is `a[(1, 2)]`, and `a[1,]` is `a[(1,)]`."""
         parts = [self.one(part) for part in node.slice]
         index = parts[0]
-        is_lone = len(parts) == 1 and type(node.slice[0].comma).__name__ == "Comma"
+        has_comma = type(node.slice[0].comma).__name__ == "Comma"
+        is_lone = len(parts) == 1 and has_comma
         if len(parts) > 1 or index.kind == "Star" or is_lone:
             end = parts[-1].outer_end
             if is_lone:
                 comma = find_outside(self.text, index.outer_end - self.shift, ",")
                 end = self.shift + comma + 1
-            span = (index.outer_start, index.outer_start, end, end)
-            index = Node("Tuple", span, elements=parts)
-        return self.make("Subscript", node, value=self.one(node.value), slice=index)
+
+            start = index.outer_start
+            index = Node("Tuple", (start, start, end, end), elements=parts)
+
+        value = self.one(node.value)
+        return self.make("Subscript", node, value=value, slice=index)
 
     def on_Parameters(self, node: Any) -> Node:
         parts: list[Any] = []
@@ -231,8 +266,11 @@ class Converter:
 
     def on_ParamStar(self, node: Any) -> Node:
         """A bare `*` or `/` of a signature."""
-        start = self.outer[id(node)][0] + self.shift
-        return Node(RENAMED[type(node).__name__], (start, start, start + 1, start + 1))
+        node_start, _ = self.outer[id(node)]
+        start = node_start + self.shift
+        end = start + 1
+        kind = RENAMED[type(node).__name__]
+        return Node(kind, (start, start, end, end))
 
     on_ParamSlash = on_ParamStar
 
@@ -249,10 +287,14 @@ class Converter:
                 values.append(side)
                 groups += "."
                 continue
-            values += side.items("values")
+
+            inner_values = side.items("values")
+            values += inner_values
             group = str(side.fields["groups"])
-            group += "." * (len(side.items("values")) - group.count("."))
+            lacking = len(inner_values) - group.count(".")
+            group += "." * lacking
             groups += f"({group})" if side.parenthesised else group
+
         return self.make(kind, node, values=values, groups=groups.rstrip("."))
 
     # strings --------------------------------------------------------------------------------------
@@ -262,9 +304,15 @@ class Converter:
     def on_ConcatenatedString(self, node: Any) -> Node:
         parts: list[Node] = []
         for side in (self.one(node.left), self.one(node.right)):
-            parts += side.items("parts") if side.kind == "FString" else [side]
-        if any(part.kind != "String" for part in parts):
+            if side.kind == "FString":
+                parts += side.items("parts")
+            else:
+                parts.append(side)
+
+        has_f_string = any(part.kind != "String" for part in parts)
+        if has_f_string:
             return self.make("FString", node, parts=_merge_texts(parts))
+
         values = [ast.literal_eval(str(part.fields["value"])) for part in parts]
         empty = type(values[0])()
         return self.make("String", node, value=repr(empty.join(values)))
@@ -274,7 +322,9 @@ class Converter:
         parts = [self.one(part) for part in node.parts]
         for part in parts:
             if part.kind == "FText":
-                part.fields["value"] = _f_string_text(str(part.fields["value"]), prefix)
+                content = str(part.fields["value"])
+                part.fields["value"] = _f_string_text(content, prefix)
+
         return self.make("FString", node, parts=_merge_texts(parts))
 
     def on_FormattedStringExpression(self, node: Any) -> Node:
@@ -286,6 +336,7 @@ class Converter:
             debug="",
             spec=self.convert(node.format_spec),
         )
+
         if node.equal:
             field.fields["debug"] = self._shown_text(field)
         return field
@@ -293,8 +344,8 @@ class Converter:
     def _shown_text(self, field: Node) -> str:
         """What `{ a = }` shows around `a`: all from the brace to the blanks behind the `=`."""
         inner = field.node("expression")
-        before = self.text[field.start + 1 - self.shift : inner.outer_start - self.shift]
-        after = self.text[inner.outer_end - self.shift : field.end - self.shift]
+        before = self._text(field.start + 1, inner.outer_start)
+        after = self._text(inner.outer_end, field.end)
         _, _, after_equal = after.partition("=")
         past_blanks = len(after) - len(after_equal.lstrip())
         return before + after[:past_blanks]
@@ -305,12 +356,14 @@ class Converter:
         statements: list[Node] = []
         for line in body:
             is_line = type(line).__name__ in _STATEMENT_LINES
-            for statement in line.body if is_line else [line]:
-                statements.append(self.one(statement))
+            parts = line.body if is_line else [line]
+            statements += map(self.one, parts)
+
         start = end = self.shift
         if statements:
             start = statements[0].begin
             end = statements[-1].outer_end
+
         return Node("Block", (start, start, end, end), doc=None, body=statements)
 
     def on_IndentedBlock(self, node: Any) -> Node:
@@ -335,6 +388,7 @@ class Converter:
             names: Value = [self.make("Name", node.names, value="*")]
         else:
             names = self.convert(node.names)
+
         return self.make(
             "ImportFrom",
             node,
@@ -345,17 +399,28 @@ class Converter:
 
     def on_If(self, node: Any) -> Node:
         """`if`, and every `elif` and `else` below it as one flat list of clauses."""
-        test, body = self.one(node.test), self.one(node.body)
+        test = self.one(node.test)
+        body = self.one(node.body)
         clauses: list[Node] = []
+        last_part = body
         if node.orelse is not None:
             clause = self.one(node.orelse)
             if clause.kind == "If":
                 clause.kind = "Elif"
             clauses = [clause, *clause.items("clauses")]
+            last_part = clauses[-1]
             clause.fields.pop("clauses", None)
             clause.end = clause.outer_end = clause.node("body").end
-        statement = self.make("If", node, test=test, body=body, clauses=clauses)
-        statement.end = statement.outer_end = (clauses or [body])[-1].end
+
+        statement = self.make(
+            "If",
+            node,
+            test=test,
+            body=body,
+            clauses=clauses,
+        )
+
+        statement.end = statement.outer_end = last_part.end
         return statement
 
 
@@ -369,9 +434,11 @@ def _string_value(literal: str) -> str:
         value = ast.literal_eval(literal)
     except (ValueError, SyntaxError):
         return literal
+
     if isinstance(value, str) and "\n" in literal:
         head, newline, tail = value.partition("\n")
         value = head + newline + dedent(tail)
+
     return repr(value)
 
 
@@ -379,8 +446,10 @@ def _f_string_text(content: str, prefix: str) -> str:
     """The value of a text part of an f-string."""
     plain = content.replace("{{", "{").replace("}}", "}")
     for quotes in ('"""', "'''"):
+        literal = f"{prefix}{quotes}{plain}{quotes}"
         with suppress(ValueError, SyntaxError):
-            return str(ast.literal_eval(f"{prefix}{quotes}{plain}{quotes}"))
+            return str(ast.literal_eval(literal))
+
     return plain
 
 
@@ -391,6 +460,7 @@ def _merge_texts(parts: list[Node]) -> list[Node]:
         if part.kind == "FExpr":
             merged.append(part)
             continue
+
         content = str(part.fields["value"])
         if part.kind == "String":
             content = str(ast.literal_eval(content))
@@ -399,5 +469,8 @@ def _merge_texts(parts: list[Node]) -> list[Node]:
             previous = merged.pop()
             start = previous.start
             content = str(previous.fields["value"]) + content
-        merged.append(Node("FText", (start, start, part.end, part.end), value=content))
+
+        span = (start, start, part.end, part.end)
+        merged.append(Node("FText", span, value=content))
+
     return merged

@@ -51,10 +51,12 @@ def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
         if places.done:
             return form, places
         attempts.append((form, places))
+
     for form in hunk.forms:
         places = _elsewhere(source, form)
         if places.done:
             return form, places
+
     return attempts[0]
 
 
@@ -85,35 +87,47 @@ def find_in_scope(source: Source, hunk: Hunk, scope: str) -> FoundPlaces:
             done = []
     else:
         todo, done = _with_imports(source, hunk, todo, done)
+
     steps = before_matcher.steps + after_matcher.steps
     return FoundPlaces(todo, done, scopes=len(blocks), steps=steps)
 
 
 def _still_to_change(
-    hunk: Hunk, before: list[MatchRange], after: list[MatchRange]
+    hunk: Hunk,
+    before: list[MatchRange],
+    after: list[MatchRange],
 ) -> list[MatchRange]:
     """The places of the before side without proof that the change is in place."""
     if not before or not after:
         return before
     if hunk.before.nodes and only_runs(hunk.before.nodes):
         return []
+
     change = change_of(hunk)
     return [place for place in before if not is_in_place(hunk, change, place, after)]
 
 
 def _with_imports(
-    source: Source, hunk: Hunk, todo: list[MatchRange], done: list[MatchRange]
+    source: Source,
+    hunk: Hunk,
+    todo: list[MatchRange],
+    done: list[MatchRange],
 ) -> tuple[list[MatchRange], list[MatchRange]]:
     """The places of a hunk; none is left to change if the module has its imports (rule 25)."""
     if hunk.text.flags.when_present:
-        return ([], done) if binds_imports(source, hunk) else (todo, done)
+        if binds_imports(source, hunk):
+            return [], done
+        return todo, done
+
     start = standing_imports(source, hunk)
     if start is None:
         return todo, done
+
     end = source.lines.end(start)
     node = Node("Opaque", (start, start, end, end))
     match = Match(start, end, names={}, nodes={})
-    return [], [MatchRange(start, end, siblings=[node], matches=(match,))]
+    place = MatchRange(start, end, siblings=[node], matches=(match,))
+    return [], [place]
 
 
 def outermost(places: Sequence[MatchRange], others: Sequence[MatchRange]) -> list[MatchRange]:
@@ -125,6 +139,7 @@ def outermost(places: Sequence[MatchRange], others: Sequence[MatchRange]) -> lis
                 break
         else:
             kept.append(place)
+
     return kept
 
 
@@ -138,18 +153,25 @@ def _elsewhere(source: Source, hunk: Hunk) -> FoundPlaces:
     removed = hunk.before.own_statements()
     if removed is None:
         return nowhere
+
     blocks = _blocks(source, hunk)
     matcher = Matcher(most=1)
     places = _inserted_places(hunk, blocks, matcher)
     if not places:
         return nowhere
+
     for run in removed:
         if _run_places(hunk, run, blocks, matcher):
             return nowhere
+
     return FoundPlaces([], places[:1], scopes=len(blocks), steps=matcher.steps)
 
 
-def _beside_anchor(source: Source, hunk: Hunk, found: FoundPlaces) -> FoundPlaces | None:
+def _beside_anchor(
+    source: Source,
+    hunk: Hunk,
+    found: FoundPlaces,
+) -> FoundPlaces | None:
     """Where what a form inserts stands in the block of its anchor, with other code in between.
 
     Only for a form that does nothing else, and has one anchor: the code above or below what it
@@ -161,22 +183,30 @@ def _beside_anchor(source: Source, hunk: Hunk, found: FoundPlaces) -> FoundPlace
         return None
     if hunk.before.own_statements() != []:
         return None
+
     blocks = _blocks(source, hunk)
     places = _inserted_places(hunk, blocks, Matcher(most=1))
     if not places:
         return None
+
     # a source reads the blocks anew each time: those of `found` are other nodes
     anchors = _side_places(hunk, hunk.before, blocks, Matcher(most=1))
     if len(anchors) != 1:
         return None
+
+    anchor = anchors[0]
     for place in places:
-        if _is_beside(place, anchors[0], hunk.after.nodes, added[0]):
+        if _is_beside(place, anchor, after=hunk.after.nodes, added=added[0]):
             return FoundPlaces([], places, scopes=found.scopes, steps=found.steps)
+
     return None
 
 
 def _is_beside(
-    place: MatchRange, anchor: MatchRange, after: Sequence[Node], added: Sequence[Node]
+    place: MatchRange,
+    anchor: MatchRange,
+    after: Sequence[Node],
+    added: Sequence[Node],
 ) -> bool:
     """Whether a place of added statements is on the side of the anchor where the hunk adds them."""
     block = place.siblings[0].parent
@@ -185,20 +215,27 @@ def _is_beside(
         is_above = added[0] is after[0] and place.end <= anchor.start
         if is_below or is_above:
             return True
+
     owner = block.parent if block is not None else None
     if len(after) != 1 or owner is None or owner not in anchor.siblings:
         return False
     return anchor.start <= place.start and place.end <= anchor.end
 
 
-def _inserted_places(hunk: Hunk, blocks: list[Node], matcher: Matcher) -> list[MatchRange]:
+def _inserted_places(
+    hunk: Hunk,
+    blocks: list[Node],
+    matcher: Matcher,
+) -> list[MatchRange]:
     """The places of all that a hunk inserts, if each part stands in its scope exactly once.
 
     None if the inserted code is too common to be recognised.
     """
     added = hunk.after.own_statements()
     has_flags = hunk.text.flags != HunkFlags()
-    if not added or has_flags or hunk.form != "statements" or not hunk.upstream.is_proof:
+    if not added or has_flags or hunk.form != "statements":
+        return []
+    if not hunk.upstream.is_proof:
         return []
 
     names = set()
@@ -208,6 +245,7 @@ def _inserted_places(hunk: Hunk, blocks: list[Node], matcher: Matcher) -> list[M
                 return []
             if node.kind == "Name":
                 names.add(node.fields["value"])
+
     if len(names - _COMMON) < _FEWEST:
         return []
 
@@ -217,11 +255,15 @@ def _inserted_places(hunk: Hunk, blocks: list[Node], matcher: Matcher) -> list[M
         if len(run_places) != 1:
             return []
         places += run_places
+
     return places
 
 
 def _run_places(
-    hunk: Hunk, run: list[Node], blocks: list[Node], matcher: Matcher
+    hunk: Hunk,
+    run: list[Node],
+    blocks: list[Node],
+    matcher: Matcher,
 ) -> list[MatchRange]:
     """Where statements stand in these blocks; for a module, not inside an `if`."""
     module = hunk.text.scope == "<module>"
@@ -230,6 +272,7 @@ def _run_places(
         for place in matcher.runs(run, block, module=module, clauses=False):
             if not module or all(up.kind != "If" for up in place.siblings[0].ancestors()):
                 places.append(place)
+
     return places
 
 
@@ -241,20 +284,27 @@ def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
     """
     if places.todo or places.done:
         return False
-    if any(tag == "+" and line.strip() for tag, line, _ in hunk.text.lines):
+
+    inserts = any(tag == "+" and line.strip() for tag, line, _ in hunk.text.lines)
+    if inserts:
         return False
+
     if not hunk.after.nodes:  # a deleted definition may have been its whole scope
         kinds = [node.kind for node in hunk.before.nodes]
         return bool(places.scopes) or kinds in (["FunctionDef"], ["ClassDef"])
+
     blocks = _blocks(source, hunk)
     after = []
     for block in blocks:
         after += side_places(hunk, hunk.after, block, Matcher(most=MAX_MATCHES))
+
     return bool(after) and not still_there(hunk, blocks, after)
 
 
 def still_there(
-    hunk: Hunk, blocks: Sequence[Node], after: Sequence[MatchRange]
+    hunk: Hunk,
+    blocks: Sequence[Node],
+    after: Sequence[MatchRange],
 ) -> list[MatchRange]:
     """Where statements that a hunk deletes without replacing them are still there.
 
@@ -262,6 +312,7 @@ def still_there(
     """
     if hunk.form == "expression":
         return []
+
     kept: set[int] = set()
     for place in after:
         for match in place.matches:
@@ -276,6 +327,7 @@ def still_there(
                 nodes = place.matches[0].nodes
                 if not all(id(nodes.get(id(node))) in kept for node in deleted):
                     places.append(place)
+
     return places
 
 
@@ -285,6 +337,7 @@ def scope_blocks(source: Source, scope: str, *sides: Side) -> list[Node]:
     identifiers: list[frozenset[str]] = []
     for side in sides:
         identifiers += side.identifiers()
+
     has_body = any(side.writes_body() for side in sides)
     return source.scopes(scope, identifiers, bodies=has_body)
 
@@ -294,40 +347,67 @@ def _blocks(source: Source, hunk: Hunk) -> list[Node]:
     return scope_blocks(source, hunk.text.scope, hunk.before, hunk.after)
 
 
-def side_places(hunk: Hunk, side: Side, block: Node, matcher: Matcher) -> list[MatchRange]:
+def side_places(
+    hunk: Hunk,
+    side: Side,
+    block: Node,
+    matcher: Matcher,
+) -> list[MatchRange]:
     """Where one side of a hunk matches in a block, inside what its `inside` names (rule 28)."""
     module = hunk.text.scope == "<module>"
     if hunk.form == "expression":
         places = matcher.expressions(side.nodes[0], block, module=module)
     else:
-        places = matcher.runs(side.nodes, block, module=module, clauses=hunk.form == "clauses")
+        places = matcher.runs(
+            side.nodes,
+            block,
+            module=module,
+            clauses=hunk.form == "clauses",
+        )
+
     inside = hunk.text.flags.inside
     if inside is None:
         return places
-    return [place for place in places if _keywords_around(place, block, module=module) == inside]
+
+    inside_places = []
+    for place in places:
+        if _keywords_around(place, block, module=module) == inside:
+            inside_places.append(place)
+
+    return inside_places
 
 
 def _side_places(
-    hunk: Hunk, side: Side, blocks: Sequence[Node], matcher: Matcher
+    hunk: Hunk,
+    side: Side,
+    blocks: Sequence[Node],
+    matcher: Matcher,
 ) -> list[MatchRange]:
     """Where one side of a hunk matches in several blocks."""
     places = []
     for block in blocks:
         places += side_places(hunk, side, block, matcher)
+
     return places
 
 
 def surroundings(source: Source, hunk: Hunk) -> Iterator[tuple[MatchRange, tuple[str, ...]]]:
     """Where the before side matches in its scope, each place with the `inside` that it has."""
     flags = hunk.text.flags._replace(inside=None)
-    anywhere = hunk._replace(text=hunk.text._replace(flags=flags))
+    text = hunk.text._replace(flags=flags)
+    anywhere = hunk._replace(text=text)
     module = hunk.text.scope == "<module>"
     for block in scope_blocks(source, hunk.text.scope, hunk.before):
         for place in side_places(anywhere, hunk.before, block, Matcher(most=1)):
             yield place, _keywords_around(place, block, module=module)
 
 
-def _keywords_around(place: MatchRange, block: Node, *, module: bool) -> tuple[str, ...]:
+def _keywords_around(
+    place: MatchRange,
+    block: Node,
+    *,
+    module: bool,
+) -> tuple[str, ...]:
     """The keywords of the statements around a place, within the scope that `block` holds."""
     scope = None if module else block.items("body")[0]
     return enclosing_keywords(place.siblings[0], scope)
@@ -341,7 +421,11 @@ def enclosing_keywords(node: Node, scope: Node | None) -> tuple[str, ...]:
     keywords: list[str] = []
     while node is not scope and node.parent is not None:
         owner = node.parent
-        if owner is not scope and owner.is_compound and node.field() in ("body", "clauses"):
-            keywords.insert(0, _KEYWORDS.get(owner.kind, owner.kind.lower()))
+        is_statement = owner is not scope and owner.is_compound
+        if is_statement and node.field() in ("body", "clauses"):
+            keyword = _KEYWORDS.get(owner.kind, owner.kind.lower())
+            keywords.insert(0, keyword)
+
         node = owner
+
     return tuple(keywords)

@@ -10,14 +10,12 @@ from __future__ import annotations
 from functools import partial
 from itertools import islice
 from typing import (
+    TYPE_CHECKING,
     Callable,
     Iterable,
     Iterator,
-    List,
     Mapping,
     Sequence,
-    Tuple,
-    Union,
 )
 
 from patcher.engine.node import CASE_PATTERNS, STATEMENTS, Node, keyword, same
@@ -35,10 +33,17 @@ LITERALS = {"string": frozenset(["String"]), "number": frozenset(["Integer", "Fl
 """What `$string` and `$number` stand for on a `-` line, unless an option has that name."""
 _NAMED = frozenset(["Keyword", "DoubleStar"])
 # what `$NAME` can be bound to, by the kind of its place; anywhere else any expression
-_STANDS_FOR = {"Expr": STATEMENTS, "MatchAs": CASE_PATTERNS, "Param": {"Param"}, "Alias": {"Alias"}}
+_STANDS_FOR = {
+    "Expr": STATEMENTS,
+    "MatchAs": CASE_PATTERNS,
+    "Param": {"Param"},
+    "Alias": {"Alias"},
+}
 _NAME_ALONE = frozenset(["Alias", "Param", "MatchAs"])
 
-Bound = Union[Node, List[Node]]
+if TYPE_CHECKING:
+    Bound = Node | list[Node]
+    Steps = Callable[[int, int], Iterator[tuple[int, int]]]
 
 
 class Match(Record):
@@ -79,7 +84,11 @@ class Matcher:
     """
 
     def __init__(
-        self, *, strict: bool = True, most: int = MAX_STEPS, anywhere: bool = False
+        self,
+        *,
+        strict: bool = True,
+        most: int = MAX_STEPS,
+        anywhere: bool = False,
     ) -> None:
         self.strict = strict
         self.anywhere = anywhere
@@ -92,46 +101,81 @@ class Matcher:
         self._failures = FailureMemo(self.names)
 
     # searching ------------------------------------------------------------------------------------
-    def expressions(self, pattern: Node, block: Node, *, module: bool) -> list[MatchRange]:
+    def expressions(
+        self,
+        pattern: Node,
+        block: Node,
+        *,
+        module: bool,
+    ) -> list[MatchRange]:
         """Every expression of a scope that `pattern` matches."""
         places: list[MatchRange] = []
         for node in block.reachable(module):
             if not node.is_expression:
                 continue
+
             self._limit += _STEPS_A_START
             matches = self._matches(self._match([node]) for _ in self.node(pattern, node))
             if matches and not _is_in_import(node):
-                places.append(MatchRange(node.start, node.end, siblings=[node], matches=matches))
+                place = MatchRange(
+                    node.start,
+                    node.end,
+                    siblings=[node],
+                    matches=matches,
+                )
+                places.append(place)
+
         return places
 
     def runs(
-        self, patterns: list[Node], block: Node, *, module: bool, clauses: bool
+        self,
+        patterns: list[Node],
+        block: Node,
+        *,
+        module: bool,
+        clauses: bool,
     ) -> list[MatchRange]:
         """Every run of consecutive statements (or clauses) of one block that a list matches."""
         begins_anywhere = patterns[0].role == "run"
         places: list[MatchRange] = []
         for siblings in blocks(patterns, block, module=module, clauses=clauses):
-            for start in range(1 if begins_anywhere else len(siblings)):
+            start_count = 1 if begins_anywhere else len(siblings)
+            for start in range(start_count):
                 self._limit += _STEPS_A_START
                 matches = self._matches(self._runs_from(patterns, siblings, start))
                 if matches:
                     first = min(match.start for match in matches)
                     last = max(match.end for match in matches)
-                    places.append(MatchRange(first, last, siblings=siblings, matches=matches))
+                    place = MatchRange(first, last, siblings=siblings, matches=matches)
+                    places.append(place)
+
         return places
 
-    def _runs_from(self, patterns: list[Node], siblings: list[Node], start: int) -> Iterator[Match]:
+    def _runs_from(
+        self,
+        patterns: list[Node],
+        siblings: list[Node],
+        start: int,
+    ) -> Iterator[Match]:
+        """The matches of a list of patterns that begin with the sibling at an index."""
         for end in self.sequence(patterns, siblings, start, to_end=False):
-            yield self._match(siblings[start:end] or siblings[:1])
+            span = siblings[start:end] or siblings[:1]
+            yield self._match(span)
 
     def _matches(self, matches: Iterable[Match]) -> tuple[Match, ...]:
+        """The first of some matches, as many as are looked for."""
         kept = tuple(islice(matches, self.most))
         self.names.clear()  # the bindings of the last match, where the search was stopped there
         self.nodes.clear()
         return kept
 
     def _match(self, span: list[Node]) -> Match:
-        start, end = (span[0].begin, span[-1].end) if span else (0, 0)
+        """The match of these nodes with what is bound now."""
+        start = end = 0
+        if span:
+            start = span[0].begin
+            end = span[-1].end
+
         return Match(start, end, names=dict(self.names), nodes=dict(self.nodes))
 
     # one node -------------------------------------------------------------------------------------
@@ -147,27 +191,42 @@ class Matcher:
             if node.literal_kind in LITERALS[pattern.name]:
                 yield from self._at(pattern, node, iter([None]))
         elif pattern.kind == node.kind and pattern.role != "run":
-            yield from self._at(pattern, node, self._fields(pattern, node, list(pattern.fields)))
+            fields = self._fields(pattern, node, list(pattern.fields))
+            yield from self._at(pattern, node, fields)
 
     def _step(self) -> None:
+        """Count a step.
+
+        Raises:
+            TooManySteps: there were too many.
+        """
         self.steps += 1
         if self.steps > self._limit:
             raise TooManySteps
 
-    def _at(self, pattern: Node, node: Bound, matches: Iterator[None]) -> Iterator[None]:
+    def _at(
+        self,
+        pattern: Node,
+        node: Bound,
+        matches: Iterator[None],
+    ) -> Iterator[None]:
+        """Yield once for each of `matches`, with the code of a pattern node noted meanwhile."""
         self.nodes[id(pattern)] = node
         for _ in matches:
             self.nodes[id(pattern)] = node
             yield
+
         self.nodes.pop(id(pattern), None)
 
     def _meta(self, pattern: Node, node: Node) -> Iterator[None]:
+        """Match a metavariable, which binds it where it is not bound yet."""
         kinds = _STANDS_FOR.get(pattern.kind)
         fits = node.kind in kinds if kinds else node.is_expression
         bound = self.names.get(pattern.name)
         code = _name_alone(node)
         if not fits or (bound is not None and not same(bound, code)):
             return
+
         if bound is None and pattern.name != "_":
             self.names[pattern.name] = code
         yield from self._at(pattern, node, iter([None]))
@@ -175,6 +234,7 @@ class Matcher:
             self.names.pop(pattern.name, None)
 
     def _fields(self, pattern: Node, node: Node, keys: list[str]) -> Iterator[None]:
+        """Match several fields of two nodes of one kind."""
         if not keys:
             yield
             return
@@ -182,7 +242,9 @@ class Matcher:
             yield from self._fields(pattern, node, keys[1:])
 
     def _field(self, pattern: Node, node: Node, key: str) -> Iterator[object]:
-        expected, actual = pattern.fields[key], node.fields.get(key)
+        """Match one field of two nodes of one kind."""
+        expected = pattern.fields[key]
+        actual = node.fields.get(key)
         if isinstance(expected, Node) and isinstance(actual, Node):
             yield from self.node(expected, actual)
         elif not expected and self._may_have_more(pattern, key):
@@ -204,11 +266,16 @@ class Matcher:
         return key in _OPTIONAL or (key == "args" and pattern.kind == "ClassDef")
 
     def _is_exact(self, pattern: Node, key: str) -> bool:
+        """Whether the code must lack a field that the pattern does not write (rule 23)."""
         return self.strict and key in pattern.absent
 
     # lists ----------------------------------------------------------------------------------------
     def sequence(
-        self, patterns: Sequence[Node], nodes: Sequence[Node], start: int = 0, to_end: bool = True
+        self,
+        patterns: Sequence[Node],
+        nodes: Sequence[Node],
+        start: int = 0,
+        to_end: bool = True,
     ) -> Iterator[int]:
         """Match `patterns` against `nodes[start:]`, shortest runs first.
 
@@ -219,10 +286,20 @@ class Matcher:
             the index past the last node used.
         """
         following = partial(self._next, patterns, nodes)
-        return self._failures.ends(patterns, nodes, start, steps=following, to_end=to_end)
+        return self._failures.ends(
+            patterns,
+            nodes,
+            start,
+            steps=following,
+            to_end=to_end,
+        )
 
     def _next(
-        self, patterns: Sequence[Node], nodes: Sequence[Node], i: int, j: int
+        self,
+        patterns: Sequence[Node],
+        nodes: Sequence[Node],
+        i: int,
+        j: int,
     ) -> Iterator[tuple[int, int]]:
         """Match `patterns[i]` to `nodes[j:]`; yields the indexes of the next pattern and node."""
         pattern = patterns[i]
@@ -231,10 +308,12 @@ class Matcher:
             if i + 1 == len(patterns):
                 first = max(first, len(nodes))
             needed = sum(1 for later in patterns[i + 1 :] if later.role != "run")
-            for end in range(first, len(nodes) - needed + 1):
+            last = len(nodes) - needed
+            for end in range(first, last + 1):
                 self._step()
                 self.nodes[id(pattern)] = list(nodes[j:end])
                 yield i + 1, end
+
             self.nodes.pop(id(pattern), None)
         elif j < len(nodes):
             for _ in self.node(pattern, nodes[j]):
@@ -242,7 +321,8 @@ class Matcher:
 
     def _items(self, pattern: Node, node: Node, key: str) -> Iterator[int]:
         """Match a list in a field: as a whole, or only what the pattern writes of it, in order."""
-        patterns, nodes = pattern.items(key), node.items(key)
+        patterns = pattern.items(key)
+        nodes = node.items(key)
         if key == "body" and _begins_with_docstring(patterns, node):
             nodes = node.statements()
         if key in _SUBSEQUENCE and not self._is_exact(pattern, key):
@@ -254,6 +334,7 @@ class Matcher:
         """The patterns with an implicit run wherever the code may have more."""
         if id(patterns) in self._with_run:
             return self._with_run[id(patterns)]
+
         with_runs: list[Node] = []
         after_run = False
         for pattern in patterns:
@@ -261,6 +342,7 @@ class Matcher:
                 with_runs.append(implicit_run())
             with_runs.append(pattern)
             after_run = pattern.role == "run"
+
         if not after_run:
             with_runs.append(implicit_run())
         self._with_run[id(patterns)] = with_runs
@@ -285,11 +367,14 @@ class Matcher:
                 partners.append(by_name[keyword(pattern)])
             else:
                 others.append(pattern)
+
         code_others = [node for node in code_named if node not in partners]
 
         surplus = len(code_others) - len(others)
-        if surplus < 0 or (surplus and run is None) or any(map(keyword, others)):
+        has_no_cover = surplus > 0 and run is None
+        if surplus < 0 or has_no_cover or any(map(keyword, others)):
             return
+
         if run is not None:
             others.append(run)
         for _ in self.sequence(positional, code_positional):
@@ -317,14 +402,20 @@ class Matcher:
         else:
             yield
 
-    def _keywords(self, patterns: list[Node], nodes: list[Node]) -> Iterator[list[Node]]:
+    def _keywords(
+        self,
+        patterns: list[Node],
+        nodes: list[Node],
+    ) -> Iterator[list[Node]]:
         """Match patterns that may match any keyword, a run last; yields the nodes left over."""
         if not patterns or patterns[0].role == "run":
             yield nodes
             return
+
         for index, node in enumerate(nodes):
+            others = [*nodes[:index], *nodes[index + 1 :]]
             for _ in self.node(patterns[0], node):
-                yield from self._keywords(patterns[1:], [*nodes[:index], *nodes[index + 1 :]])
+                yield from self._keywords(patterns[1:], others)
 
 
 def _positional_and_named(arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -336,18 +427,22 @@ def _positional_and_named(arguments: Sequence[Node]) -> tuple[list[Node], list[N
             named.append(node)
         else:
             positional.append(node)
+
     return positional, named
 
 
 def _is_in_import(node: Node) -> bool:
+    """Whether a name is one that an import statement writes."""
     return any(up.kind in ("Alias", "ImportFrom") for up in node.ancestors())
 
 
 def _is_double_star(parameter: Node) -> bool:
+    """Whether a parameter takes all other keyword arguments (`**kw`)."""
     return parameter.fields.get("star") == "**"
 
 
 def _first_run(patterns: Sequence[Node]) -> Node | None:
+    """The first `...` of a list, None if it has none."""
     return next((node for node in patterns if node.role == "run"), None)
 
 
@@ -358,6 +453,7 @@ def _name_alone(node: Node) -> Node:
     """
     if node.kind not in _NAME_ALONE:
         return node
+
     written = [value for value in node.fields.values() if value]
     if len(written) == 1 and isinstance(written[0], Node):
         return written[0]
@@ -369,7 +465,9 @@ def _begins_with_docstring(patterns: Sequence[Node], block: Node) -> bool:
 
     It does if nothing else is left for it.
     """
-    if not patterns or patterns[0].role != "meta" or _first_run(patterns) is not None:
+    if not patterns or patterns[0].role != "meta":
+        return False
+    if _first_run(patterns) is not None:
         return False
     return len(patterns) == len(block.items("body")) + 1
 
@@ -382,7 +480,11 @@ def implicit_run() -> Node:
 
 
 def blocks(
-    patterns: Sequence[Node], block: Node, *, module: bool, clauses: bool
+    patterns: Sequence[Node],
+    block: Node,
+    *,
+    module: bool,
+    clauses: bool,
 ) -> Iterator[list[Node]]:
     """The lists of statements, or of clauses, in which a run of patterns may match."""
     has_docstrings = any(pattern.is_text() for pattern in patterns)
@@ -394,9 +496,6 @@ def blocks(
 
 
 # states that failed -------------------------------------------------------------------------------
-Steps = Callable[[int, int], Iterator[Tuple[int, int]]]
-
-
 class _Frame(Record):
     """One pattern that is being matched in a list.
 
@@ -463,13 +562,18 @@ class FailureMemo:
                 left = len(nodes) - j
                 state = self._state(patterns, i, nodes, j) if left else ()
                 if not left or left > self._failed.get(state, 0):
-                    stack.append(_Frame(steps(i, j), left, state=state, ends=ends))
+                    following = steps(i, j)
+                    stack.append(_Frame(following, left, state=state, ends=ends))
             elif j == len(nodes) or not to_end:
                 ends += 1
                 yield j
 
     def _state(
-        self, patterns: Sequence[Node], i: int, nodes: Sequence[Node], j: int
+        self,
+        patterns: Sequence[Node],
+        i: int,
+        nodes: Sequence[Node],
+        j: int,
     ) -> tuple[object, ...]:
         """What the further search depends on."""
         remainder = patterns[i], len(patterns) - i

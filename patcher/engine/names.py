@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import Iterable, Iterator, Sequence, Union
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
 from patcher.engine.lex import meets
 from patcher.engine.node import Node
 from patcher.engine.scoping import (
-    LineRanges,
     Read,
     blocks_of,
     bound_in,
@@ -27,13 +26,17 @@ from patcher.engine.scoping import (
 from patcher.engine.source import Source
 from patcher.record import Record
 
+if TYPE_CHECKING:
+    from patcher.engine.scoping import LineRanges
+
+    _Function = ast.FunctionDef | ast.AsyncFunctionDef
+
 _ALWAYS = frozenset(
     [*dir(builtins), "__file__", "__path__", "__builtins__", "__annotations__", "__class__"]
 )
 _BINDING = ("targets", "target", "name", "asname")  # fields of a `Node`
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Delete)
-_Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
 class Unbound(Record):

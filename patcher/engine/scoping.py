@@ -6,7 +6,7 @@ Works on the tree of the interpreter.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Iterable, Iterator, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence, Set
 
 from patcher.engine.lex import meets
 from patcher.engine.source import lines_of
@@ -15,13 +15,13 @@ from patcher.record import Record
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
 
+    LineRanges = Sequence[tuple[int, int]]
+    """The first and the last of each run of lines; sorted."""
+
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _PATTERNS = ("ExceptHandler", "MatchAs", "MatchStar", "MatchMapping")
-
-LineRanges = Sequence[Tuple[int, int]]
-"""The first and the last of each run of lines; sorted."""
 
 
 class _ClassNames(Set[str]):
@@ -69,8 +69,10 @@ def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The blocks of a statement; some may be empty."""
     for field in ("body", "orelse", "finalbody"):
         yield getattr(node, field, [])
-    for part in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
-        yield part.body
+
+    for field in ("handlers", "cases"):
+        for part in getattr(node, field, []):
+            yield part.body
 
 
 def has_star_import(body: Sequence[ast.stmt]) -> bool:
@@ -78,6 +80,7 @@ def has_star_import(body: Sequence[ast.stmt]) -> bool:
     for node in statements(body):
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
             return True
+
     return False
 
 
@@ -91,8 +94,13 @@ def _is_for_type_checkers(node: ast.AST) -> TypeGuard[ast.If]:
     """Whether a statement is `if TYPE_CHECKING`, whose body never runs."""
     if not isinstance(node, ast.If):
         return False
-    names = [getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(node.test)]
-    return "TYPE_CHECKING" in names
+
+    for part in ast.walk(node.test):
+        name = getattr(part, "id", getattr(part, "attr", ""))
+        if name == "TYPE_CHECKING":
+            return True
+
+    return False
 
 
 # what is bound ------------------------------------------------------------------------------------
@@ -109,9 +117,11 @@ def bound_in(body: Sequence[ast.stmt], without: tuple[type[ast.stmt], ...] = ())
             names.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
-                names.add((alias.asname or alias.name).split(".")[0])
+                name, _, _ = (alias.asname or alias.name).partition(".")
+                names.add(name)
         else:
             names |= _bound_by(node)
+
     return names
 
 
@@ -124,19 +134,29 @@ def _bound_by(tree: ast.AST) -> set[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             names.add(node.id)
         elif type(node).__name__ in _PATTERNS:
-            names.update(filter(None, [getattr(node, "name", None), getattr(node, "rest", None)]))
+            bound = [getattr(node, "name", None), getattr(node, "rest", None)]
+            names.update(filter(None, bound))
+
         # the target of a comprehension is bound inside it only
         target = node.target if isinstance(node, ast.comprehension) else None
         for child in ast.iter_child_nodes(node):
-            if child is not target and not isinstance(child, (ast.stmt, *_FUNCTIONS)):
+            is_apart = isinstance(child, (ast.stmt, *_FUNCTIONS))
+            if child is not target and not is_apart:
                 waiting.append(child)
+
     return names
 
 
 def parameters_of(arguments: ast.arguments) -> set[str]:
     """The names of the parameters of a function."""
-    parts = [*getattr(arguments, "posonlyargs", []), *arguments.args, *arguments.kwonlyargs]
-    return {part.arg for part in [*parts, arguments.vararg, arguments.kwarg] if part is not None}
+    parameters: list[ast.arg | None] = [
+        *getattr(arguments, "posonlyargs", []),
+        *arguments.args,
+        *arguments.kwonlyargs,
+        arguments.vararg,
+        arguments.kwarg,
+    ]
+    return {parameter.arg for parameter in parameters if parameter is not None}
 
 
 # what is read -------------------------------------------------------------------------------------
@@ -168,17 +188,22 @@ class _Context(Record):
     def in_function(self, names: set[str], name: str = "") -> _Context:
         """The context inside a function or a comprehension, which does not see names of classes."""
         scopes = [scope for scope in self.scopes if not isinstance(scope, _ClassNames)]
-        return _Context([*scopes, names], f"{self.function}.{name}" if name else self.function)
+        function = self.function
+        if name:
+            function = f"{function}.{name}"
+        return _Context([*scopes, names], function)
 
     def in_class(self, names: set[str], name: str) -> _Context:
         """The context inside a class."""
-        return _Context([*self.scopes, _ClassNames(names)], f"{self.function}.{name}")
+        scopes = [*self.scopes, _ClassNames(names)]
+        return _Context(scopes, f"{self.function}.{name}")
 
     def with_type_parameters(self, node: ast.AST) -> _Context:
         """The context with the type parameters of a definition."""
         parameters = getattr(node, "type_params", None)
         if not parameters:
             return self
+
         names = {parameter.name for parameter in parameters}
         return _Context([*self.scopes, names], self.function)
 
@@ -192,8 +217,10 @@ class _Reader:
         self._in_functions = self if near is None else _Reader(lines, None)
 
     def reads(self, node: ast.AST, context: _Context) -> Iterator[Read]:
+        """The names that a node reads which stands in `context`."""
         if not self._is_looked_at(node):
             return
+
         context = context.with_type_parameters(node)
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
@@ -209,32 +236,43 @@ class _Reader:
                 yield from self.reads(part, context)
 
     def _is_looked_at(self, node: ast.AST) -> bool:
+        """Whether a node has one of the lines that are looked at."""
         if self._lines is None or not isinstance(node, ast.stmt):
             return True
         return meets(self._lines, *lines_of(node))
 
+    # what stands in decorators, defaults and base classes is read outside of what they are of
     def _of_function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, context: _Context
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        context: _Context,
     ) -> Iterator[Read]:
-        outside: list[ast.AST] = [*getattr(node, "decorator_list", []), *node.args.defaults]
+        outside: list[ast.AST] = []
+        outside += getattr(node, "decorator_list", [])
+        outside += node.args.defaults
         outside += [default for default in node.args.kw_defaults if default is not None]
         for child in outside:
             yield from self.reads(child, context)
-        if self._near is not None and isinstance(node, ast.stmt) and not is_near(node, self._near):
-            return
 
         names = parameters_of(node.args)
         if isinstance(node, ast.Lambda):
             inner = context.in_function(names | _bound_by(node.body))
             yield from self.reads(node.body, inner)
             return
-        inner = context.in_function(names | bound_in(node.body), node.name)
+
+        if self._near is not None and not is_near(node, self._near):
+            return
+
+        names |= bound_in(node.body)
+        inner = context.in_function(names, node.name)
         for child in node.body:
             yield from self._in_functions.reads(child, inner)
 
     def _of_class(self, node: ast.ClassDef, context: _Context) -> Iterator[Read]:
-        for outside in [*node.decorator_list, *node.bases, *node.keywords]:
-            yield from self.reads(outside, context)
+        outside: list[ast.AST] = [*node.decorator_list, *node.bases, *node.keywords]
+        for child in outside:
+            yield from self.reads(child, context)
+
         inner = context.in_class(bound_in(node.body), node.name)
         for child in node.body:
             yield from self.reads(child, inner)
@@ -250,6 +288,7 @@ class _Reader:
         names: set[str] = set()
         for generator in node.generators:
             names |= _bound_by(generator.target)
+
         inner = context.in_function(names)
         parts: list[ast.AST] = []
         for child in ast.iter_child_nodes(node):
@@ -257,6 +296,7 @@ class _Reader:
                 parts += ast.iter_child_nodes(child)
             else:
                 parts.append(child)
+
         for part in parts:
             if part is not outermost:
                 yield from self.reads(part, inner)
@@ -266,5 +306,8 @@ def _parts(node: ast.AST) -> list[ast.AST]:
     """The parts of a node that are evaluated; an annotation may be a string, or never be."""
     if _is_for_type_checkers(node):
         return [*node.orelse]
-    annotation = node.annotation if isinstance(node, (ast.AnnAssign, ast.arg)) else None
+
+    annotation = None
+    if isinstance(node, (ast.AnnAssign, ast.arg)):
+        annotation = node.annotation
     return [part for part in ast.iter_child_nodes(node) if part is not annotation]

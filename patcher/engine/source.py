@@ -80,11 +80,13 @@ class _Memory:
         if source is None:
             source = Source(data)
             self._sources_size += len(data)
+
         self._sources[data] = source
         while self._sources_size > _MOST_KEPT and len(self._sources) > 1:
             oldest = next(iter(self._sources))
             del self._sources[oldest]
             self._sources_size -= len(oldest)
+
         return source
 
     def parse(self, code: str, newline: str, indent: str) -> Node:
@@ -94,11 +96,14 @@ class _Memory:
         if block is None:
             block = parse_source(code, newline=newline, indent=indent)
             self._size += len(code)
+
         self._parts[key] = block
         while self._size > _MOST_KEPT and len(self._parts) > 1:
             oldest = next(iter(self._parts))
+            oldest_code, _, _ = oldest
             del self._parts[oldest]
-            self._size -= len(oldest[0])
+            self._size -= len(oldest_code)
+
         return block
 
 
@@ -152,6 +157,7 @@ class Source:
             self.text = data[self.skipped :].decode(self.encoding)
         except (ValueError, LookupError) as error:
             raise _undecodable(error) from None
+
         # one byte a character: byte offsets need no encoding
         self._is_single = len(self.text) == len(data) - self.skipped
         self.lines = Lines(self.text)
@@ -168,6 +174,7 @@ class Source:
         if self._tree is not None:
             self.indent = self._indentation(self._tree)
             return
+
         try:
             self.whole()
         except SyntaxProblem as problem:
@@ -188,7 +195,8 @@ class Source:
         Not where it is remembered.
         """
         if _memory is None:
-            self._tree, self._named = None, []
+            self._tree = None
+            self._named = []
 
     def _indentation(self, tree: ast.Module) -> str:
         """The indentation of the first indented block."""
@@ -198,9 +206,15 @@ class Source:
                 blank = self.text[start : start + child.col_offset]
                 if blank and not blank.strip(" \t"):
                     return blank
+
         return self.indent
 
     def _ast(self) -> ast.Module | None:
+        """The tree of the file, None if the running interpreter cannot parse it.
+
+        Raises:
+            SyntaxProblem: it is nested too deeply.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in the target are not ours to report
             try:
@@ -221,20 +235,26 @@ class Source:
         ranges: list[tuple[int, int]] = []
         for group in _groups(self.tree.body if self.tree else []):
             ranges.append((self._statement_start(group[0]), self._statement_end(group[-1])))
+
         return ranges
 
     # offsets --------------------------------------------------------------------------------------
     def byte(self, offset: int) -> int:
         """The byte offset in the file of a character offset in the text."""
-        ahead = offset if self._is_single else len(self.text[:offset].encode(self.encoding))
-        return self.skipped + ahead
+        if self._is_single:
+            return self.skipped + offset
+
+        ahead = self.text[:offset].encode(self.encoding)
+        return self.skipped + len(ahead)
 
     def character(self, byte: int) -> int:
         """The character offset in the text of a byte offset in the file."""
         byte = max(byte, self.skipped)
         if self._is_single:
             return byte - self.skipped
-        return len(self.data[self.skipped : byte].decode(self.encoding, "ignore"))
+
+        ahead = self.data[self.skipped : byte].decode(self.encoding, "ignore")
+        return len(ahead)
 
     def splice(self, start: int, end: int, new: str) -> Splice:
         """A splice of the file's bytes, from character offsets and text.
@@ -243,10 +263,12 @@ class Source:
             SyntaxProblem: `new` cannot be written in the file's encoding.
         """
         try:
-            return Splice(self.byte(start), self.byte(end), new=new.encode(self.encoding))
+            encoded = new.encode(self.encoding)
+            return Splice(self.byte(start), self.byte(end), new=encoded)
         except UnicodeError as error:
             problem = Message(
-                "the inserted code cannot be written in the file's encoding: {error}", error=error
+                "the inserted code cannot be written in the file's encoding: {error}",
+                error=error,
             )
             raise SyntaxProblem(problem) from None
 
@@ -256,26 +278,33 @@ class Source:
 
     def line(self, offset: int) -> str:
         """The line of an offset, without the blanks around it."""
-        return self.text[self.lines.start(offset) : self.lines.end(offset)].strip()
+        start = self.lines.start(offset)
+        end = self.lines.end(offset)
+        return self.text[start:end].strip()
 
     def _offset(self, line: int, column: int) -> int:
         """The offset of a position of `ast`: a line (1-based) and a column in bytes of UTF-8."""
         start = self.lines.starts[line - 1]
         content = self.text[start : self.lines.end(start)]
-        return start + len(content.encode("utf-8")[:column].decode("utf-8", "ignore"))
+        before = content.encode("utf-8")[:column]
+        return start + len(before.decode("utf-8", "ignore"))
 
     def _statement_start(self, node: ast.stmt) -> int:
         """Where the first line of a statement begins, its decorators included."""
-        start = self.lines.starts[lines_of(node)[0] - 1]
+        first_line, _ = lines_of(node)
+        start = self.lines.starts[first_line - 1]
         # libcst does not give back a form feed that begins a definition's line
         while self.text[start : start + 1] == "\f":
             start += 1
+
         return start
 
     def _statement_end(self, node: ast.stmt) -> int:
         """Where the line below a statement begins."""
-        number = lines_of(node)[1]
-        return self.lines.starts[number] if number < len(self.lines.starts) else len(self.text)
+        _, last_line = lines_of(node)
+        if last_line < len(self.lines.starts):
+            return self.lines.starts[last_line]
+        return len(self.text)
 
     def _body_start(self, node: ast.stmt) -> int:
         """Where the body of a definition begins, behind the indentation of its first statement."""
@@ -306,9 +335,15 @@ class Source:
             statements = self._statements_of(tree.body)
         except SyntaxProblem:
             return None
+
         return _block(statements) if statements else None
 
-    def _statements_of(self, body: list[ast.stmt], *, at_once: bool = False) -> list[Node]:
+    def _statements_of(
+        self,
+        body: list[ast.stmt],
+        *,
+        at_once: bool = False,
+    ) -> list[Node]:
         """The statements of the body of a module or class.
 
         Definitions are read when asked for, or at once.
@@ -320,9 +355,13 @@ class Source:
                     statements.append(self._definition(group[0], at_once=True))
                 else:
                     statements.append(self._deferred(group[0]))
+
                 continue
-            start, end = self._statement_start(group[0]), self._statement_end(group[-1])
+
+            start = self._statement_start(group[0])
+            end = self._statement_end(group[-1])
             statements += self._parse_slice(start, end).items("body")
+
         return statements
 
     def _deferred(self, node: ast.stmt) -> Node:
@@ -341,10 +380,14 @@ class Source:
         if isinstance(node, ast.ClassDef) and self._begins_line(self._body_start(node)):
             with suppress(SyntaxProblem):  # then all of it may be readable
                 return self._class(node, at_once=at_once)
-        start, end = self._statement_start(node), self._statement_end(node)
-        return self._parse_slice(start, end).items("body")[0]
+
+        start = self._statement_start(node)
+        end = self._statement_end(node)
+        block = self._parse_slice(start, end)
+        return block.items("body")[0]
 
     def _class(self, node: ast.ClassDef, *, at_once: bool) -> Node:
+        """A class, of which the header is read, and the statements of its body one by one."""
         definition = self._header(node).items("body")[0]
         body = _block(self._statements_of(node.body, at_once=at_once))
         statements = body.items("body")
@@ -363,14 +406,17 @@ class Source:
         definitions = []
         if self.has_ast:
             for name, statement in self._named_definitions():
-                start, end = self._statement_start(statement), self._statement_end(statement)
+                start = self._statement_start(statement)
+                end = self._statement_end(statement)
                 definitions.append(Definition(name, start, end))
         else:
             for name, node in _definition_nodes(self.whole(), ""):
                 definitions.append(Definition(name, node.begin, node.end))
+
         return definitions
 
     def _named_definitions(self) -> list[tuple[str, ast.stmt]]:
+        """Every definition with its qualified name, in the order of the text."""
         self._named = self._named or list(_ast_definitions(self.tree))
         return self._named
 
@@ -390,15 +436,25 @@ class Source:
                     body = getattr(node, field, None)
                     if isinstance(body, list) and body:
                         self._add_block(body, is_module=node is self.tree)
+
         return self._blocks.get(start)
 
     def _add_block(self, body: list[ast.stmt], *, is_module: bool) -> None:
-        extent = None if is_module else (self._statement_start(body[0]), len(body))
+        """Note for each statement of a block what `block` says of it."""
+        extent: tuple[int, int] | None = None
+        if not is_module:
+            extent = self._statement_start(body[0]), len(body)
+
         for child in body:
-            self._blocks.setdefault(self._statement_start(child), extent)
+            start = self._statement_start(child)
+            self._blocks.setdefault(start, extent)
 
     def scopes(
-        self, scope: str, identifiers: Sequence[frozenset[str]], *, bodies: bool
+        self,
+        scope: str,
+        identifiers: Sequence[frozenset[str]],
+        *,
+        bodies: bool,
     ) -> list[Node]:
         """The blocks to search for a hunk.
 
@@ -413,6 +469,7 @@ class Source:
         """
         if scope == "<module>":
             return [self._module(identifiers, bodies)]
+
         scopes = []
         if self.has_ast:
             for name, definition in self._named_definitions():
@@ -422,17 +479,21 @@ class Source:
             for name, node in _definition_nodes(self.whole(), ""):
                 if in_scope(name, scope):
                     scopes.append(_block_of(node))
+
         return scopes
 
     def _parsed(self, definition: ast.stmt) -> Node:
         """A block of a definition alone."""
-        start, end = self._statement_start(definition), self._statement_end(definition)
+        start = self._statement_start(definition)
+        end = self._statement_end(definition)
         if (start, end) not in self._slices:
             if _memory is None:
                 block = self._parse_slice(start, end)
             else:
                 block = _block([self._definition(definition, at_once=True)])
+
             self._slices[start, end] = block
+
         return self._slices[start, end]
 
     def _parse_slice(self, start: int, end: int) -> Node:
@@ -451,21 +512,29 @@ class Source:
         """The block of the module; statements that cannot match are not parsed (see `scopes`)."""
         if self.tree is None:
             return self.whole()
+
         statements: list[Node] = []
         for group in _groups(self.tree.body):
-            start, end = self._statement_start(group[0]), self._statement_end(group[-1])
+            start = self._statement_start(group[0])
+            end = self._statement_end(group[-1])
             code = self.text[start:end]
             if not _has_all_of_one(code, identifiers):
                 statements += [self._opaque(node) for node in group]
                 continue
+
             if (start, bodies) not in self._statements:
                 is_header = not bodies and isinstance(group[0], _DEFINITIONS)
                 parsed = self._header(group[0]) if is_header else self._parse_slice(start, end)
                 self._statements[start, bodies] = parsed.items("body")
+
             statements += self._statements[start, bodies]
-        block = Node("Block", (0, 0, len(self.text), len(self.text)), doc=None, body=statements)
+
+        end = len(self.text)
+        block = Node("Block", (0, 0, end, end), doc=None, body=statements)
+
         for statement in statements:
             statement.parent = block
+
         return block
 
     def _opaque(self, node: ast.stmt) -> Node:
@@ -477,11 +546,13 @@ class Source:
             opaque.name = "future"
         elif isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str):
             opaque.name = "text"
+
         return opaque
 
     def _header(self, node: ast.stmt) -> Node:
         """A block with one definition: its header is parsed, its body is not."""
-        start, body_start = self._statement_start(node), self._body_start(node)
+        start = self._statement_start(node)
+        body_start = self._body_start(node)
         code = self.text[start:body_start] + "pass"
         block = self._parse(code, start)
         definition = block.items("body")[0]
@@ -493,6 +564,7 @@ class Source:
         body.fields["doc"] = None
         for part in (body, definition):
             part.end = part.outer_end = end
+
         return block
 
 
@@ -504,20 +576,24 @@ def _encoding(data: bytes) -> str:
     """
     if b"\0" in data:
         raise SyntaxProblem(Message("the file has a null byte: it is not Python source"))
+
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except (SyntaxError, ValueError, LookupError) as error:
         raise _undecodable(error) from None
+
     return encoding.replace("utf-8-sig", "utf-8")
 
 
 def _undecodable(error: Exception) -> SyntaxProblem:
+    """What is raised for a file that is not text in its encoding."""
     return SyntaxProblem(Message("the file is not text in its encoding: {error}", error=error))
 
 
 def lines_of(node: ast.stmt) -> tuple[int, int]:
     """The first and the last line of a statement, its decorators included."""
-    start = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+    decorators = getattr(node, "decorator_list", [])
+    start = min([node.lineno, *(decorator.lineno for decorator in decorators)])
     return start, cast(int, node.end_lineno)
 
 
@@ -530,17 +606,22 @@ def definitions(data: bytes, scope: str) -> tuple[int, ...]:
         source = read_source(data)
     except SyntaxProblem:
         return ()
+
     lines = []
     for definition in source.definitions():
         if in_scope(definition.name, scope):
             lines.append(source.lines.number(definition.start))
+
     return tuple(lines)
 
 
 def in_scope(name: str, scope: str) -> bool:
     """Whether `scope` names the definition with this qualified name; `*` is a glob in one part."""
-    parts, patterns = name.split("."), scope.split(".")
-    return len(parts) == len(patterns) and all(map(fnmatch.fnmatchcase, parts, patterns))
+    parts = name.split(".")
+    patterns = scope.split(".")
+    if len(parts) != len(patterns):
+        return False
+    return all(map(fnmatch.fnmatchcase, parts, patterns))
 
 
 def _has_all_of_one(code: str, identifiers: Sequence[frozenset[str]]) -> bool:
@@ -559,7 +640,9 @@ def _groups(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
         if group and node.lineno > cast(int, group[-1].end_lineno):
             yield group
             group = []
+
         group.append(node)
+
     if group:
         yield group
 
@@ -575,9 +658,11 @@ def _ast_definitions(tree: ast.Module | None) -> Iterator[tuple[str, ast.stmt]]:
         if isinstance(node, _DEFINITIONS):
             yield prefix + node.name, node
             prefix = f"{prefix}{node.name}."
+
         children: list[ast.AST] = []
         for field in (*_BLOCKS, "handlers", "cases"):
             children += getattr(node, field, ())
+
         waiting += [(child, prefix) for child in reversed(children)]
 
 
@@ -586,8 +671,11 @@ def _definition_nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
     for child in node.children():
         name = prefix
         if child.is_definition:
-            name = f"{prefix}{child.node('name').fields['value']}."
-            yield name[:-1], child
+            own_name = child.node("name").fields["value"]
+            qualified = f"{prefix}{own_name}"
+            yield qualified, child
+            name = f"{qualified}."
+
         yield from _definition_nodes(child, name)
 
 
@@ -597,6 +685,7 @@ def _block(statements: list[Node]) -> Node:
     block = Node("Block", (start, start, end, end), doc=None, body=statements)
     for statement in statements:
         statement.parent = block
+
     return block
 
 

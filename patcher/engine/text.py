@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from itertools import accumulate, groupby
 from operator import eq
-from typing import Iterable, Iterator, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
 from patcher.message import Message
 from patcher.model import (
@@ -24,13 +24,18 @@ _RUN = "..."
 _MOST = 10  # places that are looked for
 STANDS_THERE = Message("a file of that name stands there, which this patchset did not add")
 
-_HunkLine = Tuple[str, str, int]
-"""A tag, the text behind it, and the line in the .spatch."""
-_Alignment = Tuple[int, ...]
-"""The line (0-based) of the file on which each line of a side lies.
+if TYPE_CHECKING:
+    _HunkLine = tuple[str, str, int]
+    """A tag, the text behind it, and the line in the .spatch."""
 
-For a run that is the line on which it begins.
-"""
+    _Piece = tuple[bool, list[str]]
+    """Whether these lines of a side are runs, and the lines."""
+
+    _Alignment = tuple[int, ...]
+    """The line (0-based) of the file on which each line of a side lies.
+
+    For a run that is the line on which it begins.
+    """
 
 
 class _Text:
@@ -47,7 +52,7 @@ class _Text:
         self.bare = [line.rstrip() for line in self.lines]
         self.indents = [_indent(line.decode("latin-1")) for line in self.bare]
         ended = [line for line in self.lines if line.endswith((b"\n", b"\r"))]
-        self.end = ended[0][len(ended[0].rstrip(b"\r\n")) :] if ended else b"\n"
+        self.end = _line_end(ended[0]) if ended else b"\n"
         self.is_open = len(ended) < len(self.lines)
         try:
             data.decode("utf-8")
@@ -72,12 +77,28 @@ class _Text:
         A file that is not UTF-8 holds only ASCII, unless a line that the hunk matches has other
         characters.
         """
-        special = [(tag, line) for tag, line, _ in hunk.lines if not line.isascii()]
-        is_known = self.encoding == "utf-8" or any(tag != "+" for tag, _ in special)
-        for tag, line in special:
-            if tag == "+" and not (is_known and self.encoded(line) is not None):
+        is_known = self.encoding == "utf-8"
+        inserted: list[str] = []
+        for tag, line, _ in hunk.lines:
+            if line.isascii():
+                continue
+            if tag == "+":
+                inserted.append(line)
+            else:
+                is_known = True
+
+        for line in inserted:
+            is_writable = is_known and self.encoded(line) is not None
+            if not is_writable:
                 return line
+
         return None
+
+
+def _line_end(line: bytes) -> bytes:
+    """The line break of a line."""
+    content = line.rstrip(b"\r\n")
+    return line[len(content) :]
 
 
 def _indent(line: str) -> int | None:
@@ -88,7 +109,9 @@ def _indent(line: str) -> int | None:
     code = line.lstrip(" \t")
     if not code:
         return None
-    return len(line[: len(line) - len(code)].expandtabs())
+
+    blanks = line[: len(line) - len(code)]
+    return len(blanks.expandtabs())
 
 
 # answers ------------------------------------------------------------------------------------------
@@ -103,11 +126,18 @@ def rewrite_text(data: bytes, hunks: Sequence[HunkText]) -> Rewrite:
             answers.append(_deleted(data, file, hunk))
         else:
             answers.append(_answer(file, hunk))
+
     splices = _combined(data, answers)
     if any(answer.state.failed for answer in answers):
         return unchanged(data, answers)
+
     gone = any(hunk.scope == DELETED for hunk in hunks)
-    return Rewrite(apply_splices(data, splices), splices, answers=tuple(answers), gone=gone)
+    return Rewrite(
+        apply_splices(data, splices),
+        splices,
+        answers=tuple(answers),
+        gone=gone,
+    )
 
 
 def unchanged(data: bytes, answers: Sequence[HunkAnswer]) -> Rewrite:
@@ -118,27 +148,35 @@ def unchanged(data: bytes, answers: Sequence[HunkAnswer]) -> Rewrite:
 
 def _combined(data: bytes, answers: list[HunkAnswer]) -> tuple[Splice, ...]:
     """The splices of all answers in order; the answers of hunks that meet become a conflict."""
-    owned = []
+    owned: list[tuple[Splice, int]] = []
     for index, answer in enumerate(answers):
-        owned += [(splice, index) for splice in answer.splices]
+        for splice in answer.splices:
+            owned.append((splice, index))
+
     owned.sort()
     for (left, left_index), (right, right_index) in zip(owned, owned[1:]):
         overlap = right.start < left.end
         is_one_place = (right.start, right.end) == (left.start, left.end)
         if not overlap and not is_one_place:
             continue
+
+        lines_above = data.count(b"\n", 0, right.start)
         problem = Message(
             "two changes of this patchset meet at line {line}: write one hunk for both",
-            line=data.count(b"\n", 0, right.start) + 1,
+            line=lines_above + 1,
         )
+
         for index in (left_index, right_index):
-            answers[index] = answers[index]._replace(state=State.CONFLICT, problem=problem)
+            answer = answers[index]
+            answers[index] = answer._replace(state=State.CONFLICT, problem=problem)
+
     return tuple(splice for splice, _ in owned)
 
 
 def _added(data: bytes, hunk: HunkText) -> HunkAnswer:
     """The answer for a file that is added; `data` is what is there, b"" if there is no file."""
-    written = "".join(f"{line}\n" for _, line, _ in hunk.lines).encode("utf-8")
+    lines = [f"{line}\n" for _, line, _ in hunk.lines]
+    written = "".join(lines).encode("utf-8")
     if not data:
         splice = Splice(0, 0, new=written)
         return HunkAnswer(hunk, State.APPLICABLE, places=(1,), splices=(splice,))
@@ -160,6 +198,7 @@ def _deleted(data: bytes, file: _Text, hunk: HunkText) -> HunkAnswer:
     if problem:
         hint = Message("write `-...` for lines that may be others")
         return HunkAnswer(hunk, State.NOT_FOUND, problem=problem, hint=hint)
+
     splice = Splice(0, len(data), new=b"")
     return HunkAnswer(hunk, State.APPLICABLE, places=(1,), splices=(splice,))
 
@@ -176,20 +215,33 @@ def _other_lines(file: _Text, side: Sequence[str]) -> str:
             pieces.append([])
         else:
             pieces[-1].append(file.encoded(row.rstrip()))
+
     *upper, last = pieces
     last = _without_end(last)
 
     at = 0
     for number, piece in enumerate(upper):
         starts = range(at, len(lines)) if number else range(1)
-        found = [start for start in starts if lines[start : start + len(piece)] == piece]
-        if not found:
+        for start in starts:
+            if _stands_at(lines, piece, start):
+                at = start + len(piece)
+                break
+        else:
             return _first_other(lines, pieces)
-        at = found[0] + len(piece)
+
     start = len(lines) - len(last) if upper else 0
     if start >= at and lines[start:] == last:
         return ""
     return _first_other(lines, pieces)
+
+
+def _stands_at(
+    lines: Sequence[bytes | None],
+    piece: Sequence[bytes | None],
+    start: int,
+) -> bool:
+    """Whether the lines from `start` on are those of a piece."""
+    return lines[start : start + len(piece)] == piece
 
 
 def _without_end(lines: Sequence[bytes | None]) -> list[bytes | None]:
@@ -197,28 +249,35 @@ def _without_end(lines: Sequence[bytes | None]) -> list[bytes | None]:
     last = len(lines)
     while last and not lines[last - 1]:
         last -= 1
+
     return list(lines[:last])
 
 
 def _first_other(lines: Sequence[bytes | None], pieces: Sequence[Sequence[bytes | None]]) -> str:
     """The first line by which a file differs from the lines that are to be deleted."""
-    deleted = {line for piece in pieces for line in piece}
+    deleted: set[bytes | None] = set()
+    for piece in pieces:
+        deleted.update(piece)
+
     for line in lines:
         if line and line not in deleted:
             shown = line.strip().decode("utf-8", "replace")
             return Message("the file has the line `{line}`, which is not to be deleted", line=shown)
+
     there = set(lines)
     for line in deleted:
         if line and line not in there:
             shown = line.strip().decode("utf-8", "replace")
             return Message("no line of the file is `{line}`", line=shown)
+
     return Message("the file has these lines, but not one below the other")
 
 
 def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
     """The answer for a hunk of lines by itself; its splices are those of the one place."""
     form, places = _find_form(file, hunk)
-    numbers = tuple(alignment[0] + 1 for alignment in (*places.todo, *places.done))
+    alignments = [*places.todo, *places.done]
+    numbers = tuple(alignment[0] + 1 for alignment in alignments)
     if len(numbers) > 1:
         return _too_many(hunk, numbers)
     if places.todo:
@@ -228,19 +287,34 @@ def _answer(file: _Text, hunk: HunkText) -> HunkAnswer:
                 "the file is not UTF-8: `{line}` cannot be written in its encoding",
                 line=line.strip(),
             )
+
             hint = Message("write it in ASCII")
-            return HunkAnswer(hunk, State.CONFLICT, places=numbers, problem=problem, hint=hint)
+            return HunkAnswer(
+                hunk,
+                State.CONFLICT,
+                places=numbers,
+                problem=problem,
+                hint=hint,
+            )
+
         splices = tuple(_splices(file, form, places.todo[0]))
         return HunkAnswer(hunk, State.APPLICABLE, places=numbers, splices=splices)
+
     if places.done:
         return HunkAnswer(hunk, State.UPSTREAM, places=numbers)
     if hunk.flags.when_present:
         return HunkAnswer(hunk, State.NOT_NEEDED)
-    gone = all(_already_deleted(file, form) for form in hunk.forms)
-    return HunkAnswer(hunk, State.NOT_FOUND, problem=_nearest(file, hunk), gone=gone)
+
+    return HunkAnswer(
+        hunk,
+        State.NOT_FOUND,
+        problem=_nearest(file, hunk),
+        gone=all(_already_deleted(file, form) for form in hunk.forms),
+    )
 
 
 def _too_many(hunk: HunkText, numbers: tuple[int, ...]) -> HunkAnswer:
+    """The answer for a hunk whose lines begin at several lines of the file."""
     total: object = len(numbers)
     if len(numbers) >= _MOST:
         total = Message("more than {limit}", limit=_MOST - 1)
@@ -249,8 +323,15 @@ def _too_many(hunk: HunkText, numbers: tuple[int, ...]) -> HunkAnswer:
         total=total,
         lines=", ".join(map(str, numbers)),
     )
+
     hint = Message("write more of the lines around the place")
-    return HunkAnswer(hunk, State.AMBIGUOUS, places=numbers, problem=problem, hint=hint)
+    return HunkAnswer(
+        hunk,
+        State.AMBIGUOUS,
+        places=numbers,
+        problem=problem,
+        hint=hint,
+    )
 
 
 def _nearest(file: _Text, hunk: HunkText) -> str:
@@ -262,7 +343,9 @@ def _nearest(file: _Text, hunk: HunkText) -> str:
             return Message("no line of the file is `{line}`", line=text.strip())
 
     def lines_alike(start: int) -> int:
-        return sum(map(eq, file.bare[start : start + len(lines)], lines))
+        """How many lines from `start` on are as the hunk has them."""
+        end = start + len(lines)
+        return sum(map(eq, file.bare[start:end], lines))
 
     nearest = max(range(len(file.bare) or 1), key=lines_alike)
     return Message(
@@ -286,6 +369,7 @@ def _find_form(file: _Text, hunk: HunkText) -> tuple[HunkText, _Places]:
         places = _places(file, form)
         if places.todo or places.done:
             return form, places
+
     return hunk.forms[0], _Places([], [])
 
 
@@ -299,7 +383,9 @@ def _places(file: _Text, form: HunkText) -> _Places:
         for alignment in before:
             if not any(_holds(outer, alignment) for outer in after):
                 todo.append(alignment)
+
         return _Places(todo, done=after)
+
     # a hunk that only deletes: its after side is in every file that has the before side
     if before or tags == {"-"}:
         return _Places(before, done=[])
@@ -313,8 +399,13 @@ def _holds(outer: _Alignment, inner: _Alignment) -> bool:
 
 def _already_deleted(file: _Text, form: HunkText) -> bool:
     """Whether a form only deletes, what it keeps is there, and what it deletes is not (rule 26)."""
-    if _change_tags(form) != {"-"} or len(_alignments(file, _texts(form.lines, " +"))) != 1:
+    if _change_tags(form) != {"-"}:
         return False
+
+    kept = _texts(form.lines, " +")
+    if len(_alignments(file, kept)) != 1:
+        return False
+
     deleted = file.bare_lines(_texts(form.lines, "-"))
     return not any(line and line in deleted for line in file.bare)
 
@@ -333,23 +424,37 @@ def _alignments(file: _Text, side: Sequence[str]) -> list[_Alignment]:
     """The places of a side, at most `_MOST`: its pieces between runs, one below the other."""
     if not any(line.strip() for line in side):
         return []
-    pieces = [(is_run, list(rows)) for is_run, rows in groupby(side, key=_is_run)]
+
+    pieces: list[_Piece] = []
+    for is_run, group in groupby(side, key=_is_run):
+        pieces.append((is_run, list(group)))
+
     alignments: list[_Alignment] = [()]
     for (is_run, rows), starts in zip(pieces, _starts(file, pieces)):
         longer: list[_Alignment] = []
         for alignment in alignments:
             if is_run:
                 end = _end(side, alignment)
-                longer.append((*alignment, *[end] * len(rows)))
+                run_lines = [end] * len(rows)
+                longer.append((*alignment, *run_lines))
                 continue
+
             for start in starts:
                 if _continues(file, side, alignment, start=start):
-                    longer.append((*alignment, *range(start, start + len(rows))))
+                    piece_lines = range(start, start + len(rows))
+                    longer.append((*alignment, *piece_lines))
+
         alignments = longer[:_MOST]
+
     return alignments
 
 
-def _continues(file: _Text, side: Sequence[str], alignment: _Alignment, start: int) -> bool:
+def _continues(
+    file: _Text,
+    side: Sequence[str],
+    alignment: _Alignment,
+    start: int,
+) -> bool:
     """Whether a piece at line `start` may follow what is aligned so far."""
     if not alignment:
         return True
@@ -359,10 +464,11 @@ def _continues(file: _Text, side: Sequence[str], alignment: _Alignment, start: i
 
 
 def _is_run(line: str) -> bool:
+    """Whether a line of a hunk stands for any lines."""
     return line.strip() == _RUN
 
 
-def _starts(file: _Text, pieces: Sequence[tuple[bool, list[str]]]) -> list[list[int]]:
+def _starts(file: _Text, pieces: Sequence[_Piece]) -> list[list[int]]:
     """The lines at which each piece fits and leaves room for those below it.
 
     So every alignment that is begun can be completed, unless a run leaves its block. A run may
@@ -374,11 +480,15 @@ def _starts(file: _Text, pieces: Sequence[tuple[bool, list[str]]]) -> list[list[
         starts: list[int] = []
         if not is_run:
             lines = file.bare_lines(rows)
-            for start in range(last - len(lines) + 1):
-                if file.bare[start : start + len(lines)] == lines:
+            highest = last - len(lines)
+            for start in range(highest + 1):
+                if _stands_at(file.bare, lines, start):
                     starts.append(start)
+
             last = max(starts, default=-1)
+
         starts_of_pieces.insert(0, starts)
+
     return starts_of_pieces
 
 
@@ -391,7 +501,12 @@ def _end(side: Sequence[str], alignment: _Alignment) -> int:
     return alignment[-1] + 1
 
 
-def _keeps_block(file: _Text, side: Sequence[str], alignment: _Alignment, below: int) -> bool:
+def _keeps_block(
+    file: _Text,
+    side: Sequence[str],
+    alignment: _Alignment,
+    below: int,
+) -> bool:
     """Whether a run that ends above the line `below` stays inside the block in which it began.
 
     That block is the one of the line above the run if the line below it is indented deeper, else
@@ -399,6 +514,7 @@ def _keeps_block(file: _Text, side: Sequence[str], alignment: _Alignment, below:
     """
     if not _is_run(side[len(alignment) - 1]):
         return True
+
     run_start = alignment[-1]
     indent_above = file.indents[run_start - 1] or 0
     indent_below = file.indents[below] or 0
@@ -408,6 +524,7 @@ def _keeps_block(file: _Text, side: Sequence[str], alignment: _Alignment, below:
     for indent in file.indents[run_start:below]:
         if indent is not None and indent < least:
             return False
+
     return True
 
 
@@ -419,25 +536,38 @@ def _splices(file: _Text, form: HunkText, alignment: _Alignment) -> Iterator[Spl
     first = 0
     for is_change, group in groupby(form.lines, key=lambda line: line[0] != " "):
         rows = list(group)
-        last = first + len(_texts(rows, " -"))
+        old = _texts(rows, " -")
+        last = first + len(old)
         if is_change:
-            yield _splice(file, bounds[first], bounds[last], _texts(rows, "+"))
+            new = _texts(rows, "+")
+            yield _splice(file, bounds[first], end=bounds[last], new=new)
+
         first = last
 
 
-def _splice(file: _Text, start: int, end: int, new: Sequence[str]) -> Splice:
+def _splice(
+    file: _Text,
+    start: int,
+    end: int,
+    new: Sequence[str],
+) -> Splice:
     """Replace the lines `[start, end)`.
 
     The last line of a file keeps its end, or the lack of one.
     """
-    data = b"".join(line.encode(file.encoding) + file.end for line in new)
-    low, high = file.starts[start], file.starts[end]
-    if file.is_open and end == len(file.lines):
-        if data:
-            data = data[: len(data) - len(file.end)]
-        if start == end:  # below a line without an end
-            data = file.end + data
-        elif not data and start:  # the line above becomes the last one
-            above = file.lines[start - 1]
-            low -= len(above) - len(above.rstrip(b"\r\n"))
+    lines = [line.encode(file.encoding) for line in new]
+    low = file.starts[start]
+    high = file.starts[end]
+    is_open_end = file.is_open and end == len(file.lines)
+    if not is_open_end:
+        data = b"".join(line + file.end for line in lines)
+        return Splice(low, high, new=data)
+
+    data = file.end.join(lines)
+    if start == end:  # below a line without an end
+        data = file.end + data
+    elif not data and start:  # the line above becomes the last one
+        above = file.lines[start - 1]
+        low -= len(_line_end(above))
+
     return Splice(low, high, new=data)

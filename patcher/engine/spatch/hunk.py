@@ -34,7 +34,12 @@ _Body = List[Tuple[str, str, int]]
 
 
 def reject(
-    origin: str, line: int, message: str, source: str = "", start: int = 0, end: int = 0
+    origin: str,
+    line: int,
+    message: str,
+    source: str = "",
+    start: int = 0,
+    end: int = 0,
 ) -> NoReturn:
     """Raise a `PatchError` about a line of a `.spatch`.
 
@@ -57,7 +62,13 @@ class _Lines(Record):
     origin: str
     rows: list[str]
 
-    def refuse(self, index: int, message: str, start: int = 0, end: int | None = None) -> NoReturn:
+    def refuse(
+        self,
+        index: int,
+        message: str,
+        start: int = 0,
+        end: int | None = None,
+    ) -> NoReturn:
         """Raise a `PatchError` about a line (0-based).
 
         The line is shown with the columns `[start, end)` marked (all of them).
@@ -98,6 +109,7 @@ def parse_spatch(source: str, origin: str) -> tuple[str, tuple[FilePatch, ...]]:
     while number < len(lines.rows):
         patch, number = _file(lines, number)
         files.append(patch)
+
     return "\n".join(lines.rows[:first]).strip(), tuple(files)
 
 
@@ -111,6 +123,7 @@ def _refuse_unified_diff(lines: _Lines) -> None:
                 "a patchset is made of it with: sitepatch import {origin} --name NAME",
                 origin=shlex.quote(lines.origin),
             )
+
             message = Message("found a unified diff, expected `@@ SCOPE @@`; {made}", made=command)
             lines.refuse(index, message)
 
@@ -120,6 +133,7 @@ def _first_file(lines: _Lines) -> int:
     for index, line in enumerate(lines.rows):
         if line.startswith(_FILE):
             return index
+
     for index, line in enumerate(lines.rows):
         almost = re.fullmatch(_ALMOST, line)
         if almost:
@@ -128,6 +142,7 @@ def _first_file(lines: _Lines) -> int:
                 advice=_instead(almost.group(1)),
             )
             lines.refuse(index, message, start=0, end=len(almost.group(1)))
+
     reject(
         lines.origin,
         max(1, len(lines.rows) - 1),
@@ -139,9 +154,11 @@ def _instead(begin: str) -> str:
     """What a mail or a web page has put at the beginning of a line, "" for nothing."""
     if ">" in begin:
         return Message(": remove the `>` with which a mail quotes a line")
+
     for char in begin:
         if not char.isascii():
             return Message(": it begins with {text}", text=typeset(char))
+
     return ""
 
 
@@ -151,13 +168,22 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     rows = lines.rows
     if rows[number].startswith("+++ "):
         return _added_file(lines, number)
+
     start = number + 1
     paths: list[str] = []
     while number < len(rows) and rows[number].startswith("--- "):
         paths.append(_path(lines, number))
         number += 1
+
     if _next_row(rows, number).startswith("-"):
-        hunk, number = _whole_file(lines, start, number, tag="-", scope=DELETED)
+        hunk, number = _whole_file(
+            lines,
+            start,
+            number,
+            tag="-",
+            scope=DELETED,
+        )
+
         return FilePatch(tuple(paths), start, hunks=(hunk,)), number
 
     hunks: list[HunkText] = []
@@ -173,12 +199,14 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
             lines.refuse(number, Message("expected `@@ SCOPE @@` or `--- PATH`"))
         else:
             number += 1
+
     if not hunks:
         message = Message(
             "no hunk for this file; expected `@@ SCOPE @@` below it, or the lines of a file that "
             "is deleted"
         )
         lines.refuse(start - 1, message, start=0, end=3)
+
     _check_scopes(lines, paths, hunks=hunks)
     return FilePatch(tuple(paths), start, hunks=tuple(hunks)), number
 
@@ -191,10 +219,12 @@ def _check_scopes(lines: _Lines, paths: list[str], hunks: list[HunkText]) -> Non
         "file",
         scope=TEXT,
     )
+
     if is_source:
         message = Message(
             "Python source is matched by syntax: expected a qualified name or `<module>`"
         )
+
     for hunk in hunks:
         for form in hunk.forms:
             if (form.scope == TEXT) is is_source:
@@ -208,16 +238,28 @@ def _added_file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     if flags.when_present:
         lines.rows[number] = lines.rows[number][: -len(_WHEN_PRESENT)]
     path = _path(lines, number)
-    hunk, end = _whole_file(lines, start, start, tag="+", scope=ADDED)
+    hunk, end = _whole_file(
+        lines,
+        start,
+        start,
+        tag="+",
+        scope=ADDED,
+    )
+
     hunk = hunk._replace(flags=flags)
     if not hunk.lines:
         message = Message("no line for this file; expected its text below it, `+` before each line")
         lines.refuse(start - 1, message, start=0, end=3)
+
     return FilePatch((path,), start, hunks=(hunk,)), end
 
 
 def _whole_file(
-    lines: _Lines, line: int, number: int, tag: str, scope: str
+    lines: _Lines,
+    line: int,
+    number: int,
+    tag: str,
+    scope: str,
 ) -> tuple[HunkText, int]:
     """The text of a whole file from an index on, and the index of the line after it.
 
@@ -233,7 +275,9 @@ def _whole_file(
             if scope == DELETED:
                 message = Message("every line of a file that is deleted begins with `-`")
             lines.refuse(number, message, start=0, end=1)
+
         number += 1
+
     return HunkText(lines.origin, line, scope=scope, lines=tuple(body)), number
 
 
@@ -244,6 +288,7 @@ def _next_row(rows: list[str], number: int) -> str:
             return ""
         if row.strip():
             return row
+
     return ""
 
 
@@ -293,6 +338,7 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
                 "`when-present` is for all forms of a hunk: write it on the first `@@` line"
             )
             lines.refuse(number, message, start=header.start("flags"))
+
         flags = flags._replace(when_present=above is not None and above.flags.when_present)
 
     body, end = _body(lines, number + 1)
@@ -303,14 +349,27 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
             limit=MOST_LINES,
         )
         lines.refuse(number, message)
-    hunk = HunkText(lines.origin, number + 1, scope=scope, lines=tuple(body), flags=flags)
+
+    hunk = HunkText(
+        lines.origin,
+        number + 1,
+        scope=scope,
+        lines=tuple(body),
+        flags=flags,
+    )
+
     _check_body(hunk, lines)
     if scope == TEXT:
         _check_text(hunk, lines)
     return hunk, end
 
 
-def _scope(lines: _Lines, number: int, header: re.Match[str], above: HunkText | None) -> str:
+def _scope(
+    lines: _Lines,
+    number: int,
+    header: re.Match[str],
+    above: HunkText | None,
+) -> str:
     """The scope that a header names.
 
     A further form has that of the hunk above it, unless it names one.
@@ -321,11 +380,19 @@ def _scope(lines: _Lines, number: int, header: re.Match[str], above: HunkText | 
         if above is None:
             message = Message("`@@ or @@` is another form of the hunk above it, and there is none")
             lines.refuse(number, message)
+
         scope = alternative.group("scope") or above.scope
+
     is_qualified = all(_SCOPE_PART.fullmatch(part) for part in scope.split("."))
     if scope not in ("<module>", TEXT) and not is_qualified:
         message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
-        lines.refuse(number, message, start=header.start("scope"), end=header.end("scope"))
+        lines.refuse(
+            number,
+            message,
+            start=header.start("scope"),
+            end=header.end("scope"),
+        )
+
     return scope
 
 
@@ -337,20 +404,26 @@ def _body(lines: _Lines, number: int) -> tuple[_Body, int]:
         line = rows[number]
         if line and line[0] not in " -+":
             message = Message(
-                "a hunk's line begins with ` `, `-` or `+`{advice}", advice=_instead(line[0])
+                "a hunk's line begins with ` `, `-` or `+`{advice}",
+                advice=_instead(line[0]),
             )
             lines.refuse(number, message, start=0, end=1)
+
         if "\r" in line:
             message = Message(
                 "a carriage return inside a line; line breaks are LF or CRLF, and those of the "
                 "target do not matter"
             )
+
             at = line.index("\r")
             lines.refuse(number, message, start=at, end=at + 1)
+
         body.append((line[:1] or " ", line[1:], number + 1))
         number += 1
+
     while body and body[-1][0] == " " and not body[-1][1].strip():
         body.pop()
+
     return body, number
 
 
@@ -378,6 +451,7 @@ def _flags(header: re.Match[str], lines: _Lines, index: int) -> HunkFlags:
             begin = header.start("flags")
             start, end = begin + match.start(), begin + match.end()
             lines.refuse(index, message, start=start, end=end)
+
     return HunkFlags(1 if count is None else count, when_present, inside=inside)
 
 
@@ -407,6 +481,7 @@ def _check_body(hunk: HunkText, lines: _Lines) -> None:
     if not tags & {"-", "+"}:
         message = Message("the hunk changes nothing: no `-` and no `+` line")
         lines.refuse(hunk.line - 1, message)
+
     if not tags & {"-", " "}:
         message = Message("the before side is empty: write the code beside which the `+` lines go")
         lines.refuse(hunk.line - 1, message)
@@ -420,10 +495,12 @@ def _check_text(hunk: HunkText, lines: _Lines) -> None:
     if hunk.flags.expected != 1 or hunk.flags.inside is not None:
         message = Message("lines of text stand in one place, and the only flag is `when-present`")
         lines.refuse(hunk.line - 1, message)
+
     for tag, line, number in hunk.lines:
         if tag == "+" and line.strip() == "...":
             message = Message("`...` is a run of lines, which cannot be inserted")
             reject(hunk.origin, number, message=message)
+
     for side in ("-", "+"):
         rows = [line for line in hunk.lines if line[0] in (" ", side)]
         for _, line, number in rows[:1] + rows[-1:]:

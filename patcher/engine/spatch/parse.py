@@ -37,7 +37,13 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
 
     first_clause = _first_clause(written.text, logical)
     lacking = written.context if tag == "+" else frozenset(written.numbers)
-    side, added_rows = _completed(written, logical, first_clause=first_clause, lacking=lacking)
+    side, added_rows = _completed(
+        written,
+        logical,
+        first_clause=first_clause,
+        lacking=lacking,
+    )
+
     if not logical:
         return side
 
@@ -50,9 +56,16 @@ def read_side(hunk: HunkText, tag: str, options: Mapping[str, OptionValue]) -> S
         nodes = _parse(python, first_clause, heads=heads)
         notation.read_placeholders(nodes, python)
     except notation.NotationError as error:
-        raise_marked(hunk, side, message=error.message, start=error.start, end=error.end)
+        raise_marked(
+            hunk,
+            side,
+            message=error.message,
+            start=error.start,
+            end=error.end,
+        )
     except SyntaxProblem as error:
         _refuse_syntax(hunk, side, side_name=name, error=error)
+
     side = side._replace(text=python, nodes=nodes, lines=lex.Lines(python))
     _check_only_clauses(hunk, side, logical=logical)
     _drop_clauses(side, added_rows)
@@ -67,10 +80,12 @@ def _as_written(hunk: HunkText, tag: str) -> Side:
     for kind, line, number in hunk.lines:
         if kind not in (" ", tag):
             continue
+
         rows.append(line)
         numbers.append(number)
         if kind == " ":
             context.add(number)
+
     text = "\n".join(rows)
     return Side(
         text=text,
@@ -92,7 +107,11 @@ def _first_clause(text: str, logical: Sequence[lex.LogicalLine]) -> str:
     return match.group() if match else ""
 
 
-def _check_options(code: str, options: Mapping[str, OptionValue], known: Collection[str]) -> None:
+def _check_options(
+    code: str,
+    options: Mapping[str, OptionValue],
+    known: Collection[str],
+) -> None:
     """Raise a NotationError where the code of a side names an option that is not declared.
 
     Args:
@@ -106,6 +125,7 @@ def _check_options(code: str, options: Mapping[str, OptionValue], known: Collect
             if name in LITERALS:
                 template = "`${name}` stands on a `-` line alone: no literal is written"
                 raise notation.NotationError(Message(template, name=name), start, end=end)
+
             declared = ", ".join(f"${option}" for option in sorted(options))
             message = Message(
                 "the option `${name}` is not declared; declared: {known}",
@@ -115,7 +135,12 @@ def _check_options(code: str, options: Mapping[str, OptionValue], known: Collect
             raise notation.NotationError(message, start, end=end)
 
 
-def _refuse_syntax(hunk: HunkText, side: Side, side_name: str, error: SyntaxProblem) -> NoReturn:
+def _refuse_syntax(
+    hunk: HunkText,
+    side: Side,
+    side_name: str,
+    error: SyntaxProblem,
+) -> NoReturn:
     """Raise a `PatchError` about a side that does not parse.
 
     It names a bracket, or else says what the parser says.
@@ -124,7 +149,9 @@ def _refuse_syntax(hunk: HunkText, side: Side, side_name: str, error: SyntaxProb
     number = min(max(error.line, 1), len(side.numbers))
     line = side.text.split("\n")[number - 1]
     message = Message(
-        "the {what} side does not parse: {message}", what=side_name, message=error.message
+        "the {what} side does not parse: {message}",
+        what=side_name,
+        message=error.message,
     )
     reject(
         hunk.origin,
@@ -136,7 +163,11 @@ def _refuse_syntax(hunk: HunkText, side: Side, side_name: str, error: SyntaxProb
     )
 
 
-def _check_only_clauses(hunk: HunkText, side: Side, logical: Sequence[lex.LogicalLine]) -> None:
+def _check_only_clauses(
+    hunk: HunkText,
+    side: Side,
+    logical: Sequence[lex.LogicalLine],
+) -> None:
     """Refuse a statement among clauses: it is in no node of the side."""
     begins = [node.begin for node in side.nodes]
     for line in logical:
@@ -146,11 +177,21 @@ def _check_only_clauses(hunk: HunkText, side: Side, logical: Sequence[lex.Logica
                 "a side that begins with a clause (`else`, `except`, …) has clauses alone: write "
                 "another hunk for this"
             )
-            raise_marked(hunk, side, message=message, start=line.start, end=line.end)
+            raise_marked(
+                hunk,
+                side,
+                message=message,
+                start=line.start,
+                end=line.end,
+            )
 
 
 # what the parser would not name ------------------------------------------------------------------
-def _check_tokens(hunk: HunkText, side: Side, logical: Sequence[lex.LogicalLine]) -> None:
+def _check_tokens(
+    hunk: HunkText,
+    side: Side,
+    logical: Sequence[lex.LogicalLine],
+) -> None:
     """Refuse what the parser's error would not name.
 
     That is a quote, a dash or a blank of a web page outside of strings, and a backslash at the end
@@ -160,12 +201,25 @@ def _check_tokens(hunk: HunkText, side: Side, logical: Sequence[lex.LogicalLine]
     for token in lex.tokens(side.text):
         if token.kind == "op" and not token.text.isascii():
             message = Message("found {text}", text=typeset(token.text))
-            raise_marked(hunk, side, message=message, start=token.start, end=token.end)
+            raise_marked(
+                hunk,
+                side,
+                message=message,
+                start=token.start,
+                end=token.end,
+            )
+
         if token.kind == "space" and token.text[0] == "\\":
             index = bisect_right(starts, token.start) - 1
             if index < 0 or logical[index].end <= token.start:
                 message = Message("this `\\` joins no code with the line below it: leave it out")
-                raise_marked(hunk, side, message=message, start=token.start, end=token.start + 1)
+                raise_marked(
+                    hunk,
+                    side,
+                    message=message,
+                    start=token.start,
+                    end=token.start + 1,
+                )
 
 
 def _check_brackets(hunk: HunkText, side: Side, side_name: str) -> None:
@@ -180,21 +234,47 @@ def _check_brackets(hunk: HunkText, side: Side, side_name: str) -> None:
             opened.pop()
         elif token.text in lex.BRACKETS.values():
             problem = Message("this `{bracket}` closes nothing", bracket=token.text)
-            _refuse_bracket(hunk, side, side_name=side_name, problem=problem, token=token)
+            _refuse_bracket(
+                hunk,
+                side,
+                side_name=side_name,
+                problem=problem,
+                token=token,
+            )
+
     if opened:
         problem = Message("this `{bracket}` is never closed", bracket=opened[-1].text)
-        _refuse_bracket(hunk, side, side_name=side_name, problem=problem, token=opened[-1])
+        _refuse_bracket(
+            hunk,
+            side,
+            side_name=side_name,
+            problem=problem,
+            token=opened[-1],
+        )
 
 
 def _refuse_bracket(
-    hunk: HunkText, side: Side, side_name: str, problem: str, token: lex.Token
+    hunk: HunkText,
+    side: Side,
+    side_name: str,
+    problem: str,
+    token: lex.Token,
 ) -> NoReturn:
     message = Message("the {what} side does not parse: {message}", what=side_name, message=problem)
-    raise_marked(hunk, side, message=message, start=token.start, end=token.end)
+    raise_marked(
+        hunk,
+        side,
+        message=message,
+        start=token.start,
+        end=token.end,
+    )
 
 
 def _check_indentation(
-    hunk: HunkText, side: Side, side_name: str, logical: Sequence[lex.LogicalLine]
+    hunk: HunkText,
+    side: Side,
+    side_name: str,
+    logical: Sequence[lex.LogicalLine],
 ) -> None:
     """Refuse a line whose indentation fits no block.
 
@@ -209,19 +289,28 @@ def _check_indentation(
             problem = Message("is indented more than the one above it, which opens no block")
         elif not is_deeper and line.indent not in blocks:
             problem = _dedent_problem(line.indent, blocks)
+
         if problem:
             message = Message(
                 "the {what} side does not parse: this line {problem}",
                 what=side_name,
                 problem=problem,
             )
+
             begin = side.lines.start(line.start)
-            raise_marked(hunk, side, message=message, start=begin, end=begin + len(line.indent))
+            raise_marked(
+                hunk,
+                side,
+                message=message,
+                start=begin,
+                end=begin + len(line.indent),
+            )
 
         if is_deeper:
             blocks.append(line.indent)
         else:
             del blocks[blocks.index(line.indent) + 1 :]
+
         opens_block = line.opens
 
 
@@ -233,6 +322,7 @@ def _dedent_problem(indent: str, blocks: Sequence[str]) -> str:
         return Message(
             "is indented less than the first one: write the header of that block above it"
         )
+
     return Message("is indented as no line above it is")
 
 
@@ -267,6 +357,7 @@ def _completed(
             indent=base, strings=frozenset(lex.lines_in_strings(code)), bodies=bodies
         ),
     )
+
     return side, added_rows
 
 
@@ -287,7 +378,9 @@ def _dedent(raw: str, indent: str, base: str) -> str:
             lines.append(base + line[len(indent) :])
         else:
             lines.append(base + line.lstrip())
+
         offset += len(line) + 1
+
     return "\n".join(lines)
 
 
@@ -301,6 +394,7 @@ def _with_bodies(code: str) -> tuple[str, frozenset[int]]:
         at = line.end + len(_BODY) * len(added)
         code = code[:at] + _BODY + code[at:]
         added.append(at + 1)
+
     return code, frozenset(added)
 
 
@@ -312,7 +406,9 @@ def _headers_alone(logical: Sequence[lex.LogicalLine]) -> Iterator[lex.LogicalLi
 
 
 def _with_clauses(
-    code: str, numbers: list[int], lacking: Collection[int]
+    code: str,
+    numbers: list[int],
+    lacking: Collection[int],
 ) -> tuple[str, frozenset[int]]:
     """Add a clause to every `try` and `match` without one, so that it parses.
 
@@ -329,14 +425,18 @@ def _with_clauses(
     for line in _headers_alone(logical):
         if line.first == "match":
             additions.append((lines.number(line.end - 1), line.indent + _ANY_CASE))
+
     for index, line in reversed(list(enumerate(logical))):
         if line.first != "try" or numbers[lines.number(line.start) - 1] not in lacking:
             continue
+
         end = index + 1
         while end < len(logical) and len(logical[end].indent) > len(line.indent):
             end += 1
+
         if end < len(logical) and _handles(logical[end], line):
             continue
+
         last = logical[end - 1].end - 1
         additions.append((lines.number(last), f"{line.indent}finally: ..."))
 
@@ -346,6 +446,7 @@ def _with_clauses(
         written.insert(row + count, clause)
         numbers.insert(row + count, numbers[row + count - 1])
         rows.add(row + count)
+
     return "\n".join(written), frozenset(rows)
 
 
@@ -364,6 +465,7 @@ def _drop_clauses(side: Side, rows: Collection[int]) -> None:
             for clause in node.items("clauses"):
                 if side.lines.number(clause.start) - 1 not in rows:
                     clauses.append(clause)
+
             node.fields["clauses"] = clauses
 
 
@@ -389,15 +491,23 @@ def _parse(python: str, first_clause: str, heads: Collection[str]) -> list[Node]
         prefix = "try:\n pass\n" + "except _:\n pass\n" * added_clauses
     else:
         prefix = "if _:\n pass\n"
+
     try:
         body = parse_source(prefix + python + "\n", offset=-len(prefix)).items("body")
     except SyntaxProblem as error:
         line = error.line - prefix.count("\n")
         raise SyntaxProblem(error.message, line, column=error.column) from None
+
     return body[0].items("clauses")[added_clauses:] if first_clause else body
 
 
-def raise_marked(hunk: HunkText, side: Side, message: str, start: int, end: int) -> NoReturn:
+def raise_marked(
+    hunk: HunkText,
+    side: Side,
+    message: str,
+    start: int,
+    end: int,
+) -> NoReturn:
     """Raise a `PatchError` with a marker under the characters `[start, end)` of a side."""
     number = side.lines.number(start)
     begin = side.lines.start(start)

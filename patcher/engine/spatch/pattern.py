@@ -27,47 +27,60 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
     Raises:
         PatchError: with the problems of all of them, one a line.
     """
+    sorted_options = tuple(sorted(options.items()))
     compiled: list[Hunk] = []
     problems: list[PatchError] = []
     for hunk in hunks:
         if hunk.plain:
             continue
+
         forms: list[Hunk] = []
         for form in hunk.forms:
             try:
-                forms.append(_compiled(form, tuple(sorted(options.items()))))
+                forms.append(_compiled(form, sorted_options))
             except PatchError as error:
                 problems.append(error)
             except RecursionError:
                 message = Message("the hunk is nested too deeply or too long to be read")
-                problems.append(PatchError.at(Location(form.origin, form.line), message))
+                location = Location(form.origin, form.line)
+                problems.append(PatchError.at(location, message))
+
         if forms:
-            compiled.append(forms[0]._replace(text=hunk, others=tuple(forms[1:])))
+            first, *others = forms
+            compiled.append(first._replace(text=hunk, others=tuple(others)))
+
     if problems:
         raise PatchError.joined(problems)
 
     renamed: dict[str, str] = {}
     for each in compiled:
-        before, after = each.text.scope, each.upstream.scope
+        before = each.text.scope
+        after = each.upstream.scope
         if before != after and not each.text.flags.when_present:
             renamed[before] = after
-    return [_in_scopes(each, renamed) for each in compiled] if renamed else compiled
+
+    if not renamed:
+        return compiled
+    return [_in_scopes(each, renamed) for each in compiled]
 
 
 def _in_scopes(hunk: Hunk, renamed: Mapping[str, str]) -> Hunk:
     """A hunk with its scope after the change; `renamed` has what other hunks make of scopes."""
     names = hunk.upstream.scope.split(".")
-    for number in range(1, len(names) + 1):
-        around = ".".join(names[:number])
-        names[number - 1] = renamed.get(around, around).rpartition(".")[2]
-    return hunk._replace(
-        upstream=hunk.upstream._replace(scope=".".join(names)),
-        others=tuple(_in_scopes(other, renamed) for other in hunk.others),
-    )
+    for index in range(len(names)):
+        around = ".".join(names[: index + 1])
+        new_scope = renamed.get(around, around)
+        _, _, name = new_scope.rpartition(".")
+        names[index] = name
+
+    upstream = hunk.upstream._replace(scope=".".join(names))
+    others = tuple(_in_scopes(other, renamed) for other in hunk.others)
+    return hunk._replace(upstream=upstream, others=others)
 
 
 @lru_cache(maxsize=256)
 def _compiled(hunk: HunkText, options: tuple[tuple[str, OptionValue], ...]) -> Hunk:
+    """A compiled hunk; those of one text and one set of options are one object."""
     return compile_hunk(hunk, dict(options))
 
 
@@ -82,27 +95,19 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
     after = read_side(hunk_text, "+", options=options)
     form = _form(hunk_text, before, after=after)
     if form is HunkForm.EXPRESSION:
-        before, after = _expression_alone(before), _expression_alone(after)
+        before = _expression_alone(before)
+        after = _expression_alone(after)
         _refuse_comments(hunk_text)
+
     _name_wildcards(before)
     _name_wildcards(after)
     _check_names(hunk_text, before, after=after)
     _check_comments(hunk_text, before, is_after=False)
     _check_comments(hunk_text, after, is_after=True)
     pair_runs(hunk_text, before, after=after)
-    for option in before.placeholders("option"):
-        if option.name not in options:
-            option.role = "literal"
-        elif before.number(option) not in before.context:
-            option.name = ""  # any literal: a `+` line has the option's value in its place (rule 6)
-
+    _release_options(before, options)
     _check_size(hunk_text, form, before=before)
-    if [repr(node) for node in before.nodes] == [repr(node) for node in after.nodes]:
-        message = Message(
-            "the two sides differ only in layout or comments: nothing would change (comments are "
-            "not matched)"
-        )
-        reject(hunk_text.origin, hunk_text.line, message=message)
+    _check_change(hunk_text, before, after=after)
     if form is HunkForm.STATEMENTS:
         _require_absent(before.nodes, after.nodes)
     _mark_methods(after)
@@ -110,6 +115,7 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
         scope=_renamed_scope(hunk_text.scope, before, after=after),
         is_proof=_proves_upstream(form, before, after=after),
     )
+
     hunk = Hunk(
         text=hunk_text,
         form=form,
@@ -118,13 +124,24 @@ def compile_hunk(hunk_text: HunkText, options: Mapping[str, OptionValue]) -> Hun
         upstream=upstream,
         options=options,
     )
+
     _check_scope_line(hunk)
     return hunk
 
 
+def _release_options(before: Side, options: Mapping[str, OptionValue]) -> None:
+    """Let a placeholder of a `-` line that an option has no value for there match any literal."""
+    for option in before.placeholders("option"):
+        if option.name not in options:
+            option.role = "literal"
+        elif before.number(option) not in before.context:
+            option.name = ""  # a `+` line has the option's value in its place (rule 6)
+
+
 def _expression_alone(side: Side) -> Side:
     """A side of one expression: that, and not the statement around it."""
-    return side._replace(nodes=[side.nodes[0].node("value")])
+    statement = side.nodes[0]
+    return side._replace(nodes=[statement.node("value")])
 
 
 def _form(hunk: HunkText, before: Side, after: Side) -> HunkForm:
@@ -144,14 +161,18 @@ def _form(hunk: HunkText, before: Side, after: Side) -> HunkForm:
         if new.role in ("", "option") or new.name in bound:
             return HunkForm.EXPRESSION
 
-    has_clauses = all(node.is_clause for node in before.nodes)
-    if has_clauses and all(node.is_clause for node in after.nodes):
+    old_are_clauses = all(node.is_clause for node in before.nodes)
+    new_are_clauses = all(node.is_clause for node in after.nodes)
+    if old_are_clauses and new_are_clauses:
         return HunkForm.CLAUSES
-    if has_clauses or (after.nodes and all(node.is_clause for node in after.nodes)):
+
+    has_new_clauses = bool(after.nodes) and new_are_clauses
+    if old_are_clauses or has_new_clauses:
         message = Message(
             "one side begins with a clause (`else`, `except`, …) and the other does not"
         )
         reject(hunk.origin, hunk.line, message=message)
+
     return HunkForm.STATEMENTS
 
 
@@ -159,7 +180,9 @@ def _is_expression(side: Side) -> bool:
     """Whether a side is one expression."""
     if len(side.nodes) != 1:
         return False
-    return side.nodes[0].kind == "Expr" and side.nodes[0].role != "run"
+
+    statement = side.nodes[0]
+    return statement.kind == "Expr" and statement.role != "run"
 
 
 # what is refused ---------------------------------------------------------------------------------
@@ -183,28 +206,46 @@ def _refuse_comments(hunk: HunkText) -> None:
                 )
 
 
+def _check_change(hunk: HunkText, before: Side, after: Side) -> None:
+    """Refuse two sides of one syntax."""
+    olds = [repr(node) for node in before.nodes]
+    news = [repr(node) for node in after.nodes]
+    if olds == news:
+        message = Message(
+            "the two sides differ only in layout or comments: nothing would change (comments are "
+            "not matched)"
+        )
+        reject(hunk.origin, hunk.line, message=message)
+
+
 def _check_comments(hunk: HunkText, side: Side, *, is_after: bool) -> None:
     """Refuse comments that are inserted without code, or deleted (rules 18 and 19)."""
     inside: set[int] = set()  # the rows of nodes
     for node in side.nodes:
-        first, last = side.lines.number(node.begin), side.lines.number(node.end)
+        first = side.lines.number(node.begin)
+        last = side.lines.number(node.end)
         inside.update(range(first, last + 1))
 
     rows = side.text.split("\n")
     for row, line in enumerate(rows[: len(side.numbers)], 1):
+        number = side.numbers[row - 1]
         is_comment = line.lstrip().startswith("#")
-        if not is_comment or row in inside or side.numbers[row - 1] in side.context:
+        if not is_comment or row in inside or number in side.context:
             continue
-        if is_after and (_joins_code(side, row, step=-1) or _joins_code(side, row, step=1)):
+
+        joins_code = _joins_code(side, row, step=-1) or _joins_code(side, row, step=1)
+        if is_after and joins_code:
             continue
+
         message = Message(
             "a comment alone is not {what}: comments are not matched, they come along with "
             "inserted code",
             what="inserted" if is_after else "removed",
         )
+
         reject(
             hunk.origin,
-            side.numbers[row - 1],
+            number,
             message=message,
             source=line,
             start=0,
@@ -219,10 +260,16 @@ def _joins_code(side: Side, row: int, step: int) -> bool:
     """
     rows = side.text.split("\n")
     row += step
-    while 1 <= row <= len(side.numbers) and side.numbers[row - 1] not in side.context:
-        if rows[row - 1].strip() and not rows[row - 1].lstrip().startswith("#"):
+    while 1 <= row <= len(side.numbers):
+        if side.numbers[row - 1] in side.context:
+            return False
+
+        line = rows[row - 1].lstrip()
+        is_code = line[:1] not in ("", "#")
+        if is_code:
             return True
         row += step
+
     return False
 
 
@@ -232,15 +279,29 @@ def _check_names(hunk: HunkText, before: Side, after: Side) -> None:
     for node in after.placeholders("meta"):
         if node.name == "_":
             message = Message("`$_` stands for anything and cannot be written")
-            raise_marked(hunk, after, message=message, start=node.start, end=node.end)
+            raise_marked(
+                hunk,
+                after,
+                message=message,
+                start=node.start,
+                end=node.end,
+            )
+
         if node.name not in bound:
-            names = ", ".join(sorted(f"${name}" for name in bound if name[0] != "_"))
+            known = sorted(f"${name}" for name in bound if name[0] != "_")
             message = Message(
                 "`${name}` is not bound by the before side; bound there: {known}",
                 name=node.name,
-                known=names or Message("none"),
+                known=", ".join(known) or Message("none"),
             )
-            raise_marked(hunk, after, message=message, start=node.start, end=node.end)
+
+            raise_marked(
+                hunk,
+                after,
+                message=message,
+                start=node.start,
+                end=node.end,
+            )
 
 
 def _name_wildcards(side: Side) -> None:
@@ -260,14 +321,18 @@ def _check_size(hunk: HunkText, form: HunkForm, before: Side) -> None:
     """Refuse a before side that is too little to name a place."""
     nodes = before.nodes
     is_scoped = hunk.scope != "<module>"
-    if form is not HunkForm.CLAUSES and all(node.role == "run" for node in nodes):
+    are_runs = all(node.role == "run" for node in nodes)
+    if are_runs and form is not HunkForm.CLAUSES:
         if is_scoped:
             message = Message(
                 "`...` alone is a before side only in `<module>`: write the header above it"
             )
             reject(hunk.origin, hunk.line, message=message)
+
         return
-    may_be_small = is_scoped and hunk.flags.expected == 1 and _is_bare_statement(nodes)
+
+    is_expected_once = is_scoped and hunk.flags.expected == 1
+    may_be_small = is_expected_once and _is_bare_statement(nodes)
     if _is_trivial(nodes) and not may_be_small:
         message = Message(
             "the before side is too little to name a place (`return`, `pass`, one name): add what "
@@ -288,19 +353,30 @@ def _check_scope_line(hunk: Hunk) -> None:
         others = [node for node in side.nodes if not node.is_definition]
         if len(side.nodes) < 2 or not others:
             continue
+
         problem = Message(
             "this stands beside `{name}` itself, outside of the scope `{scope}`",
             name=name,
             scope=hunk.text.scope,
         )
+
         message = Message("{what}: write `@@ {scope} @@`", what=problem, scope=around or "<module>")
-        start = others[0].start
-        end = min(others[0].end, side.lines.end(start))
-        raise_marked(hunk.text, side, message=message, start=start, end=end)
+        first = others[0]
+        end = min(first.end, side.lines.end(first.start))
+        raise_marked(
+            hunk.text,
+            side,
+            message=message,
+            start=first.start,
+            end=end,
+        )
 
 
 def _defines(node: Node, name: str) -> bool:
-    return node.is_definition and node.node("name").fields.get("value") == name
+    """Whether a statement defines a function or class of this name."""
+    if not node.is_definition:
+        return False
+    return node.node("name").fields.get("value") == name
 
 
 # what proves nothing -----------------------------------------------------------------------------
@@ -329,22 +405,33 @@ def _is_common(node: Node, words: int) -> bool:
         node = node.node("value")
     if node.role in ("meta", "option", "literal") or node.kind in _TRIVIAL:
         return True
+
     if node.kind == "String":
-        text = str(node.fields["value"]).lstrip("b")[1:-1]
+        literal = str(node.fields["value"]).lstrip("b")
+        text = literal[1:-1]
         return len(text) < _SHORT or len(text.split()) < words
+
     if node.kind == "Return":
-        return node.fields["value"] is None or node.node("value").kind in ("Name", "Integer")
+        if node.fields["value"] is None:
+            return True
+        return node.node("value").kind in ("Name", "Integer")
+
     return False
 
 
 def _proves_upstream(form: HunkForm, before: Side, after: Side) -> bool:
     """Whether a match of the after side shows that upstream made the change (rule 22)."""
-    if _is_trivial(after.nodes, words=2 if form is HunkForm.EXPRESSION else 1):
+    words = 2 if form is HunkForm.EXPRESSION else 1
+    if _is_trivial(after.nodes, words):
         return False
+
     is_small = _is_bare_statement(before.nodes) and _is_trivial(before.nodes)
-    # it may be gone for another reason
-    if is_small and not any(same(part, before.nodes[0]) for part in after.walk()):
-        return False
+    if is_small:
+        statement = before.nodes[0]
+        is_kept = any(same(part, statement) for part in after.walk())
+        if not is_kept:  # it may be gone for another reason
+            return False
+
     return not _is_more_general(form, after, before=before)
 
 
@@ -358,17 +445,22 @@ def _is_more_general(form: HunkForm, after: Side, before: Side) -> bool:
         is_alike = form is HunkForm.EXPRESSION and node.kind == pattern.kind
         if (is_alike or pattern.role) and _matches(pattern, node):
             return True
+
     if form is HunkForm.EXPRESSION:
         return False
+
     span = (0, 0, 0, 0)
     block = Node("Block", span, doc=None, body=before.nodes)
     has_clauses = form is HunkForm.CLAUSES
     if has_clauses:
         block = Node("If", span, clauses=before.nodes)
-    return bool(Matcher().runs(after.nodes, block, module=False, clauses=has_clauses))
+
+    places = Matcher().runs(after.nodes, block, module=False, clauses=has_clauses)
+    return bool(places)
 
 
 def _matches(pattern: Node, node: Node) -> bool:
+    """Whether a pattern matches a node in any way."""
     return any(True for _ in Matcher().node(pattern, node))
 
 
@@ -383,12 +475,17 @@ def _require_absent(before: list[Node], after: list[Node]) -> None:
     for old, new in zip(before, after):
         if old.kind != new.kind or old.role or new.role:
             continue
+
         for key in old.fields:
             if _goes(old, new, key=key):
                 new.absent = (*new.absent, key)
-        old_body, new_body = old.fields.get("body"), new.fields.get("body")
+
+        old_body = old.fields.get("body")
+        new_body = new.fields.get("body")
         if _is_block(old_body) and _is_block(new_body):
-            _require_absent(old.node("body").items("body"), new.node("body").items("body"))
+            old_statements = old.node("body").items("body")
+            new_statements = new.node("body").items("body")
+            _require_absent(old_statements, new_statements)
 
 
 def _goes(old: Node, new: Node, key: str) -> bool:
@@ -414,26 +511,40 @@ def _mark_methods(after: Side) -> None:
     for node in after.walk():
         if node.kind != "ClassDef" or node.role:
             continue
-        body = node.node("body").items("body")
-        added = [statement for statement in body if after.number(statement) not in after.context]
-        stays = body[: len(body) - len(added)]
-        is_below_run = stays and stays[-1].role == "run" and body[len(stays) :] == added
-        if added and is_below_run and all(statement.kind in DEFINITIONS for statement in added):
-            node.node("body").name = METHODS
+
+        block = node.node("body")
+        body = block.items("body")
+        added: list[Node] = []
+        for statement in body:
+            if after.number(statement) not in after.context:
+                added.append(statement)
+
+        count = len(body) - len(added)
+        stays = body[:count]
+        is_below_run = stays and stays[-1].role == "run" and body[count:] == added
+        are_definitions = all(statement.kind in DEFINITIONS for statement in added)
+        if added and is_below_run and are_definitions:
+            block.name = METHODS
 
 
 def _renamed_scope(scope: str, before: Side, after: Side) -> str:
     """The scope of a hunk after the change, which differs where it renames its own definition."""
     if len(before.nodes) != 1 or len(after.nodes) != 1:
         return scope
-    old, new = before.nodes[0], after.nodes[0]
+
+    old = before.nodes[0]
+    new = after.nodes[0]
     if not old.is_definition or old.kind != new.kind:
         return scope
-    old_name, new_name = old.node("name"), new.node("name")
+
+    old_name = old.node("name")
+    new_name = new.node("name")
     if old_name.role or new_name.role:
         return scope
+
     around, _, name = scope.rpartition(".")
     if old_name.fields["value"] != name:
         return scope
+
     renamed = str(new_name.fields["value"])
     return f"{around}.{renamed}" if around else renamed

@@ -5,7 +5,7 @@ A run belongs to its list, or to its header.
 
 from __future__ import annotations
 
-from typing import Collection, Sequence, Tuple
+from typing import TYPE_CHECKING, Collection, Sequence
 
 from patcher.engine.layout import header_end
 from patcher.engine.lex import find_outside
@@ -49,7 +49,8 @@ class _Run(Record):
     @property
     def is_context(self) -> bool:
         """Whether it is written on both sides at once."""
-        return self.line[0] in self.side.context
+        number, _ = self.line
+        return number in self.side.context
 
     @property
     def is_implicit(self) -> bool:
@@ -57,8 +58,9 @@ class _Run(Record):
         return self.place.name == "inline" and self.node.start in self.side.layout.bodies
 
 
-_Pair = Tuple[_Run, _Run]
-"""A run of the before side, and the one of the after side that is the same."""
+if TYPE_CHECKING:
+    _Pair = tuple[_Run, _Run]
+    """A run of the before side, and the one of the after side that is the same."""
 
 
 def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
@@ -70,22 +72,29 @@ def pair_runs(hunk: HunkText, before: Side, after: Side) -> None:
         PatchError: a `...` that covers nothing, whose counterpart is not clear, or that would be
             deleted unseen.
     """
-    olds, news = _runs(hunk, before), _runs(hunk, after)
+    olds = _runs(hunk, before)
+    news = _runs(hunk, after)
     for run in olds:
         _check_alone(hunk, run)
+
     pairs = _pairs(hunk, olds, news)
 
     for index, run in enumerate(olds):
         run.node.name = run.node.name or str(index)
+
     for old, new in pairs:
         new.node.name = old.node.name
+
     for run in _unpaired(news, pairs):
         if run.is_context:
             message = Message("all of this body goes: write what replaces it (`+    pass`)")
-            reject(hunk.origin, run.line[0], message=message)
+            number, _ = run.line
+            reject(hunk.origin, number, message=message)
+
         if not _is_stub(run):
             _refuse(hunk, run, message=_COVERED)
         run.node.role = ""
+
     for run in _unpaired(olds, pairs):
         _check_removed(hunk, run, after=after)
 
@@ -105,20 +114,25 @@ def _runs(hunk: HunkText, side: Side) -> list[_Run]:
             place=node if node.parent is None else node.parent,
             keys=_keys(node),
         )
+
         if node.name and node.name in names:
             message = Message(
-                "`...{name}` twice on one side: a run stands in one place", name=node.name
+                "`...{name}` twice on one side: a run stands in one place",
+                name=node.name,
             )
             _refuse(hunk, run, message=message)
+
         names.add(node.name)
         runs.append(run)
+
     return runs
 
 
 def _check_alone(hunk: HunkText, run: _Run) -> None:
     """Refuse a run that another one follows."""
     siblings = run.node.siblings()
-    following = siblings[siblings.index(run.node) + 1 :]
+    index = siblings.index(run.node)
+    following = siblings[index + 1 :]
     if following and following[0].role == "run":
         message = Message("two `...` in a row: nothing tells where one ends")
         _refuse(hunk, run, message=message)
@@ -131,12 +145,14 @@ def _pairs(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_
     for old, new in by_line:
         if _is_one_of_several(old, new, olds=olds, news=news):
             _refuse(hunk, new, message=_WHICH)
+
     pairs = [*_by_name(hunk, olds, news), *by_line]
 
     parted: list[_Run] = []  # on one line, but of two headers
     for run in [*_unpaired(olds, pairs), *_unpaired(news, pairs)]:
         if run.is_context and not run.is_implicit:
             parted.append(run)
+
     for level in range(_LEVELS):
         free_olds = _free(olds, pairs)
         free_news = _free(news, pairs)
@@ -144,6 +160,7 @@ def _pairs(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_
         if level + 1 == _OWN:
             for run in _unpaired(parted, pairs):
                 _refuse(hunk, run, message=_ELSEWHERE)
+
     return pairs
 
 
@@ -152,6 +169,7 @@ def _unpaired(runs: Sequence[_Run], pairs: Sequence[_Pair]) -> list[_Run]:
     paired: set[int] = set()
     for old, new in pairs:
         paired.update((id(old.node), id(new.node)))
+
     return [run for run in runs if id(run.node) not in paired]
 
 
@@ -161,6 +179,7 @@ def _free(runs: Sequence[_Run], pairs: Sequence[_Pair]) -> list[_Run]:
     for run in _unpaired(runs, pairs):
         if not run.is_implicit or not run.is_context:
             free.append(run)
+
     return free
 
 
@@ -172,12 +191,16 @@ def _by_name(hunk: HunkText, olds: Sequence[_Run], news: Sequence[_Run]) -> list
         name = run.node.name
         if not name:
             continue
+
         if name not in named:
             message = Message("there is no `...{name}` on the before side", name=name)
             _refuse(hunk, run, message=message)
-        if run.keys[-1] != named[name].keys[-1]:
+
+        old = named[name]
+        if run.keys[-1] != old.keys[-1]:
             _refuse(hunk, run, message=_COVERED)
-        pairs.append((named[name], run))
+        pairs.append((old, run))
+
     return pairs
 
 
@@ -190,6 +213,7 @@ def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
     for run in olds:
         if run.is_context and not run.node.name:
             context[run.line] = run
+
     pairs: list[_Pair] = []
     for run in news:
         if run.is_context and run.line in context:
@@ -197,12 +221,23 @@ def _by_line(olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
 
     levels: dict[int, int] = {}  # how well each of them is paired
     for old, new in pairs:
-        levels[id(old.node)] = levels[id(new.node)] = _level(old, new)
-    return [pair for pair in pairs if not _is_parted(pair, olds=olds, news=news, levels=levels)]
+        level = _level(old, new)
+        levels[id(old.node)] = level
+        levels[id(new.node)] = level
+
+    kept: list[_Pair] = []
+    for pair in pairs:
+        if not _is_parted(pair, olds=olds, news=news, levels=levels):
+            kept.append(pair)
+
+    return kept
 
 
 def _is_parted(
-    pair: _Pair, olds: Sequence[_Run], news: Sequence[_Run], levels: dict[int, int]
+    pair: _Pair,
+    olds: Sequence[_Run],
+    news: Sequence[_Run],
+    levels: dict[int, int],
 ) -> bool:
     """Whether a run of a context line belongs to another header after than before.
 
@@ -215,37 +250,54 @@ def _is_parted(
     old, new = pair
     if old.is_implicit or _level(old, new) == 0:
         return False
+
     rivals: list[_Pair] = []
     rivals += [(old, run) for run in news if run.place is not new.place]
     rivals += [(run, new) for run in olds if run.place is not old.place]
     for first, second in rivals:
-        paired = min(levels.get(id(run.node), _LEVELS) for run in (first, second))
-        if _level(first, second) < min(_OWN, paired):
+        first_level = levels.get(id(first.node), _LEVELS)
+        second_level = levels.get(id(second.node), _LEVELS)
+        if _level(first, second) < min(_OWN, first_level, second_level):
             return True
+
     return False
 
 
 def _level(old: _Run, new: _Run) -> int:
     """The first level of their keys on which two runs are alike; 0 is the best one."""
-    for level, (key, other) in enumerate(zip(old.keys, new.keys)):
-        if key == other:
+    for level in range(_LEVELS):
+        if old.keys[level] == new.keys[level]:
             return level
+
     return _LEVELS
 
 
-def _is_one_of_several(old: _Run, new: _Run, olds: Sequence[_Run], news: Sequence[_Run]) -> bool:
+def _is_one_of_several(
+    old: _Run,
+    new: _Run,
+    olds: Sequence[_Run],
+    news: Sequence[_Run],
+) -> bool:
     """Whether a context line has the body of another header after than before.
 
     The two headers are written alike, so that nothing tells them apart.
     """
-    if new.place.kind != "Block" or old.keys[0] != new.keys[0] or _around(old) == _around(new):
+    if new.place.kind != "Block":
+        return False
+    if old.keys[0] != new.keys[0]:
+        return False
+    if _around(old) == _around(new):
         return False
     return _turn(old, olds) != _turn(new, news)
 
 
 def _turn(run: _Run, runs: Sequence[_Run]) -> int:
     """Which of the places with its first key a run is in: their number, from 0."""
-    places = dict.fromkeys(id(peer.place) for peer in runs if peer.keys[0] == run.keys[0])
+    places: dict[int, None] = {}
+    for peer in runs:
+        if peer.keys[0] == run.keys[0]:
+            places[id(peer.place)] = None
+
     return list(places).index(id(run.place))
 
 
@@ -255,7 +307,12 @@ def _around(run: _Run) -> list[str]:
     return [f"{node.kind} {_outline(node.header())}" for node in headers]
 
 
-def _by_key(hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Run]) -> list[_Pair]:
+def _by_key(
+    hunk: HunkText,
+    level: int,
+    olds: Sequence[_Run],
+    news: Sequence[_Run],
+) -> list[_Pair]:
     """Pair what is alike on one level.
 
     That is lists or bodies in their order, and in each of them the runs.
@@ -268,28 +325,43 @@ def _by_key(hunk: HunkText, level: int, olds: Sequence[_Run], news: Sequence[_Ru
         after = _by_place([run for run in news if run.keys[level] == key])
         if not before:
             continue
-        if len(before) != len(after) or (is_last and len(before) > 1):
+
+        is_unclear = is_last and len(before) > 1
+        if is_unclear or len(before) != len(after):
             _refuse(hunk, after[0][0], message=_WHICH)
+
         for old, new in zip(before, after):
-            if len(old) > len(new):
-                if all(_is_alone(run) for run in old):
-                    _refuse(hunk, new[0], message=_WHICH)
-                _refuse_deleted(
-                    hunk,
-                    old[len(new)],
-                    place=new[0].place,
-                    side=new[0].side,
-                    count=len(old) - len(new),
-                )
+            _check_count(hunk, old, new)
             pairs += zip(old, new)
+
     return pairs
+
+
+def _check_count(hunk: HunkText, old: Sequence[_Run], new: Sequence[_Run]) -> None:
+    """Refuse a list of the after side with fewer runs than on the before side."""
+    lacking = len(old) - len(new)
+    if lacking <= 0:
+        return
+
+    first = new[0]
+    if all(map(_is_alone, old)):
+        _refuse(hunk, first, message=_WHICH)
+    _refuse_deleted(
+        hunk,
+        old[len(new)],
+        place=first.place,
+        side=first.side,
+        count=lacking,
+    )
 
 
 def _by_place(runs: Sequence[_Run]) -> list[list[_Run]]:
     """Runs, those of one list or body together."""
     groups: dict[int, list[_Run]] = {}
     for run in runs:
-        groups.setdefault(id(run.place), []).append(run)
+        group = groups.setdefault(id(run.place), [])
+        group.append(run)
+
     return list(groups.values())
 
 
@@ -302,7 +374,9 @@ def _keys(run: Node) -> tuple[str, ...]:
     place = run.parent
     if place is None:
         return ("", "", "", run.kind)
-    return _body_keys(place) if place.kind == "Block" else _list_keys(run, place)
+    if place.kind == "Block":
+        return _body_keys(place)
+    return _list_keys(run, place)
 
 
 def _list_keys(run: Node, place: Node) -> tuple[str, ...]:
@@ -313,7 +387,10 @@ def _list_keys(run: Node, place: Node) -> tuple[str, ...]:
     kind = f"{kind}.{run.field()}"
     func = _outline(place.fields.get("func") or place.fields.get("module"))
     neighbours = _outline([node for node in run.siblings() if node.role != "run"])
-    path = [run.field(), *(f"{node.kind}.{node.field()}" for node in place.ancestors())]
+    path = [run.field()]
+    for node in place.ancestors():
+        path.append(f"{node.kind}.{node.field()}")
+
     return (
         f"{kind} {func} {neighbours}",
         f"{kind} {func}" if func else f"{kind} {neighbours}",
@@ -327,9 +404,12 @@ def _body_keys(place: Node) -> tuple[str, ...]:
     owner = place.parent
     if owner is None:
         return ("", "", "", "statements")
+
     kind = "If" if owner.kind == "Elif" else owner.kind
     header = f"{kind} {_outline(owner.header())}"
-    short = f"{kind} {_outline(owner.fields['name'])}" if owner.is_definition else header
+    short = header
+    if owner.is_definition:
+        short = f"{kind} {_outline(owner.fields['name'])}"
     if owner.is_clause and owner.parent is not None:
         header += f" of {_outline(owner.parent.header())}"
     return (header, short, kind, "statements")
@@ -338,13 +418,15 @@ def _body_keys(place: Node) -> tuple[str, ...]:
 def _outline(value: Value) -> str:
     """A piece of syntax as text, the same for every run."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_outline, value))}]"
+        elements = ", ".join(map(_outline, value))
+        return f"[{elements}]"
     if not isinstance(value, Node):
         return value or ""
     if value.role:
         return "..." if value.role == "run" else f"${value.name}"
-    parts = [_outline(part) for part in value.fields.values()]
-    return f"{value.kind}({', '.join(parts)})"
+
+    parts = ", ".join(map(_outline, value.fields.values()))
+    return f"{value.kind}({parts})"
 
 
 def _is_stub(run: _Run) -> bool:
@@ -352,38 +434,47 @@ def _is_stub(run: _Run) -> bool:
     owner = run.place.parent if run.place.kind == "Block" else None
     if owner is None or not owner.is_definition or run.node.name:
         return False
+
     is_whole_body = run.node.siblings() == [run.node]
     return is_whole_body and run.node.start not in run.side.layout.bodies
 
 
 def _is_alone(run: _Run) -> bool:
     """Whether nothing else is on the line of a run, so that its `-` says that it goes."""
-    row = run.side.lines.row(run.side.lines.number(run.node.start) - 1)
-    code = row.split("#")[0].strip().rstrip(",").rstrip()
-    return code == run.side.text[run.node.start : run.node.end]
+    side = run.side
+    number = side.lines.number(run.node.start)
+    code, _, _ = side.lines.row(number - 1).partition("#")
+    without_comma = code.strip().rstrip(",").rstrip()
+    return without_comma == side.text[run.node.start : run.node.end]
 
 
 # runs that go ------------------------------------------------------------------------------------
 def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
     """Refuse to delete what a run of the before side stands for where no line says so."""
+    number, _ = run.line
     if run.is_context:
         message = Message(
             "the body of this header is not written: write ` ...` beside the `+` lines for what is "
             "there already"
         )
-        reject(hunk.origin, run.line[0], message=message)
+        reject(hunk.origin, number, message=message)
+
     if run.is_implicit:
         message = Message(
             "the body that is not written would go with this header: write `-    ...` below it if "
             "it is to go"
         )
-        reject(hunk.origin, run.line[0], message=message)
+        reject(hunk.origin, number, message=message)
+
     if run.node.kind == "Decorator":
-        if any(node.kind == run.place.kind for node in after.walk()):
+        is_place_kept = any(node.kind == run.place.kind for node in after.walk())
+        if is_place_kept:
             run.node.name = REMOVED
         return
+
     if _is_alone(run):
         return
+
     if run.place.kind == "Block":
         message = Message(
             "the code that this `...` stands for would be deleted: write it on a `-` line of its "
@@ -399,7 +490,13 @@ def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
         if _has_other_run(place, run.node.field(), names=names):
             continue
         if not any(same(place, node) for node in others):
-            _refuse_deleted(hunk, run, place=place, side=after, count=1)
+            _refuse_deleted(
+                hunk,
+                run,
+                place=place,
+                side=after,
+                count=1,
+            )
 
 
 def _is_kept(run: _Run, place: Node, after: Side) -> bool:
@@ -430,7 +527,13 @@ def _is_changed(old: Node, new: Node) -> bool:
     return related(old, new)
 
 
-def _refuse_deleted(hunk: HunkText, run: _Run, place: Node, side: Side, count: int) -> None:
+def _refuse_deleted(
+    hunk: HunkText,
+    run: _Run,
+    place: Node,
+    side: Side,
+    count: int,
+) -> None:
     """Refuse to delete code that no line mentions, and show how to keep it.
 
     Args:
@@ -450,22 +553,36 @@ def _refuse_deleted(hunk: HunkText, run: _Run, place: Node, side: Side, count: i
         at = elements[-1].outer_end
         dots = ", " + ", ".join(["..."] * count)
     else:
-        at = find_outside(side.text, _before_bracket(owner), operator="(") + 1
+        before_bracket = _before_bracket(owner)
+        at = find_outside(side.text, before_bracket, operator="(") + 1
         dots = ", ".join(["..."] * count)
-    shown = side.written[owner.start : at] + dots + side.written[at:end]
+
+    above = side.written[owner.start : at]
+    below = side.written[at:end]
+    shown = above + dots + below
     message = Message(
         "the code that this `...` stands for would be deleted, and no line says so: write "
         "`+{name}` to keep it, or the `...` on a `-` line of its own to delete it",
         name=" ".join(shown.split()),
     )
+
     _refuse(hunk, run, message=message)
 
 
 def _before_bracket(owner: Node) -> int:
     """An offset from which the next bracket is that of an empty list."""
     before = owner.fields.get("func") or owner.fields.get("name")
-    return before.outer_end if isinstance(before, Node) else owner.start
+    if isinstance(before, Node):
+        return before.outer_end
+    return owner.start
 
 
 def _refuse(hunk: HunkText, run: _Run, message: str) -> None:
-    raise_marked(hunk, run.side, message=message, start=run.node.start, end=run.node.end)
+    """Refuse a hunk for one of its runs."""
+    raise_marked(
+        hunk,
+        run.side,
+        message=message,
+        start=run.node.start,
+        end=run.node.end,
+    )
