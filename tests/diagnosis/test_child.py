@@ -1,8 +1,11 @@
 """What a rank of `diagnose --ranks` chooses and does, step by step, on PyTorches that are made of a few names."""
 
+import faulthandler
 import json
+import os
 import subprocess
 import sys
+import threading
 import time
 from datetime import timedelta
 from types import SimpleNamespace
@@ -42,6 +45,45 @@ def pytorch(cards=None, private="privateuseone", current=None, served=SERVED, de
     return torch
 
 
+@pytest.fixture
+def ended(tmp_path, monkeypatch):
+    """Run a rank in this process; its exit code, its last report, and what it called. What would end this process is written down."""
+
+    def run(torch, rank=1, backend="", ahead=False, size=3, **more):
+        code, watched = [], []
+
+        def watch(name):
+            def call(*words, **named):
+                words = [each for each in words if not callable(each)]
+                watched.append((name, *words, {key: value for key, value in named.items() if not callable(value)}))
+                return SimpleNamespace(start=lambda: watched.append("start"))
+
+            return call
+
+        def leave(number):
+            code.append(number)
+            sys.exit("ended")
+
+        request = {"search": ["there"], "ahead": ahead, "until": 7.0, "limit": 9, "backend": backend, "vendors": [], **more}
+        with monkeypatch.context() as patch:
+            for owner, name in ((threading, "Thread"), (faulthandler, "enable"), (faulthandler, "dump_traceback_later")):
+                patch.setattr(owner, name, watch(name))
+            patch.setattr(os, "_exit", leave)
+            patch.setattr(sys, "path", ["own"])
+            patch.setitem(sys.modules, "torch", torch)
+            patch.setitem(sys.modules, "torch.distributed", torch and torch.distributed)
+            for name, value in (("RANK", rank), ("WORLD_SIZE", size)):
+                patch.setenv(name, str(value))
+            with pytest.raises(SystemExit, match="ended"):
+                child.main(request, str(tmp_path / "report"))
+            assert sys.path == [*request["search"], *["own"] * ahead]
+        assert watched == [("Thread", {"daemon": True}), "start", ("enable", {}), ("dump_traceback_later", 0.1, {"exit": True})]
+        *_, last = map(json.loads, (tmp_path / "report").read_text().splitlines())
+        return code, last, torch and torch.calls
+
+    return run
+
+
 FEW, UNSERVED = ["few", "cuda", 1, 2], ["unserved", "card"]
 
 
@@ -74,10 +116,10 @@ FEW, UNSERVED = ["few", "cuda", 1, 2], ["unserved", "card"]
         (pytorch({"cuda": 2}), "cpu:gloo", ("cpu", "cpu:gloo"), []),
     ],
 )
-def test_the_device_and_the_backend_that_a_rank_takes(torch, asked, chosen, notes):
-    noted = []
-    assert child._choice(torch, 2, request={"backend": asked, "vendors": []}, report=lambda notes: noted.extend(notes)) == chosen
-    assert noted == notes
+def test_the_device_and_the_backend_that_a_rank_takes(ended, torch, asked, chosen, notes):
+    _, last, _ = ended(torch, backend=asked, size=2)
+    kind, _, _ = last["device"].partition(":")
+    assert ((kind, last["backend"]), last["notes"]) == (chosen, notes)
 
 
 @pytest.mark.parametrize(
@@ -90,43 +132,11 @@ def test_the_device_and_the_backend_that_a_rank_takes(torch, asked, chosen, note
         (pytorch(), "cpu:gloo", []),
     ],
 )
-def test_the_package_of_a_vendor_is_imported_where_torch_knows_no_device(torch, asked, imported, tmp_path, monkeypatch):
+def test_the_package_of_a_vendor_is_imported_where_torch_knows_no_device(ended, torch, asked, imported, tmp_path):
     (tmp_path / "vendor_of_cards.py").write_text("")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    noted = []
-    child._choice(torch, 2, request={"backend": asked, "vendors": ["vendor_of_cards", "vendor_of_nothing"]}, report=lambda notes: noted.extend(notes))
-    assert noted == [["imported", name] for name in imported]
+    _, last, _ = ended(torch, backend=asked, size=2, search=[str(tmp_path)], vendors=["vendor_of_cards", "vendor_of_nothing"])
+    assert last["notes"] == [["imported", name] for name in imported]
     assert bool(sys.modules.pop("vendor_of_cards", None)) == bool(imported)
-
-
-@pytest.fixture
-def ended(tmp_path, monkeypatch):
-    """Run a rank of three in this process; its exit code, its last report, and what it called."""
-
-    def run(torch, rank=1, backend="", ahead=False):
-        code, watched = [], []
-
-        def watch(name, given, named):
-            watched.append((name, *given, named))
-            return SimpleNamespace(start=lambda: watched.append("start"))
-
-        with monkeypatch.context() as patch:
-            for owner, name in ((child.threading, "Thread"), (child.faulthandler, "enable"), (child.faulthandler, "dump_traceback_later")):
-                patch.setattr(owner, name, lambda *given, name=name, **named: watch(name, given, named))  # what ends a process that hangs
-            patch.setattr(child.os, "_exit", lambda number: code.append(number) or sys.exit("ended"))
-            patch.setattr(sys, "path", ["own"])
-            patch.setitem(sys.modules, "torch", torch)
-            patch.setitem(sys.modules, "torch.distributed", torch and torch.distributed)
-            for name, value in (("RANK", rank), ("WORLD_SIZE", 3)):
-                patch.setenv(name, str(value))
-            with pytest.raises(SystemExit, match="ended"):
-                child.main({"search": ["there"], "ahead": ahead, "until": 7.0, "limit": 9, "backend": backend, "vendors": []}, str(tmp_path / "report"))
-            assert sys.path == (["there", "own"] if ahead else ["there"])
-        assert watched == [("Thread", {"target": child._end_with_the_command, "daemon": True}), "start", ("enable", {}), ("dump_traceback_later", 0.1, {"exit": True})]
-        *_, last = map(json.loads, (tmp_path / "report").read_text().splitlines())
-        return code, last, torch and torch.calls
-
-    return run
 
 
 STEPS = ["import torch", "device", "start", "all-reduce", "barrier", "end"]
@@ -174,7 +184,7 @@ def test_what_a_rank_raises_is_printed_without_our_frames(ended, capsys):
     assert capsys.readouterr().err == "ModuleNotFoundError: import of torch halted; None in sys.modules\n"
 
 
-def test_the_process_ends_once_nobody_holds_its_standard_input(tmp_path, monkeypatch):
+def test_the_process_ends_once_nobody_holds_its_standard_input(tmp_path):
     request = {"search": [str(ROOT / "tests/standin")], "ahead": True, "until": time.time() + 120, "limit": 60, "backend": "gloo", "vendors": []}
     command = [sys.executable, "-I", "-B", child.__file__, json.dumps(request), str(tmp_path / "report")]
 
@@ -184,7 +194,3 @@ def test_the_process_ends_once_nobody_holds_its_standard_input(tmp_path, monkeyp
             return process.wait(120) if not deed else process.communicate(timeout=120) and process.returncode
 
     assert (code(""), code("0 start hang")) == (0, 1)
-    monkeypatch.setattr(child.os, "read", lambda *given: b"")
-    monkeypatch.setattr(child.os, "_exit", lambda number: sys.exit(number))
-    with pytest.raises(SystemExit, match="1"):
-        child._end_with_the_command()

@@ -182,10 +182,14 @@ def test_words_that_do_not_go_together(tmp_path, words, named):
 
 
 def test_ranks_that_cannot_be_started(monkeypatch):
-    def fail(*_):
-        raise OSError("no more processes")
+    real = subprocess.Popen
 
-    monkeypatch.setattr(trials, "try_ranks", fail)
+    def start(words, *rest, **more):
+        if any(str(word).endswith("diagnosis/child.py") for word in words):
+            raise OSError("no more processes")
+        return real(words, *rest, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
     with pytest.raises(SitepatchError, match="ranks could not be started: no more processes"):
         trials.start_ranks(2, place=Place(sys.executable))
 

@@ -1,12 +1,10 @@
 """The verdict on ranks that have ended, however far each has come; and how they are followed to their end."""
 
-import json
 import sys
 
 import pytest
 
-from patcher.diagnosis import ranks
-from patcher.diagnosis.ranks import EndedRank, verdict_on
+from patcher.diagnosis.ranks import EndedRank, try_ranks, verdict_on
 from patcher.display.answer import to_json
 from patcher.verbs.diagnose_answer import trial_told
 
@@ -75,59 +73,72 @@ def test_a_trial_as_json():
     assert EndedRank(0).place == "import torch" and rank(0, 6).place == "" and EndedRank(0).failure == ""
 
 
-class Process:
-    """A rank that has come so far at its `look`s, of which the last one lasts."""
-
-    def __init__(self, *looks):
-        self.looks, self.process = list(looks), self
-        self.rank, self.returncode = looks[0][0], 1
-
-    def look(self):
-        self.rank, has_ended = self.looks.pop(0) if self.looks[1:] else self.looks[0]
-        return has_ended
-
-
-def test_ranks_are_followed_to_their_end(monkeypatch):
-    now, told = [0.0], []
-    monkeypatch.setattr(ranks, "time", type("Clock", (), {"monotonic": lambda: now[0], "sleep": lambda seconds: now.__setitem__(0, now[0] + seconds)}))
-
-    def watched(*children):
-        now[0] = 0.0
-        told.clear()
-        ranks._watch(children, 5.0, lambda done, size, what: told.append((done, size, what)))
-        return [(child.rank.code, child.rank.time) for child in children], now[0]
-
-    done, runs = (rank(0, 6, time=3.0), True), (rank(1, 3, time=2.0), False)
-    assert watched(Process(done), Process(runs, runs, done))[0] == [(None, 3.0), (None, 3.0)]
-    assert told == [(1, 2, "ranks are done"), (1, 2, "ranks are done"), (2, 2, "ranks are done")]
-    assert watched(Process(done), Process(runs))[1] == pytest.approx(6.0, abs=0.1), "a second after the time is up"
-    ended, end = watched(Process((rank(0, 3, "KeyError", time=0.5), True)), Process(runs))
-    assert ended == [(1, 0.5), (None, 2.0)] and end == pytest.approx(1.0, abs=0.1), "a second after the first failure"
-    assert watched(Process(runs, (rank(0, 3, time=0.5), True)), Process(done))[0] == [(1, pytest.approx(0.05)), (None, 3.0)], "seen to have ended"
-    late = [runs] * 105 + [(rank(1, 3, "RuntimeError: timed out", time=5.2), True)]
-    assert watched(Process(*late), Process(runs))[0] == [(None, 5.2), (None, 2.0)], "who fails once the time is up has not failed"
+INTERPRETER = """#!{python}
+import json, os, sys, time
+request, report = json.loads(sys.argv[-2]), open(sys.argv[-1], "w")
+def say(text):
+    report.write(text)
+    report.flush()
+def wait_for_the_others():
+    reports = [sys.argv[-1][:-1] + str(number) for number in range(int(os.environ["WORLD_SIZE"])) if number != int(os.environ["RANK"])]
+    while not all(os.path.exists(path) and os.path.getsize(path) for path in reports):
+        time.sleep(0.01)
+DONE = json.dumps({{"inside": "", "steps": [[name, 1.0] for name in {steps}], "time": 3.0}}) + "\\n"
+{deeds}[int(os.environ["RANK"])]()
+"""
+DEEDS = {
+    "done": "say(DONE)",
+    "done later": "time.sleep(0.5), say(DONE)",
+    "runs on": "say('{\"inside\": \"start\", \"time\": 2.0}\\n'), time.sleep(600)",
+    "takes long": "say('{\"inside\": \"start\", \"time\": 2.0}\\n'), time.sleep(20), say(DONE)",
+    "fails": "wait_for_the_others(), say('{\"problem\": \"KeyError\", \"time\": 0.5}\\n'), sys.exit(1)",
+    "ends without a word": "wait_for_the_others(), sys.exit(1)",
+    "fails once the time is up": "time.sleep(request['until'] - time.time()), say('{\"problem\": \"timed out\", \"time\": 5.2}\\n'), sys.exit(1)",
+}
 
 
-def test_how_far_a_rank_is_is_read_from_its_last_whole_line(tmp_path):
-    child = ranks._Child.__new__(ranks._Child)
-    child.rank, child.process = EndedRank(3), type("Running", (), {"poll": lambda self: None})()
-    child._report, child._output = tmp_path / "report", tmp_path / "output"
-    assert not child.look() and child.rank == EndedRank(3)
-    for text in ("", '{"inside": "dev'):
-        child._report.write_text(text)
-        assert not child.look() and child.rank == EndedRank(3)
-    facts = {"inside": "", "steps": [[name, 1.0] for name in STEPS]}
-    child._report.write_text('{"inside": "device"}\n{"inside": "start"}\n{"ins')
-    assert not child.look() and child.rank.inside == "start"
-    child._report.write_text(f'{{"inside": "start"}}\n{json.dumps(facts)}\n')
-    assert child.look() and child.rank.done
-    child._output.write_bytes(b"x" * (1 << 16) + b"y")
-    assert child.ended().output == b"x" * ((1 << 16) - 1) + b"y"
-    child._output.write_bytes(b"few")
-    assert child.ended().output == b"few"
+@pytest.fixture
+def tried(tmp_path):
+    """Try as many ranks of an interpreter that does these deeds; what was reported of their progress is `tried.told`."""
+
+    def run(*deeds, limit=60.0):
+        run.told, python = [], tmp_path / "python"
+        functions = ", ".join(f"lambda: ({DEEDS.get(deed, deed)})" for deed in deeds)
+        python.write_text(INTERPRETER.format(python=sys.executable, steps=STEPS, deeds=f"[{functions}]"))
+        python.chmod(0o755)
+        request = {"search": [], "ahead": False, "vendors": [], "backend": ""}
+        return try_ranks(str(python), len(deeds), request, limit, lambda *told: run.told.append(told))
+
+    return run
 
 
-def test_what_a_rank_was_started_with_is_closed(tmp_path):
-    child = ranks._Child(sys.executable, 0, request={"size": 1}, meeting={}, folder=str(tmp_path))
-    child.close()
-    assert child.process.returncode is not None and child.process.stdin.closed
+def test_ranks_that_all_do_their_work_are_waited_for(tried):
+    assert [(each.done, each.code, each.time) for each in tried("done", "done later")] == [(True, None, 3.0)] * 2
+    assert tried.told[-1] == (2, 2, "ranks are done") and set(tried.told) <= {(done, 2, "ranks are done") for done in range(3)}
+
+
+def test_once_the_time_is_up_nobody_is_waited_for_and_who_fails_then_has_not_failed(tried):
+    first, second = tried("done", "runs on", limit=1.5)
+    assert (first.code, second.code, second.inside, second.done) == (None, None, "start", False)
+    assert [each.code for each in tried("fails once the time is up", "runs on", limit=1.5)] == [None, None]
+
+
+@pytest.mark.parametrize(("deed", "problem"), [("fails", "KeyError"), ("ends without a word", "")])
+def test_soon_after_the_first_failure_the_others_are_ended(tried, deed, problem):
+    first, second = tried(deed, "takes long")
+    assert (first.code, first.problem, second.code, second.inside, second.done) == (1, problem, None, "start", False)
+    assert (first.time == 0.5) is bool(problem), "when it reported, or was seen to have ended"
+    first, second = tried(deed, "done")
+    assert (first.code, second.code, second.done) == (1, None, True)
+
+
+@pytest.mark.parametrize(("text", "inside"), [("", ""), ('{"inside": "dev', ""), ('{"inside": "device"}\n{"inside": "start"}\n{"ins', "start")])
+def test_how_far_a_rank_is_is_read_from_its_last_whole_line(tried, text, inside):
+    (only,) = tried(f"say({text!r}), time.sleep(600)", limit=1.5)
+    assert (only.inside, only.done, only.code) == (inside, False, None)
+
+
+@pytest.mark.parametrize(("output", "kept"), [("few", "few"), ("x" * (1 << 16) + "y", "x" * ((1 << 16) - 1) + "y")], ids=["few", "much"])
+def test_the_end_of_what_a_rank_writes_is_kept(tried, output, kept):
+    (only,) = tried(f"sys.stdout.write({output[:1]!r} * {len(output) - 1} + 'y') if {len(output)} > 3 else sys.stdout.write('few'), sys.stdout.flush(), say(DONE)")
+    assert only.done and only.output == kept.encode()
