@@ -16,6 +16,34 @@ def raising(error):
     return call
 
 
+def fail(monkeypatch, module, name, error):
+    """Let every call of MODULE.NAME raise `error`."""
+    monkeypatch.setattr(module, name, raising(error))
+
+
+def before(monkeypatch, module, name, act):
+    """Call `act` with the arguments of each call of MODULE.NAME before it is carried out: another process does something, say."""
+    real = getattr(module, name)
+
+    def call(*words, **more):
+        act(*words, **more)
+        return real(*words, **more)
+
+    monkeypatch.setattr(module, name, call)
+
+
+def after(monkeypatch, module, name, act):
+    """As `before`, once it has been carried out."""
+    real = getattr(module, name)
+
+    def call(*words, **more):
+        told = real(*words, **more)
+        act(*words, **more)
+        return told
+
+    monkeypatch.setattr(module, name, call)
+
+
 def fail_once(monkeypatch, module, name, error, when=lambda *_, **__: True):
     """Let the next call of MODULE.NAME raise `error`, or the next one whose arguments `when` is true for."""
     real, failed = getattr(module, name), []

@@ -14,6 +14,7 @@ from patcher.errors import SitepatchError
 from patcher.place import Place
 from patcher.verbs import rank_trial as trials
 from tests.command import ROOT, environ, sitepatch
+from tests.failures import fail_once
 
 pytestmark = pytest.mark.once
 
@@ -182,14 +183,8 @@ def test_words_that_do_not_go_together(tmp_path, words, named):
 
 
 def test_ranks_that_cannot_be_started(monkeypatch):
-    real = subprocess.Popen
-
-    def start(words, *rest, **more):
-        if any(str(word).endswith("diagnosis/child.py") for word in words):
-            raise OSError("no more processes")
-        return real(words, *rest, **more)
-
-    monkeypatch.setattr(subprocess, "Popen", start)
+    is_a_rank = lambda words, **_: any(str(word).endswith("diagnosis/child.py") for word in words)  # noqa: E731
+    fail_once(monkeypatch, subprocess, "Popen", OSError("no more processes"), when=is_a_rank)
     with pytest.raises(SitepatchError, match="ranks could not be started: no more processes"):
         trials.start_ranks(2, place=Place(sys.executable))
 

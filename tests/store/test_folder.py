@@ -14,7 +14,7 @@ from patcher.errors import StoreError
 from patcher.facts import sha256
 from patcher.store import folder as folders
 from patcher.store.folder import HOME_HINT, Folder, Meta
-from tests.failures import raising
+from tests.failures import before, fail
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 
 A, B, GROUP, MTIME = 1001, 1002, 1500, 1_600_000_000_123_456_789
@@ -194,7 +194,7 @@ def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
             folder.own(name)
         assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", HOME_HINT)
 
-    monkeypatch.setattr(os, "read", raising(OSError(errno.EIO, "broken")))
+    fail(monkeypatch, os, "read", OSError(errno.EIO, "broken"))
     with pytest.raises(StoreError) as caught:
         folder.own("file")
     assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/file: cannot be read: broken", "")
@@ -275,8 +275,8 @@ def test_a_stamp_is_only_set_where_it_differs(tmp_path, folder, monkeypatch):
     folder.stamp("file", requested)
     found = (tmp_path / "file").stat()
     assert (stat.S_IMODE(found.st_mode), found.st_mtime_ns) == (0o640, MTIME)
-    calls, real = [], os.fchmod
-    monkeypatch.setattr(os, "fchmod", lambda fd, mode: calls.append(mode) or real(fd, mode))
+    calls = []
+    before(monkeypatch, os, "fchmod", lambda fd, mode: calls.append(mode))
     folder.stamp("file", requested)
     assert calls == []
     folder.stamp("file", requested._replace(mode=0o600))
@@ -345,13 +345,12 @@ def test_a_new_file_has_exactly_the_extended_attributes_it_is_given(tmp_path, fo
         folders.set_xattrs(file.fileno(), (("user.a", b"3"),))
         assert [each for each in folders.read_xattrs(file.fileno()) if each[0].startswith("user.")] == [("user.a", b"3")]
         for number in (errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES, errno.ENOSPC):
-            refused = raising(OSError(number, "refused"))
             for name in ("setxattr", "removexattr"):
-                monkeypatch.setattr(os, name, refused)
+                fail(monkeypatch, os, name, OSError(number, "refused"))
             for xattrs in ((), (("user.a", b"4"),)):
                 with pytest.raises(OSError, match="refused") if number == errno.ENOSPC else contextlib.nullcontext():
                     folders.set_xattrs(file.fileno(), xattrs)
-        monkeypatch.setattr(os, "getxattr", refused)
+        fail(monkeypatch, os, "getxattr", OSError(number, "refused"))
         assert folders.read_xattrs(file.fileno()) == ()
-        monkeypatch.setattr(os, "listxattr", refused)
+        fail(monkeypatch, os, "listxattr", OSError(number, "refused"))
         assert folders.read_xattrs(file.fileno()) == ()

@@ -19,7 +19,7 @@ from patcher.store import lock, patience, patience_now, retry, status
 from patcher.store.folder import Folder
 from patcher.system import flock
 from tests.command import ROOT
-from tests.failures import Clock, fail_once, kernel_that_tells, raising
+from tests.failures import Clock, before, fail, fail_once, kernel_that_tells
 from tests.stores import locked
 from tests.users import ROOT_ONLY, give, open_descriptors
 
@@ -128,7 +128,7 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
     with lock.locked(site):
         assert stat.S_IMODE((tmp_path / ".sitepatch/lock").stat().st_mode) == expected
     if mode == 0o2775:  # somebody else of the group has made it; root could change its mode all the same
-        monkeypatch.setattr(os, "fchmod", raising(PermissionError()))
+        fail(monkeypatch, os, "fchmod", PermissionError())
         with lock.locked(site):
             pass
 
@@ -234,14 +234,8 @@ def test_uv_is_kept_out_and_waited_for_and_its_lock_need_not_be_writable(tmp_pat
     with somebody_holds(file), pytest.raises(BusyError, match=r": uv \(.*\) is changing"), locked(site, 0):
         pass
     assert not (tmp_path / ".sitepatch").exists()
-    real = os.open
-
-    def not_to_write(name, flags, *rest, **more):
-        if name == str(file) and flags & os.O_RDWR:
-            raise PermissionError(errno.EACCES, "injected")
-        return real(name, flags, *rest, **more)
-
-    monkeypatch.setattr(os, "open", not_to_write)  # root may write to any file
+    # root may write to any file
+    fail_once(monkeypatch, os, "open", PermissionError(errno.EACCES, "injected"), when=lambda name, flags, *_, **__: name == str(file) and flags & os.O_RDWR)
     with lock.locked(site):
         assert not free(file)
 
@@ -270,7 +264,7 @@ def test_a_lock_of_fcntl_which_is_what_the_server_makes_of_a_client_is_waited_fo
 
 
 def test_where_a_filesystem_has_no_such_lock_the_other_one_does(site, monkeypatch):
-    monkeypatch.setattr(fcntl, "fcntl", raising(OSError(errno.ENOLCK, "injected")))
+    fail(monkeypatch, fcntl, "fcntl", OSError(errno.ENOLCK, "injected"))
     with lock.locked(site), pytest.raises(BusyError), locked(site, 0):
         pass
 
@@ -300,13 +294,8 @@ def test_on_nfs_the_lock_file_keeps_a_name_until_it_is_closed_and_nothing_is_lef
 
 def note_opened(monkeypatch):
     """What is opened from now on, by the path that is given: opening a directory is what has NFS ask the server again."""
-    opened, real = [], os.open
-
-    def note(path, *rest, **more):
-        opened.append(path)
-        return real(path, *rest, **more)
-
-    monkeypatch.setattr(os, "open", note)
+    opened = []
+    before(monkeypatch, os, "open", lambda path, *_, **__: opened.append(path))
     return opened
 
 
@@ -335,13 +324,8 @@ def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monk
 
 
 def test_what_another_machine_has_done_is_looked_for_once_it_is_locked(tmp_path, site, monkeypatch):
-    done, real = note_opened(monkeypatch), fcntl.flock
-
-    def flock(*words):
-        done.append("locked")
-        real(*words)
-
-    monkeypatch.setattr(fcntl, "flock", flock)
+    done = note_opened(monkeypatch)
+    before(monkeypatch, fcntl, "flock", lambda *_: done.append("locked"))
     with lock.locked(site):
         assert done[done.index("locked") + 1 :][:2] == [str(tmp_path), f"{tmp_path}/.sitepatch"]
 

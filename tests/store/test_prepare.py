@@ -15,7 +15,7 @@ from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.store import Store
 from patcher.system.reading import patchset_digest
 from tests.command import tree
-from tests.failures import fail_once
+from tests.failures import before, fail_once
 from tests.store.helpers import sha
 from tests.stores import commit
 from tests.users import ROOT_ONLY, as_user, give, public
@@ -183,14 +183,13 @@ def test_space_is_set_aside_by_apply_and_given_up_by_restore(tmp_path, monkeypat
     (site / "pkg/sub").mkdir(parents=True)
     (site / FILE).write_bytes(OLD)
     texts, sizes, seen = {patchset_digest({}): {}}, [], []
-    step, real = STEP._replace(digest=patchset_digest({})), os.link
+    step = STEP._replace(digest=patchset_digest({}))
 
-    def link(name, *rest, **more):
-        if name == "a.py":  # its second name, the way back, which each commit gives it while it prepares
+    def note(name, *_, **__):
+        if name == "a.py":  # it gets its second name, the way back, which each commit gives it while it prepares
             seen.append(spare.exists())
-        return real(name, *rest, **more)
 
-    monkeypatch.setattr(os, "link", link)
+    before(monkeypatch, os, "link", note)
     for old, data in ((OLD, b"1"), (b"1", b"2"), (b"2", b"3")):  # the receipt of before takes its place meanwhile
         commit(site, [change(old=old, data=data, new=receipt(current=sha(data), steps=(step,)))], texts)
         sizes.append((spare.stat().st_size - (1 << 19), spare.stat().st_ino))

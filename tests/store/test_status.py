@@ -17,7 +17,7 @@ from patcher.store.lock import locked
 from patcher.store.receipt import encode_receipt, file_name
 from patcher.store.status import classify, damaged, lost_copies, read_installed
 from patcher.store.store import Store
-from tests.failures import Clock, kernel_that_tells, raising
+from tests.failures import Clock, fail, kernel_that_tells
 from tests.records import row
 from tests.stores import leave_journal
 from tests.users import NOBODY, ROOT_ONLY, as_user, give, public
@@ -249,7 +249,7 @@ def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch, wri
 def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, monkeypatch):
     (site,) = interrupted.stores
     with monkeypatch.context() as patch:
-        patch.setattr(fcntl, "flock", raising(BlockingIOError()))  # as if it were taken just now
+        fail(patch, fcntl, "flock", BlockingIOError())  # as if it were taken just now
         said, ((word, where, why),) = status.recover_all(interrupted)
     assert (said, word, where) == ([], "under way", site) and why.startswith(f"{site}: another sitepatch (")
     sentences = ["an interrupted run will be finished", ""]

@@ -24,7 +24,7 @@ from patcher.store.receipt import file_name
 from patcher.store.store import Store
 from patcher.store.transaction import FINISHED, transaction
 from tests.command import ROOT
-from tests.failures import fail_once, raising
+from tests.failures import after, before, fail, fail_once
 from tests.store.helpers import (
     ADDED,
     DIGESTS,
@@ -432,15 +432,14 @@ def test_the_lock_holds_although_its_file_is_removed_each_time(tmp_path):
 
 @pytest.mark.parametrize("nfs", [False, True])
 def test_a_lock_file_that_lost_its_name_before_it_was_locked_is_no_lock(tmp_path, monkeypatch, nfs):
-    real, calls, home = fcntl.flock, [], tmp_path / ".sitepatch"
+    calls, home = [], tmp_path / ".sitepatch"
 
-    def flock(fd, operation):
+    def another_process(fd, operation):
         calls.append(operation)
         if len(calls) == 1:  # the one that finished removes it between our open and our flock
             (home / "lock").rename(home / ".nfs01") if nfs else shutil.rmtree(home)  # NFS: as long as this machine has it open
-        real(fd, operation)
 
-    monkeypatch.setattr(fcntl, "flock", flock)
+    before(monkeypatch, fcntl, "flock", another_process)
     with Folder.open(str(tmp_path)) as site, locked(site, 1.0):
         assert len(calls) == 2
         assert (tmp_path / ".sitepatch/lock").read_text().split()[0] == str(os.getpid())
@@ -678,14 +677,13 @@ def test_half_of_a_copy_is_no_saved_text_and_the_next_run_removes_it(site):
 
 
 def test_a_file_that_somebody_changes_during_the_commit_is_left_alone_and_named(site, monkeypatch):
-    waiting, real = site / ".sitepatch/journal.json", os.replace
+    waiting = site / ".sitepatch/journal.json"
 
-    def replace(name, new_name, **where):
-        real(name, new_name, **where)
+    def another_process(name, new_name, **_):
         if new_name == waiting.name and json.loads(waiting.read_text())["phase"] == "committing":
-            (site / A).write_bytes(b"the next release")  # another process, right after the commit point
+            (site / A).write_bytes(b"the next release")
 
-    monkeypatch.setattr(os, "replace", replace)
+    after(monkeypatch, os, "replace", another_process)  # right after the commit point
     with pytest.raises(StoreError) as caught:
         apply(site)
     assert caught.value.message == f"{A} in {site}: changed by somebody else while sitepatch was at work"
@@ -730,19 +728,14 @@ def test_a_saved_text_has_the_mode_of_its_file_and_is_written_once(site, monkeyp
     kept = Path(save_edited(site, B, b"edited"))
     assert kept == site / f".sitepatch/edited/b.py.{sha(b'edited')[:16]}"
     assert (kept.read_bytes(), stat.S_IMODE(kept.stat().st_mode)) == (b"edited", MODES[B])
-    before = kept.stat()
+    first = kept.stat()
     assert save_edited(site, B, b"edited") == str(kept)
-    assert kept.stat() == before
+    assert kept.stat() == first
     kept.write_bytes(b"half")
     save_edited(site, B, b"edited")
     assert kept.read_bytes() == b"edited"
-    synced, real = [], os.fsync
-
-    def fsync(fd):
-        synced.append(os.fstat(fd).st_ino)
-        real(fd)
-
-    monkeypatch.setattr(os, "fsync", fsync)  # what survives a power cut, tests/faults/test_power_cuts.py tries
+    synced = []
+    before(monkeypatch, os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))  # what it is for: tests/faults/test_power_cuts.py
     assert stat.S_IMODE(Path(save_edited(site, "pkg/none.py", b"x")).stat().st_mode) == 0o600
     assert kept.parent.stat().st_ino in synced
 
@@ -776,7 +769,7 @@ def test_what_was_recovered_first_is_reported_whatever_becomes_of_the_run(site, 
         commit(site, [Change(A, sha(b"other"), NewBytes(b"x"), None)], {})
     assert caught.value.message.endswith("has changed since the plan was made")
     interrupt(site)
-    monkeypatch.setattr(os, "fstatvfs", raising(KeyboardInterrupt()))  # Ctrl-C while it is looked whether there is room
+    fail(monkeypatch, os, "fstatvfs", KeyboardInterrupt())  # Ctrl-C while it is looked whether there is room
     with pytest.raises(KeyboardInterrupt) as stopped:
         apply(site)
     assert str(stopped.value) == f"{site}: {undone}; then nothing was changed"
@@ -814,18 +807,15 @@ def test_a_failure_before_the_commit_point_is_undone_at_once_and_reported(site, 
 
 
 def test_what_is_found_before_the_commit_point_is_undone_and_reported_too(site, monkeypatch):
-    real = os.mkdir
-
-    def mkdir(name, *rest, **more):
+    def another_process(name, *_, **__):
         if name == "pristine":
             (site / A).write_bytes(b"of another process")
-        real(name, *rest, **more)
 
-    monkeypatch.setattr(os, "mkdir", mkdir)
-    before = {path: found for path, found in tree(site).items() if path != A}
+    before(monkeypatch, os, "mkdir", another_process)
+    others = {path: found for path, found in tree(site).items() if path != A}
     with pytest.raises(StoreError, match=f"{A} was changed by somebody else while sitepatch was at work"):
         apply(site)
-    assert {path: found for path, found in tree(site).items() if path != A} == before
+    assert {path: found for path, found in tree(site).items() if path != A} == others
     assert (site / A).read_bytes() == b"of another process"
 
 
@@ -900,6 +890,6 @@ def test_while_it_is_locked_others_wait(site, monkeypatch):
         assert run.holds([str(site)]) and not run.holds([str(site), str(site.parent)])
     with transaction([str(site)]), Folder.open(str(site)) as folder, pytest.raises(BusyError), locked(folder, 0):
         pass
-    monkeypatch.setattr(fcntl, "flock", raising(KeyboardInterrupt()))
+    fail(monkeypatch, fcntl, "flock", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt, match=f"^{site}: nothing was changed$"), transaction([str(site)]):
         pass

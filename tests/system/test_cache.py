@@ -12,6 +12,7 @@ import pytest
 
 from patcher.system import cache
 from tests.command import environ, sitepatch, tree
+from tests.failures import before
 from tests.overlays import SPATCH, Overlay, patchset
 from tests.users import ROOT_ONLY
 
@@ -157,20 +158,17 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     (entry,) = cache.cache_entries()
     begun, asked = threading.Event(), threading.Event()
-    rename, flock = Path.rename, fcntl.flock
 
-    def late(path, target):
+    def remove_late(*_):
         begun.set()
         asked.wait(60)
-        return rename(path, target)
 
-    def noted(*words):
+    def note(*_):
         if begun.is_set():
             asked.set()
-        return flock(*words)
 
-    monkeypatch.setattr(Path, "rename", late)
-    monkeypatch.setattr(fcntl, "flock", noted)
+    before(monkeypatch, Path, "rename", remove_late)
+    before(monkeypatch, fcntl, "flock", note)
     thread = threading.Thread(target=cache.remove_entry, args=[entry])
     thread.start()
     assert begun.wait(60)
@@ -183,11 +181,11 @@ def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, mo
 def test_another_overlay_that_took_the_name_is_not_opened(over, monkeypatch):
     made = over.made
 
-    def replaced(fd, how):
+    def another_process(*_):
         made.rename(made.with_name("was"))
         made.mkdir()
 
-    monkeypatch.setattr("fcntl.flock", replaced)
+    before(monkeypatch, fcntl, "flock", another_process)
     with pytest.raises(FileNotFoundError):
         cache.open_in_use(made)
 

@@ -7,6 +7,7 @@ import pytest
 
 from patcher.errors import SitepatchError
 from patcher.system.reading import read_file
+from tests.failures import before
 from tests.users import ROOT_ONLY, as_user, open_descriptors, theirs
 
 KINDS = [("a FIFO", os.mkfifo), ("a directory", os.mkdir), ("a socket", lambda path: os.mknod(path, stat.S_IFSOCK | 0o600))]
@@ -28,16 +29,15 @@ def test_a_device_is_not_even_opened(monkeypatch):
 
 
 def test_what_takes_the_place_of_a_file_before_it_is_opened_is_not_read_and_nothing_waits(tmp_path, monkeypatch):
-    path, real = tmp_path / "file", os.open
+    path = tmp_path / "file"
     path.write_bytes(b"")
 
-    def opened(name, flags, *rest, **more):
+    def another_process(name, flags, *_, **__):
         path.unlink()
         os.mkfifo(str(path))
         assert flags & os.O_NONBLOCK
-        return real(name, flags, *rest, **more)
 
-    monkeypatch.setattr(os, "open", opened)
+    before(monkeypatch, os, "open", another_process)
     with pytest.raises(SitepatchError, match="found a FIFO, expected a regular file"):
         read_file(path)
 

@@ -18,7 +18,7 @@ from patcher.store.folder import Folder
 from patcher.store.lock import locked
 from patcher.verbs import hook as hooks
 from patcher.verbs import hook_start
-from tests.failures import Clock, fail_once, raising
+from tests.failures import Clock, after, fail, fail_once
 from tests.hooks import BareSite
 from tests.places import patchset, wheel
 from tests.stores import leave_journal
@@ -185,15 +185,13 @@ def test_where_the_state_cannot_be_written_each_start_looks_again(site, run):
 # somebody else is at work -----------------------------------------------------------------------------------------------
 def meanwhile(monkeypatch, *actions):
     """Let somebody do an action each time that the hook has written a line: that it has applied something."""
-    real, left = os.write, list(actions)
+    left = list(actions)
 
-    def write(fd, data):
-        size = real(fd, data)
+    def act(fd, _):
         if fd == 2 and left:
             left.pop(0)()
-        return size
 
-    monkeypatch.setattr(os, "write", write)
+    after(monkeypatch, os, "write", act)
 
 
 def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, run, monkeypatch):
@@ -327,7 +325,7 @@ def test_a_damaged_state_is_reported_and_made_anew(site, run, data):
 
 @pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), ["_sitepatch_hook_x: ValueError: x"])])
 def test_whatever_happens_is_one_line_at_most(site, run, monkeypatch, error, said):
-    monkeypatch.setattr(fcntl, "flock", raising(error))
+    fail(monkeypatch, fcntl, "flock", error)
     assert run(site.put("two")) == (1, said, [])
 
 

@@ -11,7 +11,7 @@ from patcher.verbs.health import training
 from patcher.verbs.health.checks import NOTE, OK, PROBLEM, examine
 from patcher.verbs.health.examination import Examination
 from tests.command import GUARD, Site
-from tests.failures import raising
+from tests.failures import fail
 
 pytestmark = pytest.mark.once
 
@@ -88,5 +88,5 @@ def test_a_backend_that_this_torch_does_not_have(tmp_path, machine):
 def test_ldconfig_is_read(machine, monkeypatch):
     machine += ["\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n", "\tlibc.so.6 (libc6) => /lib/libc.so.6\n", "\udcff libcuda.so\n"]
     assert training.listed_libraries("libcuda.so") == ["/usr/lib/libcuda.so.1"]
-    monkeypatch.setattr(subprocess, "run", raising(FileNotFoundError("/sbin/ldconfig")))
+    fail(monkeypatch, subprocess, "run", FileNotFoundError("/sbin/ldconfig"))
     assert training.listed_libraries("libcuda.so") == []
