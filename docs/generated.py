@@ -61,8 +61,18 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Colour the two lines that name a diff's file as a heading, not as a deleted and an inserted line."""
-    return re.sub(r'<span class="g[di]">((?:---|\+\+\+) )', r'<span class="gh">\1', html)
+    """Colour the two lines that name a diff's file as headings, not as changes; let paths in tables break between their names."""
+    html = re.sub(r'<span class="g[di]">((?:---|\+\+\+) )', r'<span class="gh">\1', html)
+    return re.sub(r"<td.*?</td>", _with_breaks, html, flags=re.DOTALL)
+
+
+def _with_breaks(cell: re.Match[str]) -> str:
+    """A cell of a table in which code may break behind `/`, `.`, `_` and `::`, and nowhere else in a word."""
+
+    def broken(code: re.Match[str]) -> str:
+        return re.sub(r"(::|[/._](?=\w))", r"\1<wbr>", code[0].replace("</code>", "")) + "</code>"
+
+    return re.sub(r"<code>[^<]*</code>", broken, cell[0])
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

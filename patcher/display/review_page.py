@@ -10,8 +10,9 @@ from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, li
 from patcher.display.differences import DiffOutcome, Reason
 from patcher.display.html import Html, coded, html_document, join, lines, localized, tag
 from patcher.display.patchsets import FIELDS, release_ranges
+from patcher.display.prose import translated_prose
 from patcher.display.rows import answer_rows
-from patcher.display.styles import term
+from patcher.display.styles import term, translated
 from patcher.display.view import View
 from patcher.message import Message, joined
 from patcher.model import Answer, State
@@ -19,6 +20,7 @@ from patcher.patchset.toml import option_text
 from patcher.record import Record
 from patcher.text.diffs import FileDiff
 from patcher.text.listed import count
+from patcher.text.terminal import padded
 
 _UNFOLDED = 6000
 """How many unchanged lines of all files together can be unfolded: a page stays quick."""
@@ -228,12 +230,12 @@ def _why(reason: Reason) -> Html:
     """A patchset: its prose, and what else there is to know of it."""
     patchset = reason.patchset
     about = patchset.about
-    state = "applied" if reason.applied else Message("not applied yet")
-    kind = tag("small", f"{about.kind}, {state}")
+    state = Message("applied") if reason.applied else Message("not applied yet")
+    kind = tag("small", joined(", ", (Message(about.kind), state)))
     heading = tag("h2", f"{patchset.name} {patchset.version} ", kind)
 
     summary = tag("p", about.summary, class_="summary")
-    prose = tag("div", summary, *_prose(about.prose))
+    prose = tag("div", summary, *_prose(translated_prose(about.prose)))
     proof = tag("div", _list(_facts(reason)), _proof(reason.checked))
     return tag("section", heading, prose, proof, class_="why")
 
@@ -242,27 +244,32 @@ def _facts(reason: Reason) -> Iterator[tuple[str, str]]:
     """The provenance, ranges, options and origin of a patchset."""
     patchset = reason.patchset
     for key, value in patchset.about.provenance.items():
-        yield FIELDS.get(key, key), _linked(value)
+        yield FIELDS.get(key, key), _linked(Message.whole(value))
     yield "for", release_ranges(patchset.variants)
     for option in patchset.options:
         setting = option_text(reason.options.get(option.name, option.default))
         about = Message(
             "{help} (default {option_text})",
-            help=option.help,
+            help=Message.whole(option.help),
             option_text=option_text(option.default),
         )
-        yield "option", join(tag("code", f"{option.name}={setting}"), " ", localized(about))
-    yield "from", str(patchset.folder.source)
+        value = tag("code", f"{option.name}={setting}")
+        yield Message("option"), join(value, " ", localized(about))
+    yield "from", localized(Message.whole(patchset.folder.source))
     yield "digest", tag("code", patchset.folder.digest)
 
 
 def _proof(checked: str) -> Html | str:
     """The table of releases in the folder of a patchset, "" where there is none."""
-    first, _, table = checked.partition("\n")
-    if not first:
+    table = checked.splitlines()[1:]
+    if not table:
         return ""
-    summary = tag("summary", Message("proven on {first}", first=first))
-    return tag("details", summary, tag("pre", lines(table)))
+    rows = []
+    for row in table:
+        state, gap, release = row.partition("  ")
+        rows.append(padded(term(state), len(state)) + gap + release)
+    summary = tag("summary", Message("proven on {releases}", releases=count(len(rows), "release")))
+    return tag("details", summary, tag("pre", lines("\n".join(rows))))
 
 
 def _list(rows: Iterable[tuple[str, str]]) -> Html:
@@ -311,7 +318,7 @@ def _linked(value: str) -> Html:
     """A value, as a link where it is the address of a page and nothing else."""
     if re.fullmatch(r"https?://[\w.~:/?#\[\]@!$&()*+,;=%-]+", value, re.ASCII):
         return tag("a", value, href=value, rel="noreferrer noopener")
-    return coded(value)
+    return coded(translated(value))
 
 
 # the remarks ------------------------------------------------------------------------------------
@@ -325,8 +332,9 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
     for row in answer_rows(silent):
         cells = " ".join(row.cells)
         rows.append(tag("dt", f"{term(row.word)} {cells}".rstrip()))
-        for line in row.details:
-            rows.append(tag("dd", line))
+        for detail in row.details:
+            parts = [coded(line) for line in translated(detail).split("\n")]
+            rows.append(tag("dd", join(*parts, between="\n")))
     if rows:
         title = tag("h2", Message("Hunks that change nothing here"))
         yield tag("section", title, tag("dl", *rows), class_="message")

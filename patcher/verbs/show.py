@@ -13,6 +13,7 @@ import click
 from patcher.compatibility import APPLICABLE, OUT_OF_RANGE
 from patcher.display.console import Console
 from patcher.display.patchsets import FIELDS, release_range
+from patcher.display.prose import translated_prose
 from patcher.display.styles import color_diff, style, term, translated
 from patcher.errors import SitepatchError
 from patcher.message import Message, joined
@@ -32,6 +33,7 @@ _TABLE_ROW = re.compile(
     r"(applicable|upstream|not needed|[a-z ]+?)  +(\S+)  +(\S+)(?: \(yanked\))?(?:  .*)?"
 )
 _NOTHING_TO_DO = (State.UPSTREAM.value, State.NOT_NEEDED.value, OUT_OF_RANGE)
+_PROSE_COLUMNS = 78
 _FILE_HEADERS = re.compile(r"^(?=--- |\+\+\+ )", re.MULTILINE)
 
 
@@ -142,7 +144,8 @@ def _page(outcome: ShowOutcome, commands: Sequence[str]) -> list[str]:
     where = translated(joined(", ", words))
     page = [join_styled(heading, "  ", where), patchset.about.summary]
     if patchset.about.prose:
-        page += ["", printable_lines(patchset.about.prose.strip("\n"))]
+        prose = translated_prose(patchset.about.prose.strip("\n"), columns=_PROSE_COLUMNS)
+        page += ["", printable_lines(prose)]
     page += _part("provenance", _provenance(patchset))
     page += _part("cures", _cures(patchset))
     if patchset.options:
@@ -168,7 +171,7 @@ def _part(title: str, content: Iterable[str]) -> list[str]:
 
 def _provenance(patchset: Patchset) -> Iterator[str]:
     for key, value in patchset.about.provenance.items():
-        yield _field(FIELDS[key], value)
+        yield _field(FIELDS[key], Message.whole(value))
 
 
 def _cures(patchset: Patchset) -> Iterator[str]:

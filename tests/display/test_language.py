@@ -10,6 +10,7 @@ import click
 import pytest
 
 from patcher.display.language import Catalog, _glued
+from patcher.display.prose import entry, prose_parts
 from patcher.errors import Location, UsageError
 from patcher.message import Message, joined
 from patcher.patchset.manifest import load_patchset
@@ -41,6 +42,8 @@ def english():
         yield from (symptom.meaning, symptom.advice)
     for one in built_in:
         yield from (one.about.summary, *(option.help for option in one.options))
+        yield from (value for key, value in one.about.provenance.items() if key != "bug" and not value.startswith("https://"))
+        yield from map(entry, prose_parts(one.about.prose))
     for command in all_commands():
         for text in [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]:
             for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
@@ -249,5 +252,32 @@ def test_show_says_kinds_headings_and_states_in_chinese(tmp_path):
     shown = sitepatch("show", DDP, cwd=tmp_path, SITEPATCH_LANG="zh").out
     for text in ("  调试，内置\n", "\n出处\n  作者：", "可以去掉的时机：", "ddp-refuses-several-devices：模型的参数", "（int）\n", "个版本）：可应用\n"):
         assert text in shown, text
+    about = shown.partition("ddp_debug.spatch")[0]
+    assert english_left(re.sub(r"(?m)^解决.*?^选项$", "", about, flags=re.DOTALL)) == []
     listed = sitepatch("list", "-v", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh").out
     assert "  调试  mmengine" in listed and "  debug  " not in listed
+
+
+def test_the_prose_of_a_patchset_is_chinese_and_its_lists_and_tables_keep_their_form(tmp_path):
+    shown = sitepatch("show", DDP, cwd=tmp_path, SITEPATCH_LANG="zh").out
+    assert "\n    world_size   torch.distributed 的，否则为变量 WORLD_SIZE 的文本" in shown and "DDP 会拒绝什么" in shown
+    about = shown.partition("出处")[0]
+    assert max(map(width, about.splitlines())) <= 100
+    listed = sitepatch("show", "torch-dynamo-suppress", cwd=tmp_path, SITEPATCH_LANG="zh").out
+    assert "\n- 它会掩盖缺陷：" in listed and "\n  陷" not in listed
+    site = Site(tmp_path, "mmengine-0.10.7")
+    done(site("diff", "mmengine-device", "--html", "page.html", SITEPATCH_LANG="zh"), 1)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<ol><li>get_device() 说 <code>cpu</code>。Runner" in page and "<small>修复，尚未应用</small>" in page
+    assert " 存在，但没有要改的代码\n" in page, "a detail of several lines keeps them"
+    assert "MMEngine 收下 fixtures/upstream/mmengine-upstream 的补丁" in page and "<dt>选项</dt>" in page and "（默认 auto）" in page
+
+
+def test_prose_of_somebody_else_keeps_its_lines_in_chinese(tmp_path):
+    site = Site(tmp_path, "mmengine-0.10.7")
+    text = "What it is for,\nin two lines:\n\n- a point\n  of two lines\n"
+    folder = site.source(DDP)
+    spatch = folder / "ddp_debug.spatch"
+    spatch.write_text(text + "\n--- " + spatch.read_text().partition("\n--- ")[2])
+    shown = sitepatch("show", DDP, "--patch-dir", "patchsets", cwd=site.cwd, SITEPATCH_LANG="zh")
+    assert f"\n{text}" in shown.out
