@@ -21,6 +21,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
 from patcher.patchset.symptoms import general_symptoms, with_tools
 from patcher.verbs.main import commands
+from patcher.verbs.show import proven
 
 _BUILT_IN = [load_patchset(path.parent, BUILT_IN) for path in sorted(Path(builtin_dir()).glob("*/patchset.toml"))]
 _HERE = Path(__file__).parent
@@ -33,7 +34,7 @@ def current(path: Path) -> str:
         ValueError: the page asks for something that is not there, or lacks a section.
     """
     text = path.read_text(encoding="utf-8")
-    made = {"help": _help, "keys": _keys, "patchsets": _patchsets, "symptoms": _symptoms}
+    made = {"help": _help, "keys": _keys, "patchsets": _patchsets, "fits": _fits, "symptoms": _symptoms}
     locale = "zh" if path.name.endswith(".zh.md") else "en"
 
     def fill(asked: re.Match[str]) -> str:
@@ -145,6 +146,21 @@ def _patchsets(_: str) -> str:
         rows = [(f"`{one.name}`", one.type, default, one.help) for one, default in zip(each.options, defaults)]
         parts += [_table(["option", "", "default", ""], rows)] if rows else []
     return "\n\n".join(parts)
+
+
+def _fits(_: str) -> str:
+    """The releases that each built-in patchset was tried on, by what it does there, and the lines that it inserts."""
+    rows = []
+    for each in _BUILT_IN:
+        folder = Path(builtin_dir(), each.name)
+        releases = [
+            f"{row.distribution} {row.first}" + f" to {row.last} ({row.releases})" * (row.releases > 1) + f": {row.state}" * (row.state != "applicable")
+            for row in proven((folder / "compatibility.txt").read_text(encoding="utf-8"))
+        ]
+        texts = [text for name, text in each.folder.files.items() if name.endswith(".spatch")]
+        lines = sum(len(re.findall(r"^\+(?!\+\+ )", text, re.MULTILINE)) for text in texts)
+        rows.append((f"[`{each.name}`](#{each.name})", each.about.kind, "; ".join(releases), str(lines)))
+    return _table(["patchset", "kind", "releases it fits", "lines"], rows)
 
 
 def _symptoms(locale: str) -> str:

@@ -304,7 +304,7 @@ def _paragraph(part: str) -> Iterator[Html]:
         return
 
     if head:
-        yield tag("p", coded(head.rstrip("\n")))
+        yield tag("p", coded(re.sub(r"\s*\n\s*", " ", head.strip())))
     if items:
         is_bulleted = part[len(head)] == "-"
         points: list[Html] = []

@@ -132,7 +132,7 @@ def _note_kept_edits(changed: Iterable[FilePlan], events: Events) -> None:
     for file in changed:
         if file.change and file.change.aside:
             copy = f"{file.site}/{edited_copy(file.path, file.change.aside)}"
-            template = "the edited {path} is kept as {copy}"
+            template = "the edited {path}, as {copy}"
             events.note(Message(template, path=file.path, copy=copy), "kept")
 
 

@@ -67,6 +67,13 @@ def test_restore_of_many_files_says_how_many_and_names_the_exceptions(tmp_path):
     ]
 
 
+def test_an_edited_text_that_is_set_aside_is_said_to_be_kept_once(site):
+    done(site("apply", DDP))
+    site.file().write_text(f"{site.file().read_text()}# mine\n")
+    told = [line for line in done(site("restore", "--force")).err.splitlines() if "kept" in line]
+    assert len(told) == 1 and told[0].count("kept") == 1 and told[0].startswith("kept: the edited mmengine/"), told
+
+
 def test_what_does_not_fit_is_shown_and_what_fits_is_not(site):
     site.source(DDP, spatch=[("= MMDistributedDataParallel(", "= Other(")])
     shown = on_terminal(site, "apply", DDP, "--patch-dir", "patchsets")
