@@ -5,11 +5,9 @@ The fields that `--json` shows are those that `patcher.record.reported` names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from patcher.installed.interpreter import Environment
 from patcher.model import Answer, FilePlan, Plan, Requested
-from patcher.record import Record, reported
+from patcher.record import ExtensibleRecord, Record, reported
 from patcher.text.diffs import FileDiff, plan_diffs
 from patcher.verify import Verified
 
@@ -33,8 +31,7 @@ class Task(Record):
 
 
 @reported("written patchsets answers files notes recovered verified diff")
-@dataclass(frozen=True)
-class PlanOutcome:
+class PlanOutcome(ExtensibleRecord):
     """A plan, and what came of it.
 
     Attributes:

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
-__all__ = ["Record", "reported", "reported_names"]
+__all__ = ["ExtensibleRecord", "Record", "reported", "reported_names"]
 _Record = TypeVar("_Record")
 _NAMES = "__reported__"
 
 if TYPE_CHECKING:
     from typing import NamedTuple as Record
+
+    from typing_extensions import Self, dataclass_transform
+
+    @dataclass_transform(frozen_default=True)
+    class ExtensibleRecord:
+        """See below."""
+
+        def _replace(self, **named: Any) -> Self: ...
+
 else:
 
     class _Making(type):
-        """Makes the class of a record of the annotations in its body: these are its fields."""
+        """Makes the class of a record: its fields are those of its base, then those annotated."""
 
         def __new__(cls, name, bases, body):
             if "__annotations__" not in body:  # it inherits its fields
                 return super().__new__(cls, name, bases, body)
-            fields = tuple(body["__annotations__"])
-            body["_defaults"] = {field: body[field] for field in fields if field in body}
-            body["_fields"] = body["__match_args__"] = fields
-            body["__slots__"] = ()
-            for index, field in enumerate(fields):
+            own = tuple(body["__annotations__"])
+            inherited = bases[0]._fields
+            defaults = dict(bases[0]._defaults)
+            for index, field in enumerate(own, len(inherited)):
+                if field in body:
+                    defaults[field] = body[field]
                 body[field] = property(itemgetter(index))
+            body["_defaults"] = defaults
+            body["_fields"] = body["__match_args__"] = (*inherited, *own)
+            body["__slots__"] = ()
             return super().__new__(cls, name, bases, body)
 
     class Record(tuple, metaclass=_Making):
@@ -37,6 +51,7 @@ else:
 
         __slots__ = ()
         _fields = ()
+        _defaults = MappingProxyType({})
 
         def __new__(cls, *values, **named):
             """A record of these values; what is not named has its default."""
@@ -72,6 +87,11 @@ else:
                 raise TypeError(f"{type(self).__name__} has no field {', '.join(named)}")
             return tuple.__new__(type(self), values)
 
+    class ExtensibleRecord(Record):
+        """A record that others extend by fields of their own, which a `NamedTuple` cannot be."""
+
+        __slots__ = ()
+
 
 def reported(
     names: str, beside: type[Any] | None = None
@@ -100,4 +120,4 @@ def reported_names(record: type[Any]) -> tuple[str, ...]:
     if names:
         return names
     fields: tuple[str, ...] = getattr(record, "_fields", ())
-    return fields or tuple(getattr(record, "__dataclass_fields__", ()))
+    return fields

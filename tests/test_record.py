@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from patcher.record import Record
+from patcher.record import ExtensibleRecord, Record, reported, reported_names
 
 
 class Theirs(NamedTuple):
@@ -71,3 +71,37 @@ def test_a_record_that_makes_its_values_keeps_the_fields_it_inherits():
             return super().__new__(cls, path.upper())
 
     assert tuple(Upper("a")) == ("A", 1, ()) and Upper("a")._replace(line=2) == ("A", 2, ())
+
+
+@reported("place")
+class Base(ExtensibleRecord):
+    path: str
+    line: int = 1
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@reported("more", beside=Base)
+class Extended(Base):
+    more: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f"{super().place} {len(self.more)}"
+
+
+def test_a_record_that_extends_another_has_its_fields_first_and_its_defaults():
+    extended = Extended("a.py", more=("x",))
+    assert (extended.path, extended.line, extended.more, extended.place) == ("a.py", 1, ("x",), "a.py:1 1")
+    assert extended == ("a.py", 1, ("x",)) == pickle.loads(pickle.dumps(extended))
+    assert Base("a.py").place == "a.py:1" and isinstance(extended, Base)
+    assert extended._replace(line=2) == Extended("a.py", 2, ("x",))
+    assert reported_names(Extended) == ("place", "more")
+    with pytest.raises(AttributeError):
+        extended.line = 3
+    with pytest.raises(TypeError, match="lacks its field path"):
+        Extended(more=())
+    with pytest.raises(TypeError, match="has no field more"):
+        Base("a.py", more=())

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 from patcher.display.console import Console
 from patcher.display.styles import style, titled
-from patcher.display.view import View
+from patcher.display.view import Piece, View
 from patcher.message import Message
 from patcher.record import Record, reported
 from patcher.text.terminal import Styled, join_styled
 
 if TYPE_CHECKING:
-    from patcher.display.view import Piece
     from patcher.facts import FileStatus
     from patcher.installed.interpreter import Environment
     from patcher.model import Answer, OptionValue, Patchset, Requested

@@ -18,7 +18,7 @@ from patcher.display.styles import label, term
 from patcher.message import Message
 from patcher.text.terminal import padded, width, wrapped
 
-_FIELD = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
+_FIELD = r"\{\{|\}\}|\{([^{}]+)\}"
 _WIDE = {"; ": "；", ": ": "：", ", ": "，", ". ": "。", " (": "（", ")": "）"}
 
 
@@ -57,7 +57,7 @@ class Catalog:
     def _line(self, line: str, fields: Mapping[str, Any]) -> str:
         english: list[str] = []
         values: list[str] = []
-        for match in _FIELD.finditer(line):
+        for match in re.finditer(_FIELD, line):
             name = match[1]
             if name:
                 text = match[0].format(**fields)
@@ -74,7 +74,7 @@ class Catalog:
 
     def _template(self, line: str, *, translates_fields: bool) -> str:
         """A line of a template in this language, with `{}` or `{NUMBER}` for its fields."""
-        msgid = _FIELD.sub(_bare_field, line)
+        msgid = re.sub(_FIELD, _bare_field, line)
         bare = msgid.strip()
         said = self.word(bare)
         if said != bare:

@@ -15,7 +15,7 @@ from patcher.message import Message
 from patcher.record import Record, reported
 from patcher.system.reading import read_file
 
-_REST = re.compile(r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~")
+_REST = r"(?:[.~_-].*)?[.~_-](?:orig|bak|backup|old|save|rej|\w+_backup)\w*|~"
 _SKIPPED = ("__pycache__", ".sitepatch")
 _NO_BACKUPS = (".pyi", ".so", ".h")
 """Suffixes of most files that are no Python sources: they are not compared with every name."""
@@ -54,7 +54,7 @@ class Backup(Record):
 def is_backup(name: str, of: str) -> bool:
     """Whether a file has the name of a backup of `of`, a Python file of the same directory."""
     starts = (start for start in (of, of[: -len(".py")]) if name.startswith(start))
-    return any(_REST.fullmatch(name[len(start) :]) for start in starts)
+    return any(re.fullmatch(_REST, name[len(start) :]) for start in starts)
 
 
 def proven_backups(sites: Iterable[str], patched: Container[tuple[str, str]]) -> list[Backup]:

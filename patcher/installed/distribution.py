@@ -14,9 +14,9 @@ from patcher.model import Located
 from patcher.record import Record
 from patcher.text.listed import listed, normalized, untagged
 
-_LITERAL = re.compile(r"""(?m)^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1""")
-_PROJECT_TABLE = re.compile(r"^\[project\][ \t]*\n(.*?)(?=^\[|\Z)", re.M | re.S)
-_END_OF_NAME = re.compile(r"-\d|\.egg-info$|\.dist-info$")
+_LITERAL = r"""(?m)^__version__\s*(?::[^=\n]+)?=\s*(["'])([^"'\n]+)\1"""
+_PROJECT_TABLE = r"(?ms)^\[project\][ \t]*\n(.*?)(?=^\[|\Z)"
+_END_OF_NAME = r"-\d|\.egg-info$|\.dist-info$"
 
 
 class Owner(Record):
@@ -164,7 +164,7 @@ def _unrecorded(site: Path, package: str, dist_infos: Sequence[Path]) -> Owner:
         if source.version:
             return source._replace(name=source.name or package, note=note)
     for path in (f"{package}/__init__.py", f"{package}/version.py", f"{package}.py"):
-        literal = _LITERAL.search(_text(site / path))
+        literal = re.search(_LITERAL, _text(site / path))
         if literal:
             return Owner(package, literal.group(2), "", note=note)
     return Owner(package, "", "", note=Message("{note}; nothing tells its version", note=note))
@@ -191,7 +191,7 @@ def _sources(site: Path, package: str, dist_infos: Sequence[Path]) -> Iterator[O
 
 def _project_headers(path: Path) -> tuple[str, str]:
     """The name and the version in a pyproject.toml, each empty if it is not there as a literal."""
-    table = _PROJECT_TABLE.search(_text(path))
+    table = re.search(_PROJECT_TABLE, _text(path))
     if not table:
         return "", ""
     values = []
@@ -206,7 +206,7 @@ def _is_for(folder: Path, package: str) -> bool:
     """Whether a metadata folder is that of a package, by what it says or by its name."""
     if package in _text(folder / "top_level.txt").split():
         return True
-    return normalized(_END_OF_NAME.split(folder.name)[0]) == normalized(package)
+    return normalized(re.split(_END_OF_NAME, folder.name)[0]) == normalized(package)
 
 
 # metadata -------------------------------------------------------------------------------------

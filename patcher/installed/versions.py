@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from packaging.specifiers import Specifier, SpecifierSet
     from packaging.version import Version
 
-_PLAIN = re.compile(r"\d+(?:\.\d+)*")
-_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*")
+_PLAIN = r"\d+(?:\.\d+)*"
+_BOUND = r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*"
 _Release = Tuple[int, ...]
 _COMPARE: dict[str, Callable[[_Release, _Release], bool]] = {
     ">=": operator.ge,
@@ -45,7 +45,7 @@ def _range(versions: str) -> SpecifierSet:
 # versions -------------------------------------------------------------------------------------
 def is_version(version: str) -> bool:
     """Whether a text is a PEP 440 version."""
-    if _PLAIN.fullmatch(version):
+    if re.fullmatch(_PLAIN, version):
         return True
     with suppress(ValueError):
         _version(version)
@@ -124,7 +124,7 @@ def _bounds(versions: str) -> list[tuple[str, _Release]] | None:
         return []
     bounds = []
     for part in versions.split(","):
-        match = _BOUND.fullmatch(part)
+        match = re.fullmatch(_BOUND, part)
         if not match:
             return None
         bounds.append((match.group(1), _release(match.group(2))))
@@ -154,7 +154,7 @@ def accepts(versions: str, version: str) -> bool:
         ValueError: either is not PEP 440 (packaging's InvalidSpecifier and InvalidVersion).
     """
     bounds = _bounds(versions)
-    if bounds is not None and _PLAIN.fullmatch(version):
+    if bounds is not None and re.fullmatch(_PLAIN, version):
         release = _release(version)
         return all(_COMPARE[sign](release, bound) for sign, bound in bounds)
     return all(_accepts(specifier, _version(version)) for specifier in _range(versions))

@@ -24,9 +24,9 @@ _TOO_DEEP = Message(
     "found tables or lists more than {limit} levels deep, expected fewer", limit=_DEEPEST
 )
 _TOO_LONG = Message("found an integer of more than 64 bits, expected a smaller one")
-_LONG_INTEGER = re.compile("[0-9][0-9_]{4299}")
+_LONG_INTEGER = "[0-9][0-9_]{4299}"
 """An integer of more digits than Python reads (`sys.int_info.default_max_str_digits`)."""
-_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_PLACE = r" \(at line (\d+), column (\d+)\)$"
 
 
 # files ----------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def decode_toml(source: str, origin: Path) -> dict[str, Any]:
 
 def _syntax_error(error: ValueError, lines: list[str], origin: Path) -> PatchError:
     line, column = len(lines), len(lines[-1]) + 1
-    match = _PLACE.search(str(error))
+    match = re.search(_PLACE, str(error))
     if match:
         line, column = int(match.group(1)), int(match.group(2))
     problem = Message(
@@ -121,7 +121,7 @@ def _syntax_error(error: ValueError, lines: list[str], origin: Path) -> PatchErr
 def _line_of_long_integer(lines: list[str]) -> int:
     """The number of the line with an integer that Python does not read, 0 if there is none."""
     for number, line in enumerate(lines, 1):
-        if _LONG_INTEGER.search(line):
+        if re.search(_LONG_INTEGER, line):
             return number
     return 0
 

@@ -37,7 +37,7 @@ WAITING = ".sitepatch-tmp"
 """The end of the name that a commit gives for a while to what waits to be renamed over a target."""
 SECOND = ".sitepatch-old"
 """The end of the name that it gives to what stood there."""
-_TEMPORARY = re.compile(rf"\.[0-9a-f]{{16}}({WAITING}|{SECOND})")
+_TEMPORARY = rf"\.[0-9a-f]{{16}}({WAITING}|{SECOND})"
 _LONGEST = 255  # bytes of a file name (NAME_MAX of all common filesystems)
 HOME_HINT = Message(
     "something else lies where sitepatch keeps its own files: "
@@ -49,7 +49,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 def is_temporary(name: str) -> bool:
     """Whether a file name is one that a commit gives for a while."""
-    return bool(_TEMPORARY.fullmatch(name))
+    return bool(re.fullmatch(_TEMPORARY, name))
 
 
 def edited_copy(path: str, data: bytes) -> str:

@@ -26,9 +26,9 @@ from patcher.text.listed import listed
 UNTOUCHED = Message("nothing was changed")
 FINISHED = Message("the run was finished all the same, every file is as it meant it to be")
 # the names that sitepatch gives: what has another one was not written by it, and stays
-_HALF = re.compile(r"[0-9a-f]{64}(\.json\.new(\.tmp)?|(\.json)?\.tmp)")
-_PATCHSET = re.compile(r"[0-9a-f]{64}\.json(\.tmp)?")
-_HALF_COPY = re.compile(r".*\.[0-9a-f]{16}\.tmp", re.DOTALL)
+_HALF = r"[0-9a-f]{64}(\.json\.new(\.tmp)?|(\.json)?\.tmp)"
+_PATCHSET = r"[0-9a-f]{64}\.json(\.tmp)?"
+_HALF_COPY = r"(?s).*\.[0-9a-f]{16}\.tmp"
 _OPEN = Message("the next command that writes says whether the run is finished or undone")
 
 
@@ -293,15 +293,15 @@ def clean_up(
     unnamed -= kept["pristine"]
 
     def is_unused_copy(name: str) -> bool:
-        return bool(_HALF.fullmatch(name)) or (name in unnamed and not bad)
+        return bool(re.fullmatch(_HALF, name)) or (name in unnamed and not bad)
 
     def is_unused_text(name: str) -> bool:
-        return bool(_PATCHSET.fullmatch(name)) and name not in kept["patchsets"] and not bad
+        return bool(re.fullmatch(_PATCHSET, name)) and name not in kept["patchsets"] and not bad
 
-    _remove_names(home, "receipts", _HALF.fullmatch)
+    _remove_names(home, "receipts", re.compile(_HALF).fullmatch)
     _remove_names(home, "pristine", is_unused_copy)
     _remove_names(home, "patchsets", is_unused_text)
-    _remove_names(home, EDITED, _HALF_COPY.fullmatch)
+    _remove_names(home, EDITED, re.compile(_HALF_COPY).fullmatch)
     loose = [name for name in (f"{SPARE}.tmp", f"{JOURNAL}.tmp") if home.has(name)]
     if not current and not bad:
         loose.append(SPARE)

@@ -18,8 +18,8 @@ _Line = Tuple[int, str]
 """The number of a line, and its text."""
 # controls, format characters (bidi, zero width), line and paragraph separators
 _HIDDEN = ("Cc", "Cf", "Zl", "Zp")
-_STRING = re.compile(r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2""")
-_TEXTS = re.compile(
+_STRING = r"""([A-Za-z]{0,2})('''|\"\"\"|'|")((?:\\.|(?!\2).)*)\2"""
+_TEXTS = (
     r"""'''(?s:\\.|(?!''').)*'''|\"\"\"(?s:\\.|(?!\"\"\").)*\"\"\""""
     r"""|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|#[^\n]*"""
 )
@@ -76,7 +76,7 @@ def _about_placeholders(
     for number, line in lines:
         if "$" not in line:
             continue
-        for prefix, _, string in _STRING.findall(line):
+        for prefix, _, string in re.findall(_STRING, line):
             plain = string
             if "f" in prefix.lower():
                 plain = re.sub(r"\{[^{}]*\}", "", string)
@@ -118,7 +118,7 @@ def _about_characters(path: str, lines: Sequence[_Line]) -> list[str]:
     if all(line.isascii() and line.isprintable() for _, line in lines):
         return sentences
     code = "\n".join(line for _, line in lines)
-    without_texts = _TEXTS.sub(_blank, code).split("\n")
+    without_texts = re.sub(_TEXTS, _blank, code).split("\n")
     for (number, line), names in zip(lines, without_texts):
         if line.isascii() and line.isprintable():
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Sequence
 
 import click
@@ -31,7 +30,6 @@ from patcher.verbs.verification import verify_settings
 from patcher.verify import IMPORT
 
 
-@dataclass(frozen=True)
 class ApplyOutcome(PlanOutcome):
     """The outcome of `apply`.
 
@@ -73,7 +71,7 @@ def apply(
     if not outcome.written:
         return outcome
     hooks = hooks_against(outcome.task.env, requested)
-    return replace(outcome, hooks=tuple(hooks))
+    return outcome._replace(hooks=tuple(hooks))
 
 
 def apply_requested(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Callable, Iterable, Mapping, Sequence, TypeVar
 
 from patcher.errors import OutdatedError, SitepatchError, StoreError
@@ -68,7 +67,7 @@ def carry_out(
     def change() -> _Outcome:
         with transaction(sites) as run:
             recovered.extend(_report_recovered(run.recovered, events))
-            outcome = replace(look(), fresh=fresh, recovered=tuple(recovered))
+            outcome = look()._replace(fresh=fresh, recovered=tuple(recovered))
             if run.holds(_sites(outcome)):
                 return _write(run, outcome, settings, events)
         sites.update(_sites(outcome))
@@ -96,7 +95,7 @@ def _sites(outcome: PlanOutcome) -> set[str]:
 
 def _unwritten(outcome: _Outcome, recovered: Sequence[str], events: Events) -> _Outcome:
     """The outcome of a plan that is not carried out, once it is reported."""
-    outcome = replace(outcome, plan=_with_remarks(outcome.plan), recovered=tuple(recovered))
+    outcome = outcome._replace(plan=_with_remarks(outcome.plan), recovered=tuple(recovered))
     events.planned(outcome)
     return outcome
 
@@ -105,14 +104,14 @@ def _write(
     run: Transaction, outcome: _Outcome, settings: VerifySettings | None, events: Events
 ) -> _Outcome:
     """Verify the plan of an outcome and commit it, unless an answer or a check forbids that."""
-    outcome = replace(outcome, plan=_with_remarks(outcome.plan))
+    outcome = outcome._replace(plan=_with_remarks(outcome.plan))
     events.planned(outcome)
     changed = outcome.changed
     if outcome.plan.failed or not changed:
         return outcome
     patchsets = _patchsets(outcome)
     if settings:
-        outcome = replace(outcome, verified=_verified(changed, patchsets, settings))
+        outcome = outcome._replace(verified=_verified(changed, patchsets, settings))
         if outcome.verified and outcome.verified.failed:
             return outcome
 
@@ -124,7 +123,7 @@ def _write(
     run.commit(changes, {patchset.folder.digest: patchset.folder.files for patchset in patchsets})
     _note_kept_edits(changed, events)
     events.reached(FINISHED)
-    return replace(outcome, written=True)
+    return outcome._replace(written=True)
 
 
 def _note_kept_edits(changed: Iterable[FilePlan], events: Events) -> None:

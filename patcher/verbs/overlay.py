@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patcher.display.console import Console
@@ -26,7 +25,6 @@ from patcher.verify import IMPORT, PROBE, Verified, VerifySettings
 
 
 @reported("overlay", beside=PlanOutcome)
-@dataclass(frozen=True)
 class OverlayOutcome(PlanOutcome):
     """The outcome of `run --overlay`.
 
@@ -81,7 +79,7 @@ def make_overlay(
     if outcome.overlay is None or verification is None:
         return outcome
     verified = _verified(outcome, outcome.overlay, verification)
-    return replace(outcome, verified=verified)
+    return outcome._replace(verified=verified)
 
 
 def _request(

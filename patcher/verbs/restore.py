@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Sequence
@@ -34,7 +33,6 @@ _MOST_NAMED = 5  # restored files that are named one by one
 
 
 @reported("damaged", beside=PlanOutcome)
-@dataclass(frozen=True)
 class RestoreOutcome(PlanOutcome):
     """The outcome of `restore`.
 
@@ -102,7 +100,7 @@ def restore(
     outcome = carry_out(look, env, None, events=events, dry_run=dry_run)
     if not outcome.written:
         return outcome
-    return replace(outcome, hooks=tuple(hooks_for(env, outcome.patchsets)))
+    return outcome._replace(hooks=tuple(hooks_for(env, outcome.patchsets)))
 
 
 def restore_backups(

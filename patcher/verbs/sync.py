@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Iterable, Sequence
 
 import click
@@ -48,7 +47,6 @@ class Effect(Record):
 
 
 @reported("restored effects", beside=PlanOutcome)
-@dataclass(frozen=True)
 class SyncOutcome(PlanOutcome):
     """The outcome of `sync`.
 

@@ -19,16 +19,16 @@ from patcher.text.terminal import marked
 
 MOST_LINES = 5000
 """Lines of a hunk, which is matched as a whole: that takes a millisecond and more a line."""
-_HEADER = re.compile(r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$")
+_HEADER = r"@@\s+(?P<scope>.*?)\s+@@(?P<flags>.*)$"
 # `or` is a keyword, so no scope has this name
-_OR = re.compile(r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@")
-_UNIFIED = re.compile(r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ ")
+_OR = r"@@\s+or(?:\s+(?P<scope>.*?))?\s+@@"
+_UNIFIED = r"(?:> ?)*@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|\+\+\+ "
 _ALMOST = r"([>\s]*[-\u2010-\u2015\u2212]+\s+)\S+\.pyi?\s*"  # `--- PATH` as something else made it
 _FILE = ("--- ", "+++ ")
 _WHEN_PRESENT = "when-present"
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
 _NOTHING = "scope"  # after `inside=`: no statement is around the place
-_SCOPE_PART = re.compile(r"[^\W\d*][\w*]*|\*[\w*]*")
+_SCOPE_PART = r"[^\W\d*][\w*]*|\*[\w*]*"
 _Body = List[Tuple[str, str, int]]
 """The `lines` of a `HunkText`."""
 
@@ -115,7 +115,7 @@ def parse_spatch(source: str, origin: str) -> tuple[str, tuple[FilePatch, ...]]:
 
 def _refuse_unified_diff(lines: _Lines) -> None:
     for index, line in enumerate(lines.rows):
-        if not _UNIFIED.match(line):
+        if not re.match(_UNIFIED, line):
             continue
         # `+++ PATH` alone is a file that is added
         if line[0] != "+" or lines.rows[index - 1].startswith("--- "):
@@ -191,7 +191,7 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
         line = rows[number]
         if line.startswith("@@"):
             form, number = _hunk(lines, number, above=hunks[-1] if hunks else None)
-            if _OR.match(line):
+            if re.match(_OR, line):
                 hunks[-1] = hunks[-1]._replace(others=(*hunks[-1].others, form))
             else:
                 hunks.append(form)
@@ -327,12 +327,12 @@ def _path_problem(path: str) -> str:
 # hunks -------------------------------------------------------------------------------------------
 def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText, int]:
     """A hunk, or a further form of the one `above`, and the index of the line after it."""
-    header = _HEADER.match(lines.rows[number])
+    header = re.match(_HEADER, lines.rows[number])
     if header is None:
         lines.refuse(number, Message("expected `@@ SCOPE @@ FLAGS`"))
     scope = _scope(lines, number, header=header, above=above)
     flags = _flags(header, lines, index=number)
-    if _OR.match(lines.rows[number]):
+    if re.match(_OR, lines.rows[number]):
         if flags.when_present:
             message = Message(
                 "`when-present` is for all forms of a hunk: write it on the first `@@` line"
@@ -375,7 +375,7 @@ def _scope(
     A further form has that of the hunk above it, unless it names one.
     """
     scope = header.group("scope")
-    alternative = _OR.match(lines.rows[number])
+    alternative = re.match(_OR, lines.rows[number])
     if alternative:
         if above is None:
             message = Message("`@@ or @@` is another form of the hunk above it, and there is none")
@@ -383,7 +383,7 @@ def _scope(
 
         scope = alternative.group("scope") or above.scope
 
-    is_qualified = all(_SCOPE_PART.fullmatch(part) for part in scope.split("."))
+    is_qualified = all(re.fullmatch(_SCOPE_PART, part) for part in scope.split("."))
     if scope not in ("<module>", TEXT) and not is_qualified:
         message = Message("expected a qualified name (`Class.method`, `*` as a glob) or `<module>`")
         lines.refuse(
