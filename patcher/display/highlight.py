@@ -10,8 +10,7 @@ import keyword
 import re
 from typing import Tuple
 
-_TOKEN = re.compile(
-    r"""
+_TOKEN = r"""(?xsm)
     (?P<comment>\#[^\n]*)
   | (?P<string>(?<!\w)[A-Za-z]{0,2}(?:
         '''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)
@@ -23,9 +22,7 @@ _TOKEN = re.compile(
   | (?P<name>[^\W\d]\w*)
   | (?P<open>[(\[{])
   | (?P<close>[)\]}])
-    """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
+"""
 _KEYWORDS = frozenset(keyword.kwlist)
 _KNOWN = frozenset(
     (
@@ -42,7 +39,7 @@ _KNOWN = frozenset(
         "type",
     )
 )
-_LINE = re.compile(r"^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|[^\s#])", re.MULTILINE)
+_LINE = r"(?m)^([ \t]*)(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|[^\s#])"
 
 TokenSpan = Tuple[int, int, str]
 """Start and end (character offsets) and kind.
@@ -61,7 +58,7 @@ def highlight(code: str) -> tuple[list[TokenSpan], list[str]]:
     spans: list[TokenSpan] = []
     inner: set[int] = set()  # offsets of lines that begin inside a string or brackets
     depth = begun = 0
-    for token in _TOKEN.finditer(code):
+    for token in re.finditer(_TOKEN, code):
         kind, start, end = str(token.lastgroup), *token.span()
         if kind == "open":
             depth, begun = depth + 1, begun if depth else start
@@ -97,7 +94,7 @@ def _scopes(code: str, inner: set[int]) -> list[str]:
     An empty line, a comment or a line inside brackets has that of the line above it.
     """
     begins: dict[int, tuple[int, str]] = {}
-    for line in _LINE.finditer(code):
+    for line in re.finditer(_LINE, code):
         if line.start() not in inner:
             begins[line.start()] = len(line.group(1).expandtabs()), line.group(2) or ""
     scopes: list[str] = []

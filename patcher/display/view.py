@@ -200,7 +200,7 @@ class View:
 
 _Plain = Tuple[str, int, int]
 """The tag of a line, and its numbers before and after, 0 where it is not there."""
-_RANGE = re.compile(rb"@@ -(\d+)\S* \+(\d+)")
+_RANGE = rb"@@ -(\d+)\S* \+(\d+)"
 
 
 def _plain(diff: bytes) -> Iterator[tuple[str, list[_Plain]]]:
@@ -211,7 +211,7 @@ def _plain(diff: bytes) -> Iterator[tuple[str, list[_Plain]]]:
     head = ""
     for line in diff.split(b"\n")[2:-1]:
         tag = line[:1].decode("ascii")
-        start = _RANGE.match(line)
+        start = re.match(_RANGE, line)
         if start:
             if lines:
                 yield head, lines

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from patcher.errors import UsageError
+from patcher.installed import describe
 from patcher.message import Message
 from patcher.record import Record
-from patcher.system.reading import is_directory, is_file, is_link
+from patcher.system.reading import is_directory, is_file, is_link, read_file
 
 _TIMEOUT = 30.0
 """Seconds that an interpreter has to start; a cold one on a network filesystem takes several."""
@@ -29,90 +30,6 @@ _EXECUTABLES = (
     "python3",
 )
 """Where the interpreter is in the directory of an environment, or in its `bin`."""
-
-# Run in the target interpreter under -I, and in this process when it is the target: one rule for
-# both. -I switches off PYTHONPATH and the user site directory, which the target's ordinary runs
-# have, so both are worked out here.
-_DESCRIBE = r"""
-import os, site, sys
-
-def config(key):
-    try:
-        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
-            pairs = [line.partition("=") for line in file]
-    except (OSError, UnicodeDecodeError):
-        return ""
-    values = [value for name, _, value in pairs if name.strip().lower() == key]
-    return "".join(value.strip().lower() for value in values)
-
-def below(path, top):
-    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))
-
-def script_directories():
-    flags = sys.flags
-    if flags.isolated or getattr(flags, "safe_path", False):
-        return set()
-    if not sys.argv or sys.argv[0] in ("", "-c"):
-        return set()
-    directories = {
-        os.path.dirname(os.path.abspath(sys.argv[0])),
-        os.path.dirname(os.path.realpath(sys.argv[0])),
-    }
-    if sys.path[:1] == [os.getcwd()]:
-        directories.add(os.getcwd())
-    return directories
-
-def uses_user_site():
-    if os.environ.get("PYTHONNOUSERSITE"):
-        return False
-    if venv and config("include-system-site-packages") != "true":
-        return False
-    if hasattr(os, "geteuid"):
-        return os.geteuid() == os.getuid() and os.getegid() == os.getgid()
-    return True
-
-def add_user_site(user):
-    inner = [each for each in search if each in sites and not (venv and below(each, sys.prefix))]
-    search.insert(search.index(inner[0]) if inner else len(search), user)
-    for name in sorted(os.listdir(user)):
-        if not name.endswith(".pth") or name.startswith("."):
-            continue
-        with open(os.path.join(user, name), encoding="utf-8", errors="replace") as file:
-            lines = [line for line in file if not line.startswith(("#", "import ", "import\t"))]
-        named = [line.strip() for line in lines if line.strip()]
-        added = [os.path.abspath(os.path.join(user, each)) for each in named]
-        search.extend([each for each in added if os.path.exists(each) and each not in search])
-
-venv = sys.prefix != sys.base_prefix
-sites = [os.path.abspath(each) for each in site.getsitepackages()]
-script = script_directories()
-listed = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-first = [os.path.abspath(each) for each in listed if each]
-search = [each for each in sys.path if os.path.isabs(each)]
-search = [each for each in search if each not in script or each in sites + first]
-# PYTHONPATH comes first, also where a .pth file names the same directory
-search = first + [each for each in search if each not in first]
-user = site.getusersitepackages()
-if uses_user_site() and os.path.isdir(user):
-    if user not in search:
-        add_user_site(user)
-    sites.append(user)
-
-own = [os.path.abspath(each) for each in site.getsitepackages([sys.prefix, sys.exec_prefix])]
-
-def foreign(each):
-    named = os.path.basename(each) in ("site-packages", "dist-packages")
-    return venv and (named or each in sites) and each not in own and not below(each, sys.prefix)
-
-order = list(dict.fromkeys(search))
-description = dict(
-    python=sys.executable,
-    search=order,
-    version=list(sys.version_info[:2]),
-    sites=[each for each in order if each in sites],
-    outer=[each for each in order if foreign(each)],
-)
-"""
 
 
 class Environment(Record):
@@ -312,9 +229,7 @@ def _check_reachable(option: str, python: str, path: Path) -> None:
 # the description ------------------------------------------------------------------------------
 def _running() -> Environment:
     """The environment of the running interpreter."""
-    scope: dict[str, Any] = {}
-    exec(_DESCRIBE, scope)
-    return _environment(scope["description"])
+    return _environment(describe.describe())
 
 
 def _environment(description: dict[str, Any]) -> Environment:
@@ -329,14 +244,15 @@ def _environment(description: dict[str, Any]) -> Environment:
 
 
 def _ask(option: str, python: str, path: Path) -> dict[str, Any]:
-    """Run `_DESCRIBE` in another interpreter; the output of a start-up hook before it is skipped.
+    """Have another interpreter describe itself; the output of a start-up hook before it is skipped.
 
     Raises:
         UsageError: it does not answer.
     """
     import subprocess  # the running interpreter needs no process
 
-    code = _DESCRIBE + "import json\nprint('\\n' + json.dumps(description))"
+    code = read_file(describe.__file__).decode("utf-8")
+    code += "\nimport json\nprint('\\n' + json.dumps(describe()))"
     # a hook that is strict would not let it answer
     environ = {**os.environ, "SITEPATCH_HOOK": "off"}
     try:

@@ -297,23 +297,25 @@ def _by_name(
     """The folders of patchsets in places, by name."""
     folders: dict[str, list[tuple[str, PatchsetSource]]] = {}
     for place, source in places:
-        for folder in _patchset_folders(place):
-            folders.setdefault(Path(folder).name, []).append((folder, source))
+        for name, folder in _patchset_folders(place):
+            folders.setdefault(name, []).append((folder, source))
     return folders
 
 
-def _patchset_folders(place: str) -> Iterator[str]:
-    """A place itself where it is the folder of a patchset, else those in it, by name."""
+def _patchset_folders(place: str) -> Iterator[tuple[str, str]]:
+    """The name and the path of a place where it is a patchset's folder, else of those in it."""
     if not is_directory(place):
         return
-    names = sorted(path.name for path in Path(place).iterdir())
+    with os.scandir(place) as entries:
+        names = sorted(entry.name for entry in entries)
     if MANIFEST in names:
         if is_file(f"{place}/{MANIFEST}"):
-            yield os.path.normpath(place)
+            folder = os.path.normpath(place)
+            yield Path(folder).name, folder
         return
     for name in names:
         if is_file(f"{place}/{name}/{MANIFEST}"):
-            yield str(Path(place, name))
+            yield name, str(Path(place, name))
 
 
 # what a name is that is no patchset's ---------------------------------------------------------

@@ -79,7 +79,7 @@ def entry_points() -> Iterator[tuple[str, str | SitepatchError]]:
         with os.scandir(place) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith(".dist-info"))
         for name in names:
-            path = str(Path(place, name, "entry_points.txt"))
+            path = f"{place}/{name}/entry_points.txt"
             try:
                 data = read_file(path, TEXT)
             except OSError:
