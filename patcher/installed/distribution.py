@@ -34,40 +34,83 @@ class Owner(Record):
 
 
 # the owner of a package -----------------------------------------------------------------------
-def owner(site: Path, package: str, files: Sequence[str] = ()) -> Owner:
-    """The distribution that installed `package` into `site`.
+class Distributions:
+    """What is installed in a site directory, which is listed once."""
 
-    Args:
-        site: the site directory.
-        package: the import package; its distribution may have any name (`mmengine-lite` ships
-            `mmengine`).
-        files: `/`-separated paths relative to `site` that are meant: of several owners the one
-            counts whose RECORD lists them, with the hashes that they have, or had before they
-            were patched.
+    def __init__(self, site: Path) -> None:
+        self._site = site
+        self._dist_infos = _dist_infos(site)
+        self._modules: dict[str, str] = {}
+        self._only_owners: dict[str, Owner] = {}
 
-    Returns:
-        The owner by RECORD; else by the metadata of egg-info, Debian or a checkout, with a note
-        that says so.
+    def owner(self, package: str, files: Sequence[str] = ()) -> Owner:
+        """The distribution that installed `package`.
 
-    Raises:
-        SitepatchError: several distributions list the package, and neither `files` nor what is on
-            disk shows which is meant.
-    """
-    module = _main_file(site, package)
-    samples = [*files, module] if module else list(files)
-    samples += [f"{package}/version.py", f"{package}/_version.py"]
-    dist_infos = _dist_infos(site)
-    owners = _recorded_owners(dist_infos, package, module, samples)
-    if not owners:
-        return _unrecorded(site, package, dist_infos)
+        Args:
+            package: the import package; its distribution may have any name (`mmengine-lite` ships
+                `mmengine`).
+            files: `/`-separated paths relative to the site that are meant: of several owners the
+                one counts whose RECORD lists them, with the hashes that they have, or had before
+                they were patched.
+
+        Returns:
+            The owner by RECORD; else by the metadata of egg-info, Debian or a checkout, with a note
+            that says so.
+
+        Raises:
+            SitepatchError: several distributions list the package, and neither `files` nor what is
+                on disk shows which is meant.
+        """
+        if package in self._only_owners:
+            return self._only_owners[package]
+        if package not in self._modules:
+            self._modules[package] = _main_file(self._site, package)
+        module = self._modules[package]
+        samples = [*files, module] if module else list(files)
+        samples += [f"{package}/version.py", f"{package}/_version.py"]
+
+        near = self._near(package, module)
+        rows = [module or f"{package}/"]  # of a namespace package any row counts
+        owners = [path for path in near if lists(path, rows)]
+        # of one alone, another one may have overwritten the files
+        alone = len(owners) == 1 and all(as_recorded(owners[0], samples))
+        looks_at_all = not owners or (len(owners) == 1 and not alone)
+        if looks_at_all:
+            owners += [path for path in self._dist_infos if path not in near and lists(path, rows)]
+        if not owners:
+            return _unrecorded(self._site, package, self._dist_infos)
+        if looks_at_all and len(owners) == 1:  # whichever files are meant
+            self._only_owners[package] = _claim(owners[0])
+            return self._only_owners[package]
+        return _chosen(self._site, package, owners, files=files, samples=samples, module=module)
+
+    def _near(self, package: str, module: str) -> list[Path]:
+        """The distributions with a name like that of a package; all for a namespace package."""
+        if not module:
+            return list(self._dist_infos)
+        name = normalized(package)
+        return [path for path in self._dist_infos if normalized(path.name).startswith(name)]
+
+
+def _claim(dist_info: Path) -> Owner:
+    name, version = read_headers(dist_info / "METADATA")
+    return Owner(name, version, str(dist_info), recorded=True)
+
+
+def _chosen(
+    site: Path,
+    package: str,
+    owners: Sequence[Path],
+    *,
+    files: Sequence[str],
+    samples: Sequence[str],
+    module: str,
+) -> Owner:
+    """Of those whose RECORD lists a package, the one that the files show to be its owner."""
     if len(owners) > 1:
         owners = [path for path in owners if lists(path, files)] or owners
     best = _best(owners, samples)
-
-    claims = []
-    for dist_info in best:
-        name, version = read_headers(dist_info / "METADATA")
-        claims.append(Owner(name, version, str(dist_info), recorded=True))
+    claims = [_claim(dist_info) for dist_info in best]
     _check_agreement(site, package, claims, is_namespace=not module)
     others = [path.name for path in owners if path != best[0]]
     if not others:
@@ -93,24 +136,6 @@ def _dist_infos(site: Path) -> list[Path]:
     """The metadata folders of a site directory by name; pip renames one that it removes to `~`."""
     folders = [path for path in site.iterdir() if path.suffix == ".dist-info"]
     return sorted(path for path in folders if not path.name.startswith("~"))
-
-
-def _recorded_owners(
-    dist_infos: Sequence[Path], package: str, module: str, samples: Sequence[str]
-) -> list[Path]:
-    """The distributions whose RECORD lists a package.
-
-    Those with a name like the package's come first. The others count where none of these lists
-    it, or the only one does not have the files on disk: another one may have overwritten them.
-    """
-    rows = [module or f"{package}/"]  # of a namespace package any row counts
-    near = list(dist_infos)
-    if module:
-        near = [path for path in near if normalized(path.name).startswith(normalized(package))]
-    owners = [path for path in near if lists(path, rows)]
-    if not owners or (len(owners) == 1 and not all(as_recorded(owners[0], samples))):
-        owners += [path for path in dist_infos if path not in near and lists(path, rows)]
-    return owners
 
 
 def _best(owners: Sequence[Path], samples: Sequence[str]) -> list[Path]:

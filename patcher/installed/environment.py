@@ -14,11 +14,12 @@ from typing import Callable, Iterator, Sequence
 from zipimport import ZipImportError, zipimporter
 
 from patcher.errors import AbsentError, Location, SitepatchError
-from patcher.installed.distribution import Owner, origin, owner
+from patcher.installed.distribution import Distributions, Owner, origin
 from patcher.installed.interpreter import Environment, active
 from patcher.installed.record import recorded_sources
 from patcher.message import Message
 from patcher.model import Located
+from patcher.record import Record
 from patcher.system.reading import is_directory, is_file, is_inside, read_file
 from patcher.text.listed import listed, nearest, normalized, release_name
 
@@ -38,46 +39,85 @@ def locate(env: Environment, package: str, files: Sequence[str] = ()) -> Located
         SitepatchError: of the standard library, in a zip, editable, left over from an uninstall,
             or of two distributions.
     """
-    if _is_stdlib(package, env):
-        raise SitepatchError(
-            "{package} belongs to the standard library, which is not patched", package=package
+    return Locator(env).locate(package, files)
+
+
+class Locator:
+    """Locates packages of one environment, which does not change meanwhile.
+
+    What several questions have in common is looked up once.
+    """
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._homes: dict[str, _Home] = {}
+        self._installed: dict[str, Distributions] = {}
+        self._libraries = [str(Path(os.__file__).parent)]
+        self._libraries += [place for place in env.search if _holds(place, "os")]
+
+    def is_there(self, package: str) -> bool:
+        """Whether anything has the name of a package, be it one that can be patched or not."""
+        places = (place for place in self._env.search if _holds(place, package))
+        return any(places) or bool(_namespace_place(self._env, package))
+
+    def locate(self, package: str, files: Sequence[str] = ()) -> Located:
+        """What `patcher.installed.environment.locate` says."""
+        if package not in self._homes:
+            self._homes[package] = self._home(package)
+        home = self._homes[package]
+        if home.site not in self._installed:
+            self._installed[home.site] = Distributions(Path(home.site))
+        owned = self._installed[home.site].owner(package, files)
+        if not owned.recorded:
+            is_remnant = not home.places and not self._is_targeted
+            _refuse_unrecorded(self._env, package, home.site, is_remnant=is_remnant)
+        return Located(
+            package,
+            home.site,
+            distribution=owned.name,
+            version=owned.version,
+            dist_info=owned.dist_info,
+            notes=tuple(_notes(package, home.places, owned)),
+            recorded=owned.recorded,
         )
-    places = [place for place in env.search if _holds(place, package)]
-    _refuse_archive(env, package, places)
-    site = places[0] if places else _namespace_place(env, package)
-    targeted = env.search == env.sites and len(env.sites) == 1
-    if not targeted and not (places and site in env.sites):
-        _refuse_editable(env, package)
-    if not site:
-        where = env.sites[0] if env.sites else env.python
-        raise AbsentError(
-            "{package} is not installed in {where}",
-            _similar(env, package),
-            package=package,
-            where=where,
-        )
 
-    owned = owner(Path(site), package, files)
-    if not owned.recorded:
-        _refuse_unrecorded(env, package, site, is_remnant=not places and not targeted)
-    notes = _notes(package, places, owned)
-    return Located(
-        package,
-        site,
-        distribution=owned.name,
-        version=owned.version,
-        dist_info=owned.dist_info,
-        notes=tuple(notes),
-        recorded=owned.recorded,
-    )
+    @property
+    def _is_targeted(self) -> bool:
+        return self._env.search == self._env.sites and len(self._env.sites) == 1
+
+    def _home(self, package: str) -> _Home:
+        """Where a package is imported from; raises as `locate`."""
+        env = self._env
+        if self._is_stdlib(package):
+            raise SitepatchError(
+                "{package} belongs to the standard library, which is not patched", package=package
+            )
+        places = [place for place in env.search if _holds(place, package)]
+        _refuse_archive(env, package, places)
+        site = places[0] if places else _namespace_place(env, package)
+        if not self._is_targeted and not (places and site in env.sites):
+            _refuse_editable(env, package)
+        if not site:
+            where = env.sites[0] if env.sites else env.python
+            raise AbsentError(
+                "{package} is not installed in {where}",
+                _similar(env, package),
+                package=package,
+                where=where,
+            )
+        return _Home(site, places)
+
+    def _is_stdlib(self, package: str) -> bool:
+        if package in sys.builtin_module_names:
+            return True
+        return any(_holds(library, package) for library in self._libraries)
 
 
-def _is_stdlib(package: str, env: Environment) -> bool:
-    if package in sys.builtin_module_names:
-        return True
-    libraries = [str(Path(os.__file__).parent)]
-    libraries += [place for place in env.search if _holds(place, "os")]
-    return any(_holds(library, package) for library in libraries)
+class _Home(Record):
+    """The site directory of a package, and every place that has it, as they are searched."""
+
+    site: str
+    places: Sequence[str]
 
 
 def _holds(place: str, package: str) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _PLAIN = r"\d+(?:\.\d+)*"
 _BOUND = r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*"
+_CLAUSE = r"\s*(?:>=|<=|>|<|==|!=)\s*\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?\s*"
+"""The clauses of nearly all ranges; what else is valid, packaging says."""
 _Release = Tuple[int, ...]
 _COMPARE: dict[str, Callable[[_Release, _Release], bool]] = {
     ">=": operator.ge,
@@ -110,7 +112,7 @@ def newest(versions: Iterable[str]) -> list[str]:
 # ranges ---------------------------------------------------------------------------------------
 def is_range(versions: str) -> bool:
     """Whether a text is a PEP 440 specifier set; an empty one is, for any version."""
-    if _bounds(versions) is not None:
+    if all(re.fullmatch(_CLAUSE, clause) for clause in versions.split(",")):
         return True
     with suppress(ValueError):
         _range(versions)

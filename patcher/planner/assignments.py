@@ -9,11 +9,11 @@ from typing import Callable, Mapping, Sequence
 from patcher.errors import AbsentError, SitepatchError
 from patcher.facts import Assignment, sha256
 from patcher.installed.environment import (
+    Locator,
     blocker,
     check_not_shared,
     compiled_modules,
     find_file,
-    locate,
     nearest_file,
 )
 from patcher.installed.interpreter import Environment
@@ -66,6 +66,7 @@ class Assigner:
         self._env = env
         self._receipts_in = receipts_in
         self._of_project = of_project
+        self._locator = Locator(env)
         self._compiled = lru_cache(maxsize=None)(compiled_modules)
 
     def assignments(self, requested: Requested) -> list[Assignment]:
@@ -78,7 +79,7 @@ class Assigner:
         assignments: list[Assignment] = []
         for package, variants in pick_variants(requested.patchset).items():
             try:
-                located = locate(self._env, package, _changed_paths(variants))
+                located = self._locator.locate(package, _changed_paths(variants))
                 variant = _variant(
                     requested, variants, located=located, receipts_in=self._receipts_in
                 )

@@ -12,7 +12,7 @@ from patcher.display.console import Console
 from patcher.display.patchsets import release_range
 from patcher.display.styles import Row, Verbatim, hint_lines, term, translated
 from patcher.errors import SitepatchError
-from patcher.installed.environment import find_file, locate
+from patcher.installed.environment import Locator, find_file
 from patcher.installed.interpreter import Environment
 from patcher.message import Message
 from patcher.model import (
@@ -215,9 +215,10 @@ def list_patchsets(text: str = "", *, place: Place = HERE) -> ListOutcome:
     applied = applied_patchsets(
         env, items, place.patch_dirs, names=applied_names(items), lost=lost_copies(items)
     ).by_name()
+    locator = Locator(env)
     entries = []
     for patchset in patchsets:
-        entries.append(ListedPatchset(patchset, availability(env, patchset, applied)))
+        entries.append(ListedPatchset(patchset, availability(locator, patchset, applied)))
     entries.sort(key=lambda entry: entry.availability.rank)
     return ListOutcome(
         env=env,
@@ -279,7 +280,7 @@ class _Query:
         return all(word in content for word in self._words)
 
 
-def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str]) -> Availability:
+def availability(locator: Locator, patchset: Patchset, applied: Mapping[str, str]) -> Availability:
     """The state of a patchset in `applied`, else whether it is for the installed releases.
 
     No code is matched: that such a release does without it (`upstream`, `not needed`) is known only
@@ -288,8 +289,10 @@ def availability(env: Environment, patchset: Patchset, applied: Mapping[str, str
     installed: list[Located] = []
     in_range: list[tuple[Located, list[Variant]]] = []
     for package, variants in pick_variants(patchset).items():
+        if not locator.is_there(package):
+            continue
         try:
-            located = locate(env, package, paths_of(variants))
+            located = locator.locate(package, paths_of(variants))
         except SitepatchError:
             continue  # not there, or not to be patched: `check` says which
         installed.append(located)
