@@ -426,23 +426,24 @@ def blocker(
         compiled: lists the compiled modules of a directory; who asks about many files gives one
             that lists each directory once.
     """
-    file = Path(located.site, path)
     if is_file(f"{located.site}/os.py"):
         return Message(
             "{path} belongs to the standard library, "
             "parts of which are frozen into the interpreter",
             path=path,
         )
-    if file.suffix != ".py":
+    if not path.endswith(".py"):
         return None
-    if is_file(file.with_suffix("") / "__init__.py"):
+    module = path[: -len(".py")]
+    if is_file(f"{located.site}/{module}/__init__.py"):
         return Message(
             "{path} is not what is imported: the package {name}/ comes first",
             path=path,
-            name=path[: -len(".py")],
+            name=module,
         )
-    for name in compiled(str(file.parent)):
-        if _is_imported_first(name, file.stem, env):
+    folder, _, stem = f"{located.site}/{module}".rpartition("/")
+    for name in compiled(folder):
+        if _is_imported_first(name, stem, env):
             return Message(
                 "{path} is not what is imported: the compiled {twin} beside it comes first",
                 path=path,

@@ -112,7 +112,8 @@ def newest(versions: Iterable[str]) -> list[str]:
 # ranges ---------------------------------------------------------------------------------------
 def is_range(versions: str) -> bool:
     """Whether a text is a PEP 440 specifier set; an empty one is, for any version."""
-    if all(re.fullmatch(_CLAUSE, clause) for clause in versions.split(",")):
+    clauses = versions.split(",") if versions.strip() else []
+    if all(re.fullmatch(_CLAUSE, clause) for clause in clauses):
         return True
     with suppress(ValueError):
         _range(versions)

@@ -17,6 +17,7 @@ from typing import Iterable, Iterator
 from patcher.errors import StoreError
 from patcher.message import Message, joined
 from patcher.system.acl import Access, access_of
+from patcher.system.reading import is_link
 from patcher.text.listed import listed
 
 
@@ -48,7 +49,7 @@ def others_may_write(*paths: str, inside: bool = False) -> list[str]:
         places += _below(paths)
     for place in places:
         problems += _problem(place, users)
-        if Path(place).is_symlink():
+        if is_link(place):
             problems += _problem(os.path.realpath(place), users)
     return list(dict.fromkeys(problems))
 
@@ -75,7 +76,8 @@ def _above(paths: Iterable[str]) -> list[str]:
 
     As it is written, and as each link leads.
     """
-    starts = [Path(os.path.normpath(Path.cwd() / path)) for path in paths]
+    here = Path.cwd()
+    starts = [Path(os.path.normpath(here / path)) for path in paths]
     places: set[Path] = set()
     waiting = list(starts)
     while waiting:
@@ -84,7 +86,7 @@ def _above(paths: Iterable[str]) -> list[str]:
             continue
         places.add(place)
         waiting.append(place.parent)
-        if place.is_symlink():
+        if is_link(place):
             # one step of it: a link in a directory of others may be in the middle
             target = place.parent.resolve() / os.readlink(place)
             waiting.append(Path(os.path.normpath(target)))
