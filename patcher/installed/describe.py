@@ -1,6 +1,6 @@
 """Where an interpreter imports from, as it says itself.
 
-`patcher.installed.interpreter` calls `describe` for the running interpreter, and has another one
+`patcher.installed.interpreter` calls `description` for the running interpreter, and has another one
 run this text under -I: one rule for both. -I switches off PYTHONPATH and the user site directory,
 which the ordinary runs of an interpreter have, so both are worked out here. Standard library alone,
 Python 3.6 or later, nothing of ours.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 VENV = sys.prefix != sys.base_prefix
 
 
-def describe() -> "Dict[str, Any]":
+def description() -> "Dict[str, Any]":
     """The executable, its version, the directories it searches.
 
     `sites` are the site directories among these, `outer` those that a virtual environment shares

@@ -229,7 +229,7 @@ def _check_reachable(option: str, python: str, path: Path) -> None:
 # the description ------------------------------------------------------------------------------
 def _running() -> Environment:
     """The environment of the running interpreter."""
-    return _environment(describe.describe())
+    return _environment(describe.description())
 
 
 def _environment(description: dict[str, Any]) -> Environment:
@@ -252,7 +252,7 @@ def _ask(option: str, python: str, path: Path) -> dict[str, Any]:
     import subprocess  # the running interpreter needs no process
 
     code = read_file(describe.__file__).decode("utf-8")
-    code += "\nimport json\nprint('\\n' + json.dumps(describe()))"
+    code += "\nimport json\nprint('\\n' + json.dumps(description()))"
     # a hook that is strict would not let it answer
     environ = {**os.environ, "SITEPATCH_HOOK": "off"}
     try:
