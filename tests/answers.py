@@ -1,7 +1,10 @@
 """Answers and outcomes of releases, as the tests write them."""
 
 from patcher.compatibility import ReleaseChanges, ReleaseName, ReleaseOutcome
+from patcher.installed.interpreter import Environment
 from patcher.model import NO_HUNK, Answer, HunkAnswer, HunkFlags
+
+ENV = Environment("python", ("/site",), ("/site",), (3, 11))
 
 
 def answer(patchset, path, scope, state, places=(), problem="", hint="", *, when_present=False, gone=False):

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DDP, GUARD, DYNAMO = "mmengine-ddp-debug", "torch-musa-guard", "torch-dynamo-suppress"
 DDP_VERSION = load_patchset(ROOT / "patchsets" / DDP, "here").version
 RUNNER = "mmengine/runner/runner.py"
+CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}  # by DDP
 
 
 class Ended:
@@ -160,3 +161,8 @@ def killed_once_committed(site, *words):
     )
     ended = subprocess.run([sys.executable, "-c", code], env=environ(), cwd=str(site.cwd), stdout=subprocess.PIPE)
     assert ended.returncode == 9
+
+
+def changed(before, after):
+    """The files that are not what they were, of two of `tree`."""
+    return {name for name in before if before[name] != after.get(name)}

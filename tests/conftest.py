@@ -7,7 +7,10 @@ import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-pytest.register_assert_rewrite("tests.engine.helpers")
+pytest.register_assert_rewrite(
+    "tests.command", "tests.docs", "tests.engine.helpers", "tests.faults.cases", "tests.imports", "tests.installers.world", "tests.store.helpers",
+    "tests.verbs.golden",
+)  # fmt: skip
 _HEEDED = ("SITEPATCH_", "_SITEPATCH_", "SOURCE_DATE_EPOCH", "SUDO_UID", "GITHUB_WORKSPACE")  # by sitepatch
 for _name in [name for name in os.environ if name.startswith(_HEEDED) and not name.startswith(("SITEPATCH_ALL_", "SITEPATCH_TEST_", "SITEPATCH_WRITE_"))]:
     del os.environ[_name]  # whatever is set where the tests run

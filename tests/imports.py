@@ -1,7 +1,13 @@
-"""How our modules import each other, by `ast` alone: whether imports form a circle; functions with too many parameters."""
+"""How our modules import each other, by `ast` alone: whether imports form a circle; functions with too many parameters;
+and which modules a command loads.
+"""
 
 import ast
+import subprocess
+import sys
 from functools import lru_cache
+
+from tests.command import environ
 
 MOST_PARAMETERS = 6
 
@@ -60,3 +66,20 @@ def wide(tree):
             marks = " ".join(ast.dump(mark) for mark in node.decorator_list)
             if number > MOST_PARAMETERS and not any(word in marks for word in ("'command'", "'option'", "'argument'")):
                 yield f"{node.name} ({number})"
+
+
+DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
+
+
+def loaded(site, *words, before="", **more):
+    """The modules in memory when `sitepatch WORDS` ends; `before` is code that is run first."""
+    out = site.cwd / "modules"
+    code = DUMP.format(out=str(out)) + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.verbs.main as c\nc.main()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environ(**more),
+        cwd=str(site.cwd),
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(out.read_text().split("\n"))

@@ -14,11 +14,11 @@ import pytest
 import patcher
 from tests import imports
 from tests.command import DDP, GUARD, Site, environ
+from tests.imports import loaded
 from tools import samples
 
 PACKAGE = Path(patcher.__file__).parent
 HEAVY = {"libcst", "pip", "diff_match_patch", "pip_requirements_parser", "platformdirs", "tomlkit"}  # what few commands need
-DUMP = "import atexit, sys; atexit.register(lambda: open({out!r}, 'w').write('\\n'.join(sys.modules)))\n"
 
 MODEL = {"", "errors", "message", "model", "record"}
 BASE = {*MODEL, "facts", "system", "text"}
@@ -267,20 +267,6 @@ def test_no_circle_no_seventh_parameter_and_no_place_that_the_formatter_skips():
     assert imports.circles(edges) == []
     assert [f"{name}: {each}" for name, (_, tree) in known.items() for each in imports.wide(tree)] == []
     assert [name for name, (text, _) in known.items() if "fmt: " + "skip" in text] == []
-
-
-def loaded(site, *words, before="", **more):
-    """The modules in memory when `sitepatch WORDS` ends; `before` is code that is run first."""
-    out = site.cwd / "modules"
-    code = DUMP.format(out=str(out)) + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.verbs.main as c\nc.main()\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environ(**more),
-        cwd=str(site.cwd),
-        capture_output=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return set(out.read_text().split("\n"))
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,8 @@ import sys
 
 import pytest
 
-from tests.command import DDP, DDP_VERSION, RUNNER, Site, environ
-from tests.patchsets.test_ddp_helper import warnings
-
-CHANGED = {"mmengine/_strategy/distributed.py", "mmengine/dist/utils.py", RUNNER}
-
-
-def changed(before, after):
-    return {name for name in before if before[name] != after.get(name)}
+from tests.command import CHANGED, DDP, DDP_VERSION, Site, changed, environ
+from tests.patchsets.ddp import warnings
 
 
 def test_what_is_applied_can_be_seen_and_restored_to_the_byte_the_mode_and_the_mtime(site):

@@ -28,7 +28,7 @@ from tests.command import (
     sitepatch,
     tree,
 )
-from tests.planner.test_plan import FIX, patchset
+from tests.planner.helpers import FIX, patchset
 from tests.stores import leave_journal, temporary
 from tests.users import ROOT_ONLY, as_user, give, theirs
 

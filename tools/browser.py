@@ -20,7 +20,7 @@ from patcher.display.review_page import review_page as make_page
 from patcher.place import Place
 from patcher.verbs.diff import diff, reasons
 from tests.command import DDP, GUARD, Site
-from tests.display import test_pages
+from tests.display import rich_pages
 
 PACKAGES = ("playwright-core@1", "axe-core@4")
 NPM = ["npm", "install", "--no-audit", "--no-fund", "--silent"]
@@ -28,13 +28,13 @@ NPM = ["npm", "install", "--no-audit", "--no-fund", "--silent"]
 
 def pages(folder):
     """The pages by name; `folder` is for an environment to be reviewed."""
-    hostile_review, hostile_releases = test_pages.hostile_pages()
+    hostile_review, hostile_releases = rich_pages.hostile_pages()
     return {
         "review": review_page(folder),
         "hostile-review": hostile_review,
         "hostile-releases": hostile_releases,
-        "releases": test_pages.releases_page(),
-        "large": test_pages.large_page(),
+        "releases": rich_pages.releases_page(),
+        "large": rich_pages.large_page(),
     }
 
 

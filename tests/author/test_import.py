@@ -1,6 +1,5 @@
 """`sitepatch import`: a diff of somebody becomes a patchset for what is installed, or nothing is written."""
 
-import difflib
 import functools
 import json
 import os
@@ -20,13 +19,10 @@ from patcher.patchset.manifest import load_patchset
 from patcher.place import Place
 from patcher.verbs.import_ import import_
 from patcher.verbs.releases.further import prove
-from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
+from tests.author.world import EDIT, FILES, GONE, LAYOUT, NEW, OTHER, M, N, World, another, diff
 from tests.command import done, sitepatch, tree
 from tests.index import Index
 from tests.places import wheel
-
-N = "VALUE = 1\n\n\ndef value():\n    return VALUE\n"
-LAYOUT = {**FILES, "demo/sub/__init__.py": "", "demo/sub/n.py": N, "other/__init__.py": "", "other/m.py": "X = 1\n"}
 
 
 @pytest.fixture
@@ -34,20 +30,10 @@ def world(tmp_path):
     return World(tmp_path, {**LAYOUT, "demo/twin/m.py": "Y = 1\n", "tests/__init__.py": "", "tests/test_m.py": "of somebody\n"})
 
 
-def diff(before=M, after=EDIT, path="a/demo/m.py", to=""):
-    lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), path, to or path.replace("a/", "b/", 1))
-    return "".join(lines)
-
-
 def run(world, text, name="mine", **more):
     data = text if isinstance(text, bytes) else text.encode()
     place = Place(target=str(world.path))
     return import_("fix.patch", name=name, place=place, data=data, **{"output": world.cwd / "patchsets", **more})
-
-
-def another(world, files):
-    (world.cwd / "other").mkdir()
-    return World(world.cwd / "other", files)
 
 
 def refused(world, text, **more):
@@ -173,7 +159,6 @@ def test_a_name_alone_is_not_enough_for_a_file_of_a_few_lines(world):
 
 
 # what is no code of an installed file ---------------------------------------------------------------------------------
-NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+x = 1\n"
 
 
 def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):

@@ -12,8 +12,7 @@ from patcher.patchset.layers import patch_names
 from patcher.patchset.manifest import load_patchset
 from patcher.place import Place
 from patcher.verbs.import_ import import_
-from tests.author.test_import import LAYOUT, NEW, another, diff
-from tests.author.world import EDIT, FILES, GONE, M, World, editor
+from tests.author.world import EDIT, FILES, GONE, LAYOUT, NEW, M, World, another, diff, editor
 from tests.command import done, tree
 from tests.index import Index, wheel
 

@@ -1,5 +1,6 @@
 """A throw-away directory of packages with one installed distribution, to be edited by hand, and the real command on it."""
 
+import difflib
 import os
 import pty
 import stat
@@ -36,6 +37,9 @@ FILES = {"demo/__init__.py": "", "demo/m.py": M, "demo/n.py": "VALUE = 1\n"}
 EDIT = M.replace("    if strict:\n", '    print("loaded", model)  # where is it?\n    if strict:\n')
 GONE = M.replace(M[M.index("def load") : M.index("def build")], "def read(path):\n    return build(path)\n\n\n")
 OTHER = M.replace('"empty"', 'f"empty: {model!r}"')
+N = "VALUE = 1\n\n\ndef value():\n    return VALUE\n"
+LAYOUT = {**FILES, "demo/sub/__init__.py": "", "demo/sub/n.py": N, "other/__init__.py": "", "other/m.py": "X = 1\n"}
+NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+x = 1\n"
 
 
 class World:
@@ -88,3 +92,13 @@ def editor(world, code):
     script.write_text(f"import sys\nfrom pathlib import Path\npath = Path(sys.argv[-1])\n{code}\n")
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     return {"EDITOR": f"'{sys.executable}' '{script}' --wait", "VISUAL": "", "TMPDIR": str(world.cwd)}
+
+
+def diff(before=M, after=EDIT, path="a/demo/m.py", to=""):
+    lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), path, to or path.replace("a/", "b/", 1))
+    return "".join(lines)
+
+
+def another(world, files):
+    (world.cwd / "other").mkdir()
+    return World(world.cwd / "other", files)

@@ -18,6 +18,7 @@ REFUSED = (
 )
 PLAIN = "device-ids-without-a-device"  # what it is where the log shows no MMEngine
 FRAME = '  File "/opt/venv/lib/python3.11/site-packages/mmengine/runner/runner.py", line 890, in wrap_model\n'
+REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 
 
 def sections(*names):

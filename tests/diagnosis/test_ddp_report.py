@@ -26,11 +26,10 @@ from patcher.text.listed import number_ranges
 from patcher.text.terminal import width
 from patcher.verbs.diagnose import diagnose
 from tests.command import environ, sitepatch
-from tests.patchsets.test_ddp_helper import Model, Tensor, helper
+from tests.diagnosis.logs import REFUSAL
+from tests.patchsets.ddp import Model, Tensor, helper
 
 pytestmark = pytest.mark.once
-
-REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device GPU modules\n"
 
 
 def model(device, parameters=3, buffers=1, buffers_on=None):

@@ -42,7 +42,7 @@ from tests.diagnosis.logs import (
     sections,
     summary,
 )
-from tests.display.test_language import entries
+from tests.display.catalog import entries
 from tests.failures import fail_once
 
 pytestmark = pytest.mark.once

@@ -15,7 +15,7 @@ from patcher.diagnosis.files import read_log
 from patcher.diagnosis.runs import find_runs
 from patcher.diagnosis.table import heading, table, well
 from tests.command import ROOT
-from tests.diagnosis.test_ddp_report import REFUSAL
+from tests.diagnosis.logs import REFUSAL
 
 pytestmark = pytest.mark.once
 

@@ -20,11 +20,11 @@ from patcher.text.listed import count
 from patcher.text.terminal import width, wrapped
 from patcher.verbs.commands import SECTIONS
 from patcher.verbs.main import _language, commands
-from tests.command import DDP, ROOT, RUNNER, Site, done, sitepatch
+from tests.command import DDP, RUNNER, Site, done, sitepatch
+from tests.display.catalog import entries
 from tests.messages import BECOME, NOTHING_SAID, given, messages, plain, said, words
 
 pytestmark = pytest.mark.once
-CATALOG = ROOT / "patcher/locale/zh.po"
 ZH = Catalog("zh")
 VARIABLES = ("SITEPATCH_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 
@@ -50,13 +50,6 @@ def english():
                 yield " ".join(paragraph.split())
         yield from (line for line in (command.epilog or "").splitlines() if line[:1] not in ("", " ", "\b"))
     yield from SECTIONS
-
-
-def entries():
-    """What the catalog's source says: {msgid: (comment, msgstr)}."""
-    text = CATALOG.read_text(encoding="utf-8")
-    found = re.findall(r'^#\. (.*)\nmsgid (".*")\nmsgstr (".*")$', text, re.MULTILINE)
-    return {json.loads(msgid): (comment, json.loads(msgstr)) for comment, msgid, msgstr in found}
 
 
 def test_no_sentence_is_glued_or_plain_each_is_a_template_with_fields():

@@ -10,40 +10,27 @@ from patcher.display.differences import DiffOutcome, HandEditDiff, Reason
 from patcher.display.html import Html, join, tag
 from patcher.display.releases_page import releases_page as made_page
 from patcher.display.review_page import review_page
-from patcher.installed.interpreter import Environment
 from patcher.model import (
     About,
     FilePatch,
     HunkText,
-    Option,
-    Patchset,
-    PatchsetFolder,
-    PatchsetSource,
     State,
     Variant,
-    Verify,
 )
-from patcher.text.diffs import diff_texts
-from tests.answers import answer, release
+from tests.answers import ENV, answer, release
+from tests.display.rich_pages import (
+    ABOUT,
+    WHY,
+    code,
+    differing,
+    hostile_pages,
+    large_page,
+    releases_page,
+)
 from tests.pages import whole
-from tests.verbs.test_golden import GOLDEN, compared
+from tests.verbs.golden import GOLDEN, compared
 
 pytestmark = pytest.mark.once
-ENV = Environment("python", ("/site",), ("/site",), (3, 11))
-NASTY = "</td></script><script>alert(1)</script><img src=x onerror=alert(1)> ' \" & \x1b[8m \u202e\udcff"
-ABOUT = About("fix", "A summary", "Why it is.\n\n  a table\n\nmore", {"origin": "https://example.org/x", "remove_when": "it is fixed"})
-WHY = Patchset(
-    "p", "1.0", ABOUT, (Option("limit", "int", 5, "how many"),), (Variant("pkg", ">=1", ()),), Verify(),
-    PatchsetFolder(PatchsetSource("built in"), {}, "0" * 64),
-)  # fmt: skip
-
-
-def differing(*pairs, names=("p",)):
-    return tuple(diff_texts("/site", path, old, new, names)._replace(release="pkg 1.0") for path, old, new in pairs)
-
-
-def code(number, change=""):
-    return b"".join(b"def f%d():\n    return %d%s\n\n\n" % (at, at, change.encode()) for at in range(number))
 
 
 def test_text_becomes_html_in_one_place():
@@ -51,24 +38,6 @@ def test_text_becomes_html_in_one_place():
         '<p class="a&#x27;b" data-x="1" hidden>&lt;b&gt;<i></i></p>'
     )
     assert join("&", Html("&amp;"), between=" ") == "&amp; &amp;"
-
-
-def hostile_pages():
-    """Both pages of differences with hostile text in every field."""
-    folder = PatchsetFolder(PatchsetSource(NASTY), {}, NASTY)
-    one = WHY._replace(name=NASTY, version=NASTY, about=About(NASTY, NASTY, NASTY, {NASTY: NASTY}), folder=folder)
-    one = one._replace(options=(Option(NASTY, "str", NASTY, NASTY),), variants=(Variant(NASTY, NASTY, ()),))
-    source = b"x = '<script>alert(1)</script>'\n", "x = '\x1b[8m\u202e</del>'\r\n".encode() + b"# \xff\n"
-    (diff,) = differing((NASTY, *source), names=(NASTY,))
-    diff = diff._replace(site=NASTY, release=NASTY)
-    answers = (answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
-    edits = (HandEditDiff(NASTY, NASTY, NASTY, NASTY, True, diff), HandEditDiff(NASTY, "other", NASTY))
-    outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,))
-    found = release(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
-    other = release(NASTY, "2", "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,))
-    checked = Checked(one, (found, other))
-    reasons = [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]
-    return review_page(NASTY, outcome, reasons), made_page(NASTY, [checked])
 
 
 def rich_review():
@@ -214,33 +183,10 @@ def test_a_long_insertion_is_folded():
     assert "<summary>85 more inserted lines</summary>" in text and text.count('<ins class="l">') == 100
 
 
-def large_page():
-    """A review of 200 files."""
-    old = code(60)
-    new = old.replace(b"return 3\n", b"return 4\n").replace(b"return 50\n", b"return 5\n")
-    return review_page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
-
-
 def test_two_hundred_files_are_a_page_of_a_few_megabytes():
     page = large_page()
     whole(page)
     assert len(page) < 4_000_000 and page.count(b'class="hunk"') == 400
-
-
-def releases_page():
-    """42 releases: two reasons, one change, a yanked one."""
-    found = answer("p", "pkg/m.py", "f", State.APPLICABLE, (3,))
-    lost = found.saying(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
-    outcomes = []
-    for minor in range(40):
-        old = b"# %d\n" % minor * 9 + code(3)
-        diffs = differing(("pkg/m.py", old, old.replace(b"return 1\n", b"return 2\n")))
-        fits = minor % 10 != 3
-        if fits:
-            outcomes.append(release("pkg", f"1.{minor}", APPLICABLE, yanked=minor == 5, diffs=diffs, answers=(found,)))
-        else:
-            outcomes.append(release("pkg", f"1.{minor}", "not found", yanked=minor == 5, answers=(lost,)))
-    return made_page("t", [Checked(WHY, (*outcomes, release("pkg", "9.0", "no wheel", problem="it has none")))])
 
 
 def test_the_table_of_releases_has_each_reason_and_each_change_once():

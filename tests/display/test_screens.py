@@ -24,9 +24,8 @@ from patcher.verbs.demo import Demo
 from patcher.verbs.rank_trial import rank_rows
 from patcher.verbs.welcome import welcome
 from patcher.verify import COMPILE, IMPORT, CheckResult, Verified
-from tests.answers import answer
+from tests.answers import ENV, answer
 from tests.command import DDP, RUNNER, Site, done, sitepatch
-from tests.display.test_pages import ENV
 from tests.pages import whole
 from tests.verbs.kit import console
 

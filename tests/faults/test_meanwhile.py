@@ -8,7 +8,7 @@ import pytest
 
 from patcher.store.store import Store
 from tests.faults import calls
-from tests.faults.test_commands import Case
+from tests.faults.cases import Case
 from tests.faults.tiny import FILES, HUNKS, NAME, Tiny, content
 from tests.records import write_patchset
 

@@ -21,7 +21,7 @@ from patcher.store.journal import JournalEntry
 from patcher.store.store import Store
 from tests.command import environ
 from tests.faults.calls import in_child, watch
-from tests.faults.test_commands import ALL, SCENARIOS, Case
+from tests.faults.cases import ALL, SCENARIOS, Case
 from tests.faults.tiny import NAME, Tiny, tree
 from tests.hooks import Place
 from tests.store import helpers as unit

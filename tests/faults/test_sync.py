@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from patcher.store.store import Store
-from tests.faults.test_commands import ALL, Case
+from tests.faults.cases import ALL, Case
 from tests.faults.tiny import NAME, Tiny
 from tests.records import write_patchset
 

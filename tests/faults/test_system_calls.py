@@ -14,7 +14,7 @@ import pytest
 
 from tests.command import ROOT, environ
 from tests.faults.calls import ERRORS, NAMES
-from tests.faults.test_commands import Case
+from tests.faults.cases import Case
 
 pytestmark = pytest.mark.once
 

@@ -9,7 +9,7 @@ import pytest
 from tests.command import sitepatch
 from tests.index import Index, wheel
 from tests.proxy import CountingProxy
-from tests.verbs.test_check import PLAIN, SHARE, write_patchset
+from tests.verbs.helpers import PLAIN, SHARE, write_patchset
 
 pytestmark = pytest.mark.once
 NAME = "demo-1.0-py3-none-any.whl"

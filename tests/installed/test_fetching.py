@@ -26,7 +26,7 @@ from patcher.system.archive import member
 from patcher.verbs.releases.against import check_releases
 from patcher.verbs.releases.fetched import fetch_all, list_releases
 from tests.index import Index, wheel
-from tests.verbs.test_check import PLAIN, SHARE, files, write_patchset
+from tests.verbs.helpers import PLAIN, SHARE, files, write_patchset
 
 pytestmark = pytest.mark.once
 NAME = "demo-1.0-py3-none-any.whl"

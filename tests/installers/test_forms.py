@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.hooks import packed
-from tests.installers.test_life import hooks, settled, sources
 from tests.installers.world import (
     NAME,
     PATCH,
@@ -20,8 +19,11 @@ from tests.installers.world import (
     UV,
     Env,
     call,
+    hooks,
     needs,
     of_session,
+    settled,
+    sources,
 )
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]

@@ -3,22 +3,10 @@
 import pytest
 
 from tests.installers.ways import EACH, WAYS
-from tests.installers.world import ALL, ORCHARD, PATCHED, STOCK, UV
+from tests.installers.world import ALL, ORCHARD, PATCHED, STOCK, UV, hooks, settled, sources
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 MORE = [("1.2", PATCHED), ("1.1", PATCHED)]
-
-
-def settled(project, state):
-    """One start brings the package into a state, and the starts after it write nothing at all and say nothing."""
-    env = project.env
-    assert env.state() == state
-    env.state()  # whatever a first start leaves to a second one, such as bytecode of the boot module
-    before = env.tree()
-    for _ in range(2):
-        ended = env.start()
-        assert (ended.out, ended.err) == (state, "")
-        assert env.tree() == before
 
 
 def cached(project):
@@ -56,19 +44,6 @@ def test_from_the_first_install_to_the_last_uninstall(project, way):
     project.sitepatch("restore", "--python", env.python)
     assert env.state() == STOCK
     assert sources(env) == without
-
-
-def sources(env):
-    """What lies there, but for the bytecode of others, and the store."""
-    found = env.tree()
-    return {
-        path for path in found if ("__pycache__" not in path or "sitepatch_hook" in path) and not path.startswith(".sitepatch")
-    }
-
-
-def hooks(env):
-    """The distributions of hooks that are installed."""
-    return [path.name.split("-")[0] for path in env.site.glob("*.dist-info") if "sitepatch_hook" in path.name]
 
 
 def uninstall(env, way, names):

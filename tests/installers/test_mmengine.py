@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from tests.installers.test_life import hooks
-from tests.installers.world import UV, Env, call, of_session
+from tests.installers.world import UV, Env, call, hooks, of_session
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 NAME = "mmengine-ddp-debug"

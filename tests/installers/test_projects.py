@@ -5,8 +5,7 @@ import shutil
 import pytest
 
 from tests.installers.projects import EACH, TOOLS
-from tests.installers.test_life import settled, sources
-from tests.installers.world import NAME, PATCHED, STOCK, UV
+from tests.installers.world import NAME, PATCHED, STOCK, UV, settled, sources
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 

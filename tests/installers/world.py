@@ -220,3 +220,28 @@ class Project:
     def reinstall(self, release):
         """Install a release anew, as uv does it: the files of the package are fresh, and nothing is started."""
         self.env.uv("install", "--reinstall", "--no-deps", f"orchard=={release}")
+
+
+def settled(project, state):
+    """One start brings the package into a state, and the starts after it write nothing at all and say nothing."""
+    env = project.env
+    assert env.state() == state
+    env.state()  # whatever a first start leaves to a second one, such as bytecode of the boot module
+    before = env.tree()
+    for _ in range(2):
+        ended = env.start()
+        assert (ended.out, ended.err) == (state, "")
+        assert env.tree() == before
+
+
+def sources(env):
+    """What lies there, but for the bytecode of others, and the store."""
+    found = env.tree()
+    return {
+        path for path in found if ("__pycache__" not in path or "sitepatch_hook" in path) and not path.startswith(".sitepatch")
+    }
+
+
+def hooks(env):
+    """The distributions of hooks that are installed."""
+    return [path.name.split("-")[0] for path in env.site.glob("*.dist-info") if "sitepatch_hook" in path.name]

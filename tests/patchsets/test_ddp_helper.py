@@ -8,52 +8,14 @@ import subprocess
 import sys
 import time
 import types
-from pathlib import Path
 
 import pytest
 
-from patcher.diagnosis.conclusions import conclude
 from patcher.diagnosis.report import read_report
-from patcher.patchset.places import builtin_dir
-from tests.patchsets.standins import executed, inserted, patched
+from tests.patchsets.ddp import Model, Tensor, helper, helper_source, warnings
+from tests.patchsets.standins import executed, patched
 
-SPATCH = Path(builtin_dir()) / "mmengine-ddp-debug" / "ddp_debug.spatch"
 PROCESS = {"host", "pid", "time", "current"}
-
-
-def helper_source(params=5):
-    return inserted(SPATCH, "--- mmengine/dist/utils.py").replace("$params", repr(params))
-
-
-def helper(params=5, **beside):
-    """The function of the patch, asked as a hunk asks it: `device_ids` gives what MMEngine names, `config` has what a config says.
-
-    `beside` is what other patchsets have put into the same module.
-    """
-    found = {"os": os, **beside}
-    exec(compile(helper_source(params), "ddp_debug.spatch", "exec"), found)
-
-    def tell(site, model, device_ids=lambda: None, config=None, before=()):
-        defaults = (lambda: {"device_ids": device_ids()}) if device_ids else dict
-        return found["_sitepatch_ddp_report"](site, model, before, defaults, config or {})
-
-    return tell
-
-
-class Tensor:
-    def __init__(self, device="cpu", shape=(2, 3), dtype="torch.float32", requires_grad=True):
-        self.device, self.shape, self.dtype, self.requires_grad = device, shape, dtype, requires_grad
-
-
-class Model:
-    def __init__(self, *parameters, buffers=()):
-        self.parameters_, self.buffers_ = parameters, buffers
-
-    def named_parameters(self):
-        return ((f"layer{number}.weight", tensor) for number, tensor in enumerate(self.parameters_))
-
-    def named_buffers(self):
-        return ((f"layer{number}.mean", tensor) for number, tensor in enumerate(self.buffers_))
 
 
 class Hostile:
@@ -89,11 +51,6 @@ def report(capsys):
         return lines[:-1], json.loads(lines[-1].partition(" ")[2])
 
     return run
-
-
-def warnings(facts):
-    """What `diagnose` makes of the facts of one report."""
-    return [conclusion.code for conclusion in conclude([read_report(1, facts)], ()) if conclusion.code != "missing"]
 
 
 def verdict(facts):

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from patcher.diagnosis.report import read_report
+from tests.patchsets.ddp import warnings
 from tests.patchsets.standins import patched
-from tests.patchsets.test_ddp_helper import warnings
 
 pytestmark = pytest.mark.once
 

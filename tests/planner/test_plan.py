@@ -34,31 +34,12 @@ from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
 from tests import answers as made
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
+from tests.planner.helpers import FIX, TITLE, patchset
 from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
-from tests.records import row, write_patchset
+from tests.records import row
 from tests.stores import commit_plan
 
-FIX = """Ask for the device instead of believing LOCAL_RANK.
-
---- mmengine/runner/runner.py
-@@ Runner.wrap_model @@
--$MODEL = MMDistributedDataParallel(module=$M, device_ids=[int(os.environ['LOCAL_RANK'])], ...)
-+$MODEL = MMDistributedDataParallel(module=$M, device_ids=None, ...)
-"""
 CLASH = FIX.replace("device_ids=None", "device_ids=[]")
-TITLE = """Say hello.
-
---- mmengine/runner/runner.py
-@@ Runner.wrap_model @@
- def wrap_model(...):
-+    print($text)
-     ...
-"""
-
-
-def patchset(folder: Path, name: str, text: str, kind: str = "fix", options: str = "", version: str = "1") -> None:
-    """Write (or overwrite) a patchset folder for mmengine."""
-    write_patchset(folder / "patches", name, text, "mmengine", kind=kind, options=options, version=version)
 
 
 TEXT_OPTION = '[options.text]\ntype = "str"\ndefault = "hello"\nhelp = "what to say"\n'

@@ -16,7 +16,7 @@ from conftest import COMMAND_ROOT, child_environ
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.results import KnownTable
 from tests.tables import TABLE, releases, results
-from tests.verbs.test_commands import tutorial
+from tests.verbs.helpers import tutorial
 
 pytestmark = pytest.mark.real
 

@@ -12,7 +12,7 @@ from wheels import ALL, slow
 from patcher.engine.engine import rewrite
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
-from tests.patchsets.test_ddp_helper import warnings
+from tests.patchsets.ddp import warnings
 
 pytestmark = pytest.mark.real
 

@@ -25,7 +25,7 @@ from test_torch import (
 from wheels import slow
 
 from tests.overlays import unwritable
-from tests.patchsets.test_ddp_helper import warnings
+from tests.patchsets.ddp import warnings
 
 pytestmark = pytest.mark.real
 

@@ -3,7 +3,7 @@
 import pytest
 from wheels import slow
 
-from tests.test_docs import World, run_page
+from tests.docs import World, run_page
 
 pytestmark = pytest.mark.real
 

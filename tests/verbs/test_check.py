@@ -34,47 +34,15 @@ from tests.command import DDP, DYNAMO, GUARD, ROOT, RUNNER, Ended, Site, environ
 from tests.index import Index, sdist
 from tests.pages import whole
 from tests.plans import plan_apply
-from tests.verbs.test_commands import tutorial
+from tests.verbs.helpers import INIT, PLAIN, SHARE, files, tutorial, write_patchset
 
 pytestmark = pytest.mark.once
 
 # stand-ins ------------------------------------------------------------------------------------------------------------
-INIT, SHARE = "demo/__init__.py", "demo/share.py"
-PLAIN = "def share(storage):\n    if storage.is_musa:\n        return 1\n    return 2\n"
 LATER = "# a comment\n\n" + PLAIN
 FIXED = PLAIN.replace("storage.is_musa", 'getattr(storage, "is_musa", False)')
 GONE = "def share(storage):\n    return storage.handle()\n"
 TWICE = PLAIN.replace("return 2", "return storage.is_musa")
-CLONE = "def clone(storage):\n    return storage.is_musa\n"
-MANIFEST = """schema = 1
-name = "{name}"
-version = "1.0"
-kind = "fix"
-summary = "Ask <safely>"
-[provenance]
-author = "nobody"
-remove_when = "upstream asks safely"
-
-[[variant]]
-package = "{package}"
-versions = "{versions}"
-{more}patches = ["ask.spatch"]
-"""
-SPATCH = """--- {path}
-@@ {scope} @@
--storage.is_musa
-+getattr(storage, "is_musa", False)
-"""
-
-
-def write_patchset(folder, name, *, package="demo", versions=">=1,<3", path=SHARE, scope="share", more=""):
-    (folder / name / "cases").mkdir(parents=True)
-    (folder / name / "patchset.toml").write_text(MANIFEST.format(name=name, package=package, versions=versions, more=more))
-    (folder / name / "ask.spatch").write_text(SPATCH.format(path=path, scope=scope))
-
-
-def files(share, **more):
-    return {INIT: "", SHARE: share, "demo/other.py": CLONE, **more}
 
 
 def documented(folder):

@@ -5,8 +5,8 @@ import json
 import click
 import pytest
 
-from patcher.verbs.main import commands
 from tests.command import DDP, Site, sitepatch
+from tests.verbs.helpers import every_command
 
 SECTIONS = {
     "Start here:": {"demo", "list", "show"},
@@ -38,15 +38,6 @@ def test_the_help_of_a_group_is_not_cut_either(tmp_path):
     for name, one in every_command():
         if name.startswith("hook "):
             assert " ".join((one.help or "").split("\n\n")[0].split()) in text, name
-
-
-def every_command(group=commands, above=""):
-    with click.Context(group) as context:
-        for name in group.list_commands(context):
-            one = group.get_command(context, name)
-            yield f"{above}{name}", one
-            if isinstance(one, click.Group):
-                yield from every_command(one, f"{above}{name} ")
 
 
 @pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("diagnsoe", "diagnose"), ("hook inti", "init"), ("zzzz", "")])

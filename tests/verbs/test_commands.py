@@ -23,6 +23,7 @@ from patcher.patchset.places import builtin_dir
 from patcher.verbs.demo import lay_out
 from tests.author.world import World
 from tests.command import (
+    CHANGED,
     DDP,
     DDP_VERSION,
     DYNAMO,
@@ -31,6 +32,7 @@ from tests.command import (
     RUNNER,
     Ended,
     Site,
+    changed,
     environ,
     killed_once_committed,
     sitepatch,
@@ -38,8 +40,8 @@ from tests.command import (
 )
 from tests.pages import whole
 from tests.places import patchset
-from tests.records import rerecord, write_patchset
-from tests.test_round_trip import CHANGED, changed
+from tests.records import write_patchset
+from tests.verbs.helpers import ship, tutorial
 
 pytestmark = pytest.mark.once
 
@@ -109,17 +111,6 @@ def test_two_patchsets_of_one_file_make_the_same_bytes_in_any_order_and_leave_ea
     assert len(results) == 1
     (both,) = results
     assert b"_sitepatch_ddp_report" in both and b"                True)\n" in both
-
-
-def tutorial(folder):
-    """Make the patchset that the documentation teaches, from its own text; returns its name."""
-    text = (ROOT / "docs/howto/change.md").read_text(encoding="utf-8")
-    name = "mmengine-unused-parameters"
-    for file in ("patchset.toml", "unused.spatch"):
-        body = text.partition(f"`patchsets/{name}/{file}`:")[2].partition("```")[2].partition("\n")[2].partition("```")[0]
-        (folder / "patchsets" / name).mkdir(parents=True, exist_ok=True)
-        (folder / "patchsets" / name / file).write_text(body, encoding="utf-8")
-    return name
 
 
 def test_all_at_once_is_the_same_as_one_after_the_other(musa):
@@ -213,12 +204,6 @@ def test_what_is_fixed_upstream_is_reported_and_is_no_failure(musa):
     assert done.code == 0, done
     assert done.out.startswith("upstream")
     assert musa.file(path).read_bytes() == fixed
-
-
-def ship(site, path, data):
-    """Make `data` what the package's RECORD says that it installed."""
-    site.file(path).write_bytes(data)
-    rerecord(site.path, path, data)
 
 
 # bad input ------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.command import DDP, DYNAMO, GUARD, RUNNER, Site, sitepatch
-from tests.verbs.test_commands import ship, tutorial
+from tests.verbs.helpers import ship, tutorial
 
 pytestmark = pytest.mark.once
 

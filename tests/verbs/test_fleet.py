@@ -12,7 +12,7 @@ import pytest
 
 import patcher
 from tests.command import DDP, DDP_VERSION, ROOT, Site, environ
-from tests.verbs.test_golden import GOLDEN
+from tests.verbs.golden import GOLDEN
 
 pytestmark = pytest.mark.once
 COLLECTION = ROOT / "ansible_collections/sitepatch/sitepatch"

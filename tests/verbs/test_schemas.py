@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tests.command import ROOT, sitepatch
-from tests.verbs.test_command_line import every_command
-from tests.verbs.test_golden import GOLDEN
+from tests.verbs.golden import GOLDEN
+from tests.verbs.helpers import every_command
 
 jsonschema = pytest.importorskip("jsonschema", reason="pip install sitepatch[test]")
 pytestmark = pytest.mark.once

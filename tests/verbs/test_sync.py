@@ -21,9 +21,9 @@ from tests.command import (
     sitepatch,
     tree,
 )
-from tests.test_foreign import OTHER, Shop
-from tests.test_imports import loaded
-from tests.verify.test_verify import Venv
+from tests.imports import loaded
+from tests.shop import OTHER, Shop
+from tests.verify.helpers import Venv
 
 pytestmark = pytest.mark.once
 STAND_INS = ("mmengine-0.10.7", "torch-2.7.1-musa")

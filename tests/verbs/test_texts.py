@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.command import shown, sitepatch
-from tests.verbs.test_golden import GOLDEN, SCENARIOS, World, compared, normalizer
+from tests.verbs.golden import GOLDEN, SCENARIOS, World, compared, normalizer
 
 pytestmark = pytest.mark.once
 PYTHON = "Python {}.{}".format(*sys.version_info)

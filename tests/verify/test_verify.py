@@ -20,74 +20,14 @@ from patcher.system.process import relevant_lines
 from patcher.verify import VerifySettings
 from patcher.verify.namespace import Namespace
 from patcher.verify.run import _OWN, verify_files
-from tests import places
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.installed.sites import install
 from tests.records import write_patchset
+from tests.verify.helpers import PRISTINE, Venv
 
-PRISTINE = {"demo/__init__.py": "", "demo/m.py": "one = 1\n", "demo/n.py": "two = 2\n"}
 MARK = "import os\nwith open(os.environ['MARKS'], 'a') as marks:\n    marks.write(str(os.getpid()) + ' ')\n"
 MOUNTS = Namespace({}, Path()).works()
 HANG = f"{MARK}import time\ntime.sleep(600)\n"
-
-
-class Venv:
-    """A virtual environment with the package `demo`, a directory of patchsets named with --patch-dir, and the command."""
-
-    def __init__(self, folder, python=sys.executable, files=PRISTINE):
-        self.cwd, self.mine, (self.python, self.site) = folder, folder / "mine", places.venv(folder / "venv", python=python)
-        self.mine.mkdir()
-        self.marks = folder / "marks"
-        install(self.site, files)
-        for path in self.site.rglob("*.py"):
-            os.utime(str(path), ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
-            path.chmod(0o640)
-
-    def patchset(self, name, code, path="demo/m.py", imports=("demo.m",), probe=None, version="1", where=None):
-        """A patchset that puts `code` at the end of a module."""
-        body = "".join(f"+{line}\n" for line in code.rstrip("\n").split("\n"))
-        spatch, folder = f"Why.\n\n--- {path}\n@@ <module> @@\n ...\n{body}", where or self.mine
-        verify = f"[verify]\nimports = {json.dumps(list(imports))}\n" + 'probe = "probe.py"\n' * (probe is not None)
-        write_patchset(folder, name, spatch, path.split("/")[0], version=version, more=verify)
-        if probe is not None:
-            (folder / name / "probe.py").write_text(probe)
-        return name
-
-    def words(self, *words):
-        return [*words, "--python", self.python, *(["--patch-dir", self.mine] if any(self.mine.iterdir()) else [])]
-
-    def variables(self, **more):
-        return {"MARKS": str(self.marks), "PYTHONDONTWRITEBYTECODE": "", **more}
-
-    def __call__(self, *words, **more):
-        return sitepatch(*self.words(*words), cwd=self.cwd, **self.variables(**more))
-
-    def start(self, *words, **more):
-        """The command, not waited for."""
-        command = [sys.executable, "-m", "patcher", *map(str, self.words(*words))]
-        return subprocess.Popen(
-            command, cwd=str(self.cwd), env=environ(**self.variables(**more)), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_signals,
-        )  # fmt: skip
-
-    def tree(self):
-        return tree(self.site)
-
-    def text(self, path="demo/m.py"):
-        return (self.site / path).read_text()
-
-    def pids(self):
-        return [int(pid) for pid in self.marks.read_text().split()] if self.marks.exists() else []
-
-    def standing(self):
-        told = json.loads(self("status", "--json").out)
-        return {(file["path"], step["name"], step["version"]) for file in told["files"] for step in file["patchsets"]}
-
-
-def heed_signals():
-    """A shell starts what runs in its background with SIGINT ignored, nohup with SIGHUP; a child inherits that."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -404,7 +344,6 @@ def test_however_a_module_meets_the_patched_file_it_is_shown_what_is_planned(tmp
 def test_what_a_pth_file_imports_is_shown_too(venv):
     (venv.site / "early.pth").write_text("import demo.m\n")
     refused(venv, ["apply", venv.patchset("bad", "import os\nos._exit(3)")], "the process ended with exit code 3")
-
 
 
 SEEN_PAST = {"a child process": "starts a Python process", "exec(open())": "by its path", "run_path": "by its path", "a loader of its own": "by its path"}

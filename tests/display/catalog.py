@@ -1,0 +1,15 @@
+"""What the source of the Chinese catalogue says."""
+
+import json
+import re
+
+from tests.command import ROOT
+
+CATALOG = ROOT / "patcher/locale/zh.po"
+
+
+def entries():
+    """What the catalog's source says: {msgid: (comment, msgstr)}."""
+    text = CATALOG.read_text(encoding="utf-8")
+    found = re.findall(r'^#\. (.*)\nmsgid (".*")\nmsgstr (".*")$', text, re.MULTILINE)
+    return {json.loads(msgid): (comment, json.loads(msgstr)) for comment, msgid, msgstr in found}
