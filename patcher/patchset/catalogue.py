@@ -103,7 +103,10 @@ class Catalogue:
         patchset = load_patchset(folder, source)
         shadows = []
         for other_folder, other_source in others:
-            if not has_texts(other_folder, patchset.folder.files):
+            is_same = has_texts(other_folder, patchset.folder.files)
+            if is_same and source == LOCAL and other_source == BUILT_IN:  # in a clone of sitepatch
+                return FoundPatchset(load_patchset(other_folder, BUILT_IN), tuple(shadows))
+            if not is_same:
                 shadow = Message(
                     "{name} ({source}) is used; it hides {name} ({other}) in {where}",
                     name=name,

@@ -101,6 +101,16 @@ def test_the_list_is_one_screen(site):
     assert {line.split()[1] for line in each if line.startswith("absent ")} >= {"mmcv-torch2", "mmcv-yapf"}
 
 
+def test_a_local_copy_that_is_the_built_in_patchset_is_listed_as_that(site):
+    """As in a clone of sitepatch, whose ./patchsets has all of them."""
+    before = done(site("list")).out
+    folder = site.source("mmcv-yapf")
+    assert done(site("list")).out == before
+    manifest = folder / "patchset.toml"
+    manifest.write_text(manifest.read_text().replace('version = "1.0"', 'version = "1.1"'))
+    assert "./patchsets: Fix printing" in done(site("list")).out
+
+
 def test_what_is_cut_off_on_a_terminal_is_whole_elsewhere(site):
     shown = on_terminal(site, "list", columns=60)
     assert any(line.endswith("…") and line.startswith("applicable ") for line in shown)
