@@ -69,6 +69,13 @@ class Request(Record):
     every: EveryHunk
 
 
+class _Computed(Record):
+    """What was asked of the engine (a text, options, names), and what it made."""
+
+    question: tuple[bytes, Mapping[str, OptionValue], tuple[str, ...]]
+    result: Rewrite
+
+
 class EveryHunk:
     """All hunks of a patchset or of one .spatch, and what is asked of them for each file.
 
@@ -78,6 +85,7 @@ class EveryHunk:
     def __init__(self, hunks: Sequence[HunkText]) -> None:
         self._hunks = tuple(hunks)
         self._checked: list[Mapping[str, OptionValue]] = []
+        self.last_computed: dict[tuple[HunkText, ...], _Computed] = {}
 
     @classmethod
     def of_variants(cls, variants: Sequence[Variant]) -> EveryHunk:
@@ -192,8 +200,15 @@ def _known_or_computed(data: bytes, request: Request) -> Rewrite:
 
 
 def _computed(data: bytes, request: Request) -> Rewrite:
+    """What the engine makes; a command asks the same again when it has locked what it changes."""
+    question = (data, dict(request.options), request.names)
+    last = request.every.last_computed.get(request.hunks)
+    if last is not None and last.question == question:
+        return last.result
     request.every.check(request.options)  # also those for absent files
-    return rewrite(data, request.hunks, request.options, request.names)
+    result = rewrite(data, request.hunks, request.options, request.names)
+    request.every.last_computed[request.hunks] = _Computed(question, result)
+    return result
 
 
 def shipped_result(data: bytes, request: Request) -> Rewrite | None:
