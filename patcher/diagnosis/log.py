@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Iterator, Sequence, Tuple, TypeVar
+from typing import TYPE_CHECKING, Iterator, Sequence, TypeVar
 
 from patcher.diagnosis.failures import (
     CHAINED,
@@ -131,8 +131,10 @@ class Log(Record):
 
 
 _Kept = TypeVar("_Kept")
-_Key = Tuple[int, str]
-"""The kind and the key of a sign."""
+
+if TYPE_CHECKING:
+    _Key = tuple[int, str]
+    """The kind and the key of a sign."""
 
 
 class _Sightings:
@@ -166,17 +168,21 @@ class _Sightings:
     def note(self, sighting: Sighting, rank: int | None) -> None:
         """Count what is seen first, or once more."""
         key = (sighting.kind, sighting.key)
-        if sighting.kind != KNOWN:
+        is_known = sighting.kind == KNOWN
+        if not is_known:
             first = self._last.get(rank) if rank in self._chained else None
             self._chained.discard(rank)
             if first is not None and first in self._seen:
                 self._extend(first, sighting)
                 return
             self._last[rank] = key
-        if key not in self._seen and (sighting.kind == KNOWN or len(self._seen) < _KEPT):
+
+        has_room = is_known or len(self._seen) < _KEPT
+        if has_room and key not in self._seen:
             self._seen[key] = sighting
             self._ranks[key] = Counter()
             self.newest = sighting.line
+
         if key in self._seen:
             self.count(key, rank)
 
@@ -203,8 +209,11 @@ class _Sightings:
         for key, sighting in list(self._seen.items()):
             if sighting.line < line:
                 continue
-            if sighting.kind != KNOWN or sum(self._ranks[key].values()) == 1:
-                self.mentions.setdefault(key, self._seen.pop(key))
+
+            line_count = sum(self._ranks[key].values())
+            if sighting.kind != KNOWN or line_count == 1:
+                del self._seen[key]
+                self.mentions.setdefault(key, sighting)
 
     def all(self) -> Iterator[Sighting]:
         """Everything that was seen, with the number of its lines and its ranks."""
@@ -255,6 +264,7 @@ class LogReader:
         self._end = (self._end + piece)[-_END:]
         for number, block in self._blocks.feed(piece, last=last):
             self._read_block(number, block)
+
         if last:
             self._end_paragraph()
             self._note_last_words()
@@ -296,6 +306,7 @@ class LogReader:
                 log=self.name,
                 line=self._blocks.total,
             )
+
             self._sightings.note(sighting, self._rank_of(line))
 
     def _note_open_tracebacks(self) -> None:
@@ -309,6 +320,7 @@ class LogReader:
                 log=self.name,
                 line=self._blocks.total,
             )
+
             self._sightings.note(sighting, rank)
 
     # blocks ---------------------------------------------------------------------------------------
@@ -327,7 +339,8 @@ class LogReader:
                 self._held = [Line(last_number, texts[-1], is_written_over=False)]
                 return
 
-        unknown = b"\n".join([text for text, keys in zip(texts, settled) if keys != ()])
+        unsettled = [text for text, keys in zip(texts, settled) if keys != ()]
+        unknown = b"\n".join(unsettled)
         words = self._signs.words_in(_text(self._held) + b"\n" + unknown)
         reads_on = self._reads_on(number)
         if words:
@@ -336,6 +349,7 @@ class LogReader:
             self._settle(set(shapes))
             number += max(0, len(texts) - _TAIL)
             texts = texts[-_TAIL:]
+
         lines = [line for line in _lines(number, texts) if self._is_of_the_log(line)]
         self._read_lines([*self._held, *lines], words, is_read=bool(words) or reads_on)
 
@@ -347,20 +361,30 @@ class LogReader:
             if begins(alike) and b"\r" not in alike:
                 _keep(self._settled, alike, ())
 
-    def _read_lines(self, lines: Sequence[Line], words: Sequence[bytes], *, is_read: bool) -> None:
+    def _read_lines(
+        self,
+        lines: Sequence[Line],
+        words: Sequence[bytes],
+        *,
+        is_read: bool,
+    ) -> None:
         """Read the paragraphs of some lines, but for the last one, which may go on."""
         *ended, held = paragraphs(lines)
         if len(_text(held)) > LONGEST_PARAGRAPH:
             ended.append(held)
             held = ()
+
         self._held = held
         if is_read:
             for paragraph in ended:
                 self._read(paragraph, words)
 
     def _end_paragraph(self) -> None:
+        """Read the last paragraph: it does not go on."""
         if self._held:
-            self._read(self._held, self._signs.words_in(_text(self._held)))
+            words = self._signs.words_in(_text(self._held))
+            self._read(self._held, words)
+
         self._held = ()
 
     def _reads_on(self, number: int) -> bool:
@@ -377,13 +401,19 @@ class LogReader:
         self._is_own = goes_on or line.text.startswith(_OWN_BEGINS)
         return not self._is_own
 
-    def _recount(self, texts: Sequence[bytes], settled: Sequence[tuple[_Key, ...] | None]) -> None:
+    def _recount(
+        self,
+        texts: Sequence[bytes],
+        settled: Sequence[tuple[_Key, ...] | None],
+    ) -> None:
         """Count once more what is in lines of which all is known."""
         for text, keys in zip(texts, settled):
-            if keys:
-                rank = self._rank_of(text)
-                for key in keys:
-                    self._sightings.count(key, rank)
+            if not keys:
+                continue
+
+            rank = self._rank_of(text)
+            for key in keys:
+                self._sightings.count(key, rank)
 
     # paragraphs -----------------------------------------------------------------------------------
     def _read(self, lines: Sequence[Line], words: Sequence[bytes]) -> None:
@@ -394,11 +424,13 @@ class LogReader:
         if alike in self._settled and not self._reads_on(number):
             self._recount([text], [self._settled[alike]])
             return
+
         signs = self._known.get(alike)
         if signs is None:
             signs = self._signs.read(text, words)
             if len(alike) <= _LONGEST and not self._signs.depends_on_digits(alike):
                 _keep(self._known, alike, signs)
+
         if EXAMPLE.search(text):
             self._example_until = lines[-1].number + _EXAMPLE_LINES
         if signs or words or self._reads_on(number):
@@ -413,7 +445,7 @@ class LogReader:
 
     def _see_lines(self, lines: Sequence[Line], signs: Sequence[Sign]) -> None:
         """Note what is in the lines of a paragraph: reports, tracebacks, signs, withdrawals."""
-        patterns = tuple(sign.key for sign in signs if sign.kind == KNOWN and sign.key != REFUSAL)
+        patterns = _patterns_of(signs)
         for row, (number, text, is_written_over) in enumerate(lines):
             if OURS in text:
                 self._read_reports(number, text)
@@ -425,15 +457,22 @@ class LogReader:
             if ended:
                 self._see_traceback(ended, number, text, patterns=patterns)
             for sign in signs:
-                if sign.row == row and (sign.kind == KNOWN or not ended):
+                is_told = ended and sign.kind != KNOWN  # by the traceback
+                if sign.row == row and not is_told:
                     self._see(sign, lines, patterns)
 
     def _see_traceback(
-        self, ended: Traceback, number: int, text: bytes, *, patterns: tuple[str, ...]
+        self,
+        ended: Traceback,
+        number: int,
+        text: bytes,
+        *,
+        patterns: tuple[str, ...],
     ) -> None:
         """Note the error in which a traceback ends."""
         if number <= self._example_until or ended.error.startswith(OF_LAUNCHER):
             return
+
         sighting = Sighting(
             kind=EXCEPTION,
             key=numberless(ended.error) + ended.at,
@@ -444,15 +483,22 @@ class LogReader:
             patterns=patterns,
             raised_at=ended.raised_at,
         )
+
         self._sightings.note(sighting, self._rank_of(text))
 
-    def _see(self, sign: Sign, lines: Sequence[Line], patterns: tuple[str, ...]) -> None:
+    def _see(
+        self,
+        sign: Sign,
+        lines: Sequence[Line],
+        patterns: tuple[str, ...],
+    ) -> None:
         """Note a pattern, or an error that no traceback ends in."""
         if sign.key in LAST_WORDS:
             return
         if sign.key == REFUSAL:
             self._see_refusal(lines)
             return
+
         number, line, _ = lines[sign.row]
         sighting = Sighting(
             kind=sign.kind,
@@ -462,6 +508,7 @@ class LogReader:
             log=self.name,
             line=number,
         )
+
         if sign.is_spoken or number <= self._example_until:
             self._sightings.mention(sighting._replace(text=shown(line.strip())))
         elif sign.kind == KNOWN:
@@ -478,12 +525,15 @@ class LogReader:
         """Keep a refusal, with the first rank that its paragraph names."""
         if len(self._refusals) >= _KEPT:
             return
+
         rank = None
         for line in lines:
             rank = self._rank_of(line.text)
             if rank is not None:
                 break
-        self._refusals.append(Refusal(lines[0].number, rank, preceding=len(self._reports)))
+
+        refusal = Refusal(lines[0].number, rank, preceding=len(self._reports))
+        self._refusals.append(refusal)
 
     def _withdraw(self, line: int) -> None:
         """What was seen from a line on is merely mentioned: it was tried again."""
@@ -493,23 +543,28 @@ class LogReader:
         for rank, ended in self._failures.tracebacks.items():
             if ended.line < line:
                 kept[rank] = ended
+
         self._failures.tracebacks = kept
 
     def _rank_of(self, line: bytes) -> int | None:
+        """The rank that a line names, or that of the log."""
         rank = rank_of_line(line)
         return self._rank if rank is None else rank
 
     def _read_reports(self, number: int, line: bytes) -> None:
         """Read the reports in a line, of which several may run together."""
         starts = [match.start() for match in re.finditer(OURS, line)]
-        for start, end in zip(starts, [*starts[1:], len(line)]):
+        ends = [*starts[1:], len(line)]
+        for start, end in zip(starts, ends):
             facts = decode_line(line[start:end])
             if facts is None:
                 continue
+
             report = read_report(number, facts, self.name)
             if report:
                 self._reports.append(report)
                 continue
+
             self._cut_count += 1
             if len(self._cut) < _KEPT:
                 self._cut.append(number)
@@ -533,11 +588,23 @@ def _lines(number: int, texts: Sequence[bytes]) -> Iterator[Line]:
             *written_over, text = text.rstrip(b"\r").split(b"\r")
             for part in written_over:
                 yield Line(row, part, is_written_over=True)
+
         yield Line(row, text, is_written_over=False)
 
 
 def _text(lines: Sequence[Line]) -> bytes:
+    """The text of some lines."""
     return b"\n".join([line.text for line in lines])
+
+
+def _patterns_of(signs: Sequence[Sign]) -> tuple[str, ...]:
+    """The patterns among signs."""
+    patterns: list[str] = []
+    for sign in signs:
+        if sign.kind == KNOWN and sign.key != REFUSAL:
+            patterns.append(sign.key)
+
+    return tuple(patterns)
 
 
 def _shown_from(sign: Sign, lines: Sequence[Line]) -> str:
@@ -546,6 +613,8 @@ def _shown_from(sign: Sign, lines: Sequence[Line]) -> str:
     What stands before it is shortened, else the pattern could be cut out.
     """
     first, *rest = [line.text for line in lines[sign.row :]]
-    before = clip(printable_bytes(first[: sign.begin]).lstrip(), _SHOWN // 3)
-    after = printable_bytes(b" ".join([first[sign.begin :], *rest])).rstrip()
-    return before + clip(after, _SHOWN - width(before))
+    before = printable_bytes(first[: sign.begin]).lstrip()
+    before = clip(before, _SHOWN // 3)
+    after = b" ".join([first[sign.begin :], *rest])
+    after_text = printable_bytes(after).rstrip()
+    return before + clip(after_text, _SHOWN - width(before))

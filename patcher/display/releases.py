@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import groupby
-from typing import Iterable, Iterator, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
 
 from patcher.compatibility import GOOD, NO_RELEASE, Checked, PatchOutcome, ReleaseOutcome
 from patcher.display.console import Console
@@ -21,8 +21,10 @@ from patcher.patchset.layers import patch_names
 from patcher.text.listed import count
 from patcher.text.terminal import width
 
-Releases = Tuple[ReleaseOutcome, ...]
-"""Releases with one answer."""
+if TYPE_CHECKING:
+    Releases = tuple[ReleaseOutcome, ...]
+    """Releases with one answer."""
+
 _FEW_LINES = 12
 """How many lines about the hunks of a patch that do not fit are shown without --verbose."""
 _WIDE = 80
@@ -40,11 +42,13 @@ def show_releases(console: Console, results: Sequence[Checked]) -> None:
         console.out(checked_heading(checked))
         for table in patch_tables(checked):
             console.rows(table)
+
         console.rows(patch_problems(checked, verbose=console.verbose))
         console.rows(checked_rows(checked, in_full=console.verbose))
         console.info_rows(_upstream_rows(checked))
         for release in checked.releases:
             hints.append(release.hint)
+
     console.hints(hints)
 
 
@@ -54,6 +58,7 @@ def _upstream_rows(checked: Checked) -> list[Row]:
     for name, release in checked.upstream_since.items():
         since = Message("since {release}: it can go", release=release)
         rows.append(Row(State.UPSTREAM.value, (name, since)))
+
     return rows
 
 
@@ -64,6 +69,7 @@ def checked_heading(checked: Checked) -> str:
     for release in checked.releases:
         if release.state == NO_RELEASE:
             continue
+
         states[release.state] += 1
         if release.version:
             number += 1
@@ -89,9 +95,12 @@ def checked_rows(checked: Checked, *, in_full: bool) -> list[Row]:
                 else:
                     numbers = ",".join(map(str, lines))
                     places[f"{path}:{numbers}"] = None
+
         first = run[0]
         about = joined("  ", [*places, first.problem])
-        rows.append(Row(first.state, (first.distribution, versions_of(run), about)))
+        cells = (first.distribution, versions_of(run), about)
+        rows.append(Row(first.state, cells))
+
     return rows
 
 
@@ -109,9 +118,11 @@ def runs(releases: Iterable[ReleaseOutcome], *, in_full: bool = False) -> list[R
 
     if in_full:
         return [(release,) for release in releases]
+
     neighbours: list[Releases] = []
     for _, run in groupby(releases, answer):
         neighbours.append(tuple(run))
+
     return neighbours
 
 
@@ -120,12 +131,18 @@ def versions_of(run: Releases) -> str:
     first = run[0]
     if len(run) == 1:
         return version_label(first)
+
     number: str = count(len(run), "release")
     yanked = sum(release.release.yanked for release in run)
     if yanked:
         number += Message(", {yanked} yanked", yanked=yanked)
     template = "{version} to {last_version} ({releases})"
-    return Message(template, version=first.version, last_version=run[-1].version, releases=number)
+    return Message(
+        template,
+        version=first.version,
+        last_version=run[-1].version,
+        releases=number,
+    )
 
 
 def version_label(release: ReleaseOutcome) -> str:
@@ -152,11 +169,13 @@ def patch_columns(checked: Checked) -> list[Releases]:
     columns: list[Releases] = []
     for _, run in groupby(known, answers):
         columns.append(tuple(run))
+
     return columns
 
 
 def patches_by_name(
-    patchset: Patchset, columns: Sequence[Releases]
+    patchset: Patchset,
+    columns: Sequence[Releases],
 ) -> dict[str, list[PatchOutcome | None]]:
     """What each patch is in each column, by its name; None where its variant has no such patch."""
     by_name: dict[str, list[PatchOutcome | None]] = {}
@@ -164,11 +183,17 @@ def patches_by_name(
         patches = [_patch_in(column, name) for column in columns]
         if any(patches):
             by_name[name] = patches
+
     return by_name
 
 
 def _patch_in(column: Releases, name: str) -> PatchOutcome | None:
-    return next((patch for patch in column[0].patches if patch.name == name), None)
+    """What a patch is in the releases of a column; None where there is none of that name."""
+    for patch in column[0].patches:
+        if patch.name == name:
+            return patch
+
+    return None
 
 
 def column_name(run: Releases) -> str:
@@ -188,8 +213,11 @@ def patch_tables(checked: Checked) -> list[list[Row]]:
     columns = patch_columns(checked)
     if not columns:
         return []
-    by_name = patches_by_name(checked.patchset, columns)
-    cells = {name: [_cell(patch) for patch in patches] for name, patches in by_name.items()}
+
+    cells: dict[str, list[str]] = {}
+    for name, patches in patches_by_name(checked.patchset, columns).items():
+        cells[name] = list(map(_cell, patches))
+
     heads = list(map(column_name, columns))
     totals = list(map(_total, columns))
     widths: list[int] = []
@@ -197,19 +225,25 @@ def patch_tables(checked: Checked) -> list[list[Row]]:
         texts = [translated(head), translated(totals[at])]
         for row in cells.values():
             texts += [row[at], term(row[at])]
+
         widths.append(max(map(width, texts)))
+
     tables: list[list[Row]] = []
     for start, end in _slices(widths):
-        room = _WIDE - sum(widths[start:end]) - 2 * (end - start)
+        taken = sum(widths[start:end]) + 2 * (end - start)
+        room = _WIDE - taken
         rows = [Row("patch", tuple(heads[start:end]))]
         for name, row in cells.items():
             rows.append(Row(_short(name, room), tuple(row[start:end])))
+
         rows.append(Row("total", tuple(totals[start:end])))
         tables.append(rows)
+
     return tables
 
 
 def _cell(patch: PatchOutcome | None) -> str:
+    """The state of a patch, `-` for none."""
     return patch.state if patch else "-"
 
 
@@ -219,8 +253,11 @@ def _slices(widths: Sequence[int]) -> Iterator[tuple[int, int]]:
     for at, wide in enumerate(widths):
         if at > start and used + wide + 2 > _WIDE - _NARROWEST:
             yield start, at
-            start, used = at, 0
+            start = at
+            used = 0
+
         used += wide + 2
+
     yield start, len(widths)
 
 
@@ -228,8 +265,10 @@ def _short(name: str, room: int) -> str:
     """A name, without its middle where it is longer than the room."""
     if len(name) <= room:
         return name
+
     head = (room - 1) // 2
-    return f"{name[:head]}…{name[len(name) - (room - 1 - head) :]}"
+    tail = room - 1 - head
+    return f"{name[:head]}…{name[len(name) - tail :]}"
 
 
 def patch_problems(checked: Checked, *, verbose: bool) -> list[Row]:
@@ -239,6 +278,7 @@ def patch_problems(checked: Checked, *, verbose: bool) -> list[Row]:
         for patch in column[0].patches:
             if patch.problem:
                 rows.append(_problem_row(patch, column, verbose=verbose))
+
     return rows
 
 
@@ -254,7 +294,10 @@ def _problem_row(patch: PatchOutcome, column: Releases, *, verbose: bool) -> Row
     lines: list[str] = []
     for answer in patch.answers:
         lines += explained_row(answer, diff_lines=0).details[:-1]
+
     if not verbose:
         lines = lines[:_FEW_LINES]
+
     where = f"{column[0].distribution} {column_name(column)}"
-    return Row(patch.state, (patch.name, where), details=(one_line(patch.problem), *lines))
+    details = (one_line(patch.problem), *lines)
+    return Row(patch.state, (patch.name, where), details=details)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import groupby
-from typing import Iterable, Iterator, Mapping, Sequence, Tuple, TypeVar
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 from patcher.compatibility import APPLICABLE, OUT_OF_RANGE, Checked, PatchOutcome, ReleaseOutcome
 from patcher.display.code import Anchors, HunkLayout, anchors, counts, hunks, link
@@ -43,11 +43,14 @@ _TITLE = 200
 _FEW = 6
 """How many hunks are listed above the table at once."""
 
-_Hunk = Tuple[str, str, int]
-"""A column: the path and the scope of a hunk, and which of those in the same scope it is."""
-_Change = Tuple[str, Tuple[bytes, ...]]
-"""The change of a file, wherever in it: its path, and its inserted and deleted lines."""
 _Key = TypeVar("_Key")
+
+if TYPE_CHECKING:
+    _Hunk = tuple[str, str, int]
+    """A column: the path and the scope of a hunk, and which of those in the same scope it is."""
+
+    _Change = tuple[str, tuple[bytes, ...]]
+    """The change of a file, wherever in it: its path, and its inserted and deleted lines."""
 
 
 class _Group(Record):
@@ -92,6 +95,7 @@ def releases_page(title: str, results: Sequence[Checked]) -> bytes:
         for release in checked.releases:
             if release.changes.diffs:
                 has_diffs = True
+
     return html_document(title, body, styles=["releases", "code"], script=has_diffs)
 
 
@@ -101,12 +105,14 @@ def _legend() -> Html:
     for state in _LEGEND:
         kind, sign = _MARKS[state]
         signs.append(_legend_sign(kind, sign, word=state))
+
     kind, sign = _FAILED
     signs.append(_legend_sign(kind, sign, word=Message("anything else: it does not fit")))
     return tag("p", *signs, class_="legend")
 
 
 def _legend_sign(kind: str, sign: str, *, word: str) -> Html:
+    """A sign of the legend, and what it means."""
     text = join(f"{sign} ", localized(word))
     return tag("span", text, class_=kind)
 
@@ -114,7 +120,8 @@ def _legend_sign(kind: str, sign: str, *, word: str) -> Html:
 def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
     """The part of the page that is about a patchset."""
     patchset = checked.patchset
-    yield tag("h2", checked_heading(checked), id=names.name(patchset.name))
+    anchor = names.name(patchset.name)
+    yield tag("h2", checked_heading(checked), id=anchor)
     yield tag("p", patchset.about.summary, class_="soft")
 
     table = _table(checked, names)
@@ -122,12 +129,14 @@ def _patchset(checked: Checked, names: Anchors) -> Iterator[Html]:
         yield _columns(table.columns)
     if patch_columns(checked):
         yield from _patches(checked)
-    for name, releases in groupby(checked.releases, lambda release: release.distribution):
+    by_distribution = groupby(checked.releases, lambda release: release.distribution)
+    for name, releases in by_distribution:
         yield from _matrix(name, table, releases=list(releases))
 
     if table.reasons:
         yield tag("h3", "Reasons")
         yield _reasons(table)
+
     for change, group in table.changes.items():
         yield from _changed_file(change, group, table=table)
 
@@ -140,9 +149,12 @@ def _table(checked: Checked, names: Anchors) -> _Table:
     for release in checked.releases:
         columns.update(dict.fromkeys(_hunks(release)))
         for reason in _reasons_of(release):
-            reasons.setdefault(reason, []).append(release)
+            releases_of_reason = reasons.setdefault(reason, [])
+            releases_of_reason.append(release)
+
         for diff in release.changes.diffs:
-            changes.setdefault(_change(diff), []).append(release)
+            releases_of_change = changes.setdefault(_change(diff), [])
+            releases_of_change.append(release)
 
     # the names of anchors are given in the order of the releases
     name = checked.patchset.name
@@ -156,13 +168,18 @@ def _table(checked: Checked, names: Anchors) -> _Table:
 
 
 def _groups(
-    releases_by_key: Mapping[_Key, list[ReleaseOutcome]], names: Anchors, *, label: str
+    releases_by_key: Mapping[_Key, list[ReleaseOutcome]],
+    names: Anchors,
+    *,
+    label: str,
 ) -> dict[_Key, _Group]:
     """The releases that have something in common, numbered in order."""
     groups: dict[_Key, _Group] = {}
-    for number, (key, releases) in enumerate(releases_by_key.items(), 1):
+    for key, releases in releases_by_key.items():
+        number = len(groups) + 1
         anchor = names.name(f"{label}-{number}")
         groups[key] = _Group(number, anchor, releases=releases)
+
     return groups
 
 
@@ -175,6 +192,7 @@ def _hunks(release: ReleaseOutcome) -> dict[_Hunk, Answer]:
         column = (answer.path, answer.scope, numbers[place])
         numbers[place] += 1
         answers[column] = answer
+
     return answers
 
 
@@ -185,6 +203,7 @@ def _reasons_of(release: ReleaseOutcome) -> list[str]:
         reason = _reason(answer)
         if reason:
             reasons[reason] = None
+
     return list(reasons)
 
 
@@ -192,6 +211,7 @@ def _reason(answer: Answer | ReleaseOutcome) -> str:
     """Why a hunk, or a whole release, is in its state; "" where there is nothing to explain."""
     if not answer.hint:
         return answer.problem
+
     hint = Message("hint: {hint}", hint=answer.hint)
     return joined("\n", [answer.problem, hint])
 
@@ -202,6 +222,7 @@ def _change(diff: FileDiff) -> _Change:
     for line in diff.text.split(b"\n")[2:]:
         if line.startswith((b"+", b"-")):
             changed.append(line)
+
     return diff.path, tuple(changed)
 
 
@@ -211,15 +232,20 @@ def _columns(columns: Sequence[_Hunk]) -> Html:
         "A row is a release, a numbered column a hunk; the last column leads to what changes. "
         "The hunks:"
     )
+
     names: list[Html] = []
     for column in columns:
-        names.append(tag("li", tag("code", _hunk_name(column))))
+        name = tag("code", _hunk_name(column))
+        names.append(tag("li", name))
+
+    summary = tag("summary", about)
     items = tag("ol", *names, class_="columns")
     are_few = len(columns) <= _FEW
-    return tag("details", tag("summary", about), items, open=are_few)
+    return tag("details", summary, items, open=are_few)
 
 
 def _hunk_name(column: _Hunk) -> str:
+    """How a column is called: the path and the scope of its hunk."""
     path, scope, _ = column
     return f"{path} {scope}".rstrip()
 
@@ -231,14 +257,25 @@ def _reasons(table: _Table) -> Html:
         title, _, body = translated(str(reason)).partition("\n")
         below = tag("pre", lines(body)) if body else ""
         releases = _versions(group, table.checked)
-        items.append(tag("li", coded(title), below, " ", releases, id=group.anchor))
+        item = tag(
+            "li",
+            coded(title),
+            below,
+            " ",
+            releases,
+            id=group.anchor,
+        )
+
+        items.append(item)
+
     return tag("ol", *items, class_="reasons")
 
 
 def _changed_file(change: _Change, group: _Group, *, table: _Table) -> Iterator[Html]:
     """The change of a file, as in the newest release that has it."""
     newest = group.releases[-1]
-    yield tag("h3", Message("Change {number}", number=group.number), id=group.anchor)
+    title = Message("Change {number}", number=group.number)
+    yield tag("h3", title, id=group.anchor)
     yield tag(
         "p",
         Message("shown as in"),
@@ -252,9 +289,22 @@ def _changed_file(change: _Change, group: _Group, *, table: _Table) -> Iterator[
     view = View(diff)
     anchor, *places = anchors(diff, view, names=table.names, before=f"{group.anchor}:")
     size = tag("span", counts(diff.added, diff.removed))
-    head = tag("h4", link(anchor, diff.path), " ", size, class_="path")
+    head = tag(
+        "h4",
+        link(anchor, diff.path),
+        " ",
+        size,
+        class_="path",
+    )
+
     body = hunks(view, places, layout=HunkLayout())
-    yield tag("section", head, *body, class_="file", id=anchor)
+    yield tag(
+        "section",
+        head,
+        *body,
+        class_="file",
+        id=anchor,
+    )
 
 
 # the table of the patches -----------------------------------------------------------------------
@@ -273,6 +323,7 @@ class _Rows(Record):
 
 
 def _patches(checked: Checked) -> Iterator[Html]:
+    """The table of the patches of a patchset."""
     about = Message("A row is a patch, a column is a release, or several with the same answers.")
     yield tag("p", about)
 
@@ -280,18 +331,26 @@ def _patches(checked: Checked) -> Iterator[Html]:
     head = [tag("th", "patch", scope="col")]
     for column in columns:
         head.append(tag("th", column_name(column), scope="col"))
+
     rows = _Rows("patch", failed=[], good=[])
     for name, patches in patches_by_name(checked.patchset, columns).items():
-        row = _patch_row(name, patches, since=checked.upstream_since.get(name, ""))
+        since = checked.upstream_since.get(name, "")
+        row = _patch_row(name, patches, since=since)
         is_good = all(patch is None or patch.state in _MARKS for patch in patches)
         if is_good:
             rows.good.append(row)
         else:
             rows.failed.append(row)
+
     yield from _tables("", head, rows=rows)
 
 
-def _patch_row(name: str, patches: Iterable[PatchOutcome | None], *, since: str) -> Html:
+def _patch_row(
+    name: str,
+    patches: Iterable[PatchOutcome | None],
+    *,
+    since: str,
+) -> Html:
     """The row of a patch; `since` is the release since which it is upstream, "" for none."""
     title = Message("upstream since {since}", since=since) if since else ""
     cells = [tag("th", name, scope="row", title=title)]
@@ -300,6 +359,7 @@ def _patch_row(name: str, patches: Iterable[PatchOutcome | None], *, since: str)
             cells.append(tag("td", ""))
         else:
             cells.append(_cell(patch.state, title=patch.problem))
+
     return tag("tr", *cells)
 
 
@@ -323,27 +383,44 @@ def _tables(caption: str, head: Sequence[Html], *, rows: _Rows) -> Iterator[Html
 
 
 def _one_table(caption: str, head: Sequence[Html], *, rows: Sequence[Html]) -> Html:
+    """A table of these rows below its first one."""
     parts = [
         tag("thead", tag("tr", *head)),
         tag("tbody", *rows),
     ]
+
     if caption:
         parts.insert(0, tag("caption", caption))
     return tag("table", *parts, class_="matrix")
 
 
 def _cell(state: str, why: str = "", **attributes: str) -> Html:
+    """The cell for a state, with a link to its reason."""
     kind, sign = _MARKS.get(state, _FAILED)
     word = tag("span", f" {term(state)}", class_="word")
-    return tag("td", sign, word, why, class_=kind, **attributes)
+    return tag(
+        "td",
+        sign,
+        word,
+        why,
+        class_=kind,
+        **attributes,
+    )
 
 
 # the table of the hunks -------------------------------------------------------------------------
-def _matrix(name: str, table: _Table, *, releases: Sequence[ReleaseOutcome]) -> Iterator[Html]:
+def _matrix(
+    name: str,
+    table: _Table,
+    *,
+    releases: Sequence[ReleaseOutcome],
+) -> Iterator[Html]:
     """The table for the releases of a distribution."""
     head = [tag("th", "release", scope="col")]
     for number, column in enumerate(table.columns, 1):
-        head.append(tag("th", str(number), scope="col", title=_hunk_name(column)))
+        name_of_hunk = _hunk_name(column)
+        head.append(tag("th", str(number), scope="col", title=name_of_hunk))
+
     if table.changes:
         head.append(tag("th", "change", scope="col"))
 
@@ -354,6 +431,7 @@ def _matrix(name: str, table: _Table, *, releases: Sequence[ReleaseOutcome]) -> 
             rows.good.append(row)
         else:
             rows.failed.append(row)
+
     yield from _tables(name, head, rows=rows)
 
 
@@ -371,27 +449,35 @@ def _row(release: ReleaseOutcome, table: _Table) -> Html:
     if release.release.yanked:
         version = tag("span", release.version, class_="yanked")
         yanked = join(" ", localized("yanked"))
+
     cells = [
         tag("th", version, yanked, scope="row"),
         *_cells(release, table),
     ]
+
     if table.changes:
         links: list[Html] = []
         for diff in release.changes.diffs:
             group = table.changes[_change(diff)]
             links.append(link(group.anchor, str(group.number)))
-        cells.append(tag("td", join(*links, between=" "), class_="change"))
+
+        all_links = join(*links, between=" ")
+        cells.append(tag("td", all_links, class_="change"))
+
     label = f"{table.checked.name}:{release.distribution}-{release.version}"
-    return tag("tr", *cells, id=table.names.name(label))
+    anchor = table.names.name(label)
+    return tag("tr", *cells, id=anchor)
 
 
 def _cells(release: ReleaseOutcome, table: _Table) -> Iterator[Html]:
     """A cell for each hunk; one for all of them where none was looked at."""
     answers = _hunks(release)
     if not answers:
-        span = str(len(table.columns)) if len(table.columns) > 1 else ""
+        count_of_columns = len(table.columns)
+        span = str(count_of_columns) if count_of_columns > 1 else ""
         yield _cell(release.state, _why(release, table), colspan=span)
         return
+
     for column in table.columns:
         answer = answers.get(column)
         if answer is None:
@@ -405,10 +491,12 @@ def _why(answer: Answer | ReleaseOutcome, table: _Table) -> Html:
     reason = _reason(answer)
     if reason not in table.reasons:
         return join("")
+
     group = table.reasons[reason]
     text = translated(Message("reason {number}", number=group.number))
-    first_line = reason.split("\n")[0]
-    return join(" ", link(group.anchor, text, title=first_line[:_TITLE]))
+    first_line, _, _ = reason.partition("\n")
+    title = first_line[:_TITLE]
+    return join(" ", link(group.anchor, text, title=title))
 
 
 # the releases of a group ------------------------------------------------------------------------
@@ -419,16 +507,19 @@ def _versions(group: _Group, checked: Checked) -> Html:
         order[release.distribution, release.version] = at
 
     parts = []
-    for name, releases in groupby(group.releases, lambda release: release.distribution):
+    by_distribution = groupby(group.releases, lambda release: release.distribution)
+    for name, releases in by_distribution:
         ranges = ", ".join(map(_range, _neighbours(releases, order)))
         parts.append(f"{name} {ranges}")
+
     number = count(len(group.releases), "release")
     text = Message("{releases}: {parts}", releases=number, parts=joined("; ", parts))
     return tag("span", translated(text), class_="soft")
 
 
 def _neighbours(
-    releases: Iterable[ReleaseOutcome], order: dict[tuple[str, str], int]
+    releases: Iterable[ReleaseOutcome],
+    order: dict[tuple[str, str], int],
 ) -> Iterator[list[ReleaseOutcome]]:
     """The releases in runs without a gap."""
     run: list[ReleaseOutcome] = []
@@ -438,14 +529,18 @@ def _neighbours(
         if run and at != end + 1:
             yield run
             run = []
+
         run.append(release)
         end = at
+
     yield run
 
 
 def _range(run: Sequence[ReleaseOutcome]) -> str:
+    """The version of a release, or the first and the last of several."""
     first = version_label(run[0])
     if len(run) == 1:
         return first
+
     last = version_label(run[-1])
     return Message("{version} to {goal}", version=first, goal=last)

@@ -73,11 +73,13 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     links: list[Html] = []
     for part in below:
         links.append(link(part.anchor, localized(part.word)))
+
     body = [
         _summary(outcome, files),
         _where(outcome, files, links=links),
         *_contents(files),
     ]
+
     if files:
         body.append(_SWITCH)
         body.append(tag("label", Message("one column"), for_="one"))
@@ -87,6 +89,7 @@ def review_page(title: str, outcome: DiffOutcome, reasons: Sequence[Reason]) -> 
     body.append(tag("div", *_sections(files), class_=" ".join(classes)))
     for part in below:
         body.append(tag("div", *part.content, id=part.anchor))
+
     return html_document(title, body, styles=("review", "code"), script=bool(files))
 
 
@@ -98,18 +101,25 @@ class _Part(Record):
     content: list[Html]
 
 
-def _below(outcome: DiffOutcome, reasons: Sequence[Reason], *, names: Anchors) -> list[_Part]:
+def _below(
+    outcome: DiffOutcome,
+    reasons: Sequence[Reason],
+    *,
+    names: Anchors,
+) -> list[_Part]:
     """The reasons, then the remarks; the remarks first where something failed."""
     why = _Part(
         word=Message("reasons"),
         anchor=names.name("reasons"),
         content=list(map(_why, reasons)),
     )
+
     remarks = _Part(
         word=Message("remarks"),
         anchor=names.name("remarks"),
         content=list(_remarks(outcome)),
     )
+
     parts = [remarks, why] if outcome.failed else [why, remarks]
     return [part for part in parts if part.content]
 
@@ -121,18 +131,35 @@ def _files(outcome: DiffOutcome, names: Anchors) -> list[_File]:
         patchsets = ", ".join(diff.patchsets)
         about = Message("changed by {patchsets}", patchsets=patchsets)
         files.append(_file(diff, _CHANGED, about=about, names=names))
+
     for diff in outcome.planned:
         patchsets = ", ".join(diff.patchsets)
         about = Message("would be changed by {patchsets}", patchsets=patchsets)
         files.append(_file(diff, _PLANNED, about=about, names=names))
+
     for edit in outcome.edits:
         if edit.diff:
-            file = _file(edit.diff, _EDITED, about=edit.about, names=names, before="edited:")
+            file = _file(
+                edit.diff,
+                _EDITED,
+                about=edit.about,
+                names=names,
+                before="edited:",
+            )
+
             files.append(file)
+
     return files
 
 
-def _file(diff: FileDiff, heading: str, *, about: str, names: Anchors, before: str = "") -> _File:
+def _file(
+    diff: FileDiff,
+    heading: str,
+    *,
+    about: str,
+    names: Anchors,
+    before: str = "",
+) -> _File:
     view = View(diff)
     return _File(
         view=view,
@@ -150,10 +177,12 @@ def _summary(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
         ("{files} would be changed", len(outcome.planned)),
         ("{files} edited by hand", len(outcome.edits)),
     )
+
     parts = []
     for template, number in templates:
         if number:
             parts.append(Message(template, files=count(number, "file")))
+
     what = joined(", ", parts)
     if not parts:
         what = Message("nothing differs")
@@ -165,11 +194,23 @@ def _summary(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
     for file in files:
         added += file.view.diff.added
         removed += file.view.diff.removed
+
     size = counts(added, removed)
-    return tag("p", localized(what), " ", size, class_="summary")
+    return tag(
+        "p",
+        localized(what),
+        " ",
+        size,
+        class_="summary",
+    )
 
 
-def _where(outcome: DiffOutcome, files: Sequence[_File], *, links: Sequence[Html]) -> Html:
+def _where(
+    outcome: DiffOutcome,
+    files: Sequence[_File],
+    *,
+    links: Sequence[Html],
+) -> Html:
     """Of which release and where it differs, and what is further below."""
     releases: dict[str, None] = {}
     sites: dict[str, None] = {}
@@ -189,6 +230,7 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
     """The files and their scopes, and the keys that go from change to change."""
     if not files:
         return
+
     summary = tag("summary", count(len(files), "file"))
     rows = tag("ol", *map(_contents_row, files))
     contents = tag("details", summary, rows)
@@ -205,6 +247,7 @@ def _contents(files: Sequence[_File]) -> Iterator[Html]:
         class_="keys soft",
         hidden=True,
     )
+
     yield tag("nav", contents, keys, aria_label="Files")
 
 
@@ -221,8 +264,16 @@ def _contents_row(file: _File) -> Html:
     for place, hunk in zip(places, file.view.hunks):
         if hunk.scope:
             scopes.append(tag("li", link(place, hunk.scope)))
+
     below = tag("ul", *scopes) if scopes else ""
-    return tag("li", link(anchor, diff.path), " ", size, mark, below)
+    return tag(
+        "li",
+        link(anchor, diff.path),
+        " ",
+        size,
+        mark,
+        below,
+    )
 
 
 # the reasons ------------------------------------------------------------------------------------
@@ -237,7 +288,13 @@ def _why(reason: Reason) -> Html:
     summary = tag("p", about.summary, class_="summary")
     prose = tag("div", summary, *_prose(translated_prose(about.prose)))
     proof = tag("div", _list(_facts(reason)), _proof(reason.checked))
-    return tag("section", heading, prose, proof, class_="why")
+    return tag(
+        "section",
+        heading,
+        prose,
+        proof,
+        class_="why",
+    )
 
 
 def _facts(reason: Reason) -> Iterator[tuple[str, str]]:
@@ -245,6 +302,7 @@ def _facts(reason: Reason) -> Iterator[tuple[str, str]]:
     patchset = reason.patchset
     for key, value in patchset.about.provenance.items():
         yield FIELDS.get(key, key), _linked(Message.whole(value))
+
     yield "for", release_ranges(patchset.variants)
     for option in patchset.options:
         setting = option_text(reason.options.get(option.name, option.default))
@@ -253,8 +311,10 @@ def _facts(reason: Reason) -> Iterator[tuple[str, str]]:
             help=Message.whole(option.help),
             option_text=option_text(option.default),
         )
+
         value = tag("code", f"{option.name}={setting}")
         yield Message("option"), join(value, " ", localized(about))
+
     yield "from", localized(Message.whole(patchset.folder.source))
     yield "digest", tag("code", patchset.folder.digest)
 
@@ -264,10 +324,12 @@ def _proof(checked: str) -> Html | str:
     table = checked.splitlines()[1:]
     if not table:
         return ""
+
     rows = []
     for row in table:
         state, gap, release = row.partition("  ")
         rows.append(padded(term(state), len(state)) + gap + release)
+
     summary = tag("summary", Message("proven on {releases}", releases=count(len(rows), "release")))
     return tag("details", summary, tag("pre", lines("\n".join(rows))))
 
@@ -277,6 +339,7 @@ def _list(rows: Iterable[tuple[str, str]]) -> Html:
     for name, value in rows:
         items.append(tag("dt", name))
         items.append(tag("dd", value))
+
     return tag("dl", *items, class_="facts")
 
 
@@ -311,6 +374,7 @@ def _paragraph(part: str) -> Iterator[Html]:
         for item in items:
             line = re.sub(r"\s*\n\s*", " ", item.strip())
             points.append(tag("li", coded(line)))
+
         yield tag("ul" if is_bulleted else "ol", *points)
 
 
@@ -328,6 +392,7 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
     for answer in outcome.answers:
         if answer.state is not State.APPLICABLE:
             silent.append(answer)
+
     rows: list[Html] = []
     for row in answer_rows(silent):
         cells = " ".join(row.cells)
@@ -335,6 +400,7 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
         for detail in row.details:
             parts = [coded(line) for line in translated(detail).split("\n")]
             rows.append(tag("dd", join(*parts, between="\n")))
+
     if rows:
         title = tag("h2", Message("Hunks that change nothing here"))
         yield tag("section", title, tag("dl", *rows), class_="message")
@@ -342,11 +408,13 @@ def _remarks(outcome: DiffOutcome) -> Iterator[Html]:
     remarks: list[Html] = []
     for note in outcome.notes:
         remarks.append(tag("li", note))
+
     template = "{path}: edited by hand ({release}), and the original text is not on this machine"
     for edit in outcome.edits:
         if not edit.diff:
             remark = Message(template, path=edit.path, release=edit.release)
             remarks.append(tag("li", remark))
+
     if remarks:
         title = tag("h2", "Remarks")
         yield tag("section", title, tag("ul", *remarks), class_="message")
@@ -360,6 +428,7 @@ def _sections(files: Sequence[_File]) -> Iterator[Html]:
     for file in files:
         gaps += len(file.view.hunks) + 1
         headings.add(file.heading)
+
     share = _UNFOLDED // max(1, gaps)
     layout = HunkLayout(lines=min(_MOST, share), sides=True)
 
@@ -375,7 +444,13 @@ def _section(file: _File, layout: HunkLayout) -> Html:
     diff = file.view.diff
     anchor, *places = file.names
     size = tag("span", counts(diff.added, diff.removed))
-    path = tag("h3", link(anchor, diff.path), " ", size, class_="path")
+    path = tag(
+        "h3",
+        link(anchor, diff.path),
+        " ",
+        size,
+        class_="path",
+    )
 
     about = file.about
     if diff.release:
@@ -385,8 +460,16 @@ def _section(file: _File, layout: HunkLayout) -> Html:
         ("after", tag("code", diff.sha256_after)),
         ("directory", diff.site),
     ]
+
     details = tag("details", tag("summary", about), _list(facts), class_="about")
 
     body = hunks(file.view, places, layout=layout)
     classes = ["file", "edited"] if file.edited else ["file"]
-    return tag("section", path, details, *body, class_=" ".join(classes), id=anchor)
+    return tag(
+        "section",
+        path,
+        details,
+        *body,
+        class_=" ".join(classes),
+        id=anchor,
+    )

@@ -241,12 +241,12 @@ class _Reader:
             return True
         return meets(self._lines, *lines_of(node))
 
-    # what stands in decorators, defaults and base classes is read outside of what they are of
     def _of_function(
         self,
         node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
         context: _Context,
     ) -> Iterator[Read]:
+        """The names that a function reads; its decorators and defaults are outside of it."""
         outside: list[ast.AST] = []
         outside += getattr(node, "decorator_list", [])
         outside += node.args.defaults
@@ -269,6 +269,7 @@ class _Reader:
             yield from self._in_functions.reads(child, inner)
 
     def _of_class(self, node: ast.ClassDef, context: _Context) -> Iterator[Read]:
+        """The names that a class reads; its decorators and bases are outside of it."""
         outside: list[ast.AST] = [*node.decorator_list, *node.bases, *node.keywords]
         for child in outside:
             yield from self.reads(child, context)
@@ -282,7 +283,8 @@ class _Reader:
         node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp,
         context: _Context,
     ) -> Iterator[Read]:
-        outermost = node.generators[0].iter  # evaluated outside
+        """The names that a comprehension reads; its first iterable is outside of it."""
+        outermost = node.generators[0].iter
         yield from self.reads(outermost, context)
 
         names: set[str] = set()

@@ -114,12 +114,14 @@ class _Reader(Reader):
                 manifest=MANIFEST,
             )
             self.problems.append(problem)
+
         return self.files[name]
 
     def _text(self, name: str) -> str:
         path = self.folder / name
         if name not in self._texts:
             return read_text(path)
+
         text = self._texts[name]
         check_size(str(path), len(text.encode("utf-8")), LIMIT)
         return text
@@ -135,18 +137,22 @@ class _Reader(Reader):
         source = self.text(name)
         if len(self.problems) > before:
             return ()
+
         try:
             prose, patches = parse_spatch(source, str(self.folder / name))
         except PatchError as error:
             self.problems.append(error)
             return ()
+
         if prose:
             self.prose.append(prose)
         return patches
 
 
 def load_patchset(
-    folder: AnyPath, source: PatchsetSource, texts: Mapping[str, str] | None = None
+    folder: AnyPath,
+    source: PatchsetSource,
+    texts: Mapping[str, str] | None = None,
 ) -> Patchset:
     """Read a patchset folder.
 
@@ -177,6 +183,7 @@ def load_patchset(
         provenance=top.get("provenance", {}),
         symptoms=symptoms,
     )
+
     return Patchset(
         name=top["name"],
         version=top["version"],
@@ -206,6 +213,7 @@ def _check_head(reader: _Reader, top: Mapping[str, Any], folder: str) -> None:
         good=top.get("summary", "x").strip(),
         expected=Message("one sentence"),
     )
+
     version = top.get("version", "1")
     reader.check(
         "version",
@@ -230,6 +238,7 @@ def _read_options(reader: _Reader, tables: Mapping[str, Mapping[str, Any]]) -> t
         option = _option(reader, name, table)
         if option:
             options.append(option)
+
     return tuple(options)
 
 
@@ -243,10 +252,12 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Option | No
         good=re.fullmatch("[a-z][a-z0-9_]*", name),
         expected=Message('a name made of a-z, 0-9 and "_" (it is written $name in a .spatch)'),
     )
+
     choices = table.get("choices", [])
     if not isinstance(choices, list) or table.get("choices") == []:
         expected = Message("a list of at least one value")
         reader.wrong(f"{where}.choices", shown_value(choices), expected=expected)
+
     if len(reader.problems) > before or not {"type", "default", "help"} <= table.keys():
         return None
 
@@ -255,6 +266,7 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Option | No
     typed = []
     for index, choice in enumerate(choices):
         typed.append(_typed(reader, f"{where}.choices[{index}]", kind, choice))
+
     reader.check(
         f"{where}.default",
         default,
@@ -262,11 +274,20 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Option | No
         expected=Message("one of {choices}", choices=", ".join(map(shown_value, typed))),
     )
     return Option(
-        name, kind, default=default, help=Message.whole(table["help"]), choices=tuple(typed)
+        name,
+        kind,
+        default=default,
+        help=Message.whole(table["help"]),
+        choices=tuple(typed),
     )
 
 
-def _typed(reader: _Reader, where: str, kind: str, value: Any) -> Any:
+def _typed(
+    reader: _Reader,
+    where: str,
+    kind: str,
+    value: Any,
+) -> Any:
     """A value of an option, an integer as a float where that is the kind."""
     if kind == "float" and type(value) is int:
         value = float(value)
@@ -283,16 +304,21 @@ def _read_variants(reader: _Reader, top: Mapping[str, Any]) -> tuple[Variant, ..
     if top.get("variant") == []:
         expected = Message("at least one [[variant]]")
         reader.wrong("variant", Message("an empty list"), expected=expected)
+
     tables = top.get("variant", ())
     packages = {table.get("package") for table in tables}
     variants = []
     for index, table in enumerate(tables):
         variants.append(_variant(reader, table, f"variant[{index}]", packages))
+
     return tuple(variants)
 
 
 def _variant(
-    reader: _Reader, table: Mapping[str, Any], where: str, packages: AbstractSet[object]
+    reader: _Reader,
+    table: Mapping[str, Any],
+    where: str,
+    packages: AbstractSet[object],
 ) -> Variant:
     """One `[[variant]]`.
 
@@ -305,6 +331,7 @@ def _variant(
         package,
         expected=Message("the name that is imported, without dots"),
     )
+
     versions = table.get("versions", "")
     expected = Message('a PEP 440 specifier set such as ">=2.0,<3", or ""')
     good = _is_short(versions) and is_range(versions)
@@ -316,9 +343,16 @@ def _variant(
         good=good,
         expected=expected,
     )
+
     names = table.get("names", [])
     for index, name in enumerate(names):
-        _check_name(reader, f"{where}.names[{index}]", name, expected=Message("a Python name"))
+        _check_name(
+            reader,
+            f"{where}.names[{index}]",
+            name,
+            expected=Message("a Python name"),
+        )
+
     distributions = table.get("distributions", [])
     for index, name in enumerate(distributions):
         reader.check(
@@ -327,6 +361,7 @@ def _variant(
             good=re.fullmatch(r"(?ai)[a-z0-9]([a-z0-9._-]*[a-z0-9])?", name),
             expected=Message("a name that pip installs"),
         )
+
     return Variant(
         package,
         versions,
@@ -337,7 +372,10 @@ def _variant(
 
 
 def _variant_patches(
-    reader: _Reader, table: Mapping[str, Any], where: str, packages: AbstractSet[object]
+    reader: _Reader,
+    table: Mapping[str, Any],
+    where: str,
+    packages: AbstractSet[object],
 ) -> tuple[FilePatch, ...]:
     """The patches for the files of a variant's package.
 
@@ -353,9 +391,17 @@ def _variant_patches(
             if home in packages - {package}:
                 others.append((place, name, patch))
                 continue
+
             patches.append(patch)
             if "package" in table:
-                _check_paths(reader, place, name, patch, package)
+                _check_paths(
+                    reader,
+                    place,
+                    name,
+                    patch,
+                    package,
+                )
+
     if others and not patches and len(reader.problems) == before:
         _check_paths(reader, *others[0], package)
     _check_deleted(reader, patches)
@@ -379,11 +425,14 @@ def _check_deleted(reader: _Reader, patches: Sequence[FilePatch]) -> None:
                     path=path,
                     package=package,
                 )
+
                 reader.problems.append(problem)
+
             other = known.get(path)
             known[path] = patch
             if other is None or not (other.deletes or patch.deletes):
                 continue
+
             is_one = other.hunks[0].origin == patch.hunks[0].origin
             if other.deletes or other.adds or is_one:
                 problem = PatchError.at(
@@ -394,15 +443,21 @@ def _check_deleted(reader: _Reader, patches: Sequence[FilePatch]) -> None:
                     origin=Path(other.hunks[0].origin).name,
                     line=other.line,
                 )
+
                 reader.problems.append(problem)
 
 
-def _spatches(reader: _Reader, table: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
+def _spatches(
+    reader: _Reader,
+    table: Mapping[str, Any],
+    where: str,
+) -> Iterator[tuple[str, str]]:
     """The places in the manifest and the names of the .spatch files of a variant."""
     names = table.get("patches", ())
     if names == []:
         expected = Message("at least one .spatch file")
         reader.wrong(f"{where}.patches", Message("an empty list"), expected=expected)
+
     for index, name in enumerate(names):
         place = f"{where}.patches[{index}]"
         if name in names[:index]:
@@ -411,7 +466,13 @@ def _spatches(reader: _Reader, table: Mapping[str, Any], where: str) -> Iterator
             yield place, name
 
 
-def _check_paths(reader: _Reader, where: str, name: str, patch: FilePatch, package: str) -> None:
+def _check_paths(
+    reader: _Reader,
+    where: str,
+    name: str,
+    patch: FilePatch,
+    package: str,
+) -> None:
     """Refuse files that are not of the package."""
     for line, path in enumerate(patch.paths, patch.line):
         top, _, rest = path.partition("/")
@@ -423,6 +484,7 @@ def _check_paths(reader: _Reader, where: str, name: str, patch: FilePatch, packa
                 expectation=shown_value(rest),
                 ahead=top,
             )
+
             reader.problems.append(problem)
         elif top not in (package, f"{package}.py"):
             actual = Message("{path} (line {line})", path=shown_value(path), line=patch.line)
@@ -441,6 +503,7 @@ def _read_verify(reader: _Reader, table: Mapping[str, Any]) -> Verify:
             expected=Message("a dotted module name"),
             parts=module.split("."),
         )
+
     probe = table.get("probe", "")
     if "probe" in table and _check_inside(reader, "verify.probe", probe, ".py"):
         reader.text(probe)
@@ -449,7 +512,11 @@ def _read_verify(reader: _Reader, table: Mapping[str, Any]) -> Verify:
 
 # names and paths ------------------------------------------------------------------------------
 def _check_name(
-    reader: _Reader, where: str, name: str, expected: str, parts: Sequence[str] = ()
+    reader: _Reader,
+    where: str,
+    name: str,
+    expected: str,
+    parts: Sequence[str] = (),
 ) -> None:
     """Refuse a name whose parts are no Python names of ASCII: any other letter may look like one.
 
@@ -460,7 +527,12 @@ def _check_name(
     reader.check(where, name, good=good, expected=expected)
 
 
-def _check_inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
+def _check_inside(
+    reader: _Reader,
+    where: str,
+    name: str,
+    suffix: str,
+) -> bool:
     """Refuse what is not the relative path of a file below the folder, with that suffix.
 
     Returns:
@@ -470,8 +542,10 @@ def _check_inside(reader: _Reader, where: str, name: str, suffix: str) -> bool:
     if good and _has_link(reader.folder, name):
         good = is_inside(reader.folder / name, reader.folder)
     expected = Message(
-        'the relative path of a {suffix} file inside the folder, with "/"', suffix=suffix
+        'the relative path of a {suffix} file inside the folder, with "/"',
+        suffix=suffix,
     )
+
     reader.check(where, name, good=good, expected=expected)
     return good
 
@@ -490,4 +564,5 @@ def _has_link(folder: Path, name: str) -> bool:
         path /= part
         if path.is_symlink():
             return True
+
     return False

@@ -111,26 +111,31 @@ def plan_work(
             problems.append(error.message)
             if isinstance(error, OutdatedError):
                 kind = OutdatedError
+
     if problems:
         message = Message("{path}: {problems}", path=site.path, problems=joined("\n", problems))
         hint = Message(
             "nothing was changed; see what `sitepatch status` says, then run the command again"
         )
         raise kind(message, hint)
+
     return works
 
 
 def _contradictions(
-    changes: Sequence[Change], patchsets: Mapping[str, Mapping[str, str]]
+    changes: Sequence[Change],
+    patchsets: Mapping[str, Mapping[str, str]],
 ) -> list[str]:
     """What is wrong with changes, whatever is on the disk."""
     problems: list[str] = []
     for digest in patchsets:
         if not is_sha256(digest):
             problems.append(Message("{digest!r}: expected the sha256 of a patchset", digest=digest))
+
     for path, count in Counter(change.path for change in changes).items():
         if count > 1:
             problems.append(Message("{path}: {count} changes for one file", path=path, count=count))
+
     return problems
 
 
@@ -146,9 +151,11 @@ def _stored(
     for change in changes:
         if change.receipt and change.receipt.steps:
             pristine_of[change.path] = change.receipt.pristine.sha256
+
     texts = {f"{digest}.json" for digest in patchsets}
     with suppress(FileNotFoundError), home.sub("patchsets") as folder:
         texts.update(folder.names())
+
     return _Stored(
         receipts=receipts,
         uses=Counter(pristine_of.values()),
@@ -170,17 +177,29 @@ def _work(site: Folder, change: Change, stored: _Stored) -> Work:
     if change.forget:
         goal = _Goal(change.old)
     elif change.new is not None:
-        goal = _writing(site, change, written=change.new, current=current, stored=stored)
+        goal = _writing(
+            site,
+            change,
+            written=change.new,
+            current=current,
+            stored=stored,
+        )
     elif old is None:
         raise StoreError("{path}: there is no receipt to restore it by", path=change.path)
     else:
-        goal = _restoring(site, change, back=old, is_shared=stored.uses[old.pristine.sha256] > 1)
+        goal = _restoring(
+            site,
+            change,
+            back=old,
+            is_shared=stored.uses[old.pristine.sha256] > 1,
+        )
 
     text = b""
     is_written = change.new is not None and not change.forget
     if new is not None and (is_written or not new.steps):
         text = receipt.encode_receipt(new)
         receipt.decode(text, receipt.file_name(change.path))  # or it could not be read back
+
     entry = JournalEntry(
         path=change.path,
         old=change.old,
@@ -189,6 +208,7 @@ def _work(site: Folder, change: Change, stored: _Stored) -> Work:
         receipt=sha256(text) if text else "",
         folder=folder,
     )
+
     return Work(
         entry,
         content=goal.content,
@@ -208,12 +228,14 @@ def _target(site: Folder, change: Change, *, was_deleted: bool) -> bytes:
     problem = receipt.path_problem(change.path)
     if problem:
         raise StoreError("{path}: {problem}", path=change.path, problem=problem)
+
     data, current, link = _read_target(site, change)
     if current != change.old:
         template = "{path}: is not there any more"
         if current:
             template = "{path}: has changed since the plan was made"
         raise OutdatedError(template, path=change.path)
+
     new = change.receipt
     is_added = new is not None and new.pristine.origin == receipt.ADDED_FILE
     is_known = is_added or was_deleted
@@ -227,6 +249,7 @@ def _target(site: Folder, change: Change, *, was_deleted: bool) -> bytes:
             link=link,
             recorded=new.pristine.link or Message("a regular file"),
         )
+
     return data
 
 
@@ -240,19 +263,25 @@ def _read_target(site: Folder, change: Change) -> tuple[bytes, str, str]:
         folder = site.holder(change.path)
     except ignored:
         return b"", "", ""
+
     with folder:
         if folder.mounted(name):  # what it hides is neither replaced nor forgotten
             raise StoreError("{path}: {problem}", path=change.path, problem=permission.MOUNTED)
+
         link = folder.link(name)
         try:
             data = folder.read(name)
         except ignored:
             return b"", "", link
+
     return data, sha256(data), link
 
 
 def _with_folder(
-    site: Folder, change: Change, old: Receipt | None, folders: AbstractSet[str]
+    site: Folder,
+    change: Change,
+    old: Receipt | None,
+    folders: AbstractSet[str],
 ) -> tuple[Receipt | None, str]:
     """The receipt of a change, and the directory that goes with its file.
 
@@ -268,11 +297,13 @@ def _with_folder(
         return new._replace(folder=folder), folder
     if old is None:
         return new, ""
+
     top, is_inside, _ = change.path.partition("/")
     if is_inside and old.pristine.origin == receipt.ADDED_FILE:
         with suppress(FileNotFoundError, StoreError), site.sub(top) as package:
             if not package.has("__init__.py"):
                 return new, top
+
     return new, old.folder
 
 
@@ -290,11 +321,16 @@ def _new_folder(site: Folder, path: str, folders: AbstractSet[str]) -> str:
                 return folder
             if depth == 1 and not above.has(folder):
                 raise OutdatedError("{path}: is not there any more", path=folder)
+
     return ""
 
 
 def _writing(
-    site: Folder, change: Change, written: NewBytes, current: bytes, stored: _Stored
+    site: Folder,
+    change: Change,
+    written: NewBytes,
+    current: bytes,
+    stored: _Stored,
 ) -> _Goal:
     """New bytes in the place of the `current` ones.
 
@@ -305,17 +341,20 @@ def _writing(
     digest = "" if written.gone else sha256(written.data)
     if new is None:
         return _Goal(digest, content=NewContent(written.data, mtime_ns=written.mtime_ns))
+
     is_shared = stored.uses[new.pristine.sha256] > 1
     if not new.steps:
         content = NewContent(written.data, mtime_ns=written.mtime_ns)
         return _Goal(digest, content=content, is_shared=is_shared)
     if new.current != digest and not written.merged:
         raise StoreError("{path}: its receipt is for other bytes", path=change.path)
+
     copy = change.pristine
     if change.old and new.pristine.sha256 == change.old:
         copy = current
     if copy is not None and sha256(copy) != new.pristine.sha256:
         raise StoreError("{path}: its receipt is for other pristine bytes", path=change.path)
+
     if copy is None and new.pristine.origin != receipt.ADDED_FILE:
         Store(site.path).pristine(new.pristine.sha256)  # raises StoreError if it is not there
     for step in new.steps:
@@ -326,20 +365,29 @@ def _writing(
                 patchset=step.patchset,
                 digest=step.digest,
             )
+
     content = NewContent(written.data, copy=copy)
     if not change.old and new.pristine.origin != receipt.ADDED_FILE:
         content = content._replace(like=new.pristine.sha256)
     return _Goal(digest, content=content, is_shared=is_shared)
 
 
-def _restoring(site: Folder, change: Change, back: Receipt, *, is_shared: bool) -> _Goal:
+def _restoring(
+    site: Folder,
+    change: Change,
+    back: Receipt,
+    *,
+    is_shared: bool,
+) -> _Goal:
     """The pristine file: the old link, the pristine copy itself, or a copy of it; or none."""
     if back.pristine.origin == receipt.ADDED_FILE:
         return _Goal("")
+
     pristine = back.pristine
     with site.holder(change.path) as folder:
         if pristine.link and folder.digest(pristine.link) == pristine.sha256:
             return _Goal(pristine.sha256, link=pristine.link, back=back)
+
     # a link leads nowhere now: restore the file itself
     content = NewContent(Store(site.path).pristine(pristine.sha256))
     return _Goal(pristine.sha256, content=content, back=back, is_shared=is_shared)
@@ -357,10 +405,12 @@ def check_possible(site: Folder, works: Sequence[Work]) -> None:
             paths.append(work.entry.path)
         if not work.entry.old or (work.back and not work.is_shared):
             moved.add(work.entry.path)
+
     problems = permission.obstacles(site, paths, moved=moved)
     # its name is made or removed
     for folder in sorted({work.entry.folder for work in works} - {""}):
         problems += permission.obstacles_above(site, folder)
+
     if any(work.text for work in works):
         problems += permission.no_room(site, _sizes(works))
     if problems:
@@ -376,6 +426,7 @@ def _sizes(works: Sequence[Work]) -> list[int]:
             sizes.append(len(work.content.copy))
         if work.aside:
             sizes.append(len(work.aside))
+
     return sizes
 
 
@@ -386,7 +437,10 @@ def use_spare(home: Folder, works: Sequence[Work]) -> None:
 
 
 def prepare(
-    site: Folder, home: Folder, works: Sequence[Work], patchsets: Mapping[str, Mapping[str, str]]
+    site: Folder,
+    home: Folder,
+    works: Sequence[Work],
+    patchsets: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Write pristine copies, temporary files, receipts and patchset texts to the disk.
 
@@ -398,12 +452,14 @@ def prepare(
         pristine, receipts, texts = [stack.enter_context(home.make(name)) for name in names]
         for digest, files in patchsets.items():
             texts.put(f"{digest}.json", receipt.encode_fields({"files": dict(files)}))
+
         for work in works:
             if work.text:
                 receipts.write(staged(work.entry.path), work.text)
             if work.aside:
                 _keep_aside(site, home, work)
             _prepare_target(site, pristine, work)
+
         sync_holders(site, [work.entry.path for work in works if not work.entry.stays])
         if any(work.text for work in works):
             _set_aside(home, _SPARE_SIZE + _SPARE_EACH * len(receipts.names()))
@@ -423,6 +479,7 @@ def _keep_aside(site: Folder, home: Folder, work: Work) -> None:
     meta = Meta(mode=0o600)
     with suppress(FileNotFoundError), site.holder(work.entry.path) as folder:
         meta = folder.look(work.entry.name)[1]
+
     with home.make(EDITED) as edited:
         if edited.digest(name) != sha256(work.aside):
             edited.put(name, work.aside, meta=meta)
@@ -434,24 +491,33 @@ def _prepare_target(site: Folder, pristine: Folder, work: Work) -> None:
     entry = work.entry
     if entry.stays and work.content.copy is None:
         return
+
     with site.holder(entry.path, entry.folder) as folder:
         if work.back:
             _prepare_pristine(folder, pristine, work=work, back=work.back)
         else:
             _prepare_new(site, folder, pristine=pristine, work=work)
+
         if not entry.stays:
             folder.link_to(entry.name, folder, new=entry.backup)
+
     if not entry.stays:
         # now, while it can fail without harm, and again after the rename
         bytecode.purge(site, entry.path)
 
 
-def _prepare_pristine(folder: Folder, pristine: Folder, work: Work, back: Receipt) -> None:
+def _prepare_pristine(
+    folder: Folder,
+    pristine: Folder,
+    work: Work,
+    back: Receipt,
+) -> None:
     """Have the pristine file wait beside its target: the link it was, the copy, or a copy of it."""
     entry = work.entry
     if entry.link:
         folder.make_link(entry.temporary, entry.link, mtime_ns=back.pristine.mtime_ns)
         return
+
     meta = pristine.look(entry.new)[1]
     # else mode and mtime are those of the link, and the copy has those of what it led to
     if not back.pristine.link:
@@ -462,7 +528,12 @@ def _prepare_pristine(folder: Folder, pristine: Folder, work: Work, back: Receip
         folder.write(entry.temporary, work.content.data, meta=meta)
 
 
-def _prepare_new(site: Folder, folder: Folder, pristine: Folder, work: Work) -> None:
+def _prepare_new(
+    site: Folder,
+    folder: Folder,
+    pristine: Folder,
+    work: Work,
+) -> None:
     """Have new bytes wait beside their target, and keep the pristine copy of what is there.
 
     Raises:
@@ -481,10 +552,12 @@ def _prepare_new(site: Folder, folder: Folder, pristine: Folder, work: Work) -> 
                 path=folder.path,
                 file=entry.path,
             )
+
     if content.copy is not None and not _has_copy(pristine, work, meta=meta):
         pristine.put(sha256(content.copy), content.copy, meta=meta)
     if entry.stays or not entry.new:
         return
+
     mtime_ns = content.mtime_ns
     if mtime_ns is None:
         mtime_ns = bytecode.fresh_mtime_ns(site, entry.path, old_ns=meta.mtime_ns or 0)
@@ -496,6 +569,7 @@ def _has_copy(pristine: Folder, work: Work, meta: Meta) -> bool:
     digest = sha256(work.content.copy or b"")
     if pristine.digest(digest) != digest:
         return False
+
     stored = pristine.look(digest)[1]
     same = (stored.uid, stored.gid, stored.xattrs) == (meta.uid, meta.gid, meta.xattrs)
     return same or work.is_shared

@@ -45,14 +45,17 @@ def show_diagnosis(console: Console, outcome: DiagnoseOutcome) -> None:
     console.rows(_rows(outcome))
     _show_damage(console, outcome.logs)
     _show_cure(console, outcome)
-    if outcome.ok:
-        mentions = outcome.errors.mentions
-        if not console.verbose:
-            mentions = mentions[:_FEW]
-        console.rows(list(map(_mention_row, mentions)))
+    if not outcome.ok:
+        return
+
+    mentions = outcome.errors.mentions
+    if not console.verbose:
+        mentions = mentions[:_FEW]
+    console.rows(list(map(_mention_row, mentions)))
 
 
 def _mention_row(mention: Sighting) -> Row:
+    """A row for a line that merely speaks of an error."""
     place = f"{mention.log}:{mention.line}"
     return Row("also in the text", (place,), details=(Verbatim(mention.text),))
 
@@ -65,6 +68,7 @@ def show_trial(console: Console, trial: TrialOutcome) -> None:
     remarks: dict[str, None] = {}
     for rank in trial.ranks:
         remarks.update(dict.fromkeys(rank.remarks))
+
     console.notes(remarks)
     console.rows(rank_rows(trial.ranks, verdict))
     console.rows(list(map(_finding_row, outcome.findings)))
@@ -86,23 +90,29 @@ def _rows(outcome: DiagnoseOutcome) -> list[Row]:
     for finding in outcome.findings:
         rows = consequences if finding.symptom.follows else causes
         rows[finding.symptom.name] = _finding_row(finding)
+
     errors: dict[object, Row] = {}
     for failure in outcome.errors.failures:
         ending = failure.ending
-        errors[ending.host, ending.time, failure.rank] = _failure_row(failure)
+        place = (ending.host, ending.time, failure.rank)
+        errors[place] = _failure_row(failure)
+
     for error in outcome.errors.unexplained:
         errors[error.text, error.at] = _unexplained_row(error)
+
     rows_by_key = {**causes, **errors, **consequences}
     return list(rows_by_key.values())
 
 
 def _unexplained_row(error: Sighting) -> Row:
+    """A row for an error that nothing here explains."""
     where = f"{error.log}:{error.line}"
     if error.ranks:
         where = joined(", ", [where, ranks(error.ranks)])
-    details = list(_quoted(error.text, at=error.at, raised_at=error.raised_at))
-    details.append(Message("no patchset and no advice here is about this error"))
-    return Row(Message("not known"), (where,), details=tuple(details))
+
+    quoted = _quoted(error.text, at=error.at, raised_at=error.raised_at)
+    details = (*quoted, Message("no patchset and no advice here is about this error"))
+    return Row(Message("not known"), (where,), details=details)
 
 
 def _quoted(text: str, *, at: str, raised_at: str) -> Iterator[str]:
@@ -116,10 +126,12 @@ def _quoted(text: str, *, at: str, raised_at: str) -> Iterator[str]:
 
 def _failure_row(failure: FailedRank) -> Row:
     """A row for a rank that failed first, or for the ranks that one waited for in vain."""
-    where = f"{failure.traceback.log}:{failure.traceback.line}"
+    traceback = failure.traceback
+    where = f"{traceback.log}:{traceback.line}"
     if failure.late:
         late = tuple(_late_details(failure))
         return Row("late", (ranks(failure.late), where), details=late)
+
     word = "waited" if failure.waited else "failed"
     rank = Message("rank {rank}", rank=failure.rank)
     details = tuple(_failure_details(failure))
@@ -127,25 +139,35 @@ def _failure_row(failure: FailedRank) -> Row:
 
 
 def _late_details(failure: FailedRank) -> Iterator[str]:
+    """What is known of the ranks for which one waited in vain."""
     ending = failure.ending
     template = "torchrun saw rank {rank} fail first, on {host}, {time}: it waited in vain"
-    yield Message(template, rank=failure.rank, host=ending.host, time=ending.time)
+    yield Message(
+        template,
+        rank=failure.rank,
+        host=ending.host,
+        time=ending.time,
+    )
+
     yield from _error_of(failure)
     yield from hint_lines(_LATE)
 
 
 def _failure_details(failure: FailedRank) -> Iterator[str]:
+    """What is known of a rank that failed first."""
     yield from _error_of(failure)
     if not failure.named:
         yield Message(
             "the logs do not say which rank has written this traceback: it is the only one"
         )
+
     yield from _ending(failure)
     ending = failure.ending
     if ending.error_file:
         yield Message("its error file: {error_file}", error_file=ending.error_file)
     elif not (failure.traceback.error or ending.signal):
         yield from hint_lines(_NO_TRACEBACK)
+
     if failure.waited:
         yield from hint_lines(_WAITED)
 
@@ -167,10 +189,20 @@ def _ending(failure: FailedRank) -> Iterator[str]:
         yield Message(template, rank=failure.victim)
     elif ending.signal:
         template = "torchrun saw it fail first: ended by {signal}, on {host}, {time}"
-        yield Message(template, signal=ending.signal, host=ending.host, time=ending.time)
+        yield Message(
+            template,
+            signal=ending.signal,
+            host=ending.host,
+            time=ending.time,
+        )
     else:
         template = "torchrun saw it fail first: exit code {exitcode}, on {host}, {time}"
-        yield Message(template, exitcode=ending.exitcode, host=ending.host, time=ending.time)
+        yield Message(
+            template,
+            exitcode=ending.exitcode,
+            host=ending.host,
+            time=ending.time,
+        )
 
 
 def _finding_row(finding: FoundSymptom) -> Row:
@@ -198,7 +230,9 @@ def _cured_by(finding: FoundSymptom) -> str:
     patchset = finding.patchset
     if not fit or not patchset:
         return ""
-    template = "shown by {name}" if patchset.about.kind == "debug" else "cured by {name}"
+
+    shows_it = patchset.about.kind == "debug"
+    template = "shown by {name}" if shows_it else "cured by {name}"
     does = Message(template, name=patchset.name)
     return Message("{does}: {text}", does=does, text=fit.text)
 
@@ -206,10 +240,12 @@ def _cured_by(finding: FoundSymptom) -> str:
 def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
     """Write the one command to run, or that there is nothing to be done."""
     if outcome.cure:
-        console.out(style(term("run"), bold=True), "  ", cure_command(console, outcome))
+        word = style(term("run"), bold=True)
+        console.out(word, "  ", cure_command(console, outcome))
         return
     if not outcome.ok or outcome.runs:
         return
+
     number = sum(log.lines for log in outcome.logs)
     lines = count(number, "line")
     logs = count(len(outcome.logs), "log")
@@ -233,6 +269,7 @@ def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
         if total > 1:
             number = Message("run {number} of {total}", number=run.number, total=total)
             console.info(joined(", ", [number, run.when]))
+
         for wrap in run.wraps:
             _show_wrap(console, wrap)
 
@@ -243,7 +280,9 @@ def _show_wrap(console: Console, wrap: Wrap) -> None:
     (head, column), *lines = table(wrap)
     console.out(style(f"{head}  {column}", dim=True))
     for cells, verdict in lines:
-        console.out(cells, "  ", style(verdict, fg=_color(verdict)))
+        word = style(verdict, fg=_color(verdict))
+        console.out(cells, "  ", word)
+
     console.out()
 
     for conclusion in wrap.conclusions:
@@ -252,26 +291,40 @@ def _show_wrap(console: Console, wrap: Wrap) -> None:
         if conclusion.hint:
             hint = Message("hint: {hint}", hint=conclusion.hint)
             console.out("  " + _indented(hint, 2))
+
     if not wrap.conclusions:
-        console.out(style(READY, fg=_color(READY)), "  ", well(wrap))
+        word = style(READY, fg=_color(READY))
+        console.out(word, "  ", well(wrap))
+
     console.out()
 
 
 def _color(verdict: str) -> str:
+    """The colour of a verdict, or of the code of a conclusion."""
     if verdict == READY:
         return "green"
     return "yellow" if verdict in DOUBTS else "red"
 
 
-def _show_sentence(console: Console, word: str, *, text: str, color: str) -> None:
+def _show_sentence(
+    console: Console,
+    word: str,
+    *,
+    text: str,
+    color: str,
+) -> None:
+    """Write a word in its colour, and a sentence behind it."""
     indent = width(word) + 2
-    console.out(style(word, fg=color), "  ", _indented(text, indent))
+    shown_word = style(word, fg=color)
+    console.out(shown_word, "  ", _indented(text, indent))
 
 
 def _indented(text: str, indent: int) -> str:
     """Text in lines of at most 100 columns; the first begins at column `indent`, others at 2."""
-    lines = wrapped("." * indent + translated(text), WIDTH - 2)
-    return "\n  ".join(lines)[indent:]
+    room_for_word = "." * indent
+    lines = wrapped(room_for_word + translated(text), WIDTH - 2)
+    written = "\n  ".join(lines)
+    return written[indent:]
 
 
 def _show_damage(console: Console, logs: Sequence[Log]) -> None:
@@ -283,11 +336,14 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
         number += log.cut_count
         for line in log.cut:
             places.append(f"{log.name}:{line}")
+
     if number:
         sentences.append(_damaged_reports(number, places))
     for log in logs:
         if log.problem:
-            sentences.append(Message("{name}: {problem}", name=log.name, problem=log.problem))
+            sentence_of_log = Message("{name}: {problem}", name=log.name, problem=log.problem)
+            sentences.append(sentence_of_log)
+
     for text in sentences:
         _show_sentence(console, term("unread"), text=text, color="red")
 
@@ -297,7 +353,9 @@ def _damaged_reports(number: int, places: Sequence[str]) -> str:
     shown = list(places[:_PLACES])
     if len(places) > _PLACES:
         shown.append("...")
-    template = (
-        "{reports} could not be read, cut short or of another release of its patchset: {places}"
+
+    return Message(
+        "{reports} could not be read, cut short or of another release of its patchset: {places}",
+        reports=count(number, "report"),
+        places=", ".join(shown),
     )
-    return Message(template, reports=count(number, "report"), places=", ".join(shown))

@@ -77,7 +77,13 @@ def diff(
     if edited or not words:
         packages = words or _packages(env, applied.items, place)
         if packages:
-            hand = _edited(env, packages, events, named=bool(words), fetch=fetch)
+            hand = _edited(
+                env,
+                packages,
+                events,
+                named=bool(words),
+                fetch=fetch,
+            )
 
     notes = [] if edited else [*applied.notes, *planned.notes]
     return DiffOutcome(
@@ -121,9 +127,11 @@ def _applied(env: Environment, names: Sequence[str]) -> _AppliedDiffs:
         for file, step in item.patchsets:
             if names and step.patchset not in names:
                 continue
+
             conditions.add(file.condition)
             if file.live:
                 applied.append(step.patchset)
+
         if not conditions:
             continue
 
@@ -132,10 +140,12 @@ def _applied(env: Environment, names: Sequence[str]) -> _AppliedDiffs:
         for condition in sorted(conditions - {Condition.APPLIED}):
             template = "{path}: {state}; see sitepatch status"
             notes.append(Message(template, path=path, state=Message(condition.value)))
+
         if applied:
             diff = _diff_of(item, applied)
             diffs.append(diff)
             notes += diff_remarks(path, diff.text)
+
     return _AppliedDiffs(diffs, items, notes)
 
 
@@ -164,7 +174,13 @@ def _planned(env: Environment, place: Place, names: Sequence[str]) -> _PlannedDi
             # a file may have others that are applied already: they are not what would change it
             changing = tuple(name for name in diff.patchsets if name in names)
             diffs.append(diff._replace(patchsets=changing))
-    return _PlannedDiffs(diffs, requested, answers=plan.answers, notes=[*shadows, *plan.notes])
+
+    return _PlannedDiffs(
+        diffs,
+        requested,
+        answers=plan.answers,
+        notes=[*shadows, *plan.notes],
+    )
 
 
 # what was edited by hand --------------------------------------------------------------------------
@@ -176,7 +192,12 @@ class _HandEdits(Record):
 
 
 def _edited(
-    env: Environment, words: Sequence[str], events: Events, *, named: bool, fetch: bool
+    env: Environment,
+    words: Sequence[str],
+    events: Events,
+    *,
+    named: bool,
+    fetch: bool,
 ) -> _HandEdits:
     """The files of these packages that are not as RECORD, or a receipt, says."""
     try:
@@ -185,6 +206,7 @@ def _edited(
         if named:
             raise
         return _HandEdits(notes=[error.message])
+
     if not search.files:
         return _HandEdits(notes=search.notes)
 
@@ -194,12 +216,14 @@ def _edited(
         for lost in missing:
             template = "{path}: {tried}"
             notes.append(Message(template, path=lost.file.path, tried=lost.places[-1]))
+
     edits: list[HandEditDiff] = []
     for file in search.files:
         edit = _hand_edit(file, originals.get((file.site, file.path)))
         edits.append(edit)
         if edit.diff:
             notes += diff_remarks(file.path, edit.diff.text)
+
     return _HandEdits(edits, notes)
 
 
@@ -207,6 +231,7 @@ def _hand_edit(file: InstalledFile, original: Original | None) -> HandEditDiff:
     """How a file that was edited differs from what it was, None where that is not known."""
     if original is None:
         return HandEditDiff(file.site, file.path, release=file.release)
+
     difference = diff_texts(
         site=file.site,
         path=file.path,
@@ -214,6 +239,7 @@ def _hand_edit(file: InstalledFile, original: Original | None) -> HandEditDiff:
         after=file.data,
         release=file.release,
     )
+
     return HandEditDiff(
         site=file.site,
         path=file.path,
@@ -235,6 +261,7 @@ def _packages(env: Environment, items: Sequence[FileStatus], place: Place) -> li
     if not packages:
         loaded, _ = Catalogue(place.patch_dirs).load()
         packages = _changed_by([item.patchset for item in loaded])
+
     return [package for package in sorted(packages) if _is_installed(env, package)]
 
 
@@ -247,6 +274,7 @@ def _is_installed(env: Environment, package: str) -> bool:
     paths: list[Path] = []
     for site in env.own:
         paths += [Path(site, package), Path(site, f"{package}.py")]
+
     return any(path.exists() for path in paths)
 
 
@@ -262,12 +290,14 @@ def _of_project(place: Place) -> list[Patchset]:
         if project:
             folders += project.patch_dirs
             requested = [entry.name for entry in project.entries]
+
     catalogue = Catalogue(folders)
     names = [name for name in catalogue.folders if catalogue.named(name)]
     patchsets: list[Patchset] = []
     for name in dict.fromkeys([*names, *requested]):
         with suppress(SitepatchError):
             patchsets.append(catalogue.find(name).patchset)
+
     return patchsets
 
 
@@ -285,11 +315,23 @@ def reasons(outcome: DiffOutcome, patch_dirs: Sequence[str]) -> list[Reason]:
             if name in shown and name not in by_name:
                 patchset = stored_patchset(item.site, step)
                 checked = compatibility_table(patchset, patch_dirs)
-                by_name[name] = Reason(patchset, step.options, applied=True, checked=checked)
+                by_name[name] = Reason(
+                    patchset,
+                    step.options,
+                    applied=True,
+                    checked=checked,
+                )
+
     for request in outcome.requested:
         patchset = request.patchset
         checked = compatibility_table(patchset, patch_dirs)
-        by_name[patchset.name] = Reason(patchset, request.options, applied=False, checked=checked)
+        by_name[patchset.name] = Reason(
+            patchset,
+            request.options,
+            applied=False,
+            checked=checked,
+        )
+
     return list(by_name.values())
 
 
@@ -332,7 +374,14 @@ def command(
     Where the output is piped it is a plain diff for git apply and patch -p1, without the edits by
     hand: those are named, and shown by --edited.
     """
-    outcome = diff(names, place=console.place, edited=edited, fetch=fetch, events=console)
+    outcome = diff(
+        names,
+        place=console.place,
+        edited=edited,
+        fetch=fetch,
+        events=console,
+    )
+
     unfit = [answer for answer in outcome.answers if answer.state is not State.APPLICABLE]
     console.rows(answer_rows(unfit), err=True)
     console.suggest_explain(outcome.answers, console.place.patch_dirs)
@@ -342,6 +391,7 @@ def command(
     for edit in outcome.edits:
         if is_patch or html or edit.diff is None:
             console.note(_named(console, edit, fetched=fetch))
+
     if html:
         title = " ".join(["sitepatch diff --edited" if edited else "sitepatch diff", *names])
         _write_page(console, html, title=title, outcome=outcome)
@@ -349,6 +399,7 @@ def command(
         _show_stat(console, outcome)
     else:
         _show(console, outcome, with_edits=not is_patch)
+
     if not outcome.differs and not names:
         nothing = Message("nothing is changed here")
         if edited:
@@ -356,12 +407,20 @@ def command(
                 "nothing is edited by hand here in the packages of patchsets; "
                 "of another one: diff --edited PACKAGE"
             )
+
         console.note(nothing)
+
     ok = not (outcome.failed or (exit_code and outcome.differs))
     return console.answer(ok, outcome)
 
 
-def _write_page(console: Console, path: str, *, title: str, outcome: DiffOutcome) -> None:
+def _write_page(
+    console: Console,
+    path: str,
+    *,
+    title: str,
+    outcome: DiffOutcome,
+) -> None:
     page = review_page(title, outcome, reasons(outcome, console.place.patch_dirs))
     console.file(path, page)
 
@@ -372,6 +431,7 @@ def _show_stat(console: Console, outcome: DiffOutcome) -> None:
     if edits:
         lines.append(titled(Message("edited by hand")))
         lines += stat_table(edits)
+
     console.page(lines)
 
 
@@ -385,8 +445,14 @@ def _show(console: Console, outcome: DiffOutcome, *, with_edits: bool) -> None:
         for edit in outcome.edits:
             if edit.diff:
                 template = "{path} ({release}): {about}"
-                title = Message(template, path=edit.path, release=edit.release, about=edit.about)
+                title = Message(
+                    template,
+                    path=edit.path,
+                    release=edit.release,
+                    about=edit.about,
+                )
                 parts.append((title, [edit.diff]))
+
     show_parts(console, parts, pager=True)
 
 
@@ -401,8 +467,10 @@ def _named(console: Console, edit: HandEditDiff, *, fetched: bool) -> str:
             names=edit.diff.removed,
             how=console.command("diff", "--edited", edit.path),
         )
+
     if fetched:
         return Message("{what}, and the original text was not found", what=edited)
+
     template = (
         "{what}, and the original text is not on this machine; to fetch it from the index: {how}"
     )
@@ -414,6 +482,7 @@ def stat_table(diffs: Sequence[FileDiff]) -> list[str]:
     """The lines of `git diff --stat`, none where nothing differs."""
     if not diffs:
         return []
+
     paths = [printable(diff.path) for diff in diffs]
     changes = [diff.added + diff.removed for diff in diffs]
     column = max(map(width, paths))

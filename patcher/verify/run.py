@@ -16,7 +16,7 @@ import tempfile
 import time
 from base64 import b64encode
 from pathlib import Path
-from typing import Any, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from patcher.message import Message
 from patcher.model import SOURCE, FilePlan, Patchset, module_of
@@ -59,6 +59,7 @@ def verify_files(
     plans: dict[str, FilePlan] = {}
     for file in files:
         plans[str(Path(file.site, file.path))] = file
+
     texts = _texts(plans, written=written)
     modules, nameless = _modules(files, patchsets)
 
@@ -66,9 +67,11 @@ def verify_files(
     for path, file in plans.items():
         if path.endswith(SOURCE) and not file.gone:
             tasks.append((COMPILE, path))
+
     if settings.imports:
         for name in modules:
             tasks.append((IMPORT, name))
+
     probed: list[Patchset] = []
     if settings.how == PROBE:
         probed = [patchset for patchset in patchsets if patchset.verify.probe]
@@ -82,6 +85,7 @@ def verify_files(
         for patchset in probed:
             settings.progress(len(checks), total, Message("files and modules verified"))
             checks.append(stage.probe(patchset, shown=not written))
+
     settings.progress(1, 1, "verified")
 
     return Verified(
@@ -94,30 +98,40 @@ def verify_files(
     )
 
 
-_Task = Tuple[str, str]
-"""What is done (COMPILE, IMPORT, PROBE), and to which file or module."""
+if TYPE_CHECKING:
+    _Task = tuple[str, str]
+    """What is done (COMPILE, IMPORT, PROBE), and to which file or module."""
 
 
 def _broken_before(
-    stage: _Stage, checks: Sequence[CheckResult], plans: Mapping[str, FilePlan], *, shown: bool
+    stage: _Stage,
+    checks: Sequence[CheckResult],
+    plans: Mapping[str, FilePlan],
+    *,
+    shown: bool,
 ) -> set[_Task]:
     """The checks that fail without the patch, too; what was not there was not broken."""
     new = set(stage.added)
     for path in stage.added:
         new.add(plans[path].module)
+
     tasks: list[_Task] = []
     for check in checks:
         if check.problem and check.name not in new:
             tasks.append((check.what, check.name))
+
     broken: set[_Task] = set()
     for check in stage.examine(tasks, shown=shown):
         if check.problem:
             broken.add((check.what, check.name))
+
     return broken
 
 
 def _reported(
-    checks: Sequence[CheckResult], plans: Mapping[str, FilePlan], broken: set[_Task]
+    checks: Sequence[CheckResult],
+    plans: Mapping[str, FilePlan],
+    broken: set[_Task],
 ) -> tuple[CheckResult, ...]:
     """The results as they are reported: files by their path in the site directory."""
     results: list[CheckResult] = []
@@ -125,6 +139,7 @@ def _reported(
         is_broken = (check.what, check.name) in broken
         name = plans[check.name].path if check.name in plans else check.name
         results.append(check._replace(name=name, before=is_broken))
+
     return tuple(results)
 
 
@@ -150,13 +165,15 @@ def _texts(plans: Mapping[str, FilePlan], *, written: bool) -> _Texts:
             hidden.append(path)
         else:
             after[path] = file.after
+
     if written:
         return _Texts(disk=after, shown=before)
     return _Texts(disk=before, shown=after, hidden=hidden)
 
 
 def _modules(
-    files: Sequence[FilePlan], patchsets: Sequence[Patchset]
+    files: Sequence[FilePlan],
+    patchsets: Sequence[Patchset],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The modules to import, and the files that were to be imported and have no name for that."""
     modules: dict[str, None] = {}
@@ -169,6 +186,7 @@ def _modules(
             changed_by = [step.patchset for step in file.steps]
             if patchset.name not in changed_by or not file.path.endswith(".py"):
                 continue
+
             path = file.path
             if file.gone:  # what it was a part of has to do without it
                 path = f"{path.rpartition('/')[0]}/__init__.py"
@@ -177,6 +195,7 @@ def _modules(
                 modules[name] = None
             else:
                 nameless[file.path] = None
+
     return tuple(modules), tuple(nameless)
 
 
@@ -188,7 +207,12 @@ class _Stage:
     """
 
     def __init__(
-        self, settings: VerifySettings, folder: Path, texts: _Texts, *, in_memory: bool
+        self,
+        settings: VerifySettings,
+        folder: Path,
+        texts: _Texts,
+        *,
+        in_memory: bool,
     ) -> None:
         self._settings = settings
         self._folder = folder
@@ -207,6 +231,7 @@ class _Stage:
         self._served = list(texts.shown)
         if in_memory:
             return
+
         (folder / "shown").mkdir()
         view = Namespace(hidden, folder / "shown")
         if view.works():
@@ -221,6 +246,7 @@ class _Stage:
             left = list(tasks[len(checks) :])
             lines, ended = self._child({"tasks": left}, shown=shown)
             checks += _results(left, lines, ended=ended, limit=self._settings.timeout)
+
         return checks
 
     def probe(self, patchset: Patchset, *, shown: bool) -> CheckResult:
@@ -228,7 +254,8 @@ class _Stage:
         text = patchset.folder.files[patchset.verify.probe]
         script = self._folder / "probe.py"
         script.write_bytes(text.encode("utf-8"))
-        _, ended = self._child({"probe": str(script), "name": patchset.name}, shown=shown)
+        request = {"probe": str(script), "name": patchset.name}
+        _, ended = self._child(request, shown=shown)
         if ended.code == 0:
             return CheckResult(PROBE, patchset.name, seconds=ended.seconds)
         return CheckResult(
@@ -239,7 +266,12 @@ class _Stage:
             seconds=ended.seconds,
         )
 
-    def _child(self, request: dict[str, Any], *, shown: bool) -> tuple[list[dict[str, Any]], Ended]:
+    def _child(
+        self,
+        request: dict[str, Any],
+        *,
+        shown: bool,
+    ) -> tuple[list[dict[str, Any]], Ended]:
         """Run the child on a request, in a new and empty working directory.
 
         Returns:
@@ -258,13 +290,15 @@ class _Stage:
             limit=self._settings.timeout + _GRACE,
             enter=view.enter if view else None,
         )
+
         lines: list[dict[str, Any]] = []
-        # a line that has no end was being written
-        for text in results.read_bytes().split(b"\n")[:-1]:
+        *ended_lines, _ = results.read_bytes().split(b"\n")  # the last one was being written
+        for text in ended_lines:
             line = json.loads(text.decode("ascii"))
             lines.append(line)
             if "unseen" in line:
                 self.unseen.append(Message(line["unseen"], **line["fields"]))
+
         return lines, ended
 
     def _request(self, *, shown: bool) -> dict[str, Any]:
@@ -273,6 +307,7 @@ class _Stage:
         encoded: dict[str, str] = {}
         for path, data in texts.items():
             encoded[path] = b64encode(data).decode("ascii")
+
         return {
             "search": list(self._settings.env.search),
             "ahead": self._settings.ahead,
@@ -292,6 +327,7 @@ class _Stage:
         if prefix:
             folder = Path(prefix).absolute()
             command += ["-X", f"pycache_prefix={folder}"]
+
         files = (
             Path(__file__).with_name("child.py"),
             self._folder / "request",
@@ -301,7 +337,11 @@ class _Stage:
 
 
 def _results(
-    tasks: Sequence[_Task], lines: Sequence[dict[str, Any]], *, ended: Ended, limit: float
+    tasks: Sequence[_Task],
+    lines: Sequence[dict[str, Any]],
+    *,
+    ended: Ended,
+    limit: float,
 ) -> list[CheckResult]:
     """The results that a child wrote; that of a task which ended the process is how it ended."""
     started: list[_Task] = []
@@ -311,18 +351,28 @@ def _results(
             started.append(line["begin"])
         elif "end" in line:
             checks.append(_finished(line))
+
     problem = _ending(ended, limit)
     output = relevant_lines(ended.output, _OWN)
 
     for kind, name in started[len(checks) :]:
-        check = CheckResult(kind, name, problem=problem, output=output, seconds=ended.seconds)
+        check = CheckResult(
+            kind,
+            name,
+            problem=problem,
+            output=output,
+            seconds=ended.seconds,
+        )
+
         checks.append(check)
+
     if checks:
         return checks
 
     problem = Message("the interpreter did not get so far: {problem}", problem=problem)
     for kind, name in tasks:
         checks.append(CheckResult(kind, name, problem=problem, output=output))
+
     return checks
 
 

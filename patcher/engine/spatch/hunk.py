@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import List, NoReturn, Tuple
+from typing import TYPE_CHECKING, NoReturn
 
 from patcher.errors import Location, PatchError
 from patcher.message import Message
@@ -29,8 +29,10 @@ _WHEN_PRESENT = "when-present"
 _AROUND = frozenset(["class", "def", "for", "if", "match", "try", "while", "with"])
 _NOTHING = "scope"  # after `inside=`: no statement is around the place
 _SCOPE_PART = r"[^\W\d*][\w*]*|\*[\w*]*"
-_Body = List[Tuple[str, str, int]]
-"""The `lines` of a `HunkText`."""
+
+if TYPE_CHECKING:
+    _Body = list[tuple[str, str, int]]
+    """The `lines` of a `HunkText`."""
 
 
 def reject(
@@ -97,7 +99,8 @@ def parse_spatch(source: str, origin: str) -> tuple[str, tuple[FilePatch, ...]]:
     Raises:
         PatchError: the form is wrong; the message names the line and marks the place.
     """
-    lines = _Lines(origin, source.replace("\r\n", "\n").split("\n"))
+    rows = source.replace("\r\n", "\n").split("\n")
+    lines = _Lines(origin, rows)
     _refuse_unified_diff(lines)
     first = _first_file(lines)
     for index, line in enumerate(lines.rows[:first]):
@@ -110,15 +113,19 @@ def parse_spatch(source: str, origin: str) -> tuple[str, tuple[FilePatch, ...]]:
         patch, number = _file(lines, number)
         files.append(patch)
 
-    return "\n".join(lines.rows[:first]).strip(), tuple(files)
+    prose = "\n".join(lines.rows[:first]).strip()
+    return prose, tuple(files)
 
 
 def _refuse_unified_diff(lines: _Lines) -> None:
+    """Refuse a diff as `diff -u` and git write it, and say how it becomes a patchset."""
     for index, line in enumerate(lines.rows):
         if not re.match(_UNIFIED, line):
             continue
+
         # `+++ PATH` alone is a file that is added
-        if line[0] != "+" or lines.rows[index - 1].startswith("--- "):
+        is_added_file = line[0] == "+" and not lines.rows[index - 1].startswith("--- ")
+        if not is_added_file:
             command = Message(
                 "a patchset is made of it with: sitepatch import {origin} --name NAME",
                 origin=shlex.quote(lines.origin),
@@ -137,11 +144,12 @@ def _first_file(lines: _Lines) -> int:
     for index, line in enumerate(lines.rows):
         almost = re.fullmatch(_ALMOST, line)
         if almost:
+            begin = almost.group(1)
             message = Message(
                 "expected `--- PATH` at the beginning of a line{advice}",
-                advice=_instead(almost.group(1)),
+                advice=_instead(begin),
             )
-            lines.refuse(index, message, start=0, end=len(almost.group(1)))
+            lines.refuse(index, message, start=0, end=len(begin))
 
     reject(
         lines.origin,
@@ -190,9 +198,11 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     while number < len(rows) and not rows[number].startswith(_FILE):
         line = rows[number]
         if line.startswith("@@"):
-            form, number = _hunk(lines, number, above=hunks[-1] if hunks else None)
-            if re.match(_OR, line):
-                hunks[-1] = hunks[-1]._replace(others=(*hunks[-1].others, form))
+            above = hunks[-1] if hunks else None
+            form, number = _hunk(lines, number, above=above)
+            if above is not None and re.match(_OR, line):
+                others = (*above.others, form)
+                hunks[-1] = above._replace(others=others)
             else:
                 hunks.append(form)
         elif line.strip():
@@ -234,9 +244,10 @@ def _check_scopes(lines: _Lines, paths: list[str], hunks: list[HunkText]) -> Non
 def _added_file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     """A file that is added: `+++ PATH`, and its lines."""
     start = number + 1
-    flags = HunkFlags(when_present=lines.rows[number].endswith(f" {_WHEN_PRESENT}"))
+    heading = lines.rows[number]
+    flags = HunkFlags(when_present=heading.endswith(f" {_WHEN_PRESENT}"))
     if flags.when_present:
-        lines.rows[number] = lines.rows[number][: -len(_WHEN_PRESENT)]
+        lines.rows[number] = heading[: -len(_WHEN_PRESENT)]
     path = _path(lines, number)
     hunk, end = _whole_file(
         lines,
@@ -306,6 +317,7 @@ def _path(lines: _Lines, index: int) -> str:
 
 
 def _path_problem(path: str) -> str:
+    """What is wrong about a path, "" for nothing."""
     parts = path.split("/")
     if not path:
         return Message("expected a path after `---`")
@@ -319,7 +331,9 @@ def _path_problem(path: str) -> str:
         return Message(
             "the path must not leave the site directory (`..`) nor have empty or `.` parts"
         )
-    if len(parts) == 1 and ("." in path[:-3] or not path.endswith(SOURCE)):
+
+    is_module = path.endswith(SOURCE) and "." not in path[:-3]
+    if len(parts) == 1 and not is_module:
         return Message("expected a path inside a package")
     return ""
 
@@ -330,6 +344,7 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
     header = re.match(_HEADER, lines.rows[number])
     if header is None:
         lines.refuse(number, Message("expected `@@ SCOPE @@ FLAGS`"))
+
     scope = _scope(lines, number, header=header, above=above)
     flags = _flags(header, lines, index=number)
     if re.match(_OR, lines.rows[number]):
@@ -339,7 +354,8 @@ def _hunk(lines: _Lines, number: int, above: HunkText | None) -> tuple[HunkText,
             )
             lines.refuse(number, message, start=header.start("flags"))
 
-        flags = flags._replace(when_present=above is not None and above.flags.when_present)
+        when_present = above is not None and above.flags.when_present
+        flags = flags._replace(when_present=when_present)
 
     body, end = _body(lines, number + 1)
     if len(body) > MOST_LINES:
@@ -418,10 +434,14 @@ def _body(lines: _Lines, number: int) -> tuple[_Body, int]:
             at = line.index("\r")
             lines.refuse(number, message, start=at, end=at + 1)
 
-        body.append((line[:1] or " ", line[1:], number + 1))
+        tag = line[:1] or " "
         number += 1
+        body.append((tag, line[1:], number))
 
-    while body and body[-1][0] == " " and not body[-1][1].strip():
+    while body:
+        tag, text, _ = body[-1]
+        if tag != " " or text.strip():
+            break
         body.pop()
 
     return body, number
@@ -434,7 +454,8 @@ def _flags(header: re.Match[str], lines: _Lines, index: int) -> HunkFlags:
     when_present = False
     for match in re.finditer(r"\S+", header.group("flags")):
         flag = match.group()
-        number, keywords = _count(flag), _inside(flag)
+        number = _count(flag)
+        keywords = _inside(flag)
         if number is not None and count is None:
             count = number
         elif keywords is not None and inside is None:
@@ -442,17 +463,22 @@ def _flags(header: re.Match[str], lines: _Lines, index: int) -> HunkFlags:
         elif flag == _WHEN_PRESENT and not when_present:
             when_present = True
         else:
-            is_known = number is not None or keywords is not None or flag == _WHEN_PRESENT
-            mistake = Message("a flag given twice") if is_known else Message("an unknown flag")
+            mistake = Message("an unknown flag")
+            has_value = number is not None or keywords is not None
+            if has_value or flag == _WHEN_PRESENT:
+                mistake = Message("a flag given twice")
             expected = Message(
                 "`count=N`, `count=all`, `when-present`, `inside=if/for` (or `inside=scope`)"
             )
             message = Message("{what}; expected {expected}", what=mistake, expected=expected)
             begin = header.start("flags")
-            start, end = begin + match.start(), begin + match.end()
+            start = begin + match.start()
+            end = begin + match.end()
             lines.refuse(index, message, start=start, end=end)
 
-    return HunkFlags(1 if count is None else count, when_present, inside=inside)
+    if count is None:
+        count = 1
+    return HunkFlags(count, when_present, inside=inside)
 
 
 def _count(flag: str) -> int | None:
@@ -460,7 +486,9 @@ def _count(flag: str) -> int | None:
     value = re.fullmatch(r"count=(all|[1-9][0-9]{0,5})", flag)
     if value is None:
         return None
-    return 0 if value.group(1) == "all" else int(value.group(1))
+
+    number = value.group(1)
+    return 0 if number == "all" else int(number)
 
 
 def inside_flag(inside: tuple[str, ...]) -> str:
@@ -471,8 +499,13 @@ def inside_flag(inside: tuple[str, ...]) -> str:
 def _inside(flag: str) -> tuple[str, ...] | None:
     """The keywords of a flag `inside=…`; None for any other flag, or with an unknown keyword."""
     name, _, value = flag.partition("=")
-    keywords = () if value == _NOTHING else tuple(value.split("/"))
-    return keywords if name == "inside" and _AROUND.issuperset(keywords) else None
+    if name != "inside":
+        return None
+    if value == _NOTHING:
+        return ()
+
+    keywords = tuple(value.split("/"))
+    return keywords if _AROUND.issuperset(keywords) else None
 
 
 def _check_body(hunk: HunkText, lines: _Lines) -> None:
