@@ -25,12 +25,13 @@ from patcher.author.spatch_draft import (
     deleted_file,
     with_optional_tests,
 )
+from patcher.author.undone import Step, with_end_forms
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import remembered
 from patcher.errors import Location, SitepatchError
 from patcher.installed.versions import is_version, says_nothing
 from patcher.message import Message, joined
-from patcher.model import Located, Progress, Variant
+from patcher.model import SOURCE, Located, Progress, Variant
 from patcher.patchset.layers import in_order, patch_name
 from patcher.patchset.variants import choose_variant, resolve_options
 from patcher.record import Record, reported
@@ -151,6 +152,7 @@ class Importer:
         self.texts = ImportedTexts(sources, options, self.injected)
         self.patches: dict[str, str] = {}
         self.notes: dict[str, None] = {}
+        self.steps: list[Step] = []
         # the patches that are not imported, by the paths that they name
         self.failed: dict[str, list[str]] = {}
 
@@ -194,6 +196,7 @@ class Importer:
                     results.append(self._kept(name, by_name.get(name)))
                 else:
                     results.append(self._imported(by_name[name]))
+            self._judge_by_end()
         progress(1, 1, Message("patches read"))
         return tuple(results)
 
@@ -394,6 +397,10 @@ class Importer:
         patches = parse_spatch(text, name + _SUFFIX)[1]
         attempts = [release.attempt(patches) for release in self.releases]
 
+        before = {path: text for path, (_, text) in self.texts.pristine.items()}
+        before.update(self.texts.current)
+        for match in matches:
+            before.setdefault(match.path, match.change.before if match.change else b"")
         problem = self._narrowing(attempts) or self.texts.apply(patches)
         if not problem:
             after = {match.path: match.after for match in matches}
@@ -407,9 +414,24 @@ class Importer:
         if result.missing:
             return result
         self.patches[name + _SUFFIX] = text
+        for patch in patches:
+            path = patch.paths[0]
+            if path.endswith(SOURCE) and not (patch.adds or patch.deletes):
+                step = Step(
+                    name + _SUFFIX, path, before=before[path], after=self.texts.current[path]
+                )
+                self.steps.append(step)
         for release, attempt in zip(self.releases, attempts):
             release.advance(attempt, matches)
         return result._replace(name=name, state=IMPORTED)
+
+    def _judge_by_end(self) -> None:
+        """Give the new patches forms for releases that have what later ones left of them."""
+        last = {step.path: step for step in self.steps}
+        for step in self.steps:
+            if step is not last[step.path]:
+                text = self.patches[step.file]
+                self.patches[step.file] = with_end_forms(text, step, last[step.path].after)
 
     def _misfit(
         self, entry: NamedPatch, problems: tuple[FileMatch, ...], sections: Sequence[LeftOut]

@@ -228,6 +228,23 @@ def test_a_patch_of_comments_alone_is_said_to_be_that_and_stops_no_other(world):
     assert "it changes nothing but comments and layout" in told and "2 of 3 patches" in told
 
 
+CHECK = '    if not model:\n        raise ValueError("empty")\n'
+BOTH = M.replace(CHECK, "    check_name(model)\n    check_size(model)\n") + "\n\ndef check_name(model): ...\n\n\ndef check_size(model): ...\n"
+LEFT = BOTH.replace("    check_size(model)\n", "")
+
+
+def test_a_series_that_undoes_a_part_of_itself_is_told_upstream_by_its_end(world, tmp_path):
+    quilt(world, first=diff(M, BOTH), second=diff(BOTH, LEFT))
+    done(world("import", "debian/patches", "--name", "vendor"))
+    done(world("apply", "vendor", "--verify", "none"))
+    assert world.text("demo/m.py") == LEFT
+    (tmp_path / "other").mkdir()
+    other = World(tmp_path / "other", {**LAYOUT, "demo/m.py": LEFT})
+    applied = done(other("apply", "vendor", "--patch-dir", world.cwd / "patchsets", "--verify", "none"))
+    assert "nothing to do" in applied.out + applied.err
+    assert other.text("demo/m.py") == LEFT
+
+
 def test_a_directory_without_patches_and_names_that_are_taken(world):
     (world.cwd / "mails").mkdir()
     with pytest.raises(UsageError, match=r"mails: found neither a quilt series nor \*.patch or \*.diff in this directory"):
