@@ -74,6 +74,8 @@ RULE_18 = {
     "an argument that moves": inside("A(\n        a,  # one\n        b,\n    )", "-A(a, b)\n+A(b, a)\n", "A(\n        b,\n        a,  # one\n    )"),
     "an entry of a dict that moves": inside("x = {\n        'a': 1,  # one\n        'b': 2,\n    }", "-x = {'a': 1, 'b': 2}\n+x = {'b': 2, 'a': 1}\n", "x = {\n        'b': 2,\n        'a': 1,  # one\n    }"),
     "a parameter that moves": Changed("def f(\n    a,  # one\n    b,\n):\n    pass\n", "-def f(a, b):\n+def f(b, a):\n", "def f(\n    b,\n    a,  # one\n):\n    pass\n"),
+    "a decorator that moves": Changed("@a\n@b  # why\ndef f(): pass\n", "+@b\n @a\n-@b\n def f(...):\n", "@b  # why\n@a\ndef f(): pass\n"),
+    "a decorator that moves, with a comment of the hunk": Changed("@a\n@b  # why\ndef f(): pass\n", "+@b  # new\n @a\n-@b\n def f(...):\n", "@b  # new\n@a\ndef f(): pass\n"),
     "a comment that cannot move along": stays("x = [a,  # one\n        b]", "-x = [a, b]\n+x = [b, a]\n", State.CONFLICT, "its comment cannot be moved along"),
     "what stands twice has its comment once": inside("A(\n        a +  # why\n        b\n    )", "-A($X)\n+A($X, $X)\n", "A(\n        a +  # why\n        b,\n        (a +\n        b)\n    )"),
     "blank `+` lines are inserted": beside(" x = a\n+\n+print(x)\n", "# trailing\n", "# trailing\n\n    print(x)\n"),

@@ -29,7 +29,10 @@ class LineComments:
         It is None where the node ends on no context line.
         """
         line = _last_context_line(self._hunk.after, node)
-        source = self._before.get(line)
+        return self._behind(self._before.get(line))
+
+    def _behind(self, source: Node | None) -> str | None:
+        """The comment behind the code of a node of the before side, "" for none."""
         code = self._match.nodes.get(id(source))
         if not isinstance(code, Node):
             return None
@@ -39,16 +42,22 @@ class LineComments:
         tail = self._file.text[at:line_end].strip()
         return tail if tail.startswith("#") else ""
 
-    def edits(self, node: Node) -> list[Edit]:
-        """What writes that comment behind a node of the after side."""
-        comment = self.of(node)
-        if comment is None:
-            return []
+    def edits(self, node: Node, moved: Node | None = None) -> list[Edit]:
+        """What writes that comment behind a node of the after side.
 
+        Without one that of `moved`, the node of the before side that moved there (rule 18).
+        """
         side = self._hunk.after
         at = code_end(node, side.text)
         line_end = side.lines.end(at - 1)
         tail = side.text[at:line_end].rstrip("\n")
+
+        comment = self.of(node)
+        if comment is None and not tail.strip():
+            comment = self._behind(moved)
+        if comment is None:
+            return []
+
         has_added_body = at + 1 in side.layout.bodies
         has_other_code = tail.lstrip()[:1] not in ("", "#")
         if has_other_code and not (comment and has_added_body):

@@ -487,7 +487,9 @@ class Renderer:
         """Write one node: a placeholder, kept code, or what the after side says."""
         counterpart = self.counterpart(node)
         is_new_statement = node.has_lines and not node.role and counterpart is None
-        if is_new_statement or node.kind == "Decorator":
+        if node.kind == "Decorator":
+            edits += self.comments.edits(node, moved=counterpart)
+        elif is_new_statement:
             edits += self.comments.edits(node)
 
         if node.has_lines and (node.role == "meta" or counterpart is not None):
