@@ -171,10 +171,16 @@ def tried(edit: Edit, make: Callable[[Sequence[FileEdit]], Draft] = generalise) 
 
     diff = unified(edit.after, result.data, "made")
     if difference and _alike(result.data, edit.after):
-        outcome = "said" if comments(result.data) == comments(edit.after) else "lost"
+        outcome = "lost" if _loses_comments(edit, result.data) else "said"
         return Tried(edit, outcome, f"{spatch}\ndifference: {difference}\n{diff}")
     answers = [f"{answer.state.value}: {answer.problem}" for answer in result.answers]
     return Tried(edit, "wrong", "\n".join([spatch, *answers, diff]))
+
+
+def _loses_comments(edit: Edit, made: bytes) -> bool:
+    """Whether a comment is missing, or there more often than before and after the edit."""
+    old, new, found = comments(edit.before), comments(edit.after), comments(made)
+    return bool(new - found or found - (old | new))
 
 
 def _alike(one: bytes, other: bytes) -> bool:
