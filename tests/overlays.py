@@ -106,7 +106,7 @@ class Overlay:
         self.python, self.site = venv(folder / "env", python=python)
         write(self.site, files)
         patchset(folder)
-        self._path = None
+        self.known_path = None
 
     def run(self, *command, names=("demo-patch",), options=("--verify", "none",), **more):
         """`sitepatch run NAME --overlay -- COMMAND`, in which bytecode is written as usual."""
@@ -117,10 +117,10 @@ class Overlay:
     @property
     def path(self):
         """The PYTHONPATH of a process in the overlay: all that `run --overlay` gives to a command."""
-        if self._path is None:
+        if self.known_path is None:
             words = (self.python, "-c", "import os; print(os.environ['PYTHONPATH'])")
-            self._path = done(self.run(*words)).out.strip()
-        return self._path
+            self.known_path = done(self.run(*words)).out.strip()
+        return self.known_path
 
     @property
     def made(self):

@@ -15,6 +15,7 @@ from patcher.planner.merge import parses
 from patcher.store.status import recover_all
 from patcher.store.store import Store
 from tests.command import DDP, RUNNER, done, environ, sitepatch, tree
+from tests.failures import Clock
 from tests.planner.helpers import FIX, TITLE, patchset
 from tests.shop import CODE, OTHER, Shop
 from tests.users import NOBODY, as_user, public
@@ -494,5 +495,5 @@ def test_status_reports_an_edited_text_that_was_set_aside_while_that_is_news(sit
 
     assert told()
     later = time.time() + 24 * 60 * 60 + 60
-    monkeypatch.setattr(time, "time", lambda: later)
+    Clock(monkeypatch, later)
     assert not told()

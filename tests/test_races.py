@@ -33,6 +33,7 @@ from patcher.verbs.main import commands
 from patcher.verbs.restore import command as restore
 from tests import places
 from tests.command import DDP, GUARD, RUNNER, Site, environ, sitepatch
+from tests.failures import raising
 from tests.faults import calls
 from tests.locks import held, told
 from tests.plans import plan_apply
@@ -138,7 +139,7 @@ def test_what_is_read_while_another_process_writes_is_read_again(site, fails):
 
     assert quiet(discover(None, str(site.path)), look) == 2
     with pytest.raises(StoreError, match=r"^damaged$"):
-        quiet(discover(None, str(site.path)), lambda: (_ for _ in ()).throw(StoreError("damaged")))
+        quiet(discover(None, str(site.path)), raising(StoreError("damaged")))
 
 
 def test_what_others_do_in_the_site_directory_meanwhile_is_no_reason_to_look_again(site):

@@ -4,7 +4,6 @@ import io
 import re
 import shutil
 import subprocess
-import sys
 import zipfile
 from hashlib import sha256
 from pathlib import Path
@@ -131,7 +130,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     env = world.Env(site.parent / installer, {})
     Path("requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
     getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
-    monkeypatch.setattr(sys, "path", [*sys.path, str(env.site)])
+    monkeypatch.syspath_prepend(str(env.site))
     (found,) = (one for one in Catalogue([]).load()[0] if one.patchset.name == "two")
     assert str(found.patchset.folder.source) == "entry point two"
     assert dict(found.patchset.folder.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}

@@ -1,5 +1,6 @@
 """What a user reads of a difference: marked words, functions, the pager; what another program reads is plain."""
 
+import contextlib
 import re
 import time
 from types import SimpleNamespace
@@ -102,7 +103,7 @@ def test_on_a_terminal_words_are_marked_and_the_function_is_named():
 
 @pytest.mark.parametrize(("most", "is_marked"), [(2, True), (1, False)])
 def test_in_a_file_with_very_many_changed_lines_no_words_are_marked(monkeypatch, most, is_marked):
-    monkeypatch.setattr(view, "_MOST", most)
+    monkeypatch.setattr(view, "_MOST", most)  # twenty thousand lines take seconds
     (hunk,) = View(diff_texts("", "m.py", b"a = one\n", b"a = two\n")).hunks
     assert any(piece.changed for line in hunk.lines for piece in line.pieces) == is_marked
 
@@ -110,8 +111,9 @@ def test_in_a_file_with_very_many_changed_lines_no_words_are_marked(monkeypatch,
 @pytest.mark.parametrize(("encoding", "written"), [("latin-1", b"\xe9\\u2192"), ("utf-8", "é→".encode()), (None, "é→".encode())])
 def test_the_pager_gets_what_the_terminal_can_show(tmp_path, monkeypatch, encoding, written):
     monkeypatch.setenv("SITEPATCH_PAGER", f"cat > '{tmp_path}/page'")
-    monkeypatch.setattr("sys.stdout", SimpleNamespace(encoding=encoding))
-    assert paged("é→") and (tmp_path / "page").read_bytes() == written
+    with contextlib.redirect_stdout(SimpleNamespace(encoding=encoding)):
+        assert paged("é→")
+    assert (tmp_path / "page").read_bytes() == written
 
 
 @pytest.mark.once

@@ -108,7 +108,8 @@ def rich_releases():
 
 def test_the_pages_are_those_of_the_golden_files(monkeypatch):
     pages = {**rich_review(), **rich_releases()}
-    monkeypatch.setattr(styles, "_sentence", "«{}»".format)  # what is translated as a sentence, and what as a word
+    # what is translated as a sentence, and what as a word, no translation shows
+    monkeypatch.setattr(styles, "_sentence", "«{}»".format)
     monkeypatch.setattr(styles, "_word", "‹{}›".format)
     pages.update({f"{name}-translated": page for name, page in {**rich_review(), **rich_releases()}.items() if name in ("review", "releases")})
     for name, page in pages.items():

@@ -26,6 +26,7 @@ from patcher.verbs.welcome import welcome
 from patcher.verify import COMPILE, IMPORT, CheckResult, Verified
 from tests.answers import ENV, answer
 from tests.command import DDP, RUNNER, Site, done, sitepatch
+from tests.failures import before
 from tests.pages import whole
 from tests.verbs.kit import console
 
@@ -136,7 +137,7 @@ def test_a_heading_stands_above_what_it_is_of(capsys, monkeypatch):
     show_parts(console(), [("nothing of it", [])])
     assert capsys.readouterr().out.strip() == ""
     diff = diff_texts("/site", "m.py", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 1\n", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 2\n")
-    monkeypatch.setattr(Console, "plain", False)
+    monkeypatch.setattr(Console, "plain", False)  # as on a terminal, whose pager would take the lines
     show_parts(console(), [("what is changed", [diff])])
     lines = click.unstyle(capsys.readouterr().out).splitlines()
     assert lines[0] == "what is changed" and "@@ -11,4 +11,4 @@ f" in lines
@@ -159,14 +160,13 @@ def test_a_page_allows_a_script_only_where_it_has_one():
 
 
 
-def test_what_is_shown_while_it_runs_is_one_bar_until_it_ends():
-    where = console()
-    where.progress(1, 3, "hunks")
-    bar = where._progress
-    where.progress(2, 3, "hunks")
-    assert bar is where._progress is not None
-    where.progress(3, 3, "hunks")
-    assert where._progress is None
+def test_what_is_shown_while_it_runs_is_one_bar_until_it_ends(monkeypatch):
+    where, bars = console(), []
+    before(monkeypatch, threading, "Thread", lambda **_: bars.append("each is drawn by a thread"))
+    for expected in (1, 2):
+        for done_so_far in (1, 2, 3):
+            where.progress(done_so_far, 3, "hunks")
+            assert len(bars) == expected
 
 
 def test_how_much_there_is_may_be_unknown():

@@ -16,6 +16,7 @@ import pytest
 import patcher
 from patcher.hook import backend, boot
 from tests.command import ROOT, environ, tree
+from tests.failures import before
 from tests.records import digest
 
 PACKAGE = Path(patcher.__file__).parent
@@ -133,9 +134,11 @@ def test_what_a_state_tells(tmp_path):
      state("= 1:1 .."), state("+ 1:1 a"), state("! 1:1 a"), state("= 1:1 a\0"), "sitepatch-hook 2 ID tried\nend\n"],
 )  # fmt: skip
 def test_what_is_no_state_is_refused_and_no_path_out_of_the_site_directory_is_looked_at(tmp_path, text, monkeypatch):
-    monkeypatch.setattr(boot, "signature", lambda path: pytest.fail(f"looked at {path}"))
-    with pytest.raises(ValueError):
+    looked = []
+    with monkeypatch.context() as patch, pytest.raises(ValueError):
+        before(patch, os, "stat", lambda path, *_, **__: looked.append(path))
         boot.changed_files(text, str(tmp_path), "ID", False)
+    assert not [path for path in looked if str(path).startswith(str(tmp_path))]
 
 
 def test_the_wheel_has_the_same_bytes_wherever_it_is_made_and_a_record_of_all_of_them(place):
@@ -174,7 +177,10 @@ def test_every_member_of_a_wheel_is_a_plain_file_of_1980_that_record_lists():
 # a start, without starting ----------------------------------------------------------------------------------------------
 @pytest.fixture
 def started(tmp_path, monkeypatch, capfd):
-    """Call start() of a boot module that lies in a site directory; returns (exit code or None, lines of stderr)."""
+    """Call start() of a boot module that lies in a site directory; returns exit codes, modes of children, lines of stderr.
+
+    What sitepatch would do in a child process, `child` does: whether all is well, or that there can be no child.
+    """
     folder = tmp_path / "_hook_x"
     folder.mkdir()
     (tmp_path / "m.py").write_text("12345")
@@ -189,12 +195,18 @@ def started(tmp_path, monkeypatch, capfd):
         monkeypatch.syspath_prepend(str(tmp_path))
         sys.modules.pop("_hook_x", None)
         module = importlib.import_module("_hook_x")
-        exits, modes = [], []
-        monkeypatch.setattr(module.os, "_exit", exits.append)
-        monkeypatch.setattr(module, "run_child", lambda mode: modes.append(mode) or child())
-        module.start()
-        if again:
+        exits, modes, spawn = [], [], os.posix_spawn
+
+        def spawn_another(python, words, *rest, **more):
+            modes.append(words[-1])
+            return spawn(sys.executable, [sys.executable, "-S", "-c", f"raise SystemExit({not child()})"], *rest, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "_exit", exits.append)
+            patch.setattr(os, "posix_spawn", spawn_another)
             module.start()
+            if again:
+                module.start()
         return exits, modes, [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
 
     return start
@@ -263,15 +275,21 @@ def test_how_the_child_is_run_and_how_it_ends(tmp_path, monkeypatch, capfd, byte
 
 
 @pytest.mark.parametrize(("recorded", "good"), [(None, False), ([], True), (["it does not fit"], False)])
-def test_where_nobody_learns_how_the_child_ended_the_state_says_it(monkeypatch, recorded, good):
-    monkeypatch.setattr(boot, "recorded_problems", lambda here, version, mode: recorded)
-    monkeypatch.setattr(sys, "executable", "/bin/true")
-    monkeypatch.setattr(boot.os.path, "basename", lambda path: "python")
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def test_where_nobody_learns_how_the_child_ended_the_state_says_it(tmp_path, monkeypatch, recorded, good):
+    folder = tmp_path / "_hook_x"
+    folder.mkdir()
+    if recorded is not None:
+        (folder / "state").write_text("\n".join(["sitepatch-hook 1 @ID@ tried", *[f": {reason}" for reason in recorded], "end", ""]))
+    (folder / "__init__.py").write_bytes(Path(boot.__file__).read_bytes())
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "_hook_x", raising=False)
+    (tmp_path / "python").symlink_to("/bin/true")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    ignored = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        assert boot.run_child("warn") is good
+        assert importlib.import_module("_hook_x").run_child("warn") is good
     finally:
-        signal.signal(signal.SIGCHLD, before)
+        signal.signal(signal.SIGCHLD, ignored)
 
 
 VERSIONED = f"python{sys.version_info[0]}.{sys.version_info[1]}"

@@ -16,6 +16,7 @@ from patcher.hook import backend, directory
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
 from tests.command import environ, tree
+from tests.failures import fail
 from tests.places import patchset
 
 pytestmark = pytest.mark.once
@@ -76,10 +77,7 @@ def test_the_lines_for_requirements_name_the_sitepatch_that_is_on_no_index(place
 def test_in_a_checkout_that_is_not_installed_only_the_directory_is_named(place, monkeypatch):
     from patcher.verbs import hook as hooks
 
-    def missing(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "distribution", missing)
+    fail(monkeypatch, metadata, "distribution", metadata.PackageNotFoundError("sitepatch"))
     monkeypatch.chdir(place.path)
     assert hooks.init_hook("patches", ("two",), patch_dirs=("mine",)).source == ""
 
@@ -163,7 +161,7 @@ def test_the_wheel_of_the_backend_is_that_of_the_command(place):
 def test_another_release_of_sitepatch_makes_the_same_wheel_of_a_directory_that_nobody_changed(place, monkeypatch):
     place.init()
     before = place.wheel().read_bytes()
-    monkeypatch.setattr(patcher, "__version__", "9.0")
+    monkeypatch.setattr(patcher, "__version__", "9.0")  # there is no other release to install
     assert place.wheel().read_bytes() == before
 
 

@@ -160,15 +160,15 @@ def test_few_file_descriptors_are_no_failure(place):
 # beside another process that commits ------------------------------------------------------------------------------------
 APPLY = """
 import os, sys, time
-from patcher.store import journal
 from patcher.verbs.main import main
-undo, begun, go_on, *sys.argv[1:] = journal.undo, *sys.argv[1:]
-def pause(*rest):
-    open(begun, "w").close()
-    while not os.path.exists(go_on):
-        time.sleep(0.01)
-    return undo(*rest)
-journal.undo = pause
+replace, begun, go_on, *sys.argv[1:] = os.replace, *sys.argv[1:]
+def pause(name, *words, **where):
+    if str(name).endswith(".json.new"):
+        open(begun, "w").close()
+        while not os.path.exists(go_on):
+            time.sleep(0.01)
+    return replace(name, *words, **where)
+os.replace = pause
 main()
 """
 

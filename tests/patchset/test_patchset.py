@@ -522,7 +522,8 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     (sets.parent / "__init__.py").write_text("raise RuntimeError('imported')")
     (sets / "module.py").write_text("raise RuntimeError('imported')")
     add_wheel(site, f"[console_scripts]\nx = y:z\n\n[sitepatch.patchsets]\nvendor = {value}\n")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(site), str(site)])
+    for _ in range(2):
+        monkeypatch.syspath_prepend(str(site))
     found = Catalogue([]).find("demo-fix")
     assert str(found.patchset.folder.source) == "entry point vendor"
     assert found.shadows == ()
@@ -531,7 +532,7 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
 def test_an_entry_point_that_leads_nowhere_is_reported_and_keeps_nothing_else_from_being_used(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     add_wheel(tmp_path / "site", "[sitepatch.patchsets]\nvendor = gone.away\n")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
     write(tmp_path / "patchsets")
     found, broken = Catalogue([]).load()
     assert "demo-fix" in [one.patchset.name for one in found]

@@ -1,5 +1,6 @@
 """The report of mmengine-ddp-debug, taken out of its .spatch and driven with hand-made models, without torch."""
 
+import contextlib
 import io
 import json
 import os
@@ -248,12 +249,11 @@ def test_a_device_is_asked_for_only_where_its_module_is_imported_and_initialised
     assert not [name for name in set(sys.modules) - before if name.startswith("torch")]
 
 
-def test_people_and_programs_get_a_write_each_that_a_pipe_keeps_together(monkeypatch):
+def test_people_and_programs_get_a_write_each_that_a_pipe_keeps_together():
     calls = []
     stdout = types.SimpleNamespace(write=lambda text: calls.append(text), flush=lambda: calls.append("flush"))
-    monkeypatch.setattr(sys, "stdout", stdout)
-    helper(params=200)("Here", Model(*[Tensor()] * 200), lambda: None)
-    monkeypatch.undo()
+    with contextlib.redirect_stdout(stdout):
+        helper(params=200)("Here", Model(*[Tensor()] * 200), lambda: None)
     before, text, after, flush, line, end = calls
     assert {before, after, flush, end} == {"flush"}, "what waits in the buffer takes up no room in our write"
     assert text.startswith("[rank 1] ") and text.endswith("\n") and text.count(".weight") == 200, "people see all that they asked for"
@@ -310,9 +310,8 @@ def test_closed_or_missing_or_narrow_stdout(monkeypatch):
             return [("警告", Tensor())]
 
     for stdout in (closed, None, io.TextIOWrapper(raw, encoding="ascii")):
-        monkeypatch.setattr(sys, "stdout", stdout)
-        helper()("Here", Chinese(), lambda: [0])
-        monkeypatch.undo()
+        with contextlib.redirect_stdout(stdout):
+            helper()("Here", Chinese(), lambda: [0])
     text = raw.getvalue().decode("ascii")
     assert "\\u8b66\\u544a" in text
     assert verdict(json.loads(text.splitlines()[-1].partition(" ")[2])) == "cpu-with-device-ids"

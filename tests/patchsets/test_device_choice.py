@@ -356,14 +356,14 @@ def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_d
 
 
 @pytest.mark.parametrize("error", [ValueError("I/O operation on closed file"), BrokenPipeError()])
-def test_training_goes_on_where_nobody_reads_stdout(module, monkeypatch, error):
+def test_training_goes_on_where_nobody_reads_stdout(module, error):
     def write(text):
         raise error
 
-    monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=write))
     there = model(("cpu",))
     there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
-    module().tell(there, [], "Here")
+    with contextlib.redirect_stdout(SimpleNamespace(write=write)):
+        module().tell(there, [], "Here")
 
 
 @pytest.mark.parametrize(("movable", "meta", "moved"), [(False, False, True), (True, False, False), (False, True, False)])

@@ -45,7 +45,7 @@ def more_overlays(over):
     """Have another overlay written, of a patchset that has been changed; returns the names of those there are."""
     number = len(list((over.cache / "overlay").glob("*"))) + time.monotonic_ns()
     patchset(over.folder, SPATCH.replace("as patched", f"as patched {number}"))
-    over._path = None
+    over.known_path = None
     assert over.path
     return {path.name for path in (over.cache / "overlay").iterdir()}
 
@@ -77,7 +77,7 @@ def test_an_overlay_that_was_not_used_for_long_goes_when_another_is_written(over
 def test_a_run_in_an_overlay_is_a_use_of_it(over):
     first = over.made
     used(first, cache.KEPT_DAYS + 1)
-    over._path = None
+    over.known_path = None
     assert over.made == first
     assert first.name in more_overlays(over)
 

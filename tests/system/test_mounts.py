@@ -50,6 +50,7 @@ def test_what_the_kernel_tells_of_the_mount_of_a_path(path, kind, own, untried):
     assert mounts.untried(path, TABLE) == untried
 
 
+# what is mounted on this machine no test can change
 def test_where_the_kernel_tells_nothing_nothing_is_reported(tmp_path, monkeypatch):
     assert (mounts.mount_of("/usr", ""), mounts.own_locks("/usr", ""), mounts.untried("/usr", "")) == (None, "", "")
     monkeypatch.setattr(mounts, "_TABLE", tmp_path / "none")
