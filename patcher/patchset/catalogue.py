@@ -101,7 +101,7 @@ class Catalogue:
             raise self.unknown(name)
         (folder, source), *others = self.folders[name]
         patchset = load_patchset(folder, source)
-        shadows = []
+        shadows: list[Message] = []
         for other_folder, other_source in others:
             is_same = has_texts(other_folder, patchset.folder.files)
             if is_same and source == LOCAL and other_source == BUILT_IN:  # in a clone of sitepatch
