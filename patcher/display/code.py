@@ -84,11 +84,25 @@ def hunks(view: View, names: Iterable[str], *, layout: HunkLayout) -> Iterator[H
         if hunk.scope:
             where.append(tag("b", hunk.scope))
         head = tag("h4", *where)
-        yield tag("div", head, *_lines(hunk, layout), class_="hunk", id=name, tabindex="-1")
+        yield tag(
+            "div",
+            head,
+            *_lines(hunk, layout),
+            class_="hunk",
+            id=name,
+            tabindex="-1",
+        )
+
     yield from _gap(view, len(view.hunks), layout=layout)
 
 
-def anchors(diff: FileDiff, view: View, *, names: Anchors, before: str = "") -> list[str]:
+def anchors(
+    diff: FileDiff,
+    view: View,
+    *,
+    names: Anchors,
+    before: str = "",
+) -> list[str]:
     """The names of a file and of its hunks.
 
     By function rather than line: they are the same in the next release.
@@ -97,6 +111,7 @@ def anchors(diff: FileDiff, view: View, *, names: Anchors, before: str = "") -> 
     anchors_of_file = [names.name(label)]
     for hunk in view.hunks:
         anchors_of_file.append(names.name(f"{label}:{hunk.scope}"))
+
     return anchors_of_file
 
 
@@ -116,16 +131,19 @@ def _gap(view: View, number: int, *, layout: HunkLayout) -> Iterator[Html]:
     for skipped, size in parts:
         if not size:
             continue
+
         summary = many = count(most, "unchanged line")
         if size < most:
             summary = Message("{size} of {many}", size=size, many=many)
         lines: list[Html] = []
         for line in view.context(old + skipped, new + skipped, count=size):
             lines.append(_line(line, layout))
+
         yield tag("details", tag("summary", summary), *lines, class_="gap")
 
 
 def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
+    """The lines of a hunk."""
     for deleted, inserted in hunk.runs:
         if deleted is inserted:
             for line in deleted:
@@ -134,19 +152,32 @@ def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
             left = _side(deleted, layout, kind="deleted")
             right = _side(inserted, layout, kind="inserted")
             yield tag("div", *left, *right, class_="run")
+
     ending = _ending(hunk)
     if ending:
         code = tag("code", ending, class_="end")
-        yield tag("div", _NO_NUMBER, _NO_NUMBER, code, class_="l")
+        yield tag(
+            "div",
+            _NO_NUMBER,
+            _NO_NUMBER,
+            code,
+            class_="l",
+        )
 
 
 def _ending(hunk: DiffHunk) -> str:
     """Which sides have no line break at their end, "" for none."""
-    sides = {"-": Message("before"), "+": Message("after"), " ": Message("before and after")}
+    sides = {
+        "-": Message("before"),
+        "+": Message("after"),
+        " ": Message("before and after"),
+    }
+
     ends: list[str] = []
     for line, after in zip(hunk.lines, hunk.lines[1:]):
         if after.tag == "\\":
             ends.append(sides[line.tag])
+
     if not ends:
         return ""
     return translated(Message("no line break at the end of the file {names}", names=listed(ends)))
@@ -157,13 +188,16 @@ def _side(lines: list[DiffLine], layout: HunkLayout, *, kind: str) -> list[Html]
     shown = [_line(line, layout) for line in lines]
     if len(lines) <= _LONG:
         return shown
+
     what = "inserted" if kind == "inserted" else "removed"
-    summary = tag("summary", count(len(lines) - _SHOWN, f"more {what} line"))
+    hidden = len(lines) - _SHOWN
+    summary = tag("summary", count(hidden, f"more {what} line"))
     folded = tag("details", summary, *shown[_SHOWN:], class_=f"more {kind}")
     return [*shown[:_SHOWN], folded]
 
 
 def _line(line: DiffLine, layout: HunkLayout) -> Html:
+    """A line: its two numbers, and its code once or on both sides."""
     code = _code(line)
     hang = _hang(line)
     parts = [
@@ -171,8 +205,11 @@ def _line(line: DiffLine, layout: HunkLayout) -> Html:
         tag("i", str(line.new or "")),
         tag("code", code, class_=hang),
     ]
+
     if line.tag == " " and layout.sides:  # the other side, for the eye alone
-        parts.append(tag("code", code, class_=f"r {hang}".rstrip(), aria_hidden="true"))
+        other_side = f"r {hang}".rstrip()
+        parts.append(tag("code", code, class_=other_side, aria_hidden="true"))
+
     return tag(_ELEMENTS[line.tag], *parts, class_="l")
 
 
@@ -185,6 +222,7 @@ def _hang(line: DiffLine) -> str:
 
 
 def _code(line: DiffLine) -> Html:
+    """The code of a line, coloured, with what has changed in it marked."""
     parts: list[str] = []
     for piece in line.pieces:
         kind = _KINDS.get(piece.kind, "")
@@ -194,4 +232,5 @@ def _code(line: DiffLine) -> Html:
             parts.append(tag("span", piece.text, class_=kind))
         else:
             parts.append(piece.text)
+
     return join(*parts)

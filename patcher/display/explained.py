@@ -37,6 +37,7 @@ def explained_row(answer: Answer, diff_lines: int = 20) -> Row:
     if answer.places:
         lines = ",".join(map(str, answer.places))
         path = f"{path}:{lines}"
+
     return Row(answer.state.value, (path, answer.scope), details=tuple(details))
 
 
@@ -53,6 +54,7 @@ def _about(answer: Answer, explanation: Explanation) -> list[str]:
     if answer.state is State.APPLIED:
         recorded = Message("recorded in the receipt of this file; its code before the change:")
         lines += _wrapped(recorded)
+
     if explanation.state in (State.NOT_FOUND, State.NOT_NEEDED):
         lines += _scopes(explanation)
 
@@ -60,9 +62,11 @@ def _about(answer: Answer, explanation: Explanation) -> list[str]:
         if not answer.diff:
             code = clip(match.text, _LONGEST)
             lines.append(Message("line {line}: {text}", line=match.line, text=code))
+
         for name, value in match.names.items():
             code = clip(value, _LONGEST)
             lines.append(join_styled(f"  {name} = {code}"))
+
     lines += _closest(explanation)
 
     template = "elsewhere in this file: {where}: {text}"
@@ -71,6 +75,7 @@ def _about(answer: Answer, explanation: Explanation) -> list[str]:
         where = Message("`{scope}`, line {line}", scope=scope, line=place.line)
         code = clip(place.text, _LONGEST)
         lines += _wrapped(Message(template, where=where, text=code))
+
     return lines
 
 
@@ -84,7 +89,9 @@ def _other_files(answer: Answer) -> list[str]:
         else:
             path = file.path
             meaning = Message("a file of that name:")
+
         lines += _wrapped(Message("{what} {path}", what=meaning, path=path))
+
     return lines
 
 
@@ -95,22 +102,27 @@ def _other_forms(explanation: Explanation) -> list[str]:
     for form in explanation.forms:
         if form.line == explanation.line:
             continue
+
         problem = form.problem or Message(form.state.value)
         lines += _wrapped(Message(template, line=form.line, problem=problem))
         if explanation.state is State.NOT_FOUND:
             lines += _scopes(form)
             lines += _closest(form)
+
     return lines
 
 
 def _diff(answer: Answer, most: int) -> list[str]:
     """At most so many lines of the diff of a hunk, without its heading."""
     lines: list[str] = []
-    for line in color_diff(decoded(answer.diff))[2:]:
+    colored = color_diff(decoded(answer.diff))
+    for line in colored[2:]:
         lines.append(join_styled("  ", line))
+
     hidden = len(lines) - most
     if hidden <= 0:
         return lines
+
     template = "  … {number} more: sitepatch diff {patchset}{here}"
     more = Message(template, number=hidden, patchset=answer.patchset)
     return [*lines[:most], more]
@@ -122,8 +134,14 @@ def _scopes(explanation: Explanation) -> list[str]:
         template = "`{name}`, lines {first} to {last}"
         ranges: list[str] = []
         for scope in explanation.scopes[:_FEW_SCOPES]:
-            lines = Message(template, name=scope.name, first=scope.first, last=scope.last)
+            lines = Message(
+                template,
+                name=scope.name,
+                first=scope.first,
+                last=scope.last,
+            )
             ranges.append(lines)
+
         return _wrapped(Message("searched: {ranges}", ranges=joined(", ", ranges)))
 
     if explanation.near:
@@ -140,6 +158,7 @@ def _closest(explanation: Explanation) -> list[str]:
     best = explanation.closest
     if best is None:
         return []
+
     where = ""
     if explanation.near and not explanation.scopes:
         where = Message(" in `{scope}`", scope=explanation.near[0])
@@ -151,6 +170,7 @@ def _closest(explanation: Explanation) -> list[str]:
     if best.code.line != best.line:
         first_line = clip(best.text, _LONGEST)
         lines.append(join_styled(f"  code    {best.line:>{digits}} | {first_line}"))
+
     lines += _marked(Message("code   "), best.code, digits=digits)
     lines += _marked("pattern", best.pattern, digits=digits)
     lines += _wrapped(best.words)
@@ -176,7 +196,9 @@ def _marked(side: str, mark: Mark, *, digits: int) -> list[str]:
 
 
 def _wrapped(text: str) -> list[str]:
+    """A text in lines of at most `_WIDTH` columns."""
     lines: list[str] = []
     for line in translated(text).split("\n"):
         lines += wrapped(line, _WIDTH)
+
     return lines

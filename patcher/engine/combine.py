@@ -11,6 +11,7 @@ import re
 from typing import Sequence
 
 from patcher.engine.changes import MatchedHunk
+from patcher.engine.lex import Lines
 from patcher.engine.node import SyntaxProblem
 from patcher.engine.source import Edit, Removed, Source
 from patcher.message import Message
@@ -27,11 +28,13 @@ class _OwnEdit(Record):
 
     @property
     def range(self) -> tuple[int, int]:
+        """The characters that the edit replaces."""
         return self.edit.start, self.edit.end
 
 
 def combine(
-    source: Source, matched: Sequence[MatchedHunk]
+    source: Source,
+    matched: Sequence[MatchedHunk],
 ) -> tuple[list[HunkAnswer], list[Splice]]:
     """Turn the edits of all hunks into splices.
 
@@ -44,14 +47,18 @@ def combine(
     answers = [each.answer for each in matched]
     edits = _ordered_edits(source, matched)
     for first, second in zip(edits, edits[1:]):
-        if _is_conflict(first, second):
-            problem = Message(
-                "two changes of this patchset meet at line {line}: write one hunk for both",
-                line=source.lines.number(second.edit.start),
-            )
-            for index in {first.hunk, second.hunk}:
-                answers[index] = _conflict(answers[index], problem)
-            return answers, []
+        if not _is_conflict(first, second):
+            continue
+
+        problem = Message(
+            "two changes of this patchset meet at line {line}: write one hunk for both",
+            line=source.lines.number(second.edit.start),
+        )
+
+        for index in {first.hunk, second.hunk}:
+            answers[index] = _conflict(answers[index], problem)
+
+        return answers, []
 
     try:
         owned = _splices(source, edits)
@@ -63,6 +70,7 @@ def combine(
         answers[index] = answer._replace(splices=own)
         if answer.state is State.APPLICABLE and not own:
             answers[index] = answer._replace(state=State.UPSTREAM)
+
     return answers, [splice for splice, _ in owned]
 
 
@@ -76,11 +84,14 @@ def _splices(source: Source, edits: Sequence[_OwnEdit]) -> list[tuple[Splice, in
     for edit, hunk in edits:
         start, end, new = _trimmed(source.text, edit)
         if start < end or new:
-            splices.append((source.splice(start, end, new), hunk))
+            splice = source.splice(start, end, new)
+            splices.append((splice, hunk))
+
     return splices
 
 
 def _conflict(answer: HunkAnswer, problem: str) -> HunkAnswer:
+    """An answer that has become a conflict."""
     return answer._replace(state=State.CONFLICT, problem=problem)
 
 
@@ -94,6 +105,7 @@ def _ordered_edits(source: Source, matched: Sequence[MatchedHunk]) -> list[_OwnE
     for index, each in enumerate(matched):
         for change in each.changes:
             edits += [_OwnEdit(edit, index) for edit in change.edits]
+
     edits = _without_empty_blocks(edits)
     edits.sort(key=lambda own: _depth(own.edit), reverse=True)
     edits.sort(key=lambda own: own.range)
@@ -102,11 +114,15 @@ def _ordered_edits(source: Source, matched: Sequence[MatchedHunk]) -> list[_OwnE
 
 def _is_conflict(first: _OwnEdit, second: _OwnEdit) -> bool:
     """Whether two neighbouring edits overlap, or insert for two hunks at the same place."""
-    left, right = first.edit, second.edit
+    left = first.edit
+    right = second.edit
     if right.start < left.end:
         return True
+    if first.hunk == second.hunk:
+        return False
+
     are_insertions = left.start == left.end == right.start == right.end
-    return are_insertions and first.hunk != second.hunk and _depth(left) == _depth(right)
+    return are_insertions and _depth(left) == _depth(right)
 
 
 def _depth(edit: Edit) -> tuple[int, bool]:
@@ -119,8 +135,9 @@ def _depth(edit: Edit) -> tuple[int, bool]:
     lines = edit.text.splitlines() if is_lines else []
     line = next((line for line in lines if line.strip()), "")
     code = line.lstrip()
-    is_clause = bool(re.match(r"(elif|else|except|finally)\b", code))
-    return (len(line) - len(code) if line else -1), is_clause
+    is_clause = re.match(r"(elif|else|except|finally)\b", code) is not None
+    depth = len(line) - len(code) if line else -1
+    return depth, is_clause
 
 
 def _without_empty_blocks(edits: list[_OwnEdit]) -> list[_OwnEdit]:
@@ -128,7 +145,8 @@ def _without_empty_blocks(edits: list[_OwnEdit]) -> list[_OwnEdit]:
     deleted: dict[tuple[int, int], list[Removed]] = {}
     for edit, _ in edits:
         if edit.removed is not None and edit.removed.block is not None:
-            deleted.setdefault(edit.removed.block, []).append(edit.removed)
+            statements = deleted.setdefault(edit.removed.block, [])
+            statements.append(edit.removed)
 
     last_statements = set()
     for (_, count), statements in deleted.items():
@@ -140,6 +158,7 @@ def _without_empty_blocks(edits: list[_OwnEdit]) -> list[_OwnEdit]:
         if edit.removed is not None and edit.removed in last_statements:
             edit = Edit(edit.removed.start, edit.removed.end, text="pass")
         filled.append(_OwnEdit(edit, index))
+
     return filled
 
 
@@ -149,7 +168,8 @@ def _without_blank_lines(source: Source, edits: list[_OwnEdit]) -> list[_OwnEdit
     The edits are in order. Neighbouring deletions count as one, whichever hunks they belong to
     (rule 18).
     """
-    code, lines = source.text, source.lines
+    code = source.text
+    lines = source.lines
     end_of_file = Edit(len(code), len(code), text="")
     following = [own.edit for own in edits[1:]]
     blank: list[_OwnEdit] = []
@@ -157,12 +177,9 @@ def _without_blank_lines(source: Source, edits: list[_OwnEdit]) -> list[_OwnEdit
     for (edit, index), below in zip(edits, [*following, end_of_file]):
         if edit.removed is None:
             continue
-        start = edit.start
-        while start and _is_blank(code[lines.start(start - 1) : start]):
-            start = lines.start(start - 1)
-        end = edit.end
-        while end < below.start and _is_blank(code[end : lines.end(end)]):
-            end = lines.end(end)
+
+        start = _above_blank_lines(lines, edit.start)
+        end = _below_blank_lines(lines, edit.end, limit=below.start)
 
         if not runs:
             runs.append((start, edit.start))
@@ -171,12 +188,38 @@ def _without_blank_lines(source: Source, edits: list[_OwnEdit]) -> list[_OwnEdit
             longest = _longest(code, runs)
             for run in runs:
                 if run != longest:
-                    blank.append(_OwnEdit(Edit(*run, text=""), index))
+                    deletion = Edit(*run, text="")
+                    blank.append(_OwnEdit(deletion, index))
+
             runs = []
+
     return sorted([*edits, *blank], key=lambda own: own.range)
 
 
+def _above_blank_lines(lines: Lines, offset: int) -> int:
+    """The beginning of the blank lines above the line that begins at an offset."""
+    while offset:
+        start = lines.start(offset - 1)
+        if not _is_blank(lines.text[start:offset]):
+            break
+        offset = start
+
+    return offset
+
+
+def _below_blank_lines(lines: Lines, offset: int, limit: int) -> int:
+    """The end of the blank lines from an offset on; none that begins at `limit` or below it."""
+    while offset < limit:
+        end = lines.end(offset)
+        if not _is_blank(lines.text[offset:end]):
+            break
+        offset = end
+
+    return offset
+
+
 def _is_blank(line: str) -> bool:
+    """Whether a line has nothing but blanks."""
     return not line.strip(" \t\r\n")
 
 
@@ -192,6 +235,8 @@ def _longest(code: str, runs: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 def _trimmed(code: str, edit: Edit) -> tuple[int, int, str]:
     """An edit without the common prefix and suffix of the old and the new text."""
-    old, new = code[edit.start : edit.end], edit.text
+    old = code[edit.start : edit.end]
+    new = edit.text
     head, tail = common_ends(old, new)
-    return edit.start + head, edit.end - tail, new[head : len(new) - tail]
+    middle = new[head : len(new) - tail]
+    return edit.start + head, edit.end - tail, middle

@@ -17,6 +17,7 @@ def redefinitions(source: Source) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name, _, _ in _redefinitions(source):
         counts[name] += 1
+
     return counts
 
 
@@ -34,8 +35,10 @@ def twice_defined(finished: FinishedText, before: Counter[str]) -> str:
     for name, *both in _redefinitions(finished.result):
         # only blanks are before each
         places = [starts[node.lineno - 1] + node.col_offset for node in both]
-        if all(_is_inserted(finished, place) for place in places):
+        are_inserted = all(_is_inserted(finished, place) for place in places)
+        if are_inserted:
             continue
+
         left[name] -= 1
         if left[name] < 0:
             return Message(
@@ -44,6 +47,7 @@ def twice_defined(finished: FinishedText, before: Counter[str]) -> str:
                 name=name,
                 line=both[1].lineno,
             )
+
     return ""
 
 
@@ -65,6 +69,7 @@ def _redefinitions(source: Source) -> Iterator[tuple[str, ast.stmt, ast.stmt]]:
             if isinstance(node, ast.ClassDef):
                 waiting.append((f"{prefix}{node.name}.", node.body))
                 readers += node.bases
+
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 readers.append(node)
                 continue
@@ -72,45 +77,56 @@ def _redefinitions(source: Source) -> Iterator[tuple[str, ast.stmt, ast.stmt]]:
                 if not isinstance(node, ast.ClassDef):
                     readers.append(node)
                 continue
+
             if node.name in readers_above:
                 between = readers[readers_above[node.name] :]
                 if not any(_reads(each, node.name) for each in between):
                     yield prefix + node.name, last[node.name], node
+
             readers_above[node.name] = len(readers)
             last[node.name] = node
 
 
 def _reads(node: ast.AST, name: str) -> bool:
+    """Whether code has a name."""
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def equal_branches(finished: FinishedText, matched: Sequence[MatchedHunk]) -> str:
     """The problem if all branches of an `if` become equal that the hunks write differently."""
-    tree, lines = finished.result.tree, finished.result.lines
+    tree = finished.result.tree
+    lines = finished.result.lines
     if tree is None or not _writes_branches(matched):
         return ""
+
     for node in ast.walk(tree):
         if not isinstance(node, ast.If):
             continue
+
         bodies = _bodies(node)
         texts = {ast.dump(ast.Module(body, [])) for body in bodies}
         if len(texts) != 1:
             continue
+
         starts = []
         for part in [node, *(body[0] for body in bodies)]:
             # only blanks are before each
             starts.append(lines.starts[part.lineno - 1] + part.col_offset)
-        is_elif = not finished.result.text.startswith("if", starts[0])
-        if not is_elif and any(_is_inserted(finished, start) for start in starts):
+
+        is_if = finished.result.text.startswith("if", starts[0])
+        is_changed = any(_is_inserted(finished, start) for start in starts)
+        if is_if and is_changed:
             return Message(
                 "all branches of the `if` in line {line} of the result would be equal: "
                 "upstream has one of them",
                 line=node.lineno,
             )
+
     return ""
 
 
 def _is_inserted(finished: FinishedText, offset: int) -> bool:
+    """Whether the change has inserted what stands at an offset."""
     return any(start <= offset < end for start, end in finished.inserted)
 
 
@@ -122,9 +138,14 @@ def _writes_branches(matched: Sequence[MatchedHunk]) -> bool:
             continue
         for node in walk_each(each.form.after.nodes):
             branches = _branches(node)
-            if branches and all(same(branches[0], branch) for branch in branches):
+            if not branches:
+                continue
+
+            has_branches = True
+            are_equal = all(same(branches[0], branch) for branch in branches)
+            if are_equal:
                 return False
-            has_branches = has_branches or bool(branches)
+
     return has_branches
 
 
@@ -138,8 +159,12 @@ def _branches(node: Node) -> list[Node]:
 
 def _bodies(node: ast.If) -> list[list[ast.stmt]]:
     """`_branches` for the tree of the interpreter."""
-    bodies, orelse = [node.body], node.orelse
+    bodies = [node.body]
+    orelse = node.orelse
     while len(orelse) == 1 and isinstance(orelse[0], ast.If):
         bodies.append(orelse[0].body)
         orelse = orelse[0].orelse
-    return [*bodies, orelse] if orelse else []
+
+    if not orelse:
+        return []
+    return [*bodies, orelse]

@@ -14,14 +14,16 @@ from patcher.engine.node import Node
 
 def alone_on_lines(lines: Lines, start: int, end: int) -> bool:
     """Whether the lines of `[start, end)` have nothing else but blanks and a comment."""
-    before = lines.text[lines.start(start) : start]
-    after = lines.text[end : lines.end(max(start, end - 1))].strip()
-    return not before.strip() and (not after or after.startswith("#"))
+    before = lines.text[lines.start(start) : start].strip()
+    line_end = lines.end(max(start, end - 1))
+    after = lines.text[end:line_end].strip()
+    return not before and after[:1] in ("", "#")
 
 
 def is_continuation(code: str, start: int) -> bool:
     """Whether the line that begins at `start` continues a line that ends in a backslash."""
-    return code[max(0, start - 3) : start].rstrip("\r\n").endswith("\\")
+    above = code[max(0, start - 3) : start]
+    return above.rstrip("\r\n").endswith("\\")
 
 
 def breaks_f_string(string: str, code: str) -> bool:
@@ -45,33 +47,41 @@ def breaks_f_string(string: str, code: str) -> bool:
 def lines_end(lines: Lines, node: Node) -> int:
     """The offset past the lines of a statement or clause, with the comments at its body's end."""
     end = lines.end(max(node.start, node.end - 1))
-    return body_end(lines, end, lines.indent(node.begin)) if node.has_body else end
+    if not node.has_body:
+        return end
+    return body_end(lines, end, indent=lines.indent(node.begin))
 
 
 def body_end(lines: Lines, end: int, indent: str) -> int:
     """`end`, or the offset past the last comment below it that is indented deeper than `indent`."""
-    code, at = lines.text, end
+    code = lines.text
+    at = end
     while at < len(code):
         line = code[at : lines.end(at)]
         at += len(line)
         comment = line.lstrip(" \t")
-        is_deeper = line.startswith(indent) and len(line) - len(comment) > len(indent)
+        depth = len(line) - len(comment)
+        is_deeper = line.startswith(indent) and depth > len(indent)
         if comment.startswith("#") and is_deeper:
             end = at
         elif comment.strip():
             break
+
     return end
 
 
 def header_end(node: Node, code: str) -> int:
     """The offset past the `:` that ends the header of a compound statement or clause of `code`."""
-    start = max((part.outer_end for part in node.header()), default=node.start)
+    ends = [part.outer_end for part in node.header()]
+    start = max(ends, default=node.start)
     return find_outside(code, start, ":") + 1
 
 
 def code_end(node: Node, code: str) -> int:
     """The offset past a statement of `code`; of a compound statement or clause past its header."""
-    return header_end(node, code) if node.has_body else node.end
+    if node.has_body:
+        return header_end(node, code)
+    return node.end
 
 
 # moving statements --------------------------------------------------------------------------------
@@ -93,21 +103,27 @@ def reindented(
         comments: for each statement its new trailing comment, "" to keep the old one,
             None for no comment.
     """
-    source, head = lines.text, codes[0].begin
+    source = lines.text
+    head = codes[0].begin
     if not alone_on_lines(lines, head, codes[-1].end):
-        statements = [source[code.start : code.end] for code in codes]
-        joined = indent + (lines.newline + indent).join(statements)
+        statements = [indent + source[code.start : code.end] for code in codes]
+        joined = lines.newline.join(statements)
         return "  ".join([joined, *filter(None, comments)])
 
     start, end = _with_comments(lines, deleted, codes)
     region = source[start:end].rstrip("\r\n")
     for code, comment in reversed(list(zip(codes, comments))):
-        if comment != "":
-            line_end = len(source[start : lines.end(code.end - 1)].rstrip("\r\n"))
-            trailing = f"  {comment}" if comment else ""
-            region = region[: code.end - start] + trailing + region[line_end:]
+        if comment == "":
+            continue
 
-    return _shifted(region, source[lines.start(head) : head], indent)
+        line_end = lines.end(code.end - 1)
+        above = source[start:line_end].rstrip("\r\n")
+        below = region[len(above) :]
+        trailing = f"  {comment}" if comment else ""
+        region = region[: code.end - start] + trailing + below
+
+    old_indent = source[lines.start(head) : head]
+    return _shifted(region, old_indent, indent)
 
 
 def _shifted(region: str, old_indent: str, indent: str) -> str:
@@ -116,41 +132,51 @@ def _shifted(region: str, old_indent: str, indent: str) -> str:
     shifted = ""
     offset = 0
     for line in _lines(region):
-        if offset not in in_strings and line.startswith(old_indent) and line.strip():
+        is_code = offset not in in_strings and line.strip()
+        if is_code and line.startswith(old_indent):
             shifted += indent + line[len(old_indent) :]
         else:
             shifted += line
+
         offset += len(line)
+
     return shifted
 
 
 def _with_comments(
-    lines: Lines, deleted: Sequence[tuple[int, int]], codes: Sequence[Node]
+    lines: Lines,
+    deleted: Sequence[tuple[int, int]],
+    codes: Sequence[Node],
 ) -> tuple[int, int]:
     """The lines of some statements, with the comments around them that are to be kept."""
     head = codes[0].begin
-    start, end = lines.start(head), lines_end(lines, codes[-1])
-    around = start, end
-    for span in deleted:
-        if span[0] < head and codes[-1].end <= span[1]:
-            around = span
+    last = codes[-1]
+    start = lines.start(head)
+    end = lines_end(lines, last)
+    highest, lowest = start, end
+    for deleted_start, deleted_end in deleted:
+        if deleted_start < head and last.end <= deleted_end:
+            highest, lowest = deleted_start, deleted_end
             break
 
-    indent = lines.text[lines.start(head) : head]
-    while start > around[0] and _is_comment(lines, start - 1):
-        if len(lines.indent(start - 1)) > len(indent):  # at the end of the block above
+    width = head - lines.start(head)
+    while start > highest and _is_comment(lines, start - 1):
+        if len(lines.indent(start - 1)) > width:  # at the end of the block above
             break
         start = lines.start(start - 1)
-    owner = codes[-1].parent.parent if codes[-1].parent is not None else None
-    if owner is not None and _siblings(codes[-1])[-1] is codes[-1]:
-        end_of_body = body_end(lines, end, lines.indent(owner.begin))
-        end = min(max(around[1], end), end_of_body)
+
+    owner = last.parent.parent if last.parent is not None else None
+    if owner is not None and _siblings(last)[-1] is last:
+        end_of_body = body_end(lines, end, indent=lines.indent(owner.begin))
+        end = min(max(lowest, end), end_of_body)
+
     return start, end
 
 
 def _is_comment(lines: Lines, offset: int) -> bool:
     """Whether the line of an offset is a comment alone."""
-    return lines.text[lines.start(offset) : lines.end(offset)].lstrip(" \t").startswith("#")
+    line = lines.text[lines.start(offset) : lines.end(offset)]
+    return line.lstrip(" \t").startswith("#")
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -162,8 +188,8 @@ def _lines(text: str) -> Iterator[str]:
 def neighbours(above: Node, below: Node) -> bool:
     """Whether two statements follow each other in one block of the file."""
     siblings = _siblings(above)
-    following = siblings[siblings.index(above) + 1 :]
-    return following[:1] == [below]
+    past = siblings.index(above) + 1
+    return siblings[past : past + 1] == [below]
 
 
 def _siblings(node: Node) -> list[Node]:
@@ -181,6 +207,7 @@ def stretches(rows: Sequence[int]) -> list[tuple[int, int]]:
         if runs and runs[-1][1] == row - 1:
             start, _ = runs.pop()
         runs.append((start, row))
+
     return runs
 
 
@@ -190,6 +217,7 @@ def cut_comment(code: str) -> tuple[str, str]:
     for token in tokens(code):
         if token.kind == "comment" and token.end == len(code):
             return code[: token.start].rstrip(), "  " + token.text
+
     return code, ""
 
 
@@ -201,4 +229,5 @@ def without_comments(code: str) -> str:
         if token.kind == "comment":
             kept += code[end : token.start].rstrip(" \t")
             end = token.end
+
     return kept + code[end:]

@@ -93,6 +93,7 @@ def unbound(
     # the tree of `before` is made only where it is needed: each is large
     if not before.has_ast or after.tree is None:
         return _unseen(after, spans, injected)
+
     body = after.tree.body
     if has_star_import(body):
         return []
@@ -102,13 +103,18 @@ def unbound(
     missing: set[Unbound] = set()
     read_before: dict[str, set[str]] = {}
     for read in reads(body, lines):
-        offset = after._offset(read.node.lineno, read.node.col_offset)
-        if read.is_local or read.name in known or not meets(spans, offset, offset):
+        if read.is_local or read.name in known:
             continue
+
+        offset = after._offset(read.node.lineno, read.node.col_offset)
+        if not meets(spans, offset, offset):
+            continue
+
         if read.function not in read_before:
             read_before[read.function] = _reads_of(before, read.function)
         if read.name not in read_before[read.function]:
             missing.add(Unbound(read.node.lineno, read.name))
+
     return sorted(missing)
 
 
@@ -119,7 +125,9 @@ def _reads_of(source: Source, function: str) -> set[str]:
 
 
 def _unseen(
-    after: Source, spans: Sequence[tuple[int, int]], injected: Sequence[str]
+    after: Source,
+    spans: Sequence[tuple[int, int]],
+    injected: Sequence[str],
 ) -> list[Unbound]:
     """`unbound` if the running interpreter is too old for the syntax of the file.
 
@@ -130,14 +138,18 @@ def _unseen(
     for node in after.whole().walk():
         if node.kind != "Name":
             continue
+
         name = str(node.fields["value"])
         if not meets(spans, node.start, node.start) or _is_binding(node):
             known.add(name)
         elif node.field() not in ("attr", "arg", "annotation"):
             missing.add(Unbound(after.lines.number(node.start), name))
+
     if "*" in known:
         return []
-    return sorted(item for item in missing if item.name not in known)
+
+    unknown = [item for item in missing if item.name not in known]
+    return sorted(unknown)
 
 
 def _is_binding(name: Node) -> bool:
@@ -145,9 +157,11 @@ def _is_binding(name: Node) -> bool:
     for part in [name, *name.ancestors()]:
         if part.kind in ("Import", "ImportFrom"):
             return True
+
     target = name
     while target.parent is not None and target.parent.kind in ("Tuple", "List", "Star"):
         target = target.parent
+
     return target.field() in _BINDING
 
 
@@ -156,6 +170,7 @@ def name_use(source: Source, lines: LineRanges) -> NameUse | None:
     """How the statements at some lines use names; None if that cannot be known."""
     if source.tree is None or _is_dynamic(source):
         return None
+
     body = source.tree.body
     module = bound_in(body)
     known = _known(source, module)
@@ -172,9 +187,17 @@ def name_use(source: Source, lines: LineRanges) -> NameUse | None:
         for name in _looked_up_in(function):
             if name.id not in locals_:
                 outer.add((path, name.id))
+
         early |= _in(path, _read_early(function))
         deleted |= _in(path, _read_below_del(function.body))
-    return NameUse(module, lost, outer=outer, early=early, deleted=deleted)
+
+    return NameUse(
+        module,
+        lost,
+        outer=outer,
+        early=early,
+        deleted=deleted,
+    )
 
 
 def _in(path: str, names: Iterable[ast.Name]) -> set[tuple[str, str]]:
@@ -198,6 +221,7 @@ def broken(
     """
     if before is None or after.tree is None or _is_dynamic(after):
         return []
+
     body = after.tree.body
     functions = list(_functions_near(body, lines))
 
@@ -208,14 +232,19 @@ def broken(
         for name in _read_below_del(block):
             if (path, name.id) not in before.deleted:
                 breaks.add(Broken(name.lineno, name.id, function=""))
+
     for path, function in functions:
         for name in _local_now(before, path, function):
             breaks.add(Broken(name.lineno, name.id, function=path))
+
     return sorted(breaks)
 
 
 def _unbound_now(
-    before: NameUse, after: Source, lines: LineRanges, injected: Sequence[str]
+    before: NameUse,
+    after: Source,
+    lines: LineRanges,
+    injected: Sequence[str],
 ) -> Iterator[Broken]:
     """The names that nothing binds any more."""
     body = after.tree.body if after.tree is not None else []
@@ -227,17 +256,23 @@ def _unbound_now(
     if any(re.search(rf"\b{name}\b", after.text) for name in gone):
         candidates += [read for read in reads(body) if read.name in gone]
     for read in candidates:
-        if read.name not in known and read.name not in before.lost and not read.is_local:
+        was_bound = read.name not in before.lost
+        if was_bound and read.name not in known and not read.is_local:
             yield Broken(read.node.lineno, read.name, function="")
 
 
 def _local_now(before: NameUse, path: str, function: _Function) -> Iterator[ast.Name]:
     """The names that a function now reads before it binds them, and did not before the change."""
     locals_ = _locals_of(function)
-    were_outer = {name for where, name in before.outer if where == path and name in locals_}
+    were_outer: set[str] = set()
+    for where, outer_name in before.outer:
+        if where == path and outer_name in locals_:
+            were_outer.add(outer_name)
+
     for name in _looked_up_in(function):
         if name.id in were_outer and not _is_bound_above(function, name):
             yield name
+
     for name in _read_early(function):
         if (path, name.id) not in before.early:
             yield name
@@ -257,8 +292,10 @@ def _known(source: Source, module: set[str]) -> set[str]:
     These are the names of its module, builtins, and what its functions make global.
     """
     names = {*_ALWAYS, *module}
-    for line in re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", source.text, re.MULTILINE):
-        names |= set(re.findall(r"\w+", line))
+    declarations = re.findall(r"^[ \t]+global[ \t]+([\w, \t]+)", source.text, re.MULTILINE)
+    for declared in declarations:
+        names.update(re.findall(r"\w+", declared))
+
     return names
 
 
@@ -268,7 +305,8 @@ def _reads_near(body: Sequence[ast.stmt], lines: LineRanges) -> Iterator[Read]:
     In a class, the bodies of other functions are left out: what they read depends only on their own
     lines and those of the module.
     """
-    return reads([node for node in body if is_near(node, lines)], near=lines)
+    top_level = [node for node in body if is_near(node, lines)]
+    return reads(top_level, near=lines)
 
 
 def _functions_near(body: Sequence[ast.stmt], lines: LineRanges) -> Iterator[tuple[str, _Function]]:
@@ -279,6 +317,7 @@ def _functions_near(body: Sequence[ast.stmt], lines: LineRanges) -> Iterator[tup
         path, node = waiting.pop()
         if not isinstance(node, _DEFINITIONS):
             continue
+
         is_class = isinstance(node, ast.ClassDef)
         inner_path = f"{path}.{node.name}"
         if not isinstance(node, ast.ClassDef):
@@ -295,7 +334,8 @@ def _locals_of(function: _Function) -> set[str]:
     These are its parameters and what its body binds, except for what it declares global or
     nonlocal.
     """
-    return (parameters_of(function.args) | bound_in(function.body)) - _declared(function)
+    bound = parameters_of(function.args) | bound_in(function.body)
+    return bound - _declared(function)
 
 
 def _declared(function: _Function) -> set[str]:
@@ -304,6 +344,7 @@ def _declared(function: _Function) -> set[str]:
     for node in statements(function.body):
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             names.update(node.names)
+
     return names
 
 
@@ -328,12 +369,16 @@ def _read_early(function: _Function) -> list[ast.Name]:
     early = []
     for node in statements(function.body):
         target = node.target if isinstance(node, ast.AugAssign) else None
-        if isinstance(target, ast.Name) and target.id not in {*bindings, *elsewhere}:
+        if not isinstance(target, ast.Name):
+            continue
+        if target.id not in bindings and target.id not in elsewhere:
             early.append(target)
+
     for read in reads(function.body):
         position = (read.node.lineno, read.node.col_offset)
         if read.is_at_once and position < bindings.get(read.name, (0, 0)):
             early.append(read.node)
+
     return early
 
 
@@ -342,8 +387,10 @@ def _read_below_del(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
 
     Only if no statement in between may bind them.
     """
-    if not any(isinstance(node, ast.Delete) for node in statements(body)):
+    has_del = any(isinstance(node, ast.Delete) for node in statements(body))
+    if not has_del:
         return
+
     deleted: set[str] = set()
     for node in body:
         bound = bound_in([node])
@@ -352,9 +399,12 @@ def _read_below_del(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
             for read in reads([node]):
                 if read.is_at_once and read.name in missing:
                     yield read.node
+
         deleted -= bound
         if isinstance(node, ast.Delete):
-            deleted |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            deleted.update(names)
+
         if not isinstance(node, _DEFINITIONS):
             for block in blocks_of(node):
                 yield from _read_below_del(block)
@@ -364,10 +414,13 @@ def _is_bound_above(function: _Function, name: ast.Name) -> bool:
     """Whether a statement of the body that always runs binds a name before it is read."""
     if name.id in parameters_of(function.args):
         return True
+
     for node in function.body:
         if isinstance(node, _MAY_NOT_RUN) or name.id not in bound_in([node]):
             continue
+
         end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
         if end <= (name.lineno, name.col_offset):
             return True
+
     return False

@@ -27,21 +27,30 @@ def near_scopes(source: Source, scope: str) -> tuple[str, ...]:
     """
     if scope == "<module>":
         return ()
+
     names = list(dict.fromkeys(definition.name for definition in source.definitions()))
-    last_name = scope.split(".")[-1]
-    same_name = [name for name in names if name.split(".")[-1] == last_name]
+    last_name = _last_name(scope)
+    same_name = [name for name in names if _last_name(name) == last_name]
     if same_name:
         return tuple(same_name[:_MOST])
 
     parent = scope[: -len(last_name)]
     siblings = []
     for name in names:
-        if name.startswith(parent) and "." not in name[len(parent) :]:
-            siblings.append(name[len(parent) :])
+        own_name = name[len(parent) :]
+        if name.startswith(parent) and "." not in own_name:
+            siblings.append(own_name)
+
     similar = get_close_matches(last_name, siblings, _MOST, cutoff=0.7)
     if similar:
         return tuple(parent + name for name in similar)
     return tuple(get_close_matches(scope, names, _MOST))
+
+
+def _last_name(scope: str) -> str:
+    """The last part of a qualified name."""
+    _, _, name = scope.rpartition(".")
+    return name
 
 
 # the answer ---------------------------------------------------------------------------------------
@@ -50,7 +59,9 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> tuple[str, str]
     scope = hunk.text.scope
     if not found.scopes:
         near = near_scopes(source, scope)
-        hint = Message("the file has: {names}", names=", ".join(near)) if near else ""
+        hint: str = ""
+        if near:
+            hint = Message("the file has: {names}", names=", ".join(near))
         return Message("there is no `{scope}` in this file", scope=scope), hint
 
     places = found.all
@@ -61,20 +72,26 @@ def not_found(source: Source, hunk: Hunk, found: FoundPlaces) -> tuple[str, str]
         elsewhere = _inside_others(source, hunk)
         if elsewhere is not None:
             return elsewhere
+
         problem = Message("`{scope}` is there, but the code to change is not", scope=scope)
         hint = Message("nothing like it was found there: it was rewritten or went away")
 
     best = closest(source, hunk, scope, taken=places)
     if best is not None:
         return joined("\n", [problem, *_brief(best)]), best.hint
+
     if not places:
         problem = Message(
-            "{problem}\nlooked for: {looked}", problem=problem, looked=_first_line(hunk)
+            "{problem}\nlooked for: {looked}",
+            problem=problem,
+            looked=_first_line(hunk),
         )
+
     return problem, hint
 
 
 def _too_few(source: Source, hunk: Hunk, places: Sequence[MatchRange]) -> str:
+    """The problem of a hunk with fewer places than it expects."""
     numbers = sorted(source.lines.number(place.start) for place in places)
     where = Message(
         "line {lines}" if len(numbers) == 1 else "lines {lines}",
@@ -93,6 +110,7 @@ def _inside_others(source: Source, hunk: Hunk) -> tuple[str, str] | None:
     """The problem and the hint if the code is inside other statements than `inside` names."""
     if hunk.text.flags.inside is None:
         return None
+
     for place, inside in surroundings(source, hunk):
         flag = inside_flag(inside)
         problem = Message(
@@ -102,7 +120,9 @@ def _inside_others(source: Source, hunk: Hunk) -> tuple[str, str] | None:
             flag=flag,
             expected=inside_flag(hunk.text.flags.inside),
         )
+
         return problem, Message("write `{flag}` if that place is meant", flag=flag)
+
     return None
 
 
@@ -111,17 +131,20 @@ def _first_line(hunk: Hunk) -> str:
     for line in hunk.before.written.split("\n"):
         if line.strip(" ."):
             return line.strip()
+
     return ""
 
 
 def _brief(best: Closest) -> list[str]:
     """The closest code, the pattern below it, and their first difference."""
-    width = len(str(max(best.code.line, best.pattern.line)))
+    largest = max(best.code.line, best.pattern.line)
+    width = len(str(largest))
     head = Message("closest, line {line}: ", line=f"{best.code.line:>{width}}")
+    margin = " " * len(head)
     marker = underline(best.code.text, best.code.start, best.code.end)
     pattern = Message(
         "pattern, line {line}: {text}",
         line=f"{best.pattern.line:>{width}}",
         text=best.pattern.text,
     )
-    return [head + best.code.text, " " * len(head) + marker, pattern, best.words]
+    return [head + best.code.text, margin + marker, pattern, best.words]

@@ -144,11 +144,15 @@ class KnownSymptoms:
         self.broken = tuple(broken.values())
         self.symptoms: list[tuple[Symptom, Patchset | None]] = []
         for item in loaded:
-            self.symptoms += [(symptom, item.patchset) for symptom in item.patchset.about.symptoms]
+            patchset = item.patchset
+            self.symptoms += [(symptom, patchset) for symptom in patchset.about.symptoms]
+
         self.symptoms += [(symptom, None) for symptom in general_symptoms(builtin_dir())]
         self.patterns: list[str] = []
         for symptom, _ in self.symptoms:
-            self.patterns += [*symptom.signs.patterns, *symptom.signs.needs, *symptom.signs.unless]
+            signs = symptom.signs
+            self.patterns += [*signs.patterns, *signs.needs, *signs.unless]
+
         self._fits: dict[tuple[object, ...], Fit] = {}
         self._meanings: dict[str, Meaning] = {}
 
@@ -165,9 +169,14 @@ class KnownSymptoms:
         """The kinds of accelerators whose packages are installed."""
         return [accelerator.kind for accelerator in installed_accelerators(self._env)]
 
-    def outcome(self, logs: Sequence[Log], number: str | None = None) -> DiagnoseOutcome:
+    def outcome(
+        self,
+        logs: Sequence[Log],
+        number: str | None = None,
+    ) -> DiagnoseOutcome:
         """The outcome for these logs, with the runs that `number` names."""
-        findings, runs = self._findings(logs), find_runs(logs)
+        findings = self._findings(logs)
+        runs = find_runs(logs)
         errors = self._errors(logs, findings)
 
         known_better: set[str] = set()
@@ -177,8 +186,14 @@ class KnownSymptoms:
             known_better.update(_OF_REPORTS)
         findings = _most_specific(findings, logs)
         findings = [each for each in findings if each.symptom.name not in known_better]
+
         names = [log.name for log in logs]
-        findings.sort(key=lambda each: (_order(each), names.index(each.lines.log), each.lines.line))
+
+        def place(finding: FoundSymptom) -> tuple[int, int, int]:
+            lines = finding.lines
+            return _order(finding), names.index(lines.log), lines.line
+
+        findings.sort(key=place)
         return DiagnoseOutcome(
             errors=errors,
             findings=tuple(findings),
@@ -189,7 +204,11 @@ class KnownSymptoms:
             broken=self.broken,
         )
 
-    def _errors(self, logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> LogErrors:
+    def _errors(
+        self,
+        logs: Sequence[Log],
+        findings: Sequence[FoundSymptom],
+    ) -> LogErrors:
         """The errors of logs: by the summaries of launchers, else those that nothing explains."""
         names = [log.name for log in logs]
         earlier = earlier_attempts(names)
@@ -197,6 +216,7 @@ class KnownSymptoms:
         summaries: list[Sequence[FailedRank]] = []
         for log in logs:
             summaries += log.summaries
+
         tracebacks = [log.tracebacks for log in current]
         failures = first_failures(summaries, tracebacks, self._meaning)
         unexplained: tuple[Sighting, ...] = ()
@@ -213,33 +233,50 @@ class KnownSymptoms:
             seen.update(sighting.key for sighting in log.sightings)
             spoken.update(mention.key for mention in log.mentions)
             devices.update(log.devices)
+
         evidence = seen | spoken
         on_tensors = sorted(devices)
         findings = []
         for symptom, patchset in self.symptoms:
-            if seen.isdisjoint(symptom.signs.patterns) or not evidence.isdisjoint(
-                symptom.signs.unless
-            ):
+            signs = symptom.signs
+            if seen.isdisjoint(signs.patterns):
                 continue
-            if symptom.signs.needs and evidence.isdisjoint(symptom.signs.needs):
+            if not evidence.isdisjoint(signs.unless):
                 continue
-            if symptom.signs.accelerator and not (on_tensors or self._accelerators):
+            if signs.needs and evidence.isdisjoint(signs.needs):
                 continue
+            if signs.accelerator and not (on_tensors or self._accelerators):
+                continue
+
             fit = None
             if patchset:
                 symptom = self._for_the_card(symptom, patchset, on_tensors)
                 fit = self._fit(patchset, symptom)
+
             lines = _lines(symptom, logs)
-            cards = tuple(sorted(spoken_of(lines.text)) or on_tensors)
-            findings.append(FoundSymptom(symptom, patchset, fit, lines=lines, devices=cards))
+            cards = sorted(spoken_of(lines.text)) or on_tensors
+            finding = FoundSymptom(
+                symptom,
+                patchset,
+                fit,
+                lines=lines,
+                devices=tuple(cards),
+            )
+
+            findings.append(finding)
+
         return findings
 
     def _for_the_card(
-        self, symptom: Symptom, patchset: Patchset, on_tensors: Sequence[str]
+        self,
+        symptom: Symptom,
+        patchset: Patchset,
+        on_tensors: Sequence[str],
     ) -> Symptom:
         """The symptom with the option `device` of its patchset, where one card is proven."""
         if all(option.name != "device" for option in patchset.options):
             return symptom
+
         kinds = on_tensors or self._accelerators
         if len(kinds) != 1:
             return symptom
@@ -250,11 +287,13 @@ class KnownSymptoms:
         patterns: set[str] = set()
         for symptom, _ in self.symptoms:
             patterns.update(symptom.signs.patterns)
+
         lines: dict[tuple[str, int], Sighting] = {}
         for log in logs:
             for mention in log.mentions:
                 if mention.kind != KNOWN or mention.key in patterns:
                     lines[mention.log, mention.line] = mention
+
         return tuple(lines[place] for place in sorted(lines))
 
     def _meaning(self, error: str) -> Meaning:
@@ -264,35 +303,49 @@ class KnownSymptoms:
         return self._meanings[error]
 
     def _find_meaning(self, error: str) -> Meaning:
+        """`_meaning` of an error that was not looked at yet."""
         meaning = Meaning.OWN
         for symptom, _ in self.symptoms:
-            if any(matches_pattern(pattern, error) for pattern in symptom.signs.patterns):
-                if symptom.name in _WAITED:
-                    return _WAITED[symptom.name]
-                if symptom.follows:
-                    meaning = Meaning.UNCLEAR
+            is_shown = any(matches_pattern(pattern, error) for pattern in symptom.signs.patterns)
+            if not is_shown:
+                continue
+            if symptom.name in _WAITED:
+                return _WAITED[symptom.name]
+            if symptom.follows:
+                meaning = Meaning.UNCLEAR
+
         return meaning
 
     def _fit(self, patchset: Patchset, symptom: Symptom) -> Fit:
+        """Whether a patchset fits that cures a symptom; looked at once."""
         key = patchset.name, symptom.name, *symptom.options.values()
         if key not in self._fits:
             try:
-                self._fits[key] = fit_of(self._env, self._statuses, patchset, symptom=symptom)
+                self._fits[key] = fit_of(
+                    self._env,
+                    self._statuses,
+                    patchset,
+                    symptom=symptom,
+                )
             except UsageError:  # there is no such environment
                 raise
             except SitepatchError as error:
                 template = "whether it fits could not be looked at: {message}"
                 self._fits[key] = Fit(UNKNOWN, Message(template, message=error.message))
+
         return self._fits[key]
 
 
 # symptoms ---------------------------------------------------------------------------------------
 def _order(finding: FoundSymptom) -> int:
     """What can be cured is first, then other causes, waiting ranks, what may follow anything."""
-    symptom, fit = finding.symptom, finding.fit
+    symptom = finding.symptom
+    fit = finding.fit
     if symptom.follows:
         return 2 if symptom.name in _WAITED else 3
-    return 0 if fit and fit.word in (APPLICABLE, APPLIED) else 1
+
+    is_cured = fit is not None and fit.word in (APPLICABLE, APPLIED)
+    return 0 if is_cured else 1
 
 
 def _lines(symptom: Symptom, logs: Sequence[Log]) -> SymptomLines:
@@ -311,6 +364,7 @@ def _lines(symptom: Symptom, logs: Sequence[Log]) -> SymptomLines:
                 ranks.update(sighting.ranks)
                 key = log.name, sighting.line
                 numbers[key] = max(sighting.number, numbers.get(key, 0))
+
     assert first is not None  # whoever asks has seen one
     name, sighting = first
     return SymptomLines(
@@ -342,13 +396,19 @@ def _most_specific(findings: Sequence[FoundSymptom], logs: Sequence[Log]) -> lis
         keys = {*finding.symptom.signs.patterns, *finding.symptom.signs.needs}
         for log in logs:
             for sighting in log.sightings:
-                if sighting.key in keys:
-                    place = log.name, sighting.line
-                    heaviest[place] = max(weight(finding), heaviest.get(place, weight(finding)))
+                if sighting.key not in keys:
+                    continue
+
+                place = log.name, sighting.line
+                own_weight = weight(finding)
+                heaviest[place] = max(own_weight, heaviest.get(place, own_weight))
+
     most = []
     for finding in findings:
-        if weight(finding) == heaviest[finding.lines.log, finding.lines.line]:
+        lines = finding.lines
+        if weight(finding) == heaviest[lines.log, lines.line]:
             most.append(finding)
+
     return most
 
 
@@ -361,16 +421,22 @@ def _cure(findings: Sequence[FoundSymptom]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     settings: dict[str, None] = {}
     for cause in causes:
-        if cause.patchset and cause.fit and cause.fit.word == APPLICABLE:
-            name = cause.patchset.name
-            names[name] = None
-            for setting in cause.fit.settings:
-                settings[f"{name}.{setting}"] = None
+        fit = cause.fit
+        if cause.patchset is None or fit is None or fit.word != APPLICABLE:
+            continue
+
+        name = cause.patchset.name
+        names[name] = None
+        for setting in fit.settings:
+            settings[f"{name}.{setting}"] = None
+
     if not names:
         return ()
+
     words = ["apply", *names]
     for setting in settings:
         words += ["--set", setting]
+
     return tuple(words)
 
 
@@ -384,6 +450,7 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> tuple
     least = min((error.kind for _, error in errors), default=EXCEPTION)
     if least > EXCEPTION and findings:
         return ()
+
     patterns: set[str] = set()
     for finding in findings:
         if finding.symptom.name not in _OF_SUMMARY:
@@ -396,11 +463,13 @@ def _unexplained(logs: Sequence[Log], findings: Sequence[FoundSymptom]) -> tuple
             sighting = alike.setdefault(key, error)
             ranks = tuple(sorted({*sighting.ranks, *error.ranks}))
             alike[key] = sighting._replace(ranks=ranks)
+
     with_code = {message for message, at in alike if at}
     unexplained = []
     for (message, at), error in alike.items():
         if at or message not in with_code:
             unexplained.append(error)
+
     return tuple(unexplained)
 
 
@@ -408,10 +477,12 @@ def _is_explained(error: Sighting, log: Log, patterns: set[str]) -> bool:
     """Whether known patterns are in its text, around it, or in a line of its message."""
     if not patterns.isdisjoint(error.patterns):
         return True
+
     near = range(error.line, error.line + _MESSAGE)
     for sighting in log.sightings:
         if sighting.line in near and sighting.key in patterns:
             return True
+
     return any(matches_pattern(pattern, error.text) for pattern in patterns)
 
 
@@ -427,7 +498,9 @@ def _chosen(runs: Sequence[Run], number: str | None) -> Sequence[Run]:
     if number == "all":
         return runs
     if number.isdecimal() and 1 <= int(number) <= len(runs):
-        return runs[int(number) - 1 : int(number)]
+        index = int(number) - 1
+        return [runs[index]]
+
     expected = Message("none: no log has a report of mmengine-ddp-debug")
     if runs:
         expected = Message("all or a number from 1 to {number}", number=len(runs))

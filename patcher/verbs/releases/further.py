@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from typing import Callable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
 
 from patcher.author.changed import python_files
 from patcher.author.folder import PackageRange
@@ -29,8 +29,9 @@ from patcher.verbs.releases.attempt import try_release
 from patcher.verbs.releases.comparison import compared, up_to_upstream
 from patcher.verbs.releases.fetched import named_releases, whole_package
 
-Homes = Mapping[Located, Set[str]]
-"""The installed packages, each with the files that a patchset changes."""
+if TYPE_CHECKING:
+    Homes = Mapping[Located, set[str]]
+    """The installed packages, each with the files that a patchset changes."""
 
 
 def check_also(also: Sequence[str]) -> None:
@@ -42,8 +43,10 @@ def check_also(also: Sequence[str]) -> None:
     template = "--also {text}: found no such directory and no version"
     problems = []
     for spec in also:
-        if not (_version(spec) or Path(spec).is_dir()):
+        is_known = _version(spec) or Path(spec).is_dir()
+        if not is_known:
             problems.append(Message(template, text=spec))
+
     if problems:
         hint = "name a release (1.2, NAME==1.2), or a directory of packages"
         raise UsageError(joined("\n", problems), hint)
@@ -64,7 +67,9 @@ def _name(spec: str) -> str:
 
 
 def further_releases(
-    also: Sequence[str], homes: Homes, events: Events
+    also: Sequence[str],
+    homes: Homes,
+    events: Events,
 ) -> tuple[list[Release], list[str]]:
     """The named releases, and a message for each that one of several packages lacks.
 
@@ -82,16 +87,20 @@ def further_releases(
     names: set[str] = set()
     for home in homes:
         names.update(("", home.distribution, home.package))
+
     is_idle = False
     for spec in also:
         if _version(spec) and _name(spec) not in names:
             is_idle = True
             problems.append(Message("--also {text}: no file of it is changed", text=spec))
+
     for home, paths in homes.items():
         of_package, missing = _of_package(also, home, paths=paths, events=events)
         releases += of_package
         problems += missing
-    if homes and (is_idle or (problems and len(homes) == 1)):
+
+    lacks_all = bool(problems) and len(homes) == 1
+    if homes and (is_idle or lacks_all):
         hint = "no patchset was written; leave it out, or name one that is there"
         raise SitepatchError(joined("\n", problems), hint)
     return releases, problems
@@ -104,18 +113,25 @@ def _in_folders(also: Sequence[str], homes: Homes) -> tuple[list[Release], list[
     for spec in also:
         if not Path(spec).is_dir():
             continue
+
         env = discover(None, spec)
         for home, paths in homes.items():
             try:
-                releases.append(_release(locate(env, home.package, sorted(paths)), paths))
+                located = locate(env, home.package, sorted(paths))
+                releases.append(_release(located, paths))
             except SitepatchError as error:
                 template = "--also {text}: {message}"
                 problems.append(Message(template, text=spec, message=error.message))
+
     return releases, problems
 
 
 def _of_package(
-    also: Sequence[str], home: Located, *, paths: set[str], events: Events
+    also: Sequence[str],
+    home: Located,
+    *,
+    paths: set[str],
+    events: Events,
 ) -> tuple[list[Release], list[str]]:
     """The named releases of a package, and a message for each that is missing."""
     name = home.distribution or home.package
@@ -124,6 +140,7 @@ def _of_package(
         version = _version(spec)
         if version and _name(spec) in ("", name, home.package):
             versions.append(version)
+
     if not versions:
         return [], []
 
@@ -135,15 +152,21 @@ def _of_package(
         if isinstance(kept, Path) and not _has_files(kept, paths):
             located = home._replace(site=str(kept), version=version)
             folder = whole_package(located, paths, events=events)
+
         if isinstance(folder, SitepatchError):
             problems.append(not_fetched(name, version, error=folder))
         else:
             located = home._replace(site=str(folder), version=version)
             releases.append(_release(located, paths))
+
     return releases, problems
 
 
-def range_ends(patchset: Patchset, homes: Homes, events: Events) -> tuple[list[Release], list[str]]:
+def range_ends(
+    patchset: Patchset,
+    homes: Homes,
+    events: Events,
+) -> tuple[list[Release], list[str]]:
     """The oldest and the newest release in the range of each variant for packages.
 
     And a message for each that cannot be had.
@@ -160,6 +183,7 @@ def range_ends(patchset: Patchset, homes: Homes, events: Events) -> tuple[list[R
         for variant in pick_variants(patchset).get(home.package, ()):
             if variant.versions == fitting_range([home.version]):
                 continue
+
             name = home.distribution or home.package
             needed = {*paths, *paths_of([variant])}
             ends = _ends(name, needed, versions=variant.versions, events=events)
@@ -169,15 +193,26 @@ def range_ends(patchset: Patchset, homes: Homes, events: Events) -> tuple[list[R
                 elif version != home.version:
                     located = home._replace(site=str(folder), version=version)
                     releases.append(_release(located, needed))
+
     return releases, problems
 
 
 def _ends(
-    name: str, paths: set[str], *, versions: str, events: Events
+    name: str,
+    paths: set[str],
+    *,
+    versions: str,
+    events: Events,
 ) -> dict[str, Path | SitepatchError]:
     """The oldest and the newest release of a range, whatever keeps them from being fetched."""
     try:
-        return named_releases(name, paths, against=[versions], events=events, ends=True)
+        return named_releases(
+            name,
+            paths,
+            against=[versions],
+            events=events,
+            ends=True,
+        )
     except SitepatchError as error:  # no pip: nobody has asked for these releases
         return {versions: SitepatchError(error.message)}
     except OSError as error:  # no cache
@@ -189,7 +224,12 @@ def not_fetched(name: str, version: str, error: SitepatchError) -> str:
     reason = one_line(error.message)
     if error.hint:
         reason = Message("{problem}; {hint}", problem=reason, hint=one_line(error.hint))
-    return Message("{name} {version}: {reason}", name=name, version=version, reason=reason)
+    return Message(
+        "{name} {version}: {reason}",
+        name=name,
+        version=version,
+        reason=reason,
+    )
 
 
 def _release(located: Located, paths: set[str]) -> Release:
@@ -203,6 +243,7 @@ def _release(located: Located, paths: set[str]) -> Release:
         file = site / path
         if file.is_file():
             texts[path] = read_file(file)
+
     return Release(located, texts)
 
 
@@ -265,6 +306,7 @@ def prove(
         if release.located.package in packages:
             outcome = _attempt(patchset, release, expected=expected)
             outcomes.append(compared(outcome, home_diffs, sure=expected))
+
     outcomes = up_to_upstream(outcomes, ranges)
 
     targets = tuple(_fitting(home, outcomes) for home in homes)
@@ -272,17 +314,22 @@ def prove(
 
 
 def _attempt(
-    patchset: Patchset, release: Release, *, expected: Mapping[str, bytes]
+    patchset: Patchset,
+    release: Release,
+    *,
+    expected: Mapping[str, bytes],
 ) -> ReleaseOutcome:
     """What a patchset does to a release, a conflict where it does not make the expected code."""
     outcome = try_release(Requested(patchset, {}), release.located)
     if outcome.state != APPLICABLE:
         return outcome
+
     patches: list[FilePatch] = []
     names: list[str] = []
     for variant in patchset.variants:
         patches += variant.patches
         names += variant.names
+
     options = resolve_options(patchset, {})
     for path, code in expected.items():
         text = {path: release.texts[path]}
@@ -291,12 +338,14 @@ def _attempt(
             bare, carried = _without_carried(patches)
             names_of_bare = [*names, *carried]
             patched = with_patches(text, bare, options=options, names=names_of_bare)
+
         if not same_code(patched.texts[path], code, anywhere=True):
             return outcome._replace(
                 state=State.CONFLICT.value,
                 problem=Message("{path}: other code comes of it than of the diff", path=path),
                 changes=ReleaseChanges(),
             )
+
     return outcome
 
 
@@ -307,21 +356,27 @@ def _without_carried(patches: Sequence[FilePatch]) -> tuple[list[FilePatch], lis
     for patch in patches:
         hunks: list[HunkText] = []
         for hunk in patch.hunks:
-            if hunk.flags.when_present and hunk.only_imports:
+            is_carried = hunk.flags.when_present and hunk.only_imports
+            if is_carried:
                 names += _imported_names(hunk)
             else:
                 hunks.append(hunk)
+
         kept.append(patch._replace(hunks=tuple(hunks)))
+
     return kept, names
 
 
 def _imported_names(hunk: HunkText) -> list[str]:
     """The names that the imports of a hunk bind."""
-    code = "\n".join(text for tag, text, _ in hunk.lines if tag == "+")
+    inserted = [text for tag, text, _ in hunk.lines if tag == "+"]
+    tree = ast.parse("\n".join(inserted))
     names: list[str] = []
-    for node in ast.walk(ast.parse(code)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.alias):
-            names.append(node.asname or node.name.split(".")[0])
+            package, _, _ = node.name.partition(".")
+            names.append(node.asname or package)
+
     return names
 
 
@@ -336,4 +391,5 @@ def _fitting(home: Located, outcomes: Sequence[ReleaseOutcome]) -> PackageRange:
             fitting.append(outcome.version)
         elif outcome.state not in HOLDS:
             failed.append(outcome.version)
+
     return PackageRange(home.package, home.distribution, fitting_range(fitting, failed))

@@ -70,7 +70,11 @@ class ReleaseTrial(Record):
 
 
 def try_on_releases(
-    place: Place, folder: Path, patchset: Patchset, to: Sequence[str], events: Events
+    place: Place,
+    folder: Path,
+    patchset: Patchset,
+    to: Sequence[str],
+    events: Events,
 ) -> tuple[list[ReleaseTrial], list[str]]:
     """What the patchset does to each requested release, and a message for each not fetched.
 
@@ -91,7 +95,12 @@ def try_on_releases(
         releases, problems = fetched_releases(patchset, to, events)
     else:
         releases = _installed(place, patchset, events)
-    named = {release.version for release in releases if not to or _is_named(release.version, to)}
+
+    named: set[str] = set()
+    for release in releases:
+        if not to or _is_named(release.version, to):
+            named.add(release.version)
+
     if NEWEST in to:
         named.update(newest(release.version for release in releases))
 
@@ -104,6 +113,7 @@ def try_on_releases(
     unfit = [index for index, trial in enumerate(trials) if not trial.outcome.ok]
     for index in unfit[-_MOST_EXPLAINED:]:
         trials[index] = _explained(patchset, trials[index], events)
+
     return trials, problems
 
 
@@ -116,7 +126,11 @@ class _Evidence(Record):
 
 
 def _compared_with_home(
-    place: Place, folder: Path, patchset: Patchset, *, trials: Sequence[ReleaseTrial]
+    place: Place,
+    folder: Path,
+    patchset: Patchset,
+    *,
+    trials: Sequence[ReleaseTrial],
 ) -> list[ReleaseTrial]:
     """The trials, each compared with what becomes of the installed release, and with cases."""
     evidence: dict[int, _Evidence] = {}  # by variant
@@ -128,10 +142,14 @@ def _compared_with_home(
                 requested = _requested(patchset, number)
                 home = _home_diffs(place, requested, patchset.variants[number])
                 evidence[number] = _Evidence(home, cases=run_cases(requested.patchset, folder))
-            sure = _sure(evidence[number].cases, trial.located.version)
-            outcome = compared(trial.outcome, evidence[number].home, sure=sure)
+
+            home_diffs, cases = evidence[number]
+            sure = _sure(cases, trial.located.version)
+            outcome = compared(trial.outcome, home_diffs, sure=sure)
             trial = trial._replace(outcome=outcome)
+
         compared_trials.append(trial)
+
     return compared_trials
 
 
@@ -142,16 +160,22 @@ def _sure(cases: Sequence[CaseResult], version: str) -> set[str]:
         passed = result.case.expected == AFTER and not result.problem
         if passed and _is_named(version, result.case.head[1:]):
             sure.add(result.path)
+
     return sure
 
 
-def _home_diffs(place: Place, requested: Requested, variant: Variant) -> Sequence[FileDiff]:
+def _home_diffs(
+    place: Place,
+    requested: Requested,
+    variant: Variant,
+) -> Sequence[FileDiff]:
     """What a variant makes of the installed release; nothing where it is not for that."""
     try:
         env = place.environment()
         version = locate(env, variant.package, paths_of([variant])).version
     except SitepatchError:
         return ()
+
     if not accepts(variant.versions, version):
         return ()
     return plan_diffs(make_plan(env, Wanted((requested,), fresh=True)))
@@ -169,17 +193,23 @@ def _installed(place: Place, patchset: Patchset, events: Events) -> list[Located
     packages = []
     for package, variants in pick_variants(patchset).items():
         packages.append(locate(env, package, paths_of(variants)))
+
     for located in packages:
         if says_nothing(located.version):
-            template = "nothing tells the version of {package} in {site}"
-            raise SitepatchError(
-                Message(template, package=located.package, site=located.site), "name it with --to"
+            problem = Message(
+                "nothing tells the version of {package} in {site}",
+                package=located.package,
+                site=located.site,
             )
+            raise SitepatchError(problem, "name it with --to")
+
     return packages
 
 
 def fetched_releases(
-    patchset: Patchset, to: Sequence[str], events: Events
+    patchset: Patchset,
+    to: Sequence[str],
+    events: Events,
 ) -> tuple[list[Located], list[str]]:
     """The releases that are asked for of the packages of a patchset, oldest first.
 
@@ -206,14 +236,17 @@ def fetched_releases(
     for _, version, error in failed:
         if is_version(version) and not isinstance(error, NoRelease):
             versions.append(version)
+
     problems = []
     for name, version, error in failed:
         # where one distribution has a version, others need not, as for `check --against`
         is_elsewhere = taken_by(version, versions, inside=versions)
         if not (isinstance(error, NoRelease) and is_elsewhere):
             problems.append(not_fetched(name, version, error))
+
     order = oldest_first({release.version for release in releases})
-    return sorted(releases, key=lambda release: order.index(release.version)), problems
+    releases.sort(key=lambda release: order.index(release.version))
+    return releases, problems
 
 
 def _is_named(version: str, to: Sequence[str]) -> bool:
@@ -235,22 +268,34 @@ def _try(patchset: Patchset, located: Located, named: bool) -> ReleaseTrial:
     for number, variant in enumerate(patchset.variants):
         if variant.package != located.package:
             continue
+
         numbers.append(number)
         if accepts(variant.versions, located.version):
             inside.append(number)
         elif _is_free(patchset, number, located.version):
             free.append(number)
 
-    chosen, outcome = (inside or numbers)[-1], None
-    for number in [*inside, *free] or numbers:
+    candidates = [*inside, *free] or numbers
+    chosen = (inside or numbers)[-1]
+    outcome: ReleaseOutcome | None = None
+    for number in candidates:
         attempt = _attempt(patchset, number, located)
         fits = attempt.state in HOLDS
         if fits or outcome is None:
-            chosen, outcome = number, attempt
+            chosen = number
+            outcome = attempt
+
         if fits or inside:
             break
+
     assert outcome is not None  # a located package has a variant
-    return ReleaseTrial(located, chosen, inside=bool(inside), named=named, outcome=outcome)
+    return ReleaseTrial(
+        located,
+        chosen,
+        inside=bool(inside),
+        named=named,
+        outcome=outcome,
+    )
 
 
 def _attempt(patchset: Patchset, number: int, located: Located) -> ReleaseOutcome:
@@ -261,6 +306,7 @@ def _attempt(patchset: Patchset, number: int, located: Located) -> ReleaseOutcom
     outcome = try_release(_requested(patchset, number), located)
     if outcome.state != APPLICABLE:
         return outcome
+
     for patch in patchset.variants[number].patches:
         for path in patch.paths:
             source = readable(read_installed(located.site, path))
@@ -274,6 +320,7 @@ def _attempt(patchset: Patchset, number: int, located: Located) -> ReleaseOutcom
                         State.CONFLICT.value,
                         problem=Message(template, path=path, scope=hunk.scope),
                     )
+
     return outcome
 
 
@@ -286,7 +333,8 @@ def _is_free(patchset: Patchset, number: int, version: str) -> bool:
 def _requested(patchset: Patchset, number: int) -> Requested:
     """The patchset with only one of its variants, for any release."""
     variant = patchset.variants[number]._replace(versions="")
-    return Requested(patchset._replace(variants=(variant,)), resolve_options(patchset, {}))
+    with_one_variant = patchset._replace(variants=(variant,))
+    return Requested(with_one_variant, resolve_options(patchset, {}))
 
 
 def _explained(patchset: Patchset, trial: ReleaseTrial, events: Events) -> ReleaseTrial:
@@ -294,15 +342,18 @@ def _explained(patchset: Patchset, trial: ReleaseTrial, events: Events) -> Relea
 
     And with all files of the package where one of the patchset is gone.
     """
-    variant, located = patchset.variants[trial.variant], trial.located
+    variant = patchset.variants[trial.variant]
+    located = trial.located
     is_missing = False
     for patch in variant.patches:
         there = any(Path(located.site, path).is_file() for path in patch.paths)
         is_missing = is_missing or not (there or patch.adds or patch.deletes)
+
     if is_missing and located.dist_info == "":
         folder = whole_package(located, set(paths_of([variant])), events)
         if isinstance(folder, Path):
             located = located._replace(site=str(folder))
+
     requested = _requested(patchset, trial.variant)
     answers, _ = explanations(Environment.alone(located.site), requested)
     failed = tuple(answer for answer in answers if answer.state.failed)
