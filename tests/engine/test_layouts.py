@@ -13,6 +13,7 @@ from patcher.engine.engine import rewrite
 from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import Rewrite, State, apply_splices
+from tests.engine.helpers import check_transformed
 
 REWRITE = "-old(a)\n+abs(a)\n"
 INSERTION = " x = old(a)\n+if x:\n+    print(x)\n"
@@ -280,3 +281,11 @@ def test_one_line_of_a_megabyte_is_changed_in_place() -> None:
     assert [answer.state for answer in result.answers] == [State.APPLICABLE], result.answers[0].problem
     assert result.data == data.replace(b"old(a)", b"abs(a)")
     assert sum(len(splice.new) for splice in result.splices) < 20
+
+
+DECORATED = "class A:\n    @p\n    def f(self):\n        return 1\n\n    x = max(1)"
+
+
+@pytest.mark.parametrize(("hunk", "expected"), [("-class A:\n+class A(dict):\n     ...\n", DECORATED.replace("class A", "class A(dict)")), ("-class A:\n-    ...\n", "")])
+def test_the_header_of_a_class_ends_before_the_decorator_of_its_first_method(hunk, expected):
+    check_transformed(DECORATED, hunk, expected, scope="<module>")

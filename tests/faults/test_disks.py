@@ -152,7 +152,7 @@ def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp
     done = tiny.run("apply", NAME)
     assert done.code == 1
     undone = request.node.callspec.params["small_disk"] == "btrfs"
-    for said in ["was undone: 5 files as before it"] if undone else ["bytes are needed and", "nothing was changed"]:
+    for said in ["was undone: 6 files as before it"] if undone else ["bytes are needed and", "nothing was changed"]:
         assert said in done.text
     assert tiny.tree() == before
     (small_disk / "filler").unlink()
