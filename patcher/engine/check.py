@@ -260,11 +260,15 @@ def _missing_change(
 
 
 def _after_side_places(result: Source, hunk: Hunk) -> list[MatchRange]:
-    """Where the after side matches, also beside optional parts that it does not write."""
+    """Where the after side matches, also beside optional parts that it does not write.
+
+    A scope that another hunk renames has its old name if that one is `when-present` and not needed.
+    """
     matcher = Matcher(strict=False)
     places = []
-    for block in scope_blocks(result, hunk.upstream.scope, hunk.after):
-        places += side_places(hunk, hunk.after, block, matcher)
+    for scope in {hunk.text.scope, hunk.upstream.scope}:
+        for block in scope_blocks(result, scope, hunk.after):
+            places += side_places(hunk, hunk.after, block, matcher)
     return places
 
 

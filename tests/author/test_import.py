@@ -398,6 +398,17 @@ def test_a_release_without_the_test_that_a_patch_changes_takes_the_rest(tmp_path
     assert (world.cwd / "other/site/demo/m.py").read_text() == EDIT
 
 
+def test_a_patch_that_renames_a_test_and_changes_its_code_is_imported(tmp_path):
+    test = "from demo.m import load\n\n\ndef test_load():\n    assert load(1)\n"
+    renamed = test.replace("test_load", "test_read").replace("load(1)", "load(1, strict=False)")
+    world = World(tmp_path, {**LAYOUT, "demo/tests/__init__.py": "", "demo/tests/test_m.py": test})
+    (world.cwd / "fix.patch").write_text(diff() + diff(test, renamed, "a/demo/tests/test_m.py"))
+    done(world("import", "fix.patch", "--name", "mine"))
+    done(world("apply", "mine"))
+    assert world.text("demo/tests/test_m.py") == renamed
+    assert world.text() == EDIT
+
+
 def test_to_install_the_package_is_no_advice_where_it_is_installed(world):
     (world.cwd / "fix.patch").write_text("diff --git a/demo/n.py b/demo/n.py\nold mode 100644\nnew mode 100755\n")
     told = done(world("import", "fix.patch", "--name", "mine"), 1)

@@ -226,6 +226,7 @@ def test_rule_26_a_deletion_is_gone(source: str, hunk: str, gone: bool) -> None:
     ("source", "expected", "hunk"),
     [
         ("def f(a):\n    return old(a)\n", "def g(a):\n    return max(a)\n", "-old(a)\n+max(a)\n@@ f @@\n-def f(...):\n+def g(...):\n"),
+        ("def f(a):\n    return old(a)\n", "def g(a):\n    return max(a)\n", "-old(a)\n+max(a)\n@@ f @@ when-present\n-def f(...):\n+def g(...):\n"),
         (
             "class C:\n    def f(self, a):\n        return old(a)\n",
             "class D:\n    def f(self, a):\n        return max(a)\n",

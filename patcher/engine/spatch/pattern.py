@@ -56,7 +56,7 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
     for each in compiled:
         before = each.text.scope
         after = each.upstream.scope
-        if before != after and not each.text.flags.when_present:
+        if before != after:
             renamed[before] = after
 
     if not renamed:
