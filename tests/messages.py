@@ -32,6 +32,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
 BECOME = ("verify/child.py:",)  # modules without `Message`, whose sentences become messages in the process that reads them
 NOTHING_SAID = {  # what is no message, though it has two words
     "# edited by hand",
+    "@@ or @@",
     "Content-Type: text/plain; charset=UTF-8",
     "DistributedDataParallel device_ids and output_device",
     "Generator: sitepatch",

@@ -151,9 +151,9 @@ class _Comparison:
             others = new_names.get(name, [])
             if len(nodes) > 1 or len(others) > 1:
                 continue
-            old_key = new_key = f"{name} before"
+            old_key = new_key = f"{name}@before"
             if others and not self.unchanged(nodes[0], others[0]):
-                new_key = f"{name} after"
+                new_key = f"{name}@after"
             self.keys.update({id(node): old_key for node in nodes})
             self.keys.update({id(node): new_key for node in others})
 
