@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import islice, product
 from typing import Sequence
 
 from patcher.engine.layout import is_continuation
 from patcher.engine.lex import LAYOUT, find_outside, scan, tokens
 from patcher.engine.node import Node, same
-from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments
+from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments, related
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.precedence import has_star, is_bare
 from patcher.engine.source import Conflict
@@ -288,6 +288,8 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     has_same_groups = before.fields.get("groups") == after.fields.get("groups")
     if not pairs or not has_same_groups:
         raise ReplaceWhole
+    if _have_moved(gaps):
+        pairs, gaps = _place_by_place(olds, news, pairs=pairs)
 
     elements = [edits.code(node) for node in olds]
     row = ElementRow(edits, elements, separator=operator)
@@ -300,6 +302,60 @@ def change_chain(edits: Edits, before: Node, after: Node) -> bool:
     code = edits.code(before)
     _change(pairs, gaps, row=row, code=code)
     return True
+
+
+def _have_moved(gaps: Sequence[Gap]) -> bool:
+    """Whether an operand goes in one place and comes in another one."""
+    deleted: list[Node] = []
+    inserted: list[Node] = []
+    for gap in gaps:
+        deleted += gap.deleted
+        inserted += gap.inserted
+
+    return any(same(old, new) for old, new in product(deleted, inserted))
+
+
+def _place_by_place(
+    olds: Sequence[Node],
+    news: Sequence[Node],
+    pairs: Sequence[NodePair],
+) -> tuple[list[NodePair], list[Gap]]:
+    """An alignment in which operands that change places are written over each other.
+
+    Then what stands between them stays: line breaks, operators and comments.
+    """
+    partners = {id(old): new for old, new in pairs}
+
+    def stays(old: Node, new: Node) -> bool:
+        return partners.get(id(old)) is new
+
+    shorter = min(len(olds), len(news))
+    head = 0
+    while head < shorter and stays(olds[head], news[head]):
+        head += 1
+
+    tail = 0
+    while tail < shorter - head and stays(olds[-1 - tail], news[-1 - tail]):
+        tail += 1
+
+    old_end = len(olds) - tail
+    new_end = len(news) - tail
+    in_place = [*zip(olds[:head], news[:head]), *zip(olds[old_end:], news[new_end:])]
+    moving = olds[head:old_end]
+    written = news[head:new_end]
+    if len(moving) != len(written):
+        return in_place, [Gap(None, list(moving), inserted=list(written), below=None)]
+
+    gaps: list[Gap] = []
+    for old, new in zip(moving, written):
+        has_moved = any(same(other, new) for other in moving)
+        is_changed = related(old, new) and not has_moved
+        if stays(old, new) or is_changed:
+            in_place.append((old, new))
+        else:
+            gaps.append(Gap(None, [old], inserted=[new], below=None))
+
+    return in_place, gaps
 
 
 # changes in place --------------------------------------------------------------------------------
