@@ -206,6 +206,10 @@ RULE_18 = {
     "of a header too": Changed(
         "def f(a):\n    if a:  # one\n        old(1)\n", " if a:\n-    old(1)\n+    if a:\n+        old(1)\n", "def f(a):\n    if a:  # one\n        if a:\n            old(1)\n",
     ),
+    "of a statement that one of its kind wraps": inside("if a:  # one\n        A(1)", "-if a:\n-    A(1)\n+if a:\n+    if a:\n+        A(1)\n", "if a:\n        if a:  # one\n            A(1)"),
+    "and which the hunk writes there, once": inside("if a:  # one\n        A(1)", "-if a:  # one\n-    A(1)\n+if a:\n+    if a:  # one\n+        A(1)\n", "if a:\n        if a:  # one\n            A(1)"),
+    "out of one of its kind": inside("if a:\n        if a:  # one\n            A(1)", "-if a:\n-    if a:\n-        A(1)\n+if a:\n+    A(1)\n", "if a:  # one\n        A(1)"),
+    "of one that stays where the one around it is another one": inside("for x in a:  # one\n        if a:\n            A(1)", "-for x in a:\n-    if a:\n-        A(1)\n+for x in b:\n+    if a:\n+        A(1)\n", "for x in b:  # one\n        if a:\n            A(1)"),
     "a statement that goes over a context line, which keeps its comments": Changed(
         "def f(a):\n    old(1)\n    if a:\n        # why\n        old(2)\n",
         "-old(1)\n if a:\n     old(2)\n+    old(3)\n+old(1)\n",

@@ -264,6 +264,9 @@ def _likeness(hunk: Hunk, before: _LinedNode, after: _LinedNode) -> int:
         is_wrapped = _holds(hunk.before, old, inner=new, lines=after.lines)
         return 0 if is_wrapped else _SAME_KIND
 
+    if old.is_compound and (_repeats(new, old) or _repeats(old, new)):
+        return 0  # it is wrapped or unwrapped
+
     naming_field = _NAMING_FIELDS.get(old.kind)
     if naming_field is None:
         return _likeness_by_parts(old, new)
@@ -430,6 +433,12 @@ def _holds(
             return True
 
     return False
+
+
+def _repeats(node: Node, inner: Node) -> bool:
+    """Whether a statement of the same syntax as `inner` is inside another one."""
+    parts = islice(node.walk(), 1, None)  # without the node itself
+    return any(part.kind == inner.kind and same(part, inner) for part in parts)
 
 
 def _have_headers(old: Node, new: Node) -> bool:
