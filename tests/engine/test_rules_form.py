@@ -212,7 +212,7 @@ RULE_4 = {
     "a statement after a case": Refused("-case 1:\n-    x = 1\n+case 2:\n+    x = 2\n+y = 1\n", "after side does not parse"),
     "a line right of the others": Refused("-x = 1\n-    y = 1\n+x = 2\n", "indented more than the one above it, which opens no block", "    y = 1"),
     "a line between two blocks": Refused("-if a:\n-        x = 1\n-    y = 1\n+x = 2\n", "indented as no line above it is", "    y = 1"),
-    "a line between two blocks of tabs": Refused("-if a:\n-\t\tx = 1\n-\ty = 1\n+x = 2\n", "indented as no line above it is", "\ty = 1"),
+    "a line between two blocks of tabs": Refused("-if a:\n-\t\tx = 1\n-\ty = 1\n+x = 2\n", "indented as no line above it is", " y = 1"),
     "tabs below blanks": Refused(" if a:\n-        x = 1\n \ty = 1\n", "not indented with the same tabs and blanks", " y = 1"),
     "blanks below tabs": Refused(" \tif a:\n-        x = 1\n+\t\tx = 2\n", "not indented with the same tabs and blanks", "        x = 1"),
     "a backslash above a comment": Refused(" x = 1\n   \\\n # why\n-a.b\n+b = 1\n", "case.spatch:4: this `\\` joins no code with the line below it: leave it out", "\\"),

@@ -48,7 +48,7 @@ def test_is_musa_asked_for_without_the_property(tmp_path):
     site = Site(tmp_path, "torch-2.7.1-musa")
     done = site("doctor", "--json")
     (one,) = [one for one in json.loads(done.out)["findings"] if one["severity"] == PROBLEM]
-    assert done.code == 1 and one["check"] == "code" and "asks a storage for is_musa" in one["what"]
+    assert done.code == 1 and one["check"] == "code" and "reads is_musa of a storage" in one["what"]
     assert one["hint"].startswith(f"sitepatch apply {GUARD} --target {site.path}: it fits")
     assert site("apply", GUARD).code == 0 and found(site) == {}
 
