@@ -25,7 +25,7 @@ from patcher.author.spatch_draft import (
     deleted_file,
     with_optional_tests,
 )
-from patcher.author.undone import Step, with_end_forms
+from patcher.author.undone import SeriesStep, with_end_forms
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.tree import remembered
 from patcher.errors import Location, SitepatchError
@@ -152,7 +152,7 @@ class Importer:
         self.texts = ImportedTexts(sources, options, self.injected)
         self.patches: dict[str, str] = {}
         self.notes: dict[str, None] = {}
-        self.steps: list[Step] = []
+        self.steps: list[SeriesStep] = []
         # the patches that are not imported, by the paths that they name
         self.failed: dict[str, list[str]] = {}
 
@@ -417,7 +417,7 @@ class Importer:
         for patch in patches:
             path = patch.paths[0]
             if path.endswith(SOURCE) and not (patch.adds or patch.deletes):
-                step = Step(
+                step = SeriesStep(
                     name + _SUFFIX, path, before=before[path], after=self.texts.current[path]
                 )
                 self.steps.append(step)

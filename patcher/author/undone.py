@@ -19,7 +19,7 @@ from patcher.record import Record
 _NEXT = re.compile(r"@@ (?!or\b)|--- |\+\+\+ ")
 
 
-class Step(Record):
+class SeriesStep(Record):
     """What a patch of a series made of a file.
 
     Attributes:
@@ -35,7 +35,7 @@ class Step(Record):
     after: bytes
 
 
-def with_end_forms(text: str, step: Step, end: bytes) -> str:
+def with_end_forms(text: str, step: SeriesStep, end: bytes) -> str:
     """The `.spatch` of a patch with further forms for what is left of it at the end of a series.
 
     Args:
@@ -57,7 +57,7 @@ def with_end_forms(text: str, step: Step, end: bytes) -> str:
     return text
 
 
-def _is_undone_in_part(step: Step, end: bytes) -> bool:
+def _is_undone_in_part(step: SeriesStep, end: bytes) -> bool:
     """Whether some lines that a patch added are there at the end, and others are not."""
     final = set(end.splitlines())
     added = set(step.after.splitlines()) - set(step.before.splitlines()) - {b""}
@@ -107,7 +107,7 @@ def _with_form(text: str, hunk: HunkText, form: HunkText) -> str:
     return "\n".join([*lines[:end], *added, *lines[end:]]) + "\n"
 
 
-def _makes(text: str, step: Step) -> bool:
+def _makes(text: str, step: SeriesStep) -> bool:
     """Whether a `.spatch` still makes of a file what it made of it, and knows it again."""
     patches = parse_spatch(text, step.file)[1]
     patched = with_patches({step.path: step.before}, patches)

@@ -9,7 +9,6 @@ import stat
 
 import pytest
 
-from patcher.author.hunks import generalise
 from patcher.errors import SitepatchError
 from patcher.installed import index as target_index
 from patcher.installed import remote
@@ -437,8 +436,8 @@ def test_edited_while_it_is_captured(world, monkeypatch):
     world.backup()
     world.edit()
     # an editor that saves while hunks are made: no clock can be set to that moment from outside
-    real = generalise.generalise
-    monkeypatch.setattr(generalise, "generalise", lambda *words: world.edit(EDIT + "# later\n") or real(*words))
+    real = capturing.generalise
+    monkeypatch.setattr(capturing, "generalise", lambda *words: world.edit(EDIT + "# later\n") or real(*words))
     with pytest.raises(SitepatchError, match="edited again while it was captured"):
         capture(world)
     assert not (world.cwd / "patchsets").exists()
