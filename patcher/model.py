@@ -771,7 +771,7 @@ class Answer(Record):
         hunk = self.result.hunk
         return hunk.flags.when_present or (self.state is State.UPSTREAM and hunk.only_imports)
 
-    def saying(self, **fields: Any) -> Answer:
+    def with_result(self, **fields: Any) -> Answer:
         """This answer with other fields of its result."""
         return self._replace(result=self.result._replace(**fields))
 
@@ -818,7 +818,7 @@ class FilePlan(Record):
         path: the path below it.
         before: the bytes as they are.
         after: the bytes as they will be.
-        change: what the commit does with the file, None where it is left alone.
+        to_commit: what a commit does with the file, None where it leaves the file alone.
         steps: the patchsets that are applied in it then.
         release: the release that it belongs to, None where no requested patchset is for the file.
     """
@@ -827,14 +827,14 @@ class FilePlan(Record):
     path: str
     before: bytes
     after: bytes
-    change: Change | None
+    to_commit: Change | None
     steps: tuple[Step, ...]
     release: FileRelease | None = None
 
     @property
     def changes(self) -> bool:
         """Whether the bytes of the file change, or it is deleted now."""
-        is_deleted = self.gone and self.change is not None and bool(self.change.old)
+        is_deleted = self.gone and self.to_commit is not None and bool(self.to_commit.old)
         return self.before != self.after or is_deleted
 
     @property

@@ -58,7 +58,7 @@ class PlanOutcome(ExtensibleRecord):
     @property
     def changed(self) -> list[FilePlan]:
         """The files of which something changes: the text, or what is recorded about it."""
-        return [file for file in self.plan.files if file.change]
+        return [file for file in self.plan.files if file.to_commit]
 
     @property
     def patchsets(self) -> tuple[str, ...]:

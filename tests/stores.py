@@ -45,8 +45,8 @@ def commit_plan(plan, patchsets):
     """Carry a plan out."""
     changes = {}
     for file in plan.files:
-        if file.change:
-            changes.setdefault(file.site, []).append(file.change)
+        if file.to_commit:
+            changes.setdefault(file.site, []).append(file.to_commit)
     with transaction(changes) as run:
         run.commit(changes, {patchset.folder.digest: patchset.folder.files for patchset in patchsets})
 

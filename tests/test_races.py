@@ -121,7 +121,7 @@ def test_a_plan_that_another_process_made_obsolete_is_refused_and_says_so(site):
     assert site("apply", DDP).code == 0
     before = {**site.tree(), ".sitepatch/lock": ""}  # it tells who had it last
     with pytest.raises(OutdatedError, match="has changed since the plan was made"):
-        commit(site.path, [file.change for file in plan.files], {one.folder.digest: one.folder.files for one in patchsets})
+        commit(site.path, [file.to_commit for file in plan.files], {one.folder.digest: one.folder.files for one in patchsets})
     assert {**site.tree(), ".sitepatch/lock": ""} == before
 
 

@@ -127,7 +127,7 @@ def _row(file: FilePlan, copy: str) -> bytes:
     # the file itself may be a link, which is no other name of it here
     original = path.parent.resolve() / path.name
     is_there = original.exists()
-    is_added = file.change is not None and not file.change.old
+    is_added = file.to_commit is not None and not file.to_commit.old
     if is_there == is_added or (is_there and original.read_bytes() != file.before):
         raise OutdatedError(
             "{original} was changed since it was looked at",

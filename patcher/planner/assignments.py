@@ -165,12 +165,12 @@ class Assigner:
             site=located.site,
         )
         if patch.deletes:
-            self.answers.append(answer.saying(hunk=patch.hunks[0]))
+            self.answers.append(answer.with_result(hunk=patch.hunks[0]))
             return ""
         origin = patch.hunks[0].origin
         for scope in dict.fromkeys(hunk.scope for hunk in patch.hunks):
             hunk = NO_HUNK._replace(origin=origin, line=patch.line, scope=scope)
-            self.answers.append(answer.saying(hunk=hunk))
+            self.answers.append(answer.with_result(hunk=hunk))
         return ""
 
 

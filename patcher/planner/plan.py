@@ -64,7 +64,7 @@ def plan(facts: Facts, wanted: Wanted, rewriter: Rewriter) -> Plan:
         if file_plan is None:
             continue
         files.append(file_plan)
-        if file_plan.change and file.remarks.if_changed:
+        if file_plan.to_commit and file.remarks.if_changed:
             notes.append(file.remarks.if_changed)
     return Plan(
         files=tuple(files),
@@ -114,7 +114,7 @@ def _plan_file(
         path=path,
         before=file.content.now,
         after=after,
-        change=change,
+        to_commit=change,
         steps=steps,
         release=_release(assignments),
     )

@@ -17,7 +17,7 @@ def refused_answers(assignments: Sequence[Assignment], error: SitepatchError) ->
         names = [assignment.requested.patchset.name]
         (answer,) = refused(names, assignment.located.site, assignment.path, error=error)
         for scope in dict.fromkeys(hunk.scope for hunk in assignment.hunks):
-            answers.append(answer.saying(hunk=NO_HUNK._replace(scope=scope)))
+            answers.append(answer.with_result(hunk=NO_HUNK._replace(scope=scope)))
     return answers
 
 
@@ -74,7 +74,7 @@ def _partly_upstream(answer: Answer) -> Answer:
             "compare the release with the patchset; mark hunks that may be there with "
             "`when-present`"
         )
-    return answer.saying(state=State.CONFLICT, problem=problem, hint=hint)
+    return answer.with_result(state=State.CONFLICT, problem=problem, hint=hint)
 
 
 def _with_deletions(answers: Sequence[Answer]) -> list[Answer]:
@@ -96,6 +96,6 @@ def _with_deletions(answers: Sequence[Answer]) -> list[Answer]:
     result: list[Answer] = []
     for answer in answers:
         if answer.result.gone and _spatch(answer) in upstream - unsettled:
-            answer = answer.saying(state=State.UPSTREAM, problem=problem, hint="")
+            answer = answer.with_result(state=State.UPSTREAM, problem=problem, hint="")
         result.append(answer)
     return result

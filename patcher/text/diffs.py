@@ -155,13 +155,13 @@ def plan_diffs(plan: Plan) -> list[FileDiff]:
     for file in plan.files:
         if not file.changes:
             continue
-        receipt = file.change.receipt if file.change else None
+        receipt = file.to_commit.receipt if file.to_commit else None
         release = ""
         if receipt:
             release = release_name(
                 receipt.release.package, receipt.release.distribution, receipt.release.version
             )
-        is_new = file.change is not None and not file.change.old
+        is_new = file.to_commit is not None and not file.to_commit.old
         diff = diff_texts(
             site=file.site,
             path=file.path,

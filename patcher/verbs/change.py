@@ -118,8 +118,8 @@ def _write(
     changes: dict[str, list[Change]] = {}
     for file in changed:
         of_site = changes.setdefault(file.site, [])
-        if file.change:
-            of_site.append(file.change)
+        if file.to_commit:
+            of_site.append(file.to_commit)
     run.commit(changes, {patchset.folder.digest: patchset.folder.files for patchset in patchsets})
     _note_kept_edits(changed, events)
     events.reached(FINISHED)
@@ -129,8 +129,8 @@ def _write(
 def _note_kept_edits(changed: Iterable[FilePlan], events: Events) -> None:
     """Say where the edited texts are that were set aside."""
     for file in changed:
-        if file.change and file.change.aside:
-            copy = f"{file.site}/{edited_copy(file.path, file.change.aside)}"
+        if file.to_commit and file.to_commit.aside:
+            copy = f"{file.site}/{edited_copy(file.path, file.to_commit.aside)}"
             template = "the edited {path}, as {copy}"
             events.note(Message(template, path=file.path, copy=copy), "kept")
 
@@ -141,7 +141,7 @@ def _verified(
     """The result of verifying the planned texts; None where no text is new."""
     texts = []
     for file in changed:
-        change = file.change
+        change = file.to_commit
         if change and not change.forget and (change.old or change.new):
             texts.append(file)
     if not texts:
@@ -158,7 +158,7 @@ def _verified(
 
 def _with_remarks(plan: Plan) -> Plan:
     """A plan with remarks about the filesystems that it writes to (see `patcher.system.mounts`)."""
-    sites = dict.fromkeys(file.site for file in plan.files if file.change)
+    sites = dict.fromkeys(file.site for file in plan.files if file.to_commit)
     if not sites:
         return plan
     table = mounts.read_table()
@@ -190,7 +190,7 @@ def _check_writable(changed: Sequence[FilePlan]) -> None:
         paths: list[str] = []
         back: set[str] = set()
         for file in changed:
-            change = file.change
+            change = file.to_commit
             if file.site == site and change and not change.forget:
                 paths.append(change.path)
                 if change.new is None or not change.old:

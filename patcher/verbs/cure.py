@@ -109,7 +109,7 @@ def _releases(plan: Plan) -> str:
     """The releases of the files that a plan changes."""
     releases: dict[str, None] = {}
     for file in plan.files:
-        receipt = file.change.receipt if file.change else None
+        receipt = file.to_commit.receipt if file.to_commit else None
         if receipt:
             patched = receipt.release
             name = release_name(patched.package, patched.distribution, patched.version)

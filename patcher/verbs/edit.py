@@ -126,14 +126,14 @@ def edit_patchset(name: str, *, place: Place = HERE, events: Events = SILENT) ->
         hint = "sitepatch check {name} --explain{here}"
         raise SitepatchError("{name}: does not fit here", hint, name=name)
 
-    changing = [file.path for file in plan.files if file.change and file.change.old]
+    changing = [file.path for file in plan.files if file.to_commit and file.to_commit.old]
     check_clean(env, changing)
     assignments = read_facts(env, wanted).assignments.values()
     home = next(assignment.located for (assignment,) in assignments)
     texts = {file.path: file.after for file in plan.files}
     installed = {}
     for file in plan.files:
-        if file.change is None or file.change.old:
+        if file.to_commit is None or file.to_commit.old:
             installed[file.path] = file.before
     return laid_out(home, texts, installed, key=name)
 

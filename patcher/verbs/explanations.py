@@ -102,17 +102,17 @@ def _explained(
         return planned
     splices = explanation.answer.splices
 
-    answer = planned.saying(problem=explanation.problem, hint=explanation.hint)
+    answer = planned.with_result(problem=explanation.problem, hint=explanation.hint)
     if not answer.places:
         places = tuple(match.line for match in explanation.matches)
-        answer = answer.saying(places=places)
+        answer = answer.with_result(places=places)
     if planned.state is State.APPLIED:
         if explanation.state in (State.UPSTREAM, State.NOT_NEEDED):
             # the patchset is applied in this file, and had nothing to do here
-            answer = answer.saying(state=explanation.state)
+            answer = answer.with_result(state=explanation.state)
         else:
             places = _current_lines(file, planned.patchset, splices=splices)
-            answer = answer.saying(places=places, problem="", hint="")
+            answer = answer.with_result(places=places, problem="", hint="")
 
     diff = b""
     if planned.state in (State.APPLIED, State.APPLICABLE) and splices:
@@ -165,7 +165,7 @@ def _without_a_file(env: Environment, answer: Answer) -> Answer:
     except SitepatchError:
         return answer
     if not answer.scope:
-        return answer.saying(hint=update_hint(answer.patchset, located.version))
+        return answer.with_result(hint=update_hint(answer.patchset, located.version))
 
     site = located.site
     elsewhere = list(scope_elsewhere(site, path, scope=answer.scope))

@@ -88,7 +88,7 @@ def export(
     names: Texts,
     settings: Texts = (),
     *,
-    form: str = _PATCH,
+    format: str = _PATCH,
     place: Place = HERE,
     output: AnyPath | None = None,
     wheels: Texts = (),
@@ -100,7 +100,7 @@ def export(
     Args:
         names: of patchsets.
         settings: values of options, as `--set` takes them.
-        form: `patch`, `wheel` or `patchset-wheel`.
+        format: `patch`, `wheel` or `patchset-wheel`.
         place: the environment.
         output: a file, for wheels and several patches a folder; without one wheels go to `dist`, a
             patch is in the outcome.
@@ -114,12 +114,12 @@ def export(
             installed.
         UsageError: an unknown name, option or format; several patchsets for one patch.
     """
-    _check_options(form, names, has_settings=bool(settings), has_wheels=bool(wheels))
+    _check_options(format, names, has_settings=bool(settings), has_wheels=bool(wheels))
     if against:
-        _check_release(form, against)
+        _check_release(format, against)
     requested, notes = choose(names, settings, place.patch_dirs)
     folder = Path(output or _WHEELS)
-    if form == _PATCHSET_WHEEL:
+    if format == _PATCHSET_WHEEL:
         packed = [patchset_wheel(item.patchset) for item in requested]
         written = _write({folder / wheel.name: wheel.pack() for wheel in packed})
         return ExportOutcome(Plan((), (), tuple(notes)), written=written)
@@ -136,34 +136,34 @@ def export(
         return ExportOutcome(plan)
     files = _changed_files(plan)
     plan = plan._replace(notes=(*plan.notes, *_idle_notes(requested, files)))
-    if form == _WHEEL:
+    if format == _WHEEL:
         wheel_files = write_wheels(env, files, folder, one_or_more(wheels), events=events)
         written = tuple(WrittenFile(path, sha256=digest) for path, digest in wheel_files)
         return ExportOutcome(plan, written=written)
     return _patch_outcome(plan, env, requested[0], files, output=output)
 
 
-def _check_options(form: str, names: Texts, *, has_settings: bool, has_wheels: bool) -> None:
+def _check_options(format: str, names: Texts, *, has_settings: bool, has_wheels: bool) -> None:
     """Refuse options that a format does not take."""
-    if form == _PATCH and len(set(one_or_more(names))) > 1:
+    if format == _PATCH and len(set(one_or_more(names))) > 1:
         problem = Message("--format patch: found several patchsets, expected one")
         raise UsageError(problem, "export one after the other")
-    if form == _PATCHSET_WHEEL and (has_settings or has_wheels):
+    if format == _PATCHSET_WHEEL and (has_settings or has_wheels):
         problem = Message("--format patchset-wheel: takes neither --set nor --wheel")
         raise UsageError(problem, "options are given where it is applied")
-    if form == _PATCH and has_wheels:
-        raise _takes_no("--wheel", form)
+    if format == _PATCH and has_wheels:
+        raise _takes_no("--wheel", format)
 
 
-def _check_release(form: str, against: str) -> None:
+def _check_release(format: str, against: str) -> None:
     """Refuse a text that is no release, and formats that are made of the installed one."""
     check_against([against])
-    if form != _PATCH:
-        raise _takes_no("--against", form)
+    if format != _PATCH:
+        raise _takes_no("--against", format)
 
 
-def _takes_no(option: str, form: str) -> UsageError:
-    problem = Message("--format {format}: takes no {option}", format=form, option=option)
+def _takes_no(option: str, format: str) -> UsageError:
+    problem = Message("--format {format}: takes no {option}", format=format, option=option)
     return UsageError(problem, "it is made of what is installed")
 
 
@@ -204,13 +204,13 @@ def _changed_files(plan: Plan) -> list[PatchedFile]:
     """
     files = []
     for file in plan.files:
-        if file.release is None or file.change is None or not file.changes:
+        if file.release is None or file.to_commit is None or not file.changes:
             continue
         patched = PatchedFile(
             path=file.path,
             distribution=file.release.distribution,
             version=file.release.version,
-            before=file.before if file.change.old else None,
+            before=file.before if file.to_commit.old else None,
             steps=file.steps,
         )
         files.append(patched)
@@ -354,7 +354,7 @@ def _write(texts: Mapping[Path, bytes]) -> tuple[WrittenFile, ...]:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_names)
 @click.option(
     "--format",
-    "form",
+    "format",
     type=Choice(_FORMATS),
     default=_PATCH,
     show_default=True,
@@ -378,7 +378,7 @@ def _write(texts: Mapping[Path, bytes]) -> tuple[WrittenFile, ...]:
 )
 @settings_option
 @common_options()
-def command(console: Console, names: tuple[str, ...], form: str, **options: Any) -> int:
+def command(console: Console, names: tuple[str, ...], format: str, **options: Any) -> int:
     """Export what patchsets make of the release that is installed, for those without sitepatch.
 
     As a patch for git apply and patch -p1, of several a mail for each of them, for git am as well;
@@ -387,19 +387,19 @@ def command(console: Console, names: tuple[str, ...], form: str, **options: Any)
     A patchset-wheel is for those who have sitepatch: it holds the patchset itself, for every
     release, and is installed beside sitepatch, which then lists it.
     """
-    outcome = export(names, form=form, place=console.place, events=console, **options)
+    outcome = export(names, format=format, place=console.place, events=console, **options)
     failed = outcome.plan.failed
     console.notes(outcome.plan.notes)
     console.rows(answer_rows(failed), err=True)
     console.suggest_explain(failed, console.place.patch_dirs, release=options["against"])
 
     text = decoded(outcome.text)
-    if form == _PATCH and not console.plain:
+    if format == _PATCH and not console.plain:
         console.page(color_diff(text))
     elif not console.as_json:
         console.raw(outcome.text)
     for path, digest in outcome.written:
-        if form == _PATCH:
+        if format == _PATCH:
             console.out(Message("wrote {path}", path=path))
         else:
             console.out(requirement(path, digest))

@@ -176,7 +176,7 @@ def _file_plan(backup: Backup) -> FilePlan:
         backup.path,
         before=backup.edited,
         after=backup.data,
-        change=change,
+        to_commit=change,
         steps=(),
     )
 
@@ -253,7 +253,7 @@ def _show_restored(console: Console, outcome: RestoreOutcome) -> None:
     changed = outcome.changed
     rows = [Row(*_restored(file)) for file in changed]
     console.info_rows(rows if console.verbose else _together(rows))
-    forgotten = all(file.change and file.change.forget for file in changed)
+    forgotten = all(file.to_commit and file.to_commit.forget for file in changed)
     if console.verbose and not forgotten:
         console.note(RUNNING)
     template = (
@@ -274,7 +274,7 @@ def _together(rows: Sequence[Row]) -> list[Row]:
 
 def _restored(file: FilePlan) -> tuple[str, tuple[str, str]]:
     """What became of a file: a word, and below which path what it means."""
-    change = file.change
+    change = file.to_commit
     is_same = change is not None and bool(change.old) and not file.changes
     if change and (change.forget or is_same):
         return "forgotten", (

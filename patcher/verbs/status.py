@@ -348,7 +348,7 @@ def _applied_file(item: FileStatus, applied: Sequence[str]) -> FilePlan:
         item.receipt.path,
         before=before,
         after=item.data,
-        change=None,
+        to_commit=None,
         steps=item.receipt.steps,
     )
 

@@ -177,7 +177,7 @@ def _effects(items: Sequence[FileStatus], plan: Plan) -> tuple[Effect, ...]:
 
     counts: Counter[tuple[str, str, str]] = Counter()
     for file in plan.files:
-        if file.change:
+        if file.to_commit:
             before = items_by_key.get((file.site, file.path))
             for name, word in _effects_in(file, before).items():
                 counts[word, name, file.site] += 1

@@ -158,7 +158,7 @@ def test_what_verification_refuses_leaves_the_edit(world, monkeypatch):
     world.edit()
     made = capture(world)
     broken = made.plan.files[0]._replace(after=b"def (:\n")
-    broken = broken._replace(change=broken.change._replace(new=NewBytes(b"def (:\n", merged=True)))
+    broken = broken._replace(to_commit=broken.to_commit._replace(new=NewBytes(b"def (:\n", merged=True)))
     # no edit is known whose hunks make a file that does not compile: it is put into the plan
     monkeypatch.setattr(capturing, "make_plan", lambda *words, **more: made.plan._replace(files=(broken,)))
     outcome = adopt(made)

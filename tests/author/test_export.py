@@ -123,7 +123,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     (site.parent / "mine/two/probe.py").write_text("raise RuntimeError('run')\n")
     with (site.parent / "mine/two/patchset.toml").open("a") as file:
         file.write('[verify]\nprobe = "probe.py"\n')
-    asked = {"form": "patchset-wheel", "place": place(site)}
+    asked = {"format": "patchset-wheel", "place": place(site)}
     ((path, digest),) = export("two", output="wheels", **asked).written
     assert path == "wheels/sitepatch_patchset_two-1-py3-none-any.whl"
     assert export("two", output="again", **asked).written[0][1] == digest == sha256(Path(path).read_bytes()).hexdigest()
@@ -144,7 +144,7 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
 def test_a_patchset_wheel_takes_no_options_and_no_wheel(site):
     for more in ({"settings": ("two.x=1",)}, {"wheels": ("demo.whl",)}):
         with pytest.raises(UsageError, match="takes neither --set nor --wheel"):
-            export("two", form="patchset-wheel", place=place(site), **more)
+            export("two", format="patchset-wheel", place=place(site), **more)
     with pytest.raises(UsageError, match="--format patch: takes no --wheel"):
         export("two", wheels=("demo.whl",), place=place(site))
     assert not Path("dist").exists()
@@ -193,7 +193,7 @@ def environment(tmp_path, monkeypatch):
 
 def exported(env, *names, **more):
     there = Place(python=env.python, patch_dirs="mine")
-    return export(names or ("two", "more"), form="wheel", place=there, **more)
+    return export(names or ("two", "more"), format="wheel", place=there, **more)
 
 
 def test_pip_and_uv_install_the_wheel_with_its_hash_and_nothing_of_it_is_lost(environment, tmp_path):

@@ -61,7 +61,7 @@ def large_page():
 def releases_page():
     """42 releases: two reasons, one change, a yanked one."""
     found = answer("p", "pkg/m.py", "f", State.APPLICABLE, (3,))
-    lost = found.saying(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
+    lost = found.with_result(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
     outcomes = []
     for minor in range(40):
         old = b"# %d\n" % minor * 9 + code(3)

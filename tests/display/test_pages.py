@@ -57,7 +57,7 @@ def rich_review():
     )
     lost = answer("p", "pkg/m.py", "f", State.NOT_FOUND, (), "`f` is gone", "look at `g`")
     answers = (
-        lost, answer("p", "pkg/m.py", "g", State.NOT_FOUND, (), "`f` is gone", "look at `g`"), lost.saying(state=State.APPLICABLE, problem=""),
+        lost, answer("p", "pkg/m.py", "g", State.NOT_FOUND, (), "`f` is gone", "look at `g`"), lost.with_result(state=State.APPLICABLE, problem=""),
         answer("q", "", "", State.NOT_FOUND, (), "`f` is gone"),
     )  # fmt: skip
     other = WHY._replace(
@@ -84,7 +84,7 @@ def rich_releases():
         return release(name, version, state, diffs=diffs, answers=answers, **fields)
 
     fits = made("1.0", diffs=both, answers=answers)
-    failed = (answers[0].saying(state=State.CONFLICT, problem="`f` is twice\nline 2", hint="see g"), answers[1].saying(state=State.UPSTREAM))
+    failed = (answers[0].with_result(state=State.CONFLICT, problem="`f` is twice\nline 2", hint="see g"), answers[1].with_result(state=State.UPSTREAM))
     outcomes = [
         fits, made("1.1", diffs=both, answers=answers, yanked=True), made("1.2", "conflict", answers=failed),
         made("1.3", "out of range", problem="it is not for `pkg`"),

@@ -80,8 +80,8 @@ def test_a_row_ends_with_its_last_cell_and_one_without_cells_with_its_word():
 
 def test_what_failed_is_explained_once_a_file_and_what_needs_nothing_says_why():
     hunk = answer("p", "m.py", "f", State.APPLICABLE, (3,))
-    failed = hunk.saying(state=State.CONFLICT, places=(), problem="no", hint="mend it")
-    rows = answer_rows([hunk, hunk, failed, failed.saying(hunk=failed.hunk._replace(scope="g")), hunk.saying(state=State.UPSTREAM, places=())])
+    failed = hunk.with_result(state=State.CONFLICT, places=(), problem="no", hint="mend it")
+    rows = answer_rows([hunk, hunk, failed, failed.with_result(hunk=failed.hunk._replace(scope="g")), hunk.with_result(state=State.UPSTREAM, places=())])
     assert [(row.word, row.cells, row.details) for row in rows] == [
         ("applicable", ("p", "m.py:3", "f"), ()),
         ("applicable", ("p", "m.py:3", "f"), ()),

@@ -485,7 +485,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
     """What becomes of each file: its text, what is done, and the patchsets that are in it then."""
     found = {}
     for file in plan.files:
-        change, now = file.change, file.before
+        change, now = file.to_commit, file.before
         assert change is None or change.old == (sha256(now).hexdigest() if now else "")
         merged = change is not None and change.new is not None and change.new.merged
         done = "nothing" if change is None else "forgotten" if change.forget else "merged" if merged else "written"
@@ -493,7 +493,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
             assert (change.new is None) == (change.receipt is None and not merged)
             assert (change.new is None or change.new.data == file.after) and (not file.steps or change.receipt)
             assert (change.receipt.steps if change.receipt else ()) == file.steps and (change.receipt is None or file.steps)
-        aside = f" aside {file.change.aside.decode()}" if file.change and file.change.aside else ""
+        aside = f" aside {file.to_commit.aside.decode()}" if file.to_commit and file.to_commit.aside else ""
         found[file.path] = (file.after.decode(), done + aside, tuple(step.patchset for step in file.steps))
     return found
 
@@ -586,7 +586,7 @@ def test_what_an_earlier_version_changed_and_this_one_does_not_is_restored(world
     plan = plan_apply(world.env(), world.requested("b"))
     assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (new, "written", ("a", "b"))}
     assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (BOTH, "nothing", ("a", "b"))}
-    assert [file.change.pristine for file in plan.files if file.change] == [None, None]
+    assert [file.to_commit.pristine for file in plan.files if file.to_commit] == [None, None]
     world.edit(TEXT, NEW)  # a reinstall
     assert told(plan_apply(world.env(), world.requested("b")))[NEW] == (TEXT, "forgotten", ())
     world.edit(B + MINE, NEW)
@@ -617,7 +617,7 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     plan = plan_apply(world.env(), world.requested("a"), force=True)
     assert told(plan) == {OLD: (A + MINE, "written", ("a",))} and not plan.failed
     (file,) = plan.files
-    assert file.change and file.change.receipt and file.change.receipt.pristine.origin == "edited"
+    assert file.to_commit and file.to_commit.receipt and file.to_commit.receipt.pristine.origin == "edited"
     (note,) = plan.notes
     assert note.endswith(f"the store keeps it as {world.site}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
 
@@ -630,7 +630,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
         return plan_adopt(world.env(), one, {(site, OLD): HandEdit(TEXT.encode(), now.encode())})
 
     plan = adopted(A)
-    change = plan.files[0].change
+    change = plan.files[0].to_commit
     assert told(plan) == {OLD: (A, "written", ("a",))} and change and change.receipt
     assert (change.pristine, change.receipt.pristine.origin, plan.notes) == (TEXT.encode(), "recorded", ())
     assert [answer.state for answer in plan.answers] == [State.APPLICABLE]
@@ -639,7 +639,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
     (answer,) = plan_adopt(world.env(), other, {(site, OLD): HandEdit(TEXT.encode(), B.encode())}).failed
     assert (answer.path, answer.problem) == (NEW, "the patchset is for this file too, and it was not edited")
     world.record(OLD, None)
-    change = adopted(A).files[0].change
+    change = adopted(A).files[0].to_commit
     assert change and change.receipt and change.receipt.pristine.origin == "unrecorded"
 
 
@@ -673,13 +673,13 @@ def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_i
     world.edit(TEXT + MINE)
     assert told(plan_apply(world.env(), requested, force=True)) == {OLD: (A + MINE, "written", ("a",))}
     (file,) = plan_apply(world.env(), requested, force=True).files
-    assert file.change is None or file.change.aside == b""
+    assert file.to_commit is None or file.to_commit.aside == b""
 
 
 def test_the_remark_that_the_store_keeps_an_edit_is_made_where_it_does(world: World) -> None:
     world.edit(A + MINE)  # upstream did the same, as it seems
     plan = plan_apply(world.env(), world.requested("a"), force=True)
-    assert (plan.answers[0].state, plan.files[0].change, plan.notes) == (State.UPSTREAM, None, ())
+    assert (plan.answers[0].state, plan.files[0].to_commit, plan.notes) == (State.UPSTREAM, None, ())
 
 
 @pytest.mark.parametrize("shipped", [A + MINE, TEXT])

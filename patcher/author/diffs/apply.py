@@ -102,11 +102,16 @@ class _Place(Record):
         return self.at - self.head
 
 
-class _Reached(Record):
-    """How far a file is read: the index of the next line, and how far the last hunk was moved."""
+class _Progress(Record):
+    """How far the hunks of a file are applied.
 
-    low: int = 0
-    moved: int = 0
+    Attributes:
+        next_line: the index of the first line that no hunk has reached.
+        offset: by how many lines the last hunk was moved.
+    """
+
+    next_line: int = 0
+    offset: int = 0
 
 
 def apply_hunks(data: bytes, hunks: Sequence[UnifiedHunk], fuzz: int = 0) -> DiffResult:
@@ -166,35 +171,35 @@ def _apply(text: _Text, hunks: Sequence[UnifiedHunk], fuzz: int) -> DiffResult:
     out: list[bytes] = []
     notes: list[str] = []
     problems: list[str] = []
-    reached = _Reached()
+    progress = _Progress()
     for hunk in hunks:
-        place = _find(text, hunk, reached=reached, fuzz=fuzz)
+        place = _find(text, hunk, progress=progress, fuzz=fuzz)
         if isinstance(place, str):
             problem = "hunk {number} (line {line} of the diff): {problem}"
             problems.append(Message(problem, number=hunk.number, line=hunk.line, problem=place))
             continue
-        moved = place.start - hunk.start
-        if moved or place.fuzz:
+        offset = place.start - hunk.start
+        if offset or place.fuzz:
             notes.append(_note(hunk, place))
         if hunk.recounted:
             form = "hunk {number}: it has more lines than its header says: all of them count"
             notes.append(Message(form, number=hunk.number))
-        out += text.lines[reached.low : place.at]
-        new, low = _changed(text, hunk, place=place)
+        out += text.lines[progress.next_line : place.at]
+        new, next_line = _changed(text, hunk, place=place)
         out += new
-        reached = _Reached(low, moved)
-    after = b"".join([*out, *text.lines[reached.low :]])
+        progress = _Progress(next_line, offset)
+    after = b"".join([*out, *text.lines[progress.next_line :]])
     return DiffResult(after, notes=tuple(notes), problems=tuple(problems))
 
 
 def _note(hunk: UnifiedHunk, place: _Place) -> str:
     """Where a hunk was found."""
     where: str = ""
-    moved = place.start - hunk.start
-    if moved > 0:
-        where = Message(", {lines} below where the diff says", lines=count(moved, "line"))
-    elif moved < 0:
-        where = Message(", {lines} above where the diff says", lines=count(-moved, "line"))
+    offset = place.start - hunk.start
+    if offset > 0:
+        where = Message(", {lines} below where the diff says", lines=count(offset, "line"))
+    elif offset < 0:
+        where = Message(", {lines} above where the diff says", lines=count(-offset, "line"))
     fuzzy = Message(", with fuzz {fuzz}", fuzz=place.fuzz) if place.fuzz else ""
     form = "hunk {number}: found at line {line}{where}{fuzzy}"
     line = place.start + 1
@@ -222,14 +227,14 @@ def _changed(text: _Text, hunk: UnifiedHunk, place: _Place) -> tuple[list[bytes]
     return out, at
 
 
-def _find(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> _Place | str:
+def _find(text: _Text, hunk: UnifiedHunk, progress: _Progress, *, fuzz: int) -> _Place | str:
     """Where a hunk belongs, else why nowhere."""
     if not hunk.side("-"):  # a diff without context
-        return _place_by_line(text, hunk, reached=reached)
+        return _place_by_line(text, hunk, progress=progress)
 
     for used_fuzz in range(fuzz + 1):
-        places = _places(text, hunk, reached=reached, fuzz=used_fuzz)
-        if places and _is_done_elsewhere(text, hunk, found=places[0], reached=reached):
+        places = _places(text, hunk, progress=progress, fuzz=used_fuzz)
+        if places and _is_done_elsewhere(text, hunk, found=places[0], progress=progress):
             return _DONE
         if len(places) == 1:
             return places[0]
@@ -244,34 +249,34 @@ def _find(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> _P
         return _DONE
 
     for more_fuzz in range(fuzz + 1, _MOST_FUZZ + 1):
-        places = _places(text, hunk, reached=reached, fuzz=more_fuzz)
+        places = _places(text, hunk, progress=progress, fuzz=more_fuzz)
         if len(places) == 1:
             problem = "its context differs: it is found at line {line} with --fuzz {less}"
             return Message(problem, line=places[0].start + 1, less=more_fuzz)
     return _why_missing(text, hunk)
 
 
-def _place_by_line(text: _Text, hunk: UnifiedHunk, reached: _Reached) -> _Place | str:
+def _place_by_line(text: _Text, hunk: UnifiedHunk, progress: _Progress) -> _Place | str:
     """The place of a hunk that has nothing to compare: the line that the diff names."""
-    at = hunk.start + reached.moved
-    if reached.low <= at <= len(text.lines):
+    at = hunk.start + progress.offset
+    if progress.next_line <= at <= len(text.lines):
         return _Place(at)
     return Message("the file has no line {at}", at=at)
 
 
-def _is_done_elsewhere(text: _Text, hunk: UnifiedHunk, found: _Place, reached: _Reached) -> bool:
+def _is_done_elsewhere(text: _Text, hunk: UnifiedHunk, found: _Place, progress: _Progress) -> bool:
     """Whether the new lines of a hunk stand where the diff says, and its old ones only elsewhere.
 
     What was found is other code then, which looks as this did before the change.
     """
-    named = {hunk.start, hunk.start + reached.moved}
+    named = {hunk.start, hunk.start + progress.offset}
     if found.start in named:
         return False
-    done_at = text.find(hunk.side("+"), reached.low)
+    done_at = text.find(hunk.side("+"), progress.next_line)
     return not (named | {hunk.new_start}).isdisjoint(done_at)
 
 
-def _places(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> list[_Place]:
+def _places(text: _Text, hunk: UnifiedHunk, progress: _Progress, *, fuzz: int) -> list[_Place]:
     """The places of a hunk if `fuzz` lines at either end of it are not compared.
 
     As in GNU patch, the longer context (above or below the change) loses `fuzz` lines, and the
@@ -294,11 +299,11 @@ def _places(text: _Text, hunk: UnifiedHunk, reached: _Reached, *, fuzz: int) -> 
     if fuzz and not any(line.strip() for line in old):
         return []
 
-    places = [_Place(at, head, tail=tail, fuzz=fuzz) for at in text.find(old, reached.low)]
+    places = [_Place(at, head, tail=tail, fuzz=fuzz) for at in text.find(old, progress.next_line)]
     is_cut = fuzz + below < above
     if is_cut and places and places[-1].at + len(old) == len(text.lines):
         return places[-1:]
-    for start in (hunk.start + reached.moved, hunk.start):
+    for start in (hunk.start + progress.offset, hunk.start):
         for place in places:
             if place.start == start:
                 return [place]

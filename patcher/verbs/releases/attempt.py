@@ -59,7 +59,7 @@ def try_release(requested: Requested, located: Located) -> ReleaseOutcome:
     answers: list[Answer] = []
     for answer in plan.answers:
         problem = _of_wheel(answer.problem, located.site)
-        answers.append(answer.saying(problem=problem))
+        answers.append(answer.with_result(problem=problem))
     plan = plan._replace(answers=tuple(answers))
 
     release = ReleaseName(located.distribution, located.version)
