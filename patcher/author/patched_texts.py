@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message, joined, one_line
-from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite
+from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite, State
 from patcher.patchset.layers import rewrite_layers
 from patcher.planner.reconcile import reconciled
 from patcher.record import Record
@@ -21,12 +21,13 @@ class Release(Record):
 
     Attributes:
         located: where its files are.
-        texts: those that the patchset changes, by path; if one is missing, all Python files of the
-            package.
+        texts: those that the patchset changes, by path.
+        rest: reads the other Python files of the package, to which code may have moved.
     """
 
     located: Located
     texts: Mapping[str, bytes]
+    rest: Callable[[], Mapping[str, bytes]] = dict
 
 
 def by_package(files: Iterable[tuple[Located, str]]) -> dict[Located, set[str]]:
@@ -59,11 +60,13 @@ class PatchedTexts(Record):
         texts: the texts by path.
         problems: each file in which hunks cannot be applied, with the reasons.
         gone: the files that are deleted; their text is b"".
+        moved: the files to which code moved that hunks change.
     """
 
     texts: dict[str, bytes]
     problems: list[tuple[str, str]]
     gone: tuple[str, ...] = ()
+    moved: frozenset[str] = frozenset()
 
 
 def with_patches(
@@ -87,12 +90,16 @@ def with_patches(
     results: dict[str, bytes] = {}
     answers: list[Answer] = []
     gone: list[str] = []
+    hunks_of: dict[str, list[HunkText]] = {}
+    moved: set[str] = set()
+    for patch in patches:
+        path = _path_with_code(texts, patch, rewrite=rewrite_layer)
+        hunks_of.setdefault(path, []).extend(patch.hunks)
+        if path != patch.paths[0]:
+            moved.add(path)
+
     for path, text in texts.items():
-        hunks: list[HunkText] = []
-        for patch in patches:
-            if path in patch.paths:
-                hunks += patch.hunks
-        rewritten = rewrite_layers(text, hunks, rewrite=rewrite_layer)
+        rewritten = rewrite_layers(text, hunks_of.get(path, []), rewrite=rewrite_layer)
         results[path] = rewritten.data
         if rewritten.gone:
             gone.append(path)
@@ -105,7 +112,27 @@ def with_patches(
     problems: list[tuple[str, str]] = []
     for path, why in reasons.items():
         problems.append((path, joined("; ", why)))
-    return PatchedTexts(results, problems, gone=tuple(gone))
+    return PatchedTexts(results, problems, gone=tuple(gone), moved=frozenset(moved))
+
+
+def _path_with_code(
+    texts: Mapping[str, bytes],
+    patch: FilePatch,
+    rewrite: Callable[[bytes, tuple[HunkText, ...]], Rewrite],
+) -> str:
+    """The one of the places of a file that has the code, else the first that is there.
+
+    It is "" where none is there.
+    """
+    existing = [path for path in patch.paths if path in texts]
+    if len(existing) > 1:
+        for path in existing:
+            answers = rewrite(texts[path], patch.hunks).answers
+            states = {answer.state for answer in answers}
+            is_there = states != {State.NOT_NEEDED}
+            if is_there and not any(state.failed for state in states):
+                return path
+    return existing[0] if existing else ""
 
 
 def check_edit(edit: FileEdit, draft: Draft, patches: Sequence[FilePatch]) -> None:

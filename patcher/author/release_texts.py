@@ -15,11 +15,12 @@ from patcher.record import Record
 class Attempt(Record):
     """The files of a release as patches make them.
 
-    `problem` is why some cannot be applied, "" for none.
+    `problem` is why some cannot be applied, "" for none; `moved` are the files to which code moved.
     """
 
     texts: dict[str, bytes]
     problem: str
+    moved: frozenset[str] = frozenset()
 
 
 class ReleaseTexts:
@@ -52,6 +53,10 @@ class ReleaseTexts:
             if patch.adds:
                 texts.update(dict.fromkeys(patch.paths, b""))
         texts.update(self.texts)
+        for patch in patches:
+            for path in patch.paths[1:]:
+                if path not in texts and path in self.release.rest():
+                    texts[path] = self.release.rest()[path]
 
         patched = with_patches(texts, patches, options=self.options, names=self.injected)
         problems: list[tuple[str, str]] = []
@@ -60,7 +65,7 @@ class ReleaseTexts:
                 problems.append((patch.paths[0], Message("there is no such file")))
         problems += patched.problems
         if not problems:
-            return Attempt(patched.texts, "")
+            return Attempt(patched.texts, "", moved=patched.moved)
         path, problem = problems[0]
         text = Message(
             "{name} {version}: {path}: {problem}",
@@ -93,3 +98,5 @@ class ReleaseTexts:
             before = self.expected.get(match.path, self.release.texts.get(match.path, b""))
             result = apply_hunks(before, match.section.hunks)
             self.expected[match.path] = b"" if result.problems else result.after
+        for path in attempt.moved:  # a diff says nothing about them
+            self.expected[path] = b""

@@ -12,6 +12,7 @@ from patcher.author.diffs.locate import FileMatch, InstalledSources
 from patcher.author.diffs.patchfile import read_head
 from patcher.author.folder import SeriesFolder, spatch_text
 from patcher.author.hunks.generalise import generalise
+from patcher.author.hunks.moves import OtherFiles
 from patcher.author.imported_texts import ImportedTexts
 from patcher.author.patched_texts import Release, by_package
 from patcher.author.patches import NamedPatch
@@ -457,6 +458,7 @@ class Importer:
         whole: list[DraftFile] = []
         changed: list[FileMatch] = []
         others = [release.texts for release in self.releases]
+        rest = [release.release.rest for release in self.releases]
         for match in matches:
             if match.change and match.deletes:
                 texts = [release[match.path] for release in others if match.path in release]
@@ -465,8 +467,19 @@ class Importer:
                 whole.append(added_file(match.path, match.after or b"\n"))
             else:
                 changed.append(match)
-        drafts = generalise(_edits_of(changed), others, self.injected, carries=True)
+        drafts = generalise(
+            _edits_of(changed),
+            others,
+            self.injected,
+            carries=True,
+            elsewhere=OtherFiles(rest, self._installed_text),
+        )
         return with_optional_tests(Draft((*drafts.files, *whole)))
+
+    def _installed_text(self, path: str) -> bytes | None:
+        """The text of an installed file, None where there is none."""
+        found = self.sources.text(path)
+        return found[1] if found else None
 
     def _note(self, name: str, notes: Iterable[str], kind: type[Message] = Message) -> None:
         """Note what is to be said of a patch."""

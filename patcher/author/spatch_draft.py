@@ -59,12 +59,14 @@ class DraftHunk(Record):
         line: the line of the edited file (1-based) at which its new code begins.
         form: how it is written, in a few words for the user.
         rejected: the hunks that were tried instead.
+        moved: other files in which releases have this code, but not that of all other hunks.
     """
 
     text: str
     line: int
     form: str
     rejected: tuple[Rejected, ...] = ()
+    moved: tuple[str, ...] = ()
 
 
 @reported("path line text why")
@@ -114,16 +116,26 @@ class DraftFile(Record):
 
     @property
     def text(self) -> str:
-        """The hunks as they are written."""
-        return "\n".join(hunk.text for hunk in self.hunks)
-
-    @property
-    def header(self) -> str:
-        """The lines above the hunks."""
+        """The hunks as they are written, below the lines that name their file."""
         if self.adds:
             flag = "" if self.paths[0].endswith(SOURCE) else " when-present"
-            return f"+++ {self.paths[0]}{flag}\n"
-        return "".join(f"--- {path}\n" for path in self.paths)
+            return f"+++ {self.paths[0]}{flag}\n{self.hunks[0].text}"
+        parts: list[str] = []
+        for paths, hunks in self.sections:
+            header = "".join(f"--- {path}\n" for path in paths)
+            parts.append(header + "\n".join(hunk.text for hunk in hunks))
+        return "\n".join(parts)
+
+    @property
+    def sections(self) -> list[tuple[tuple[str, ...], list[DraftHunk]]]:
+        """The hunks that follow one another and have the same places, each with these."""
+        sections: list[tuple[tuple[str, ...], list[DraftHunk]]] = []
+        for hunk in self.hunks:
+            paths = tuple(dict.fromkeys((*self.paths, *hunk.moved)))
+            if not sections or sections[-1][0] != paths:
+                sections.append((paths, []))
+            sections[-1][1].append(hunk)
+        return sections
 
 
 def added_file(path: str, text: bytes) -> DraftFile:
@@ -213,7 +225,7 @@ class Draft(Record):
         parts = [prose.strip() + "\n"] if prose.strip() else []
         for file in self.files:
             if file.hunks:
-                parts.append(file.header + file.text)
+                parts.append(file.text)
         return "\n".join(parts)
 
 

@@ -8,7 +8,7 @@ from typing import Callable, Sequence
 import click
 
 from patcher.author.folder import PATCHSETS
-from patcher.author.spatch_draft import Draft
+from patcher.author.spatch_draft import Draft, DraftHunk
 from patcher.compatibility import APPLICABLE, ReleaseOutcome
 from patcher.display.console import Console
 from patcher.display.differences import show_parts
@@ -46,16 +46,24 @@ def show_hunks(console: Console, draft: Draft) -> None:
         return
     lines: list[str] = []
     for file in draft.files:
-        if file.hunks:
-            heading = f"{file.header[:3]} {' or '.join(file.paths)}"
-            lines += ["", style(heading, bold=True)]
-        for hunk in file.hunks:
-            lines += color_diff(hunk.text.rstrip("\n"))
-            lines.append(Message("  # line {line}: {form}", line=hunk.line, form=hunk.form))
-            for rejected in hunk.rejected if console.verbose else ():
-                lines.append(Message("  # not taken, as {why}:", why=rejected.why))
-                lines += [join_styled("  # ", line) for line in rejected.text.splitlines()]
+        sign = "+++" if file.adds else "---"
+        for paths, hunks in file.sections:
+            lines += ["", style(f"{sign} {' or '.join(paths)}", bold=True)]
+            for hunk in hunks:
+                lines += _hunk_lines(hunk, verbose=console.verbose)
     console.page(lines, pager=False)
+
+
+def _hunk_lines(hunk: DraftHunk, *, verbose: bool) -> list[str]:
+    """The lines of a hunk with its form, and with those that were rejected."""
+    lines: list[str] = []
+    lines += color_diff(hunk.text.rstrip("\n"))
+    lines.append(Message("  # line {line}: {form}", line=hunk.line, form=hunk.form))
+    if verbose:
+        for rejected in hunk.rejected:
+            lines.append(Message("  # not taken, as {why}:", why=rejected.why))
+            lines += [join_styled("  # ", line) for line in rejected.text.splitlines()]
+    return lines
 
 
 def number_of_hunks(draft: Draft) -> str:

@@ -23,10 +23,11 @@ from patcher.author.folder import (
     write_folder,
 )
 from patcher.author.hunks.generalise import generalise
+from patcher.author.hunks.moves import OtherFiles
 from patcher.author.patched_texts import Release, by_package
 from patcher.author.pristine import EditedFile, find_originals
 from patcher.author.revise import WrittenPatchset, written_patchset
-from patcher.author.spatch_draft import Draft, DraftFile, LeftOut
+from patcher.author.spatch_draft import Draft, DraftFile, LeftOut, package_of
 from patcher.display.console import Console
 from patcher.display.plan import report_outcome, show_applied
 from patcher.errors import SitepatchError, StoreError, UsageError
@@ -230,8 +231,16 @@ def _check_unchanged(edits: CapturedEdits) -> None:
 # what is made of it -------------------------------------------------------------------------------
 def _drafted(edits: CapturedEdits, releases: Sequence[Release]) -> Draft:
     """The hunks of a new patchset."""
+    edited_files = [edited.edit for edited in edits.files]
+    sites = {package_of(edited.file.path): edited.file.site for edited in edits.files}
+
+    def installed(path: str) -> bytes | None:
+        return read_installed(sites[package_of(path)], path)
+
     return generalise(
-        [edited.edit for edited in edits.files], [release.texts for release in releases]
+        edited_files,
+        [release.texts for release in releases],
+        elsewhere=OtherFiles([release.rest for release in releases], installed),
     )
 
 

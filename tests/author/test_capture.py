@@ -437,7 +437,7 @@ def test_edited_while_it_is_captured(world, monkeypatch):
     world.edit()
     # an editor that saves while hunks are made: no clock can be set to that moment from outside
     real = capturing.generalise
-    monkeypatch.setattr(capturing, "generalise", lambda *words: world.edit(EDIT + "# later\n") or real(*words))
+    monkeypatch.setattr(capturing, "generalise", lambda *words, **more: world.edit(EDIT + "# later\n") or real(*words, **more))
     with pytest.raises(SitepatchError, match="edited again while it was captured"):
         capture(world)
     assert not (world.cwd / "patchsets").exists()

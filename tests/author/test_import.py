@@ -437,7 +437,7 @@ def test_a_file_that_is_patched_counts_as_upstream_shipped_it(world):
 def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monkeypatch):
     wrong = Draft((DraftFile(("demo/m.py",), (DraftHunk("@@ load @@\n-build(path)\n+build(None)\n", 5, "made up"),)),))
     # no edit is known for which wrong hunks are made: they are put in the place of the right ones
-    monkeypatch.setattr(series, "generalise", lambda edits, others, injected, carries: wrong)
+    monkeypatch.setattr(series, "generalise", lambda *words, **more: wrong)
     with pytest.raises(SitepatchError, match=r"demo/m\.py: the hunks do not make the edited file: other code comes of them"):
         run(world, diff())
     located = locate(discover(None, str(world.path)), "demo")

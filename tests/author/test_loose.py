@@ -10,7 +10,7 @@ from patcher.author.spatch_draft import FileEdit
 from patcher.engine.engine import rewrite
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.model import State
-from tests.author.world import EDIT, M, World
+from tests.author.world import EDIT, M, World, diff
 from tests.command import done
 from tests.index import Index
 
@@ -256,7 +256,9 @@ def test_a_moved_file_is_the_one_other_file_in_which_every_hunk_holds():
     elsewhere = {"pkg/m/__init__.py": b"", "pkg/pools.py": HOME.encode(), "pkg/other/m.py": b"def take(self): pass\n"}
     assert drafted(TAKEN, elsewhere).files[0].paths == ("pkg/m.py", "pkg/pools.py")
     assert drafted(TAKEN, {**elsewhere, "pkg/copy.py": HOME.encode()}).files[0].paths == ("pkg/m.py",)  # which one is meant?
-    assert drafted(TAKEN, {**elsewhere, "pkg/m.py": b""}).files[0].paths == ("pkg/m.py",)  # it did not move
+    assert drafted(TAKEN, {**elsewhere, "pkg/m.py": b""}).files[0].paths == ("pkg/m.py", "pkg/pools.py")
+    changed = {**elsewhere, "pkg/m.py": HOME.replace("free.pop", "used.pop").encode()}
+    assert drafted(TAKEN, changed).files[0].paths == ("pkg/m.py",)  # it did not move
     assert drafted(TAKEN, {"pkg/other/m.py": b"class Pool:\n    def take(self): pass\n"}).files[0].paths == ("pkg/m.py",)
 
 
@@ -282,3 +284,50 @@ def test_a_captured_edit_holds_for_a_release_in_which_the_file_moved(tmp_path, p
     assert f'versions = "{versions}"' in (world.cwd / "patchsets/mine/patchset.toml").read_text()
     done(other("apply", "mine", "--patch-dir", world.cwd / "patchsets"))
     assert other.text("demo/core/m.py") == EDIT
+
+
+LOAD = M[M.index("def load") : M.index("def build")]
+SPLIT = {"demo/__init__.py": "", "demo/m.py": M.replace(LOAD, ""), "demo/n.py": f"from demo.m import build, check\n\nVALUE = 1\n\n\n{LOAD}"}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("place", ["a directory", "the index"])
+def test_a_captured_edit_holds_for_a_release_in_which_the_function_moved_to_a_file_that_was_there(tmp_path, place):
+    (tmp_path / "other").mkdir()
+    world, other, index = World(tmp_path), World(tmp_path / "other", SPLIT), Index()
+    index.add("demo", "1.1", SPLIT)
+    world.backup()
+    world.edit()
+    also = other.path if place == "a directory" else "1.1"
+    with closing(index):
+        variables = {**index.variables(tmp_path / "cache"), "PIP_NO_INDEX": "0"}
+        told = done(world("capture", "--name", "mine", "--also", also, "--adopt", **variables))
+    assert "--- demo/m.py or demo/n.py" in told.out
+    assert world.text() == EDIT
+    done(other("apply", "mine", "--patch-dir", world.cwd / "patchsets"))
+    assert 'print("loaded", model)' in other.text("demo/n.py")
+    assert other.text() == SPLIT["demo/m.py"]
+
+
+def test_of_a_patch_of_two_functions_the_one_that_moved_is_followed(tmp_path):
+    (tmp_path / "other").mkdir()
+    world, other = World(tmp_path), World(tmp_path / "other", SPLIT)
+    both = EDIT.replace("basename(path)", "basename(path.strip())")
+    (world.cwd / "fix.patch").write_text(diff(M, both) + diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
+    done(world("import", "fix.patch", "--name", "mine", "--also", other.path))
+    done(world("apply", "mine"))
+    assert (world.text(), world.text("demo/n.py")) == (both, "VALUE = 2\n")
+    done(other("apply", "mine", "--patch-dir", world.cwd / "patchsets"))
+    assert other.text() == SPLIT["demo/m.py"].replace("basename(path)", "basename(path.strip())")
+    assert 'print("loaded", model)' in other.text("demo/n.py")
+    assert "VALUE = 2" in other.text("demo/n.py")
+
+
+def test_a_function_that_is_in_both_files_here_is_followed_to_neither(tmp_path):
+    (tmp_path / "other").mkdir()
+    world = World(tmp_path, {**SPLIT, "demo/m.py": M})
+    other = World(tmp_path / "other", SPLIT)
+    (world.cwd / "fix.patch").write_text(diff(M, EDIT))
+    done(world("import", "fix.patch", "--name", "mine", "--also", other.path))
+    done(world("apply", "mine"))
+    assert world.text() == EDIT

@@ -142,38 +142,3 @@ def _leaves_value_open(hunk: HunkText) -> bool:
             if tag == "-" and line.endswith(f"= {OPEN}"):
                 return True
     return False
-
-
-def moved_paths(
-    path: str, hunks: Sequence[HunkText], others: Sequence[Mapping[str, bytes]]
-) -> tuple[str, ...]:
-    """Where releases that do not have a file have its code.
-
-    That is the one other file in which all hunks hold.
-
-    Args:
-        path: the file.
-        hunks: all hunks for it.
-        others: of each other release the Python files of the package by path.
-    """
-    if not hunks:
-        return ()
-    found: dict[str, None] = {}
-    for texts in others:
-        if path in texts:
-            continue
-        homes = [other for other, text in texts.items() if _all_hold(text, hunks)]
-        if len(homes) == 1:
-            found[homes[0]] = None
-    return tuple(found)
-
-
-def _all_hold(text: bytes, hunks: Sequence[HunkText]) -> bool:
-    names = {hunk.scope.rpartition(".")[2] for hunk in hunks} - {"<module>"}
-    for name in names:
-        if "*" not in name and name.encode() not in text:
-            return False
-    source = readable(text)
-    if source is None:
-        return False
-    return all(holds(source, hunk) and not replaces_more(hunk, source) for hunk in hunks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 from patcher.author.hunks.candidates import Candidates
-from patcher.author.hunks.checker import Checker, moved_paths
+from patcher.author.hunks.checker import Checker
 from patcher.author.hunks.combination import Combination
 from patcher.author.hunks.context import Candidate, Flags
 from patcher.author.hunks.differences import Difference, differences, unbroken
@@ -13,6 +13,7 @@ from patcher.author.hunks.excerpts import tagged
 from patcher.author.hunks.insertions import is_standard
 from patcher.author.hunks.leftovers import Leftovers
 from patcher.author.hunks.lines import line_file
+from patcher.author.hunks.moves import NOWHERE, OtherFiles, find_moves
 from patcher.author.hunks.names import carried_imports
 from patcher.author.hunks.parts import Part, PartMaker, differences_of
 from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk, FileEdit, LeftOut, Rejected
@@ -29,22 +30,26 @@ def generalise(
     injected: Sequence[str] = (),
     *,
     carries: bool = False,
+    elsewhere: OtherFiles = NOWHERE,
 ) -> Draft:
     """Turn edits of installed files into hunks.
 
     Args:
         edits: the files of one release before and after the edit.
         others: of each further release that the hunks should hold for the same files (path ->
-            pristine bytes); where it does not have all of them, every Python file of the package,
-            to find where they moved.
+            pristine bytes).
         injected: names that new code may read although nothing binds them.
         carries: whether imports that the new code reads are carried along for releases that are not
             known.
+        elsewhere: reads other files, to find where code moved.
 
     Returns:
         the hunks, and what is in none of them.
     """
-    return Draft(tuple(_file(edit, others, injected, carries=carries) for edit in edits))
+    files: list[DraftFile] = []
+    for edit in edits:
+        files.append(_file(edit, others, injected, carries=carries, elsewhere=elsewhere))
+    return Draft(tuple(files))
 
 
 def _file(
@@ -53,13 +58,14 @@ def _file(
     injected: Sequence[str],
     *,
     carries: bool,
+    elsewhere: OtherFiles,
 ) -> DraftFile:
     if not edit.path.endswith(SOURCE):
         return line_file(edit, others)
     try:
         before, after = Tree(edit.before).whole(), Tree(edit.after).whole()
         file = _PythonFile(edit, before, after, others=others, injected=injected)
-        return file.draft(carries=carries)
+        return file.draft(carries=carries, elsewhere=elsewhere)
     except SyntaxProblem as problem:
         why = Message("the file cannot be read as Python: {problem}", problem=problem.message)
         return DraftFile(
@@ -86,24 +92,28 @@ class _PythonFile:
         self.maker = PartMaker(before, self.candidates, self.checker)
         self.leftovers = Leftovers(edit, before, after)
 
-    def draft(self, *, carries: bool) -> DraftFile:
-        """The hunks; `carries` is that of `generalise`."""
+    def draft(self, *, carries: bool, elsewhere: OtherFiles) -> DraftFile:
+        """The hunks; the arguments are those of `generalise`."""
         found = self.leftovers.bound(differences(self.before, self.after), self.injected)
         combination = Combination(self.edit.before, self.maker, self.leftovers, self.injected)
         parts, result = combination.combined(self.parts(found))
-        elsewhere = any(part.best.elsewhere for part in parts)
-        layout = self.leftovers.layout(result, has_hunks=bool(parts), elsewhere=elsewhere)
+        moves_code = any(part.best.elsewhere for part in parts)
+        layout = self.leftovers.layout(result, has_hunks=bool(parts), elsewhere=moves_code)
 
         carried: list[DraftHunk] = []
         if self.others or carries:
             carried = self.carried(parts, result)
+        hunks = list(map(self.hunk, parts))
         paths = [self.edit.path]
-        if self.others:
-            hunks = self.maker.hunks(parts)
-            paths += moved_paths(self.edit.path, hunks, others=self.others)
+        if self.others and parts:
+            texts = self.maker.hunks(parts)
+            moves = find_moves(self.edit.path, texts, self.others, elsewhere=elsewhere)
+            paths += moves.of_file
+            for index, homes in moves.of_hunks.items():
+                hunks[index] = hunks[index]._replace(moved=homes)
         return DraftFile(
             paths=tuple(paths),
-            hunks=(*carried, *map(self.hunk, parts)),
+            hunks=(*carried, *hunks),
             left_out=tuple(self.leftovers.parts),
             difference=layout,
         )

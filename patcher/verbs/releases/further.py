@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence
 
@@ -157,7 +158,7 @@ def _of_package(
             problems.append(not_fetched(name, version, error=folder))
         else:
             located = home._replace(site=str(folder), version=version)
-            releases.append(_release(located, paths))
+            releases.append(_release(located, paths, events))
 
     return releases, problems
 
@@ -192,7 +193,7 @@ def range_ends(
                     problems.append(not_fetched(name, version, error=folder))
                 elif version != home.version:
                     located = home._replace(site=str(folder), version=version)
-                    releases.append(_release(located, needed))
+                    releases.append(_release(located, needed, events))
 
     return releases, problems
 
@@ -232,19 +233,34 @@ def not_fetched(name: str, version: str, error: SitepatchError) -> str:
     )
 
 
-def _release(located: Located, paths: set[str]) -> Release:
-    """A release with the texts of files; of all of the package where one of them has moved."""
-    site = Path(located.site)
-    needed = sorted(paths)
-    if not _has_files(site, paths):  # one moved, and is found by its code
-        needed += python_files(located.site, located.package)
+def _release(located: Located, paths: set[str], events: Events | None = None) -> Release:
+    """A release with the texts of files.
+
+    `events` is there for one of the index: the other files of its package are fetched when they
+    are looked at.
+    """
+
+    @lru_cache(maxsize=1)
+    def rest() -> dict[str, bytes]:
+        folder: Path | SitepatchError = Path(located.site)
+        if events:
+            folder = whole_package(located, paths, events)
+        if isinstance(folder, SitepatchError):  # what does not fit is said of the release then
+            return {}
+        others = set(python_files(str(folder), located.package)) - paths
+        return _texts(folder, sorted(others))
+
+    return Release(located, _texts(Path(located.site), sorted(paths)), rest)
+
+
+def _texts(folder: Path, paths: Iterable[str]) -> dict[str, bytes]:
+    """The texts of the files that are there."""
     texts: dict[str, bytes] = {}
-    for path in needed:
-        file = site / path
+    for path in paths:
+        file = folder / path
         if file.is_file():
             texts[path] = read_file(file)
-
-    return Release(located, texts)
+    return texts
 
 
 def _has_files(folder: Path, paths: Iterable[str]) -> bool:
@@ -331,15 +347,20 @@ def _attempt(
         names += variant.names
 
     options = resolve_options(patchset, {})
-    for path, code in expected.items():
-        text = {path: release.texts[path]}
-        patched = with_patches(text, patches, options=options, names=names)
-        if not same_code(patched.texts[path], code, anywhere=True):
-            bare, carried = _without_carried(patches)
-            names_of_bare = [*names, *carried]
-            patched = with_patches(text, bare, options=options, names=names_of_bare)
+    texts = dict(release.texts)
+    for patch in patches:
+        for path in patch.paths[1:]:
+            if path not in texts and path in release.rest():
+                texts[path] = release.rest()[path]
 
-        if not same_code(patched.texts[path], code, anywhere=True):
+    bare, carried = _without_carried(patches)
+    ways = ((patches, names), (bare, [*names, *carried]))
+    made = []
+    for kept, names_of_kept in ways:
+        made.append(with_patches(texts, kept, options=options, names=names_of_kept).texts)
+
+    for path, code in expected.items():
+        if not any(same_code(text[path], code, anywhere=True) for text in made):
             return outcome._replace(
                 state=State.CONFLICT.value,
                 problem=Message("{path}: other code comes of it than of the diff", path=path),
