@@ -26,9 +26,9 @@ class Candidates:
     def __init__(self, before: Tree, after: Tree) -> None:
         self.changes, self.runs = changes, runs = Changes(before, after), Runs(before, after)
         self.makers = {
-            "change": changes.change,
-            "header": changes.header,
-            "clause": changes.clause,
+            "change": changes.of_statement,
+            "header": changes.of_header,
+            "clause": changes.of_clauses,
             "run": runs.run,
         }
 
@@ -137,8 +137,8 @@ class Candidates:
         Those that leave the old value open, those in the same function of any class, and both.
         """
         seen = {candidate.text for candidate in works}
-        opened = chain.from_iterable(map(self.changes.opened, group))
-        some = list(islice(opened, _MOST))
+        any_old_value = chain.from_iterable(map(self.changes.any_old_value, group))
+        some = list(islice(any_old_value, _MOST))
         anywhere = chain.from_iterable(map(_anywhere, [*works[:_MOST], *some]))
         for candidate in (*some, *anywhere):
             if candidate.text not in seen:

@@ -93,7 +93,7 @@ class Changes:
         yield from with_context(self.before, place, fragments=[fragment])
 
     # an expression, or a statement that changed -------------------------------------------------
-    def change(self, difference: Difference) -> Iterator[Candidate]:
+    def of_statement(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for a statement or clause that changed.
 
         From the smallest expression to all of it with context.
@@ -179,7 +179,7 @@ class Changes:
             return self._replaced(old, other, holes=holes)
         return self._statement(old, other, holes=holes)
 
-    def opened(self, difference: Difference) -> Iterator[Candidate]:
+    def any_old_value(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for the assignment of another value, the old value left open.
 
         There are none for other differences. The old value must be one literal or one name: of a
@@ -271,7 +271,7 @@ class Changes:
                 yield Candidate(scope, lines, form=form)
 
     # the header of a definition -----------------------------------------------------------------
-    def header(self, difference: Difference) -> Iterator[Candidate]:
+    def of_header(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for the decorators, the signature or the bases of a definition."""
         old, new = difference.pairs[0]
         scope = scope_of(old)
@@ -366,7 +366,7 @@ class Changes:
         return lines
 
     # clauses ------------------------------------------------------------------------------------
-    def clause(self, difference: Difference) -> Iterator[Candidate]:
+    def of_clauses(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for clauses that are inserted, deleted or replaced."""
         old, new = difference.pairs[0]
         old_clauses, new_clauses = old.items("clauses"), new.items("clauses")

@@ -18,7 +18,7 @@ from patcher.record import Record
 
 
 class ElementRow:
-    """The elements of one list in the file and its layout.
+    """The elements of one list in the file, and the layout of the list.
 
     `indent` is the indentation of elements that are written one a line, else None.
     `has_leading_separators` is whether the separator begins their lines (`+ b`) instead of ending
@@ -65,17 +65,17 @@ class ElementRow:
         return not self.text[self.lines.start(offset) : offset].strip()
 
     def _is_led(self, index: int) -> bool:
-        """Whether the separator before an element leads: it is on its line, not on that above."""
+        """Whether the separator before an element begins its line, not ends the one above."""
         above = self.elements[index - 1].outer_end
         past = self.past_separator(above)
         if not past:
             return False
 
         start = self.elements[index].outer_start
-        row_above = self.lines.number(above)
-        separator_row = self.lines.number(past)
-        row = self.lines.number(start)
-        return row_above < separator_row == row
+        line_above = self.lines.number(above)
+        separator_line = self.lines.number(past)
+        line = self.lines.number(start)
+        return line_above < separator_line == line
 
     def _indent(self) -> str | None:
         """The indentation of the elements if they are written one a line.
@@ -164,14 +164,14 @@ def change_elements(
         raise Conflict(message)
 
     row = ElementRow(edits, elements, separator=",")
-    is_left_alone = code.kind == "Tuple" and remaining == 1 < len(elements)
-    if is_left_alone and code.parenthesised:
+    leaves_one = code.kind == "Tuple" and remaining == 1 < len(elements)
+    if leaves_one and code.parenthesised:
         reordering = _reordering(
             edits,
             pairs,
             gaps=gaps,
             row=row,
-            is_left_alone=True,
+            leaves_one=True,
         )
 
         if reordering:
@@ -186,7 +186,7 @@ def change_elements(
         pairs,
         gaps=gaps,
         row=row,
-        is_left_alone=False,
+        leaves_one=False,
     )
 
     if reordering:
@@ -211,7 +211,7 @@ def _needs_another_node(
     after: list[Node],
     remaining: int,
 ) -> bool:
-    """Whether the node of a list cannot keep its brackets as that of the after side."""
+    """Whether a list must be written anew: as another node, or with other brackets."""
     if code.kind == "ClassDef":
         return not elements or not remaining
     if code.kind != "Tuple":
@@ -219,8 +219,8 @@ def _needs_another_node(
     if remaining < min(2, len(elements)):
         return True
     if code.parenthesised:
-        return any(node.kind == "Slice" for node in after)  # it cannot stand in parentheses
-    return has_star(after) and not has_star(elements)  # it may need parentheses now
+        return any(node.kind == "Slice" for node in after)  # a slice cannot stand in parentheses
+    return has_star(after) and not has_star(elements)  # the star may need parentheses
 
 
 # chains ------------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def _change(
         gaps: the others.
         row: the list.
         code: the node that has it.
-        bare: a generator that needs parentheses now.
+        bare: a generator that gets parentheses, None for none.
     """
     edits = row.edits
     for old, new in pairs:
@@ -455,22 +455,22 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
     """
     elements = row.elements
     gone = {id(node) for node in deleted}
-    kept = [node for node in elements if id(node) not in gone]
-    if row.has_leading_separators and kept:
-        _remove_leading(edits, deleted, kept=kept, row=row)
+    staying = [node for node in elements if id(node) not in gone]
+    if row.has_leading_separators and staying:
+        _remove_leading(edits, deleted, staying=staying, row=row)
         return
 
-    # those below the last one that stays often go in one piece
+    # the elements below the last one that stays often go in one piece
     tail = elements
     tail_start = elements[0].outer_start
-    if kept:
-        last_kept = elements.index(kept[-1])
-        tail = elements[last_kept + 1 :]
-        tail_start = kept[-1].outer_end
+    if staying:
+        last = elements.index(staying[-1])
+        tail = elements[last + 1 :]
+        tail_start = staying[-1].outer_end
 
     if tail and _is_removed_at_once(tail[-1], tail_start, row=row):
         tail_end = tail[-1].outer_end
-        if not kept:
+        if not staying:
             tail_end = row.past_separator(tail_end) or tail_end
         edits.add(tail_start, tail_end, "")
 
@@ -479,19 +479,20 @@ def _remove(edits: Edits, deleted: Sequence[Node], row: ElementRow) -> None:
         return
 
     _remove_one_by_one(edits, deleted, gone=gone, row=row)
-    if not tail or not kept:
+    if not tail or not staying:
         return
 
-    if not row.past_separator(tail[-1].outer_end):  # the new last one has none either
-        separator_end = row.past_separator(kept[-1].outer_end)
+    # the list did not end with a separator: it does not with its new last element
+    if not row.past_separator(tail[-1].outer_end):
+        separator_end = row.past_separator(staying[-1].outer_end)
         separator_start = separator_end - len(row.spaced)
         edits.add(separator_start, separator_end, "")
 
 
 def _is_removed_at_once(last: Node, start: int, row: ElementRow) -> bool:
-    """Whether the elements from the offset `start` to the last one go in one piece.
+    """Whether the elements from the offset `start` to the last one can go in one piece.
 
-    Not if a comment may be between them, or the last one has lines of its own.
+    They cannot if a comment may be between them, or if the last one has lines of its own.
     """
     if row.has_own_lines(last):
         return False
@@ -507,7 +508,7 @@ def _remove_one_by_one(
     """Delete elements; `gone` are the ids of all that go from the list."""
     elements = row.elements
     index_of = {id(node): index for index, node in enumerate(elements)}
-    next_index = 0  # those above it are gone already
+    next_index = 0  # the elements above it are deleted already
     for element in deleted:
         index = index_of[id(element)]
         if index < next_index:
@@ -542,9 +543,9 @@ def _next_staying(elements: Sequence[Node], index: int, gone: set[int]) -> Node 
 
 
 def _is_last_on_line(row: ElementRow, index: int, gone: set[int]) -> bool:
-    """Whether an element is the last one on the line of one above it that stays.
+    """Whether an element ends the line of one above it that stays.
 
-    That line break stays.
+    The line break stays then.
     """
     if index == 0 or index + 1 >= len(row.elements):
         return False
@@ -562,24 +563,24 @@ def _has_break_between(row: ElementRow, above: Node, below: Node) -> bool:
 
 
 def _remove_in_line(edits: Edits, element: Node, row: ElementRow) -> None:
-    """Delete an element with its separator, and the blanks on the side where code is."""
+    """Delete an element, its separator, and the blanks towards the code beside it on the line."""
     text = row.text
     start = element.outer_start
-    stop = row.past_separator(element.outer_end) or element.outer_end
-    code_below = text[stop : row.lines.end(stop)].strip()
-    if code_below:
-        rest = text[stop:]
+    end = row.past_separator(element.outer_end) or element.outer_end
+    code_behind = text[end : row.lines.end(end)].strip()
+    if code_behind:
+        rest = text[end:]
         blanks = len(rest) - len(rest.lstrip(" \t"))
-        edits.add(start, stop + blanks, "")
+        edits.add(start, end + blanks, "")
     else:
-        code_stop = len(text[:start].rstrip(" \t"))
-        edits.add(code_stop, stop, "")
+        code_end = len(text[:start].rstrip(" \t"))
+        edits.add(code_end, end, "")
 
 
 def _remove_leading(
     edits: Edits,
     deleted: Sequence[Node],
-    kept: Sequence[Node],
+    staying: Sequence[Node],
     row: ElementRow,
 ) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
@@ -601,18 +602,18 @@ def _remove_leading(
         else:
             edits.add(start, end, "")
 
-    first = elements.index(kept[0])
+    first = elements.index(staying[0])
     if first:
         separator_start = row.start_with_separator(first)
-        edits.add(separator_start, kept[0].outer_start, "")
+        edits.add(separator_start, staying[0].outer_start, "")
 
 
 # insertions --------------------------------------------------------------------------------------
 class _Insertion(Record):
-    """Elements that are inserted, as text, and how they are parted from their neighbours.
+    """Elements that are inserted, as text, and how they are separated from their neighbours.
 
     `indent` is the indentation if each gets a line of its own, else None. `separator` is what
-    stands between two of them, and `leads` is whether that begins the line of the second.
+    stands between two of them, and `leads` is whether it begins the line of the second.
     """
 
     texts: list[str]
@@ -699,7 +700,7 @@ def _insert_below(insertion: _Insertion, above: Node, row: ElementRow) -> None:
     for text in insertion.texts:
         lines.append(insertion.indent + text + row.spaced + newline)
 
-    if not separator_end:  # the one above had none as the last; the new last one has none
+    if not separator_end:  # the list did not end with a separator: it does not now
         last_text = insertion.texts[-1]
         lines[-1] = insertion.indent + last_text + newline
 
@@ -734,25 +735,29 @@ def _insert_above(insertion: _Insertion, below: Node, row: ElementRow) -> None:
 
 
 def _is_beside(edits: Edits, inserted: list[Node]) -> bool:
-    """Whether a hunk has all inserted elements beside the one above, and the others one a line."""
+    """Whether a hunk writes inserted elements beside the one above, and the others one a line."""
     siblings = inserted[0].siblings()
     lines = edits.hunk.after.lines
-    rows = [lines.number(node.outer_start) for node in siblings]
+    line_numbers = [lines.number(node.outer_start) for node in siblings]
 
     first = siblings.index(inserted[0])
     past = first + len(inserted)
-    others = rows[:first] + rows[past:]
+    others = line_numbers[:first] + line_numbers[past:]
     if first == 0 or len(others) < 2:
         return False
 
     are_one_a_line = len(others) == len(set(others))
-    row_above = rows[first - 1]
-    return are_one_a_line and set(rows[first:past]) == {row_above}
+    line_above = line_numbers[first - 1]
+    return are_one_a_line and set(line_numbers[first:past]) == {line_above}
 
 
 def _after_bracket(edits: Edits, code: Node) -> int:
-    """The offset past the opening bracket of a list of which no element stays."""
-    if code.kind == "Tuple":  # which may have no bracket of its own
+    """The offset past the opening bracket of a list of which no element stays.
+
+    Raises:
+        ReplaceWhole: the list may have no bracket of its own.
+    """
+    if code.kind == "Tuple":
         raise ReplaceWhole
 
     if code.kind == "Call":
@@ -774,12 +779,12 @@ class _Reordering(Record):
     """How a list is rewritten, line by line.
 
     `partners` are the before nodes of the after nodes that stay or move, by their id; `gone` are
-    the before nodes that do neither. `is_left_alone` is whether one element is left in a tuple.
+    the before nodes that do neither. `leaves_one` is whether one element is left in a tuple.
     """
 
     partners: dict[int, Node]
     gone: list[Node]
-    is_left_alone: bool
+    leaves_one: bool
 
 
 def _reordering(
@@ -787,12 +792,12 @@ def _reordering(
     pairs: Sequence[NodePair],
     gaps: Sequence[Gap],
     row: ElementRow,
-    is_left_alone: bool,
+    leaves_one: bool,
 ) -> _Reordering | None:
-    """How to write a list line by line, if an element with comments of its own moves in it.
+    """How to write a list line by line, if that is needed to keep comments with their elements.
 
-    An element that is left alone in a tuple counts as well. None where there is no such element,
-    and edits in place do.
+    It is where an element with comments of its own moves, or is the only one left of a tuple. None
+    for any other list, which is edited in place.
 
     Raises:
         Conflict: its comments cannot be told from those of others.
@@ -804,9 +809,9 @@ def _reordering(
         inserted += gap.inserted
 
     staying: list[Node] = []
-    if is_left_alone:
+    if leaves_one:
         staying = [old for old, _ in pairs if old.role != "run"]
-    # most lists have no comment: nothing is compared then
+    # comparing takes time, and most lists have no comment
     if not _commented(edits, [*gone, *staying], row=row):
         return None
 
@@ -834,7 +839,7 @@ def _reordering(
 
     partners = {id(new): old for old, new in pairs}
     partners.update(moved)
-    return _Reordering(partners, gone, is_left_alone=is_left_alone)
+    return _Reordering(partners, gone, leaves_one=leaves_one)
 
 
 def _commented(edits: Edits, nodes: Sequence[Node], row: ElementRow) -> list[Node]:
@@ -863,7 +868,7 @@ def _reorder(
     first = row.elements[0]
     last = row.elements[-1]
     has_separator = row.past_separator(last.outer_end) > 0
-    is_trailing = reordering.is_left_alone or has_separator
+    is_trailing = reordering.leaves_one or has_separator
     lines: list[str] = []
     for item in items:
         is_separated = is_trailing or item is not items[-1]
@@ -889,7 +894,7 @@ def _line_of(
     *,
     is_separated: bool,
 ) -> str:
-    """The lines of an element, of the file or an inserted one, with or without a separator."""
+    """The lines of an element of the file or an inserted one, with or without a separator."""
     separator = row.separator if is_separated else ""
     is_inserted = not any(item is element for element in row.elements)
     if is_inserted:

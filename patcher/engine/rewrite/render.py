@@ -61,7 +61,7 @@ class Renderer:
         self.together: set[tuple[Node, Node]] = set()
         # character ranges of the statements that go away
         self.deleted_ranges: list[tuple[int, int]] = []
-        # the code that an expression replaces, if its parentheses stay around it
+        # the code that the expression being written replaces, if its parentheses stay around it
         self.enclosed: Node | None = None
         self._file = file
         self._unit = unit
@@ -120,17 +120,20 @@ class Renderer:
     def expression(self, node: Node, indent: str = "") -> str:
         """The text of an expression of the after side, without parentheses around it.
 
-        Parentheses that hold several lines together stay. Lines after the first are moved to the
-        indentation of the place.
+        Parentheses that hold several lines together stay. `indent` is the indentation of the place,
+        which the lines after the first get.
         """
         if node.role or self.counterpart(node) is not None:
-            return self._filled(node, bare=True)
+            return self._text_of(node, bare=True)
         if self._needs_own_parentheses(node):
             return self.part(node, indent)
         return self._part(node, node.start, end=node.end, indent=indent)
 
     def part(self, node: Node, indent: str = "") -> str:
-        """The text of an element of a list or of a header, with its parentheses."""
+        """The text of an element of a list or of a header, with its parentheses.
+
+        `indent` is as in `expression`.
+        """
         end = max(node.end, node.outer_end)
         return self._part(node, node.outer_start, end=end, indent=indent)
 
@@ -160,7 +163,7 @@ class Renderer:
         return breaks_line(written)
 
     def binds(self, node: Node) -> int:
-        """How tightly the text of `expression(node)` binds."""
+        """How tightly the text of `expression(node)` binds, as `precedence.binding` has it."""
         if node.role == "meta":
             code = self.match.names[node.name]
             is_empty = code.start == code.end
@@ -183,10 +186,10 @@ class Renderer:
         """The text of a node of the file, with its parentheses."""
         return self._file.text[code.outer_start : code.outer_end]
 
-    def _filled(self, node: Node, *, bare: bool = False) -> str:
-        """The text for a placeholder or kept code; `bare` is without parentheses."""
+    def _text_of(self, node: Node, *, bare: bool = False) -> str:
+        """The text of a placeholder or kept code; `bare` is without parentheses."""
         if node.role == "option":
-            return self._filled_option(node, bare=bare)
+            return self._option_text(node, bare=bare)
 
         counterpart = self.counterpart(node)
         code = self._codes(node, counterpart)[0]
@@ -214,11 +217,11 @@ class Renderer:
             return written
 
         has_own_parentheses = code.parenthesised and not is_inner
-        tight = TIGHTEST if has_own_parentheses else binding(code)
-        return with_parentheses(written, tight, place=node)
+        tightness = TIGHTEST if has_own_parentheses else binding(code)
+        return with_parentheses(written, tightness, place=node)
 
-    def _filled_option(self, node: Node, *, bare: bool) -> str:
-        """The text for an option; `bare` is without parentheses."""
+    def _option_text(self, node: Node, *, bare: bool) -> str:
+        """The text of an option; `bare` is without parentheses."""
         written = self._literal(node)
         self._check_quotes(node, written)
         if bare:
@@ -232,9 +235,9 @@ class Renderer:
         counterpart: Node | None,
         bare: bool,
     ) -> bool:
-        """Whether code gets parentheses that it has not in the file.
+        """Whether code gets parentheses that it does not have in the file.
 
-        They are those of the hunk, or those of the number in `(3).x`.
+        They are those of the hunk, or those that a number needs, as in `(3).x`.
         """
         if not bare and counterpart is not None:
             hunk_adds_them = node.parenthesised and not counterpart.parenthesised
@@ -312,10 +315,10 @@ class Renderer:
         return "".join(parts)
 
     def _check_new(self, nodes: Sequence[Node]) -> None:
-        """Refuse statements behind other code of which one is kept.
+        """Refuse statements behind other code if one of them is kept.
 
         Raises:
-            Conflict: one is.
+            Conflict: one of them is kept.
         """
         for node in nodes:
             if node.role == "meta" or self.counterpart(node):
@@ -355,8 +358,8 @@ class Renderer:
         self._write_all(nodes, edits, indent=indent)
         first_line = start
         if not begins_line:
-            first_line = start + 1  # `start` is not indented
-            edits = [edit for edit in edits if edit.start < end]  # what is behind a part stays
+            first_line = start + 1  # the line of `start` is not indented
+            edits = [edit for edit in edits if edit.start < end]  # code behind `end` stays
 
         edits += self._indentations(first_line, end, edits=edits, indent=indent)
 
@@ -382,7 +385,7 @@ class Renderer:
         edits: list[Edit],
         indent: str,
     ) -> list[Edit]:
-        """What indents the lines that begin in `[start, end)`, but for those that edits write."""
+        """The edits that indent the lines beginning in `[start, end)`, but for those in `edits`."""
         side = self.hunk.after
         filled: list[tuple[int, int]] = []
         for edit in sorted(edits):
@@ -430,10 +433,9 @@ class Renderer:
         edits: list[Edit],
         indent: str,
     ) -> None:
-        """Write nodes.
+        """Add the edits that write nodes.
 
-        Neighbours that are neighbours in the file too are written as one, with what is between
-        them.
+        Nodes that are neighbours in the file, too, are written as one, with what is between them.
         """
         index = 0
         while index < len(nodes):
@@ -450,7 +452,7 @@ class Renderer:
         nodes: Sequence[Node],
         index: int,
     ) -> tuple[list[Node], list[Node]]:
-        """A node, with those that follow it in the file as well; and their code there."""
+        """A node with those below it that follow it in the file, too; and their code there."""
         group = [nodes[index]]
         codes = self._kept_codes(nodes[index])
         if not codes:
@@ -461,7 +463,7 @@ class Renderer:
             if not following or not neighbours(codes[-1], following[0]):
                 break
 
-            group_end = self._past(group[-1])
+            group_end = self._end_with_comment(group[-1])
             between = self.hunk.after.text[group_end : node.begin]
             if between.strip():
                 break
@@ -498,7 +500,7 @@ class Renderer:
         elif node.role == "run":
             self._write_run(node, counterpart, edits=edits)
         elif node.role in ("meta", "option") or counterpart is not None:
-            written = self._filled(node)
+            written = self._text_of(node)
             edits.append(Edit(node.outer_start, node.outer_end, text=written))
         else:
             for value in node.fields.values():
@@ -513,7 +515,7 @@ class Renderer:
         counterpart: Node | None,
         edits: list[Edit],
     ) -> None:
-        """Write a run of arguments, elements, parameters: its code, or nothing and no comma."""
+        """Write a run of arguments, elements or parameters; an empty one goes with one comma."""
         codes = self.match.nodes[id(counterpart)]
         assert isinstance(codes, list) and counterpart is not None
         self.kept[id(counterpart)] = None
@@ -583,7 +585,7 @@ class Renderer:
         own_indent = self._indent(before, indent)
         is_whole_body = first.parent is not None and first.parent.items("body") == [first]
         if codes:
-            end = self._past(nodes[-1])
+            end = self._end_with_comment(nodes[-1])
             text = self._moved_code(nodes, codes, indent=own_indent)
         elif is_whole_body:
             end = first.end
@@ -619,7 +621,7 @@ class Renderer:
         written: str,
         indent: str,
     ) -> Edit:
-        """A kept body on the line of its header, which gets lines of its own.
+        """The edit that gives lines of its own to a kept body on the line of its header.
 
         `written` is that line up to the body.
         """
@@ -649,7 +651,7 @@ class Renderer:
         )
         raise Conflict(message)
 
-    def _past(self, node: Node) -> int:
+    def _end_with_comment(self, node: Node) -> int:
         """The offset past a kept statement of the hunk and the comment behind it."""
         if node.role == "run":
             return node.end
@@ -664,7 +666,7 @@ class Renderer:
     def _comments(self, node: Node) -> list[str | None]:
         """The trailing comment of each statement of the file that a kept one covers.
 
-        Their meaning is that of `reindented`.
+        None for no comment, "" for the one that it has in the file (see `reindented`).
         """
         side = self.hunk.after
         counterpart = self.counterpart(node)
@@ -674,7 +676,7 @@ class Renderer:
         last_row = side.lines.number(node.end - 1) - 1
         is_context = side.numbers[last_row] in side.context
         if not is_context:
-            last_comment = side.text[node.end : self._past(node)].strip()
+            last_comment = side.text[node.end : self._end_with_comment(node)].strip()
 
         is_copied = counterpart is None and not codes[-1].is_compound
         if is_copied and not last_comment:

@@ -15,6 +15,7 @@ from patcher.message import Message
 from patcher.record import Record
 
 _LAST_CLAUSES = {"Else": 1, "Finally": 2}
+"""The rank of the clauses that come last; all others have rank 0."""
 
 
 def change_lines(
@@ -59,7 +60,7 @@ def change_lines(
         elif gap.inserted and gap.below is None:
             _insert(edits, gap, siblings=siblings, parent=parent)
 
-    # last: what moves, and is not lost with its old place, is known now
+    # deletions come last: only now is it known which of the deleted code has moved
     has_insertions = any(gap.inserted for gap in gaps)
     emptied_parent = None if has_insertions else parent
     for gap in gaps:
@@ -130,9 +131,10 @@ def _begins_line(side: Side, node: Node, nodes: Sequence[Node]) -> bool:
 
 
 def _loose_rows(side: Side, row: int, step: int) -> list[int]:
-    """The rows of `+` comments and blank lines directly above (`step` -1) or below a row.
+    """The rows of `+` comments and blank lines directly above (`step` -1) or below (1) a row.
 
-    Those above inserted or changed code are its own, so that none is below anything else.
+    Comments belong to the inserted or changed code below them: above such code, no row is below
+    another one.
     """
     rows: list[int] = []
     count = len(side.numbers)
@@ -140,7 +142,7 @@ def _loose_rows(side: Side, row: int, step: int) -> list[int]:
     while 0 <= row < count and not _is_context(side, row):
         line = side.lines.row(row).strip()
         is_code = line[:1] not in ("", "#")
-        if is_code and step > 0:  # they are the comments of that code
+        if is_code and step > 0:  # the comments belong to that code
             return []
         if is_code:
             break
@@ -152,7 +154,7 @@ def _loose_rows(side: Side, row: int, step: int) -> list[int]:
 
 
 def _have_text(side: Side, rows: Sequence[int]) -> bool:
-    """Whether one of some rows is not blank."""
+    """Whether any of the rows is not blank."""
     return any(side.lines.row(row).strip() for row in rows)
 
 
@@ -186,7 +188,7 @@ def _insert_comments(
     code: Node,
     at: int,
 ) -> None:
-    """Insert rows of comments beside a statement of the file; blank ones alone are not."""
+    """Insert rows of comments beside a statement of the file, unless all of them are blank."""
     if not _have_text(edits.hunk.after, rows):
         return
 
@@ -238,16 +240,16 @@ def _change_trailing_comment(
 
 
 def _new_trailing_comment(edits: Edits, old: Node, new: Node) -> str | None:
-    """The comment that a changed line ends with, "" for none; None if it stays as it is."""
+    """The new comment at the end of a changed line, "" for none; None if the old one stays."""
     side = edits.hunk.after
-    code_stop = code_end(new, side.text)
-    start = code_stop
-    if code_stop + 1 in side.layout.bodies:
+    at = code_end(new, side.text)
+    start = at
+    if at + 1 in side.layout.bodies:
         start += len(" ...")  # which was added to a header
 
-    line_end = side.lines.end(code_stop)
+    line_end = side.lines.end(at)
     written = side.text[start:line_end].strip()
-    row = side.lines.number(code_stop) - 1
+    row = side.lines.number(at) - 1
     if written.startswith("#") and not _is_context(side, row):
         return written
     return edits.render.comments.instead(old, new)
@@ -255,9 +257,9 @@ def _new_trailing_comment(edits: Edits, old: Node, new: Node) -> str | None:
 
 # replace -----------------------------------------------------------------------------------------
 class _Region(Record):
-    """Statements of the file that are deleted together.
+    """Neighbouring statements of the file that are deleted together.
 
-    `is_kept` is whether they are kept inside what is inserted.
+    `is_kept` is whether they are kept as a part of what is inserted.
     """
 
     first: Node
@@ -375,7 +377,7 @@ def _swap_line(
 def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
     """Delete the lines of the statements of a gap.
 
-    `parent` is None where others come into their list.
+    `parent` is what has their list, None where other statements are inserted into it.
     """
     edits.deleted += gap.deleted
     codes = edits.codes_of(gap.deleted)
@@ -383,7 +385,7 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
         edits.check_own_lines(code, None)
         block = None
         if parent is not None and code.parent is not None:
-            block = _size(edits, code.parent)
+            block = _block_extent(edits, code.parent)
 
         start = edits.lines.start(code.begin)
         end = lines_end(edits.lines, code)
@@ -410,15 +412,15 @@ def _blank_rows(edits: Edits, gap: Gap) -> int:
     else:
         rows = _loose_rows(side, len(side.numbers), step=-1)
 
-    # a side without a line has that of its hunk
+    # the one line of a side without lines has the number of the hunk's header
     inserted = {number for tag, _, number in edits.hunk.text.lines if tag == "+"}
     return sum(side.numbers[row] in inserted for row in rows)
 
 
-def _size(edits: Edits, block: Node) -> tuple[int, int] | None:
+def _block_extent(edits: Edits, block: Node) -> tuple[int, int] | None:
     """The start offset and the number of statements of a block (rule 15).
 
-    It is None for a list that may be empty.
+    None for a list that may become empty, such as the clauses of a statement.
     """
     if block.kind != "Block":
         return None
@@ -491,7 +493,7 @@ def _insert_below_body(edits: Edits, gap: Gap, statement: Node) -> None:
 
 
 def _goes_below(edits: Edits, gap: Gap, above: NodePair) -> bool:
-    """Whether an insertion touches the node above it, and not rather the one below it."""
+    """Whether an insertion touches the node above it, rather than the one below it."""
     _, new_above = above
     if new_above.role == "run":
         return False
@@ -633,14 +635,14 @@ def _above_comments(
     at: int,
     indent: str,
 ) -> int:
-    """`at`, or the offset above the comments over it, but for those that the hunk names."""
+    """`at`, or the offset above the comments over it, up to one that the hunk names."""
     named = _named_comments(edits, gap)
     while at:
         start = edits.lines.start(at - 1)
         line = edits.text[start:at]
         is_comment = line.startswith(indent + "#")
-        is_header = line.startswith("#!") or (start == 0 and "coding" in line)
-        if not is_comment or is_header or line.strip() in named:
+        stays_first = line.startswith("#!") or (start == 0 and "coding" in line)
+        if not is_comment or stays_first or line.strip() in named:
             break
 
         at = start
@@ -662,8 +664,8 @@ def _insert_first(
     is_module = parent is None or parent.parent is None
     top: list[Node] = []
     if gap.inserted[0].is_text():
-        docstring = doc if isinstance(doc, Node) else None
-        _check_no_docstring(edits, docstring, siblings=siblings)
+        old_doc = doc if isinstance(doc, Node) else None
+        _check_no_docstring(edits, old_doc, siblings=siblings)
     else:
         top = _top_statements(siblings)
 
@@ -689,15 +691,14 @@ def _check_no_docstring(
     siblings: Sequence[Node],
 ) -> None:
     """Refuse to insert a docstring where there is one."""
-    docstring = doc
     for node in _top_statements(siblings):
-        if docstring is None and node.is_text():
-            docstring = node
+        if doc is None and node.is_text():
+            doc = node
 
-    if docstring is not None:
+    if doc is not None:
         message = Message(
             "there is a docstring already, in line {line}: write it on a `-` line",
-            line=edits.lines.number(docstring.start),
+            line=edits.lines.number(doc.start),
         )
         raise Conflict(message)
 
