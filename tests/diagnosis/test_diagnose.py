@@ -906,5 +906,5 @@ def test_list_finds_what_a_text_is_about(tmp_path, text, patchsets, symptom):
 
 def test_list_shows_what_a_text_means(tmp_path):
     out = sitepatch("list", "is_musa", cwd=tmp_path).out
-    assert "torch-musa-guard" in out and "it means: a vendor's PyTorch asks" in out
-    assert "is-musa-not-defined: a vendor's PyTorch asks" in sitepatch("show", "torch-musa-guard", cwd=tmp_path).out
+    assert "torch-musa-guard" in out and "it means: a vendor's PyTorch reads is_musa" in out
+    assert "is-musa-not-defined: a vendor's PyTorch reads" in sitepatch("show", "torch-musa-guard", cwd=tmp_path).out
