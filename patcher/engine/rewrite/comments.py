@@ -67,6 +67,15 @@ class LineComments:
         written = f"  {comment}" if comment else ""
         return [Edit(at, end, text=written)]
 
+    def above(self, moved: Node) -> list[str]:
+        """The comments above the code of a before node, one a line."""
+        code = self._match.nodes[id(moved)]
+        assert isinstance(code, Node)
+        line_start = self._file.start(code.begin)
+        start = comments_start(self._file, line_start)
+        lines = self._file.text[start:line_start].splitlines()
+        return [line.strip() for line in lines]
+
     def instead(self, old: Node, new: Node) -> str | None:
         """What replaces the comment of a before node when it becomes `new`; None where it stays."""
         line = _last_context_line(self._hunk.before, old)
@@ -77,6 +86,18 @@ class LineComments:
         if comment:
             return comment
         return "" if line in self._after else None
+
+
+def comments_start(lines: Lines, start: int) -> int:
+    """Where the comments directly above a line begin; its own start without any."""
+    while start:
+        start_above = lines.start(start - 1)
+        line_above = lines.text[start_above:start]
+        if not line_above.lstrip().startswith("#"):
+            break
+        start = start_above
+
+    return start
 
 
 def _ending_on_context(side: Side) -> dict[int, Node]:

@@ -10,6 +10,7 @@ from patcher.engine.layout import is_continuation
 from patcher.engine.lex import LAYOUT, find_outside, scan, tokens
 from patcher.engine.node import Node, same
 from patcher.engine.rewrite.align import Gap, NodePair, align, align_arguments, related
+from patcher.engine.rewrite.comments import comments_start
 from patcher.engine.rewrite.edits import Edits, ReplaceWhole
 from patcher.engine.rewrite.precedence import has_star, is_bare
 from patcher.engine.source import Conflict
@@ -122,18 +123,8 @@ class ElementRow:
 
     def lines_start(self, element: Node) -> int:
         """Where the lines of an element begin, with the comments directly above it."""
-        return self.above_comments(self.lines.start(element.outer_start))
-
-    def above_comments(self, start: int) -> int:
-        """Where the comments directly above a line begin; its own start without any."""
-        while start:
-            start_above = self.lines.start(start - 1)
-            line_above = self.text[start_above:start]
-            if not line_above.lstrip().startswith("#"):
-                break
-            start = start_above
-
-        return start
+        line_start = self.lines.start(element.outer_start)
+        return comments_start(self.lines, line_start)
 
 
 def change_elements(

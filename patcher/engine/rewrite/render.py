@@ -57,6 +57,8 @@ class Renderer:
         self.kept: dict[int, None] = {}
         # before nodes with lines of their own that are changed in place
         self.changed: set[Node] = set()
+        # before nodes with lines of their own in whose place nothing comes
+        self.leaving: set[Node] = set()
         # neighbours in the file that are written with what is between them
         self.together: set[tuple[Node, Node]] = set()
         # character ranges of the statements that go away
@@ -490,7 +492,7 @@ class Renderer:
         counterpart = self.counterpart(node)
         is_new_statement = node.has_lines and not node.role and counterpart is None
         if node.kind == "Decorator":
-            edits += self.comments.edits(node, moved=counterpart)
+            self._write_decorator_comments(node, counterpart, edits=edits, indent=indent)
         elif is_new_statement:
             edits += self.comments.edits(node)
 
@@ -508,6 +510,43 @@ class Renderer:
                     self._write_all([value], edits, indent=indent)
                 elif isinstance(value, list):
                     self._write_all(value, edits, indent=indent)
+
+    def _write_decorator_comments(
+        self,
+        node: Node,
+        counterpart: Node | None,
+        edits: list[Edit],
+        indent: str,
+    ) -> None:
+        """Write the comments behind a decorator, and above one that moves."""
+        moved = None if counterpart in self.changed else counterpart
+        edits += self.comments.edits(node, moved=moved)
+        if moved is None or not self._has_comments_above(moved):
+            return
+
+        before = self.hunk.after.lines.indent(node.begin)
+        line_break = self._file.newline + self._indent(before, indent)
+        lines = self.comments.above(moved)
+        text = "".join(line + line_break for line in lines)
+        edits.append(Edit(node.begin, node.begin, text=text))
+
+    def _has_comments_above(self, moved: Node) -> bool:
+        """Whether the comments above a decorator are its own, and go where it goes.
+
+        Those above the first one are about the definition.
+        """
+        if moved not in self.leaving:
+            return False
+
+        code = self.match.nodes[id(moved)]
+        assert isinstance(code, Node)
+        return code is not code.siblings()[0]
+
+    def takes_comments_above(self, node: Node) -> bool:
+        """Whether a before node is a decorator that was written elsewhere, comments included."""
+        if node.kind != "Decorator" or id(node) not in self.kept:
+            return False
+        return self._has_comments_above(node)
 
     def _write_run(
         self,

@@ -85,6 +85,8 @@ def _note_changes(edits: Edits) -> None:
 
         for gap in alignment.gaps:
             deleted += edits.codes_of(gap.deleted)
+            if not gap.inserted:
+                render.leaving.update(gap.deleted)
 
     for code in deleted:
         end = lines_end(edits.source.lines, code)

@@ -8,6 +8,7 @@ from patcher.engine.layout import body_end, code_end, cut_comment, lines_end
 from patcher.engine.lex import tokens
 from patcher.engine.node import CLAUSES, COMPOUND, Node
 from patcher.engine.rewrite.align import Gap, NodePair, align
+from patcher.engine.rewrite.comments import comments_start
 from patcher.engine.rewrite.edits import Edits
 from patcher.engine.source import Conflict, Removed
 from patcher.engine.spatch.side import Side
@@ -308,11 +309,26 @@ def _swap(edits: Edits, gap: Gap) -> None:
             written = written.rstrip("\r\n")
         edits.add(start, end, written)
 
+    _remove_repeated(edits, rows, regions=regions)
     for first, last, _ in regions[1:]:
         start = edits.lines.start(first.begin)
         end = lines_end(edits.lines, last)
         removed = Removed(first.begin, last.end, block=None)
         edits.add(start, end, "", removed)
+
+
+def _remove_repeated(edits: Edits, rows: Sequence[int], regions: Sequence[_Region]) -> None:
+    """Remove comments between deleted statements that inserted rows have as well."""
+    written = {edits.hunk.after.lines.row(row).strip() for row in rows}
+    for above, below in zip(regions, regions[1:]):
+        start = lines_end(edits.lines, above.last)
+        past = edits.lines.start(below.first.begin)
+        while start < past:
+            end = edits.lines.end(start)
+            line = edits.text[start:end].strip()
+            if line.startswith("#") and line in written:
+                edits.add(start, end, "")
+            start = end
 
 
 def _ends_with_line_break(edits: Edits) -> bool:
@@ -380,6 +396,11 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
     `parent` is what has their list, None where other statements are inserted into it.
     """
     edits.deleted += gap.deleted
+    moved_decorators: list[Node] = []
+    for node in gap.deleted:
+        if edits.render.takes_comments_above(node):
+            moved_decorators.append(edits.code(node))
+
     codes = edits.codes_of(gap.deleted)
     for code in codes:
         edits.check_own_lines(code, None)
@@ -388,6 +409,9 @@ def _delete(edits: Edits, gap: Gap, parent: Node | None) -> None:
             block = _block_extent(edits, code.parent)
 
         start = edits.lines.start(code.begin)
+        if code in moved_decorators:
+            start = comments_start(edits.lines, start)
+
         end = lines_end(edits.lines, code)
         removed_end = code.end
         if code.is_compound:
