@@ -170,6 +170,12 @@ CASES = {
         "def f(a):\n    b = get(a)\n    if a:\n        send(b)\n    else:\n        send(a, b)\n",
         "@@ f @@\n def f(...):\n     ...\n-    send(b)\n+    if a:\n+        send(b)\n+    else:\n+        send(a, b)\n",
     ),
+    "the comment behind what is replaced goes with it": (
+        "def f(a, weight):\n    return weight.total(a)  # why\n", "def f(a, weight):\n    raise ValueError('edited')\n", "@@ f @@\n-return weight.total(a)  # why\n+raise ValueError('edited')\n",
+    ),
+    "and is written where the edit keeps it": (
+        "def f(a, weight):\n    return weight.total(a)  # why\n", "def f(a, weight):\n    raise ValueError('edited')  # why\n", "@@ f @@\n-return weight.total(a)\n+raise ValueError('edited')  # why\n",
+    ),
     "a comment above what is wrapped stays alone": (
         "def f(a):\n    b = get(a)\n\n    # why\n    send(b)\n",
         "def f(a):\n    b = get(a)\n\n    # why\n    try:\n        send(b)\n    finally:\n        print(b)\n",

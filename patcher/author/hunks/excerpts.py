@@ -404,6 +404,13 @@ def verbatim_all(text: Tree, nodes: Iterable[Node]) -> list[str]:
     return lines
 
 
+def comment_behind(text: Tree, node: Node) -> str:
+    """The comment behind a statement on its last line, "" for none."""
+    line_end = text.lines.end(node.outer_end - 1)
+    tail = text.text[node.outer_end : line_end].strip()
+    return tail if tail.startswith("#") else ""
+
+
 def forms(text: Tree, node: Node, suffix: str = "", *, literals: bool = False) -> list[Form]:
     """The ways to write a statement, the most general first.
 

@@ -25,6 +25,7 @@ from patcher.author.hunks.differences import Difference, kept_bodies, kept_in
 from patcher.author.hunks.excerpts import (
     Form,
     Hole,
+    comment_behind,
     excerpt,
     forms,
     parameter_name,
@@ -122,10 +123,16 @@ class Runs:
             blank = self._blank(difference)
             layouts = [[""] * blank, []] if blank else [[]]
 
+        form = Message("the code that goes")
         fragments: list[Fragment] = []
         for lines in layouts:
-            form = Message("the code that goes")
             fragments.append(Fragment((*deleted, *tagged("+", lines)), form))
+
+        comment = comment_behind(self.before, difference.deleted[-1])
+        if comment and inserted and comment not in inserted[-1]:  # it stays unless it is written
+            tag, last_line = deleted[-1]
+            whole = (*deleted[:-1], (tag, f"{last_line}  {comment}"), *tagged("+", inserted))
+            fragments.append(Fragment(whole, form))
         return fragments
 
     def _deletion(

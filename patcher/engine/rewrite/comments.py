@@ -67,6 +67,17 @@ class LineComments:
         written = f"  {comment}" if comment else ""
         return [Edit(at, end, text=written)]
 
+    def _is_deleted(self, old: Node) -> bool:
+        """Whether the hunk writes the comment behind a before node that the file has there."""
+        side = self._hunk.before
+        at = code_end(old, side.text)
+        line_end = side.lines.end(at - 1)
+        if at + 1 in side.layout.bodies:
+            at += len(" ...")  # which was added to a header
+
+        tail = side.text[at:line_end].strip()
+        return tail.startswith("#") and tail == self._behind(old)
+
     def above(self, moved: Node) -> list[str]:
         """The comments above the code of a before node, one a line."""
         code = self._match.nodes[id(moved)]
@@ -79,7 +90,10 @@ class LineComments:
     def instead(self, old: Node, new: Node) -> str | None:
         """What replaces the comment of a before node when it becomes `new`; None where it stays."""
         line = _last_context_line(self._hunk.before, old)
-        if line == _last_context_line(self._hunk.after, new):
+        new_line = _last_context_line(self._hunk.after, new)
+        if not line and not new_line and self._is_deleted(old):
+            return ""
+        if line == new_line:
             return None
 
         comment = self.of(new)
