@@ -12,7 +12,7 @@ from patcher.record import Record, reported
 KINDS = ("fix", "default", "debug")
 """The kinds of patchsets in the order in which they are applied.
 
-What debug shows has the fixes already.
+`debug` is last: what it shows includes the effect of the fixes.
 """
 OptionValue = Union[int, float, bool, str]
 SOURCE = (".py", ".pyi")
@@ -35,9 +35,11 @@ class Splice(Record):
 
 
 def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
-    """`data` with every splice applied.
+    """Apply splices to a text.
 
-    They must be sorted by position; those at one position are applied in their order.
+    Args:
+        data: the text.
+        splices: sorted by position; those at one position are applied in their order.
 
     Raises:
         ValueError: two splices overlap.
@@ -53,7 +55,7 @@ def apply_splices(data: bytes, splices: Sequence[Splice]) -> bytes:
 
 
 class State(str, Enum):
-    """The answer for one hunk (design: "The answer for every hunk")."""
+    """The answer for one hunk."""
 
     APPLICABLE = "applicable"
     APPLIED = "applied"
@@ -83,11 +85,11 @@ class HunkFlags(Record):
 
 
 class HunkText(Record):
-    """One hunk as written: its form is checked, its sides are not parsed yet.
+    """One hunk as written; its two sides are not parsed yet.
 
     `origin` is its .spatch, and `line` the line of its header there. `lines` are (tag, text, line
-    number in the .spatch); a tag is `" "`, `"-"` or `"+"`. `others` are its alternative forms. They
-    are tried in order if neither side of this one is found; its `when_present` holds for them too.
+    number in the .spatch); a tag is `" "`, `"-"` or `"+"`. `others` are its other forms, which are
+    tried in their order if neither side of this one is found; its `when_present` is theirs, too.
     """
 
     origin: str
@@ -106,7 +108,7 @@ class HunkText(Record):
     def only_imports(self) -> bool:
         """Whether it inserts imports and changes nothing else.
 
-        If a file has them already, it may be that other code of it needs them.
+        A file may have them already, for other code that needs them.
         """
         return all(_inserts_only_imports(form) for form in self.forms)
 
@@ -143,8 +145,8 @@ class FilePatch(Record):
     """The hunks for one file.
 
     Attributes:
-        paths: alternative places of it, `/`-separated, relative to the site directory.
-        line: the line of its heading in the `.spatch`.
+        paths: where the file may be, `/`-separated, relative to the site directory.
+        line: the line of its heading in the `.spatch`, from 1.
         hunks: the hunks.
     """
 
@@ -164,7 +166,7 @@ class FilePatch(Record):
 
 
 class HunkAnswer(Record):
-    """What the engine says of one hunk and one text.
+    """What the engine says of one hunk in one text.
 
     Attributes:
         hunk: the hunk.
@@ -172,8 +174,8 @@ class HunkAnswer(Record):
         places: 1-based line numbers of the text before the change.
         splices: what it changes.
         problem: the reason for the state, "" where there is nothing to explain.
-        hint: what to do about it.
-        gone: whether the hunk only deletes, and that code is not there, but all that it keeps is.
+        hint: what to do about it, "" for nothing.
+        gone: whether the hunk only deletes code, which is missing while its context is there.
     """
 
     hunk: HunkText
@@ -188,8 +190,8 @@ class HunkAnswer(Record):
     def presumed(self) -> State:
         """Its state as far as one file tells: a deletion of code that is gone may be upstream.
 
-        It is where all other changes of its `.spatch` are (format rule 26); what is planned for all
-        files decides that (`patcher.planner.reconcile`).
+        It is upstream if all other hunks of its `.spatch` are (format rule 26). That is decided
+        when all files are planned (`patcher.planner.reconcile`).
         """
         return State.UPSTREAM if self.gone else self.state
 
@@ -234,7 +236,7 @@ class Variant(Record):
         patches: the files that change, in the order of their `.spatch` files; each `.spatch` is
             matched against the result of those before it.
         names: names that exist at run time without being bound in the files.
-        distributions: those that provide the package; none if the only one has its name.
+        distributions: those that provide the package; empty if it is the one of the same name.
     """
 
     package: str
@@ -264,9 +266,9 @@ class Signs(Record):
 
     Attributes:
         patterns: a log has the symptom if it has one of these.
-        needs: the logs also need one of these, if there are any.
-        unless: and none of these.
-        accelerator: whether one has to be installed as well, or the logs have a tensor on one.
+        needs: the logs must have one of these, too; empty if they need not.
+        unless: the logs must have none of these.
+        accelerator: whether an accelerator must be installed, or the logs have a tensor on one.
     """
 
     patterns: tuple[str, ...]
@@ -310,7 +312,7 @@ class PatchsetSource(Record):
 
     def __str__(self) -> str:
         if not self.name:
-            return self.kind  # itself, as a message stays one
+            return self.kind  # not formatted: a message can be translated
         return f"{self.kind} {self.name}"
 
 
@@ -415,8 +417,8 @@ class Located(Record):
 class AppliedHunks(Record):
     """How the hunks of a patchset were applied to a file.
 
-    `places` are 1-based lines of the text before. `states` has the state of each hunk for the file,
-    in their order. `gone` is whether they delete the file, or have deleted it.
+    `places` are 1-based lines of the text before them. `states` are the states of the hunks for the
+    file, in their order. `gone` is whether they have deleted the file.
     """
 
     places: tuple[int, ...] = ()
@@ -498,9 +500,9 @@ class Receipt(Record):
 
     `path` is `/`-separated and relative to the site directory. `current` is the sha256 (hex) of the
     result of `steps`, "" if they delete the file. `folder` is the topmost directory that was
-    created for an added file, this one or another, "" if there is none. `lost` are the patchsets
-    that a reinstall took out of the file before the present `steps` were applied. A receipt without
-    steps records only `lost`; its hashes mean nothing.
+    created for this added file or another one, "" if there is none. `lost` are the patchsets that a
+    reinstall took out of the file before `steps` were applied. A receipt without steps records only
+    `lost`; its hashes mean nothing.
     """
 
     path: str
@@ -518,11 +520,11 @@ class Receipt(Record):
 
 
 class NewBytes(Record):
-    """What is to be written to a file.
+    """The new content of a file.
 
-    `merged` is whether `data` has edits by hand, so that the receipt is for other bytes. `mtime_ns`
-    is the modification time of `data` that was installed as it is, None to set a new one. With
-    `gone` there is to be no file.
+    `merged` is whether edits by hand are merged into `data`: the receipt is for the bytes without
+    them. `mtime_ns` is the modification time to give the file, where `data` was installed as it is;
+    None for a new one. With `gone` the file is deleted.
     """
 
     data: bytes
@@ -532,13 +534,20 @@ class NewBytes(Record):
 
 
 class Change(Record):
-    """One file of a commit. `old` is the sha256 (hex) that the file must still have.
+    """One file of a commit.
 
-    `new` and `receipt` are the new bytes and their receipt. Without `new` the pristine file is
-    restored, or, with `forget`, the file is left alone; the receipt is dropped then, or replaced by
-    one that has lost steps alone. `pristine` are the pristine bytes where neither the file nor the
-    store has them (a patchset replaces an edit by hand), and `aside` are edited bytes of which a
-    copy is kept (see `patcher.store.folder.edited_copy`), b"" for none.
+    Attributes:
+        path: the file, below its site directory.
+        old: the sha256 (hex) that it must still have, "" if there must be no file.
+        new: what to write; without it the pristine file is restored, or, with `forget`, the file is
+            left alone.
+        receipt: the receipt of the new bytes; without those it is dropped, or replaced by this one,
+            which has lost steps alone.
+        forget: see `new`.
+        pristine: the pristine bytes where neither the file nor the store has them: a patchset
+            replaces an edit by hand.
+        aside: edited bytes of which a copy is kept (see `patcher.store.folder.edited_copy`), b""
+            for none.
     """
 
     path: str
@@ -758,7 +767,7 @@ class Answer(Record):
 
     @property
     def is_absent(self) -> bool:
-        """Whether it is about a whole package, which is missing or cannot be patched here."""
+        """Whether a whole package is missing or cannot be patched here."""
         names_a_file = "/" in self.path or self.path.endswith(".py")
         return self.state.failed and not self.scope and not names_a_file
 
@@ -772,7 +781,7 @@ class Answer(Record):
         return hunk.flags.when_present or (self.state is State.UPSTREAM and hunk.only_imports)
 
     def with_result(self, **fields: Any) -> Answer:
-        """This answer with other fields of its result."""
+        """This answer, with some fields of its result replaced."""
         return self._replace(result=self.result._replace(**fields))
 
 
@@ -783,7 +792,7 @@ NO_HUNK = HunkText(origin="", line=0, scope="", lines=())
 def refusal(
     patchset: str, path: str, state: State, problem: str, hint: str = "", site: str = ""
 ) -> Answer:
-    """An answer about a whole file or package."""
+    """An answer that refuses a whole file or package, with the reason."""
     result = HunkAnswer(NO_HUNK, state, problem=problem, hint=hint)
     return Answer(patchset, path, result, site=site)
 
@@ -796,9 +805,9 @@ class FileRelease(Record):
 
 
 def module_of(path: str) -> str:
-    """The module of a `/`-separated path that ends in `.py`.
+    """The dotted name by which a `/`-separated path that ends in `.py` is imported.
 
-    It is "" for one that cannot be imported by a name.
+    "" if it cannot be imported by a name (see also `FilePlan.module`).
     """
     parts = path[: -len(".py")].split("/")
     if parts[-1] == "__init__":
@@ -819,7 +828,7 @@ class FilePlan(Record):
         before: the bytes as they are.
         after: the bytes as they will be.
         to_commit: what a commit does with the file, None where it leaves the file alone.
-        steps: the patchsets that are applied in it then.
+        steps: the patchsets that are applied in it after the commit.
         release: the release that it belongs to, None where no requested patchset is for the file.
     """
 
@@ -854,12 +863,12 @@ class FilePlan(Record):
 
     @property
     def patchsets(self) -> tuple[str, ...]:
-        """The names of the patchsets that are applied in it then."""
+        """The names of the patchsets that are applied in it after the commit."""
         return tuple(step.patchset for step in self.steps)
 
     @property
     def module(self) -> str:
-        """The dotted name of a file that ends in `.py`, whether or not it can be imported by it."""
+        """The dotted name of a file that ends in `.py`, even one that cannot be imported by it."""
         parts = self.path[: -len(".py")].split("/")
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -25,12 +25,12 @@ class _Place(Record):
 
 
 class Place(_Place):
-    """Which environment is meant, and further directories of patchsets, which are searched first.
+    """Which environment is meant, and more directories of patchsets, which are searched first.
 
     `python` is an interpreter or a virtual environment, `target` a directory of packages (as of
     `pip install --target`); without both it is the active virtual environment, else that of the
-    running interpreter. With `system` also what a virtual environment shares with others is meant.
-    Paths may be texts or `Path`s.
+    running interpreter. With `system` the packages that a virtual environment shares with others
+    are meant, too. Paths may be texts or `Path`s.
     """
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class Place(_Place):
 
     @property
     def options(self) -> tuple[str, str]:
-        """The options of a command line for the environment, and those for the directories.
+        """The options of a command line: those for the environment, and those for the directories.
 
         There is a blank before each option.
         """
@@ -68,16 +68,16 @@ class Place(_Place):
     def environment(self) -> Environment:
         """The environment (see `patcher.installed.interpreter.discover`).
 
-        With `system` all of it is its own.
+        With `system` it has no shared directories: all of them are its own.
 
         Raises:
-            UsageError: there is no such directory, or it is no interpreter that answers.
+            UsageError: there is no such directory, or `python` does not run as an interpreter.
         """
         env = discover(self.python, self.target)
         return env._replace(outer=()) if self.system else env
 
-    def beside(self) -> str:
-        """The virtual environment of the current directory, if sitepatch's own is meant by default.
+    def overlooked_venv(self) -> str:
+        """The virtual environment of the current directory, if sitepatch works in its own instead.
 
         "" where there is none, or the environment was chosen.
         """
@@ -92,16 +92,16 @@ class Events:
     """Takes the progress of a verb. This one ignores all of it: override what is of use."""
 
     def started(self, env: Environment, requested: Sequence[Requested] = ()) -> None:
-        """The environment is known, and the patchsets that are requested."""
+        """The environment and the requested patchsets are known."""
 
     def note(self, text: str, word: str = "note") -> None:
         """A remark; `word` is its kind: `note`, `recovered`, `kept`, `dropped`."""
 
     def progress(self, done: int, total: int, work: str) -> None:
-        """So much of all (0: nobody knows) is done (see `patcher.model.Progress`)."""
+        """`done` of `total` (0 if unknown) is done of `work` (see `patcher.model.Progress`)."""
 
     def fetching(self, releases: Mapping[str, int]) -> bool:
-        """Releases are about to be fetched, so many of each distribution.
+        """Releases are about to be fetched; `releases` is their number by distribution.
 
         Returns:
             whether to fetch them.
@@ -117,7 +117,7 @@ class Events:
     def reached(self, state: str) -> None:
         """What has become of the files so far, in one sentence.
 
-        It holds for a run that is interrupted from now on.
+        It still holds if the run is interrupted before the next call.
         """
 
 

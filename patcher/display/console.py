@@ -109,13 +109,13 @@ class Console(Events):
 
         And which shared directories have patches that are left alone.
         """
-        beside = self.place.beside()
-        if beside:
+        venv = self.place.overlooked_venv()
+        if venv:
             text = (
                 "this is the environment that sitepatch runs in, {python}; "
                 "the one of this directory is named with --python {beside}"
             )
-            self.note(Message(text, python=env.python, beside=beside))
+            self.note(Message(text, python=env.python, beside=venv))
         template = "what is patched in {site}, shared with others, is left alone without --system"
         for site in env.outer:
             if Path(site, ".sitepatch").is_dir():

@@ -20,10 +20,10 @@ RUNNING = Message("running processes keep the old code until they are restarted"
 
 # the plan ---------------------------------------------------------------------------------------
 def show_plan(console: Console, outcome: PlanOutcome) -> None:
-    """Show the answer of a plan for each hunk, and its notes.
+    """Show the answers of a plan, and its notes.
 
-    Those that fail alone without -v, on a terminal and where there is nothing to do for several
-    patchsets.
+    Without -v only failed answers are shown on a terminal, and where there is nothing to do for
+    several patchsets; a dry run shows all.
     """
     plan = outcome.plan
     task = outcome.task
@@ -36,7 +36,7 @@ def show_plan(console: Console, outcome: PlanOutcome) -> None:
 
 
 def failures(plan: Plan) -> str:
-    """How many hunks failed, and which packages are missing or cannot be patched."""
+    """How many hunks failed, and which packages cannot be patched, as a clause of a sentence."""
     number = 0
     absent: list[str] = []
     for answer in plan.failed:
@@ -77,7 +77,7 @@ def report_outcome(console: Console, outcome: PlanOutcome) -> None:
 
 
 def _show_idle(console: Console, outcome: PlanOutcome) -> None:
-    """Say for each patchset why there is nothing to do; in one line for those that are applied."""
+    """Say for each patchset why there is nothing to do; one line for all that are applied."""
     applied: list[str] = []
     others: list[str] = []
     for name in outcome.patchsets:
@@ -95,7 +95,7 @@ def _show_idle(console: Console, outcome: PlanOutcome) -> None:
 
 
 def _show_reasons(console: Console, plan: Plan, *, names: Sequence[str]) -> None:
-    """Say for each patchset why there is nothing to do."""
+    """Say for each of some patchsets why there is nothing to do."""
     reasons = {
         State.APPLIED: Message("it is applied already"),
         State.UPSTREAM: Message(
@@ -110,7 +110,7 @@ def _show_reasons(console: Console, plan: Plan, *, names: Sequence[str]) -> None
 
 
 def _state(plan: Plan, name: str) -> State:
-    """What a patchset is that changes nothing."""
+    """The state of a patchset that changes nothing, for all of its hunks."""
     states = {answer.state for answer in plan.answers if answer.patchset == name}
     for state in (State.APPLIED, State.UPSTREAM):
         if state in states:
@@ -122,7 +122,7 @@ def _state(plan: Plan, name: str) -> State:
 def show_applied(console: Console, outcome: PlanOutcome, hooks: Sequence[str] = ()) -> None:
     """Write what was applied, and the command that restores it.
 
-    Also why a patchset that stands in no file needs nothing, and which hooks will undo this.
+    Also why there was nothing to do for the other patchsets, and which hooks will undo this.
     """
     in_files: set[str] = set()
     for file in outcome.plan.files:
@@ -157,6 +157,6 @@ def show_applied(console: Console, outcome: PlanOutcome, hooks: Sequence[str] = 
 
 
 def note_running(console: Console, outcome: PlanOutcome) -> None:
-    """Write that running processes keep the old code, once a directory is patched first."""
+    """Write that running processes keep the old code; without -v only once for a directory."""
     if outcome.fresh or console.verbose:
         console.note(RUNNING)

@@ -207,7 +207,7 @@ class Converter:
         if node.is_definition:
             block = node.node("body")
             body = block.items("body")
-            if body and body[0].is_text():
+            if body and body[0].is_text:
                 block.fields["doc"] = body.pop(0)
 
         return node

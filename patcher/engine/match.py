@@ -487,7 +487,7 @@ def blocks(
     clauses: bool,
 ) -> Iterator[list[Node]]:
     """The lists of statements, or of clauses, in which a run of patterns may match."""
-    has_docstrings = any(pattern.is_text() for pattern in patterns)
+    has_docstrings = any(pattern.is_text for pattern in patterns)
     for node in block.reachable(module):
         if node.kind == "Block" and not clauses:
             yield node.statements() if has_docstrings else node.items("body")

@@ -49,7 +49,7 @@ class Node:
     parentheses around it. `role` is "" for code, `meta` for `$NAME`, `option` for `$name`,
     `literal` for `$string` and `$number`, `run` for `...` (patterns only); `name` names those. A
     one-line suite is a `Block` named "inline".
-    `absent` are the fields of a pattern in which the code may have no more than the pattern writes.
+    `absent` are the fields of a pattern in which the code must have nothing that the pattern lacks.
     """
 
     __slots__ = (
@@ -165,23 +165,24 @@ class Node:
 
     @property
     def literal_kind(self) -> str:
-        """The kind of a literal, without the `-` of a negative number; "" for what is none."""
+        """The kind of a literal, of `-1` that of `1`; "" for any other node."""
         if not self.is_literal:
             return ""
         return self.node("expression").literal_kind if self.kind == "UnaryOperation" else self.kind
 
     @property
     def is_identity(self) -> bool:
-        """Whether an element of a list is a literal or a name (or a keyword) that identifies it.
+        """Whether an element of a list, or the value of a keyword, is a literal or a name.
 
-        In `cfg.get("debug", False)` that is "debug": with `...` in its place this would be any call
-        of `cfg.get`.
+        It identifies the list: in `cfg.get("debug", False)` that is "debug", and with `...` in its
+        place this would be any call of `cfg.get`.
         """
         node = self.node("value") if self.kind == "Keyword" else self
         if node.is_literal or node.kind == "Name":
             return True
         return node.kind == "Attribute" and all(child.is_identity for child in node.children())
 
+    @property
     def is_text(self) -> bool:
         """Whether this statement is a string alone: a docstring if it is the first of its block."""
         if self.name == "text":
@@ -207,7 +208,7 @@ class Node:
             waiting += [*node.children()][::-1]
 
     def reachable(self, module: bool) -> Iterator[Node]:
-        """`walk`; with `module` the headers but not the bodies of definitions (format rule 2)."""
+        """As `walk`; with `module` without the bodies of definitions (format rule 2)."""
         yield self
         hidden = self.fields["body"] if module and self.is_definition else None
         for child in self.children():
@@ -245,7 +246,7 @@ class Node:
 
     # what is around it ----------------------------------------------------------------------------
     def ancestors(self) -> Iterator[Node]:
-        """The parent of this node, its parent, and so on."""
+        """The parent of this node, the parent of that one, and so on."""
         node = self.parent
         while node is not None:
             yield node
@@ -319,7 +320,7 @@ def walk_each(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def only_runs(patterns: Sequence[Node]) -> bool:
-    """Whether a list of patterns has nothing but `...`."""
+    """Whether all patterns of a list are `...`."""
     return all(pattern.role == "run" for pattern in patterns)
 
 
@@ -342,7 +343,7 @@ def same(a: object, b: object) -> bool:
         return all(same(value, b.fields[key]) for key, value in a.fields.items())
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(same, _ordered(a), _ordered(b)))
-    return (a or None) == (b or None)
+    return (a or None) == (b or None)  # an empty field is as good as none
 
 
 def _ordered(nodes: list[Node]) -> list[Node]:
@@ -354,6 +355,7 @@ def _ordered(nodes: list[Node]) -> list[Node]:
 
 
 def _keyword_name(argument: Node) -> str:
+    """The name of a keyword argument, also of one that is a placeholder; "" for anything else."""
     if argument.kind != "Keyword":
         return ""
     return str(argument.node("arg").fields.get("value"))

@@ -13,7 +13,7 @@ _MAX_BRACKETS = 200  # CPython reads no deeper nesting either (its tokenizer's M
 _MAX_CHAIN = 500  # from about 400 on the parser runs into Python's recursion limit
 # characters: before Python 3.11 `ast.parse` crashes on a chain of some hundred thousand
 _DANGEROUS = 40_000
-_MAX_IN_CASE = 7  # brackets in a pattern of `case`: for each level libcst takes ten times as long
+_MAX_IN_CASE = 7  # brackets in a pattern of `case`: with each level libcst takes ten times as long
 _STRING = r"""[A-Za-z]{0,3}(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"
     |'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
 _PART = re.compile(
@@ -21,6 +21,7 @@ _PART = re.compile(
     |\b(?:and|or|not|if|else|elif|for|lambda|await|in|is|case(?!\s*[.=,:]))\b""",
     re.VERBOSE | re.DOTALL,
 )
+"""What opens or closes a bracket, chains or ends code; a string or a comment is one part."""
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -63,53 +64,53 @@ def check_depth(code: str) -> None:
 
 
 class _Nesting:
-    """How deep the code is at one part of a text (a match of `_PART`) after the other.
+    """How deep the code nests, after each part of a text (a match of `_PART`).
 
     `base` is the depth of the innermost open bracket, `chain` the number of parts that are chained
-    in it so far. `outer` has both for each bracket around.
+    in it so far. `outer` has both for each bracket around it.
     """
 
     def __init__(self) -> None:
         self.base = 0
         self.chain = 0
         self.outer: list[tuple[int, int]] = []
-        self.in_string = 0  # the chain inside an f-string that was just added
+        self.string_chain = 0  # the chain inside the last part, if that is an f-string
         self.elifs: dict[str, int] = {}  # their number by indentation
         self.indent = ""
         self.begins_line = True
         self.in_case = False
 
     def add(self, part: str) -> None:
-        """Go on to the next part."""
-        letter = part[0]
-        if letter in "([{":
+        """Take the next part into account."""
+        first = part[0]
+        if first in "([{":
             self.outer.append((self.base, self.chain + 1))
             self.base += self.chain + 1
             self.chain = 0
-        elif letter in ")]}":
+        elif first in ")]}":
             self.base, self.chain = self.outer.pop() if self.outer else (0, 0)
-        elif letter in ",;":
+        elif first in ",;":
             self.chain = 0
-        elif letter in "\r\n":
+        elif first in "\r\n":
             self._begin_line(part)
-        elif letter == ":":
+        elif first == ":":
             self.in_case = self.in_case and bool(self.outer)
         elif part == "case":
             self.in_case = not self.outer
-        elif letter not in "=#\\":  # these chain nothing
+        elif first not in "=#\\":  # these chain nothing
             self._link(part)
-        self.begins_line = letter in "\r\n"
-        self.in_string = _chain_inside(part) if "{" in part[1:] else 0
+        self.begins_line = first in "\r\n"
+        self.string_chain = _chain_inside(part) if "{" in part[1:] else 0
 
     def _begin_line(self, part: str) -> None:
-        """A line break and the blanks behind it; in brackets the statement goes on."""
+        """Begin a line, of which the blanks are in `part`; in brackets the statement goes on."""
         if not self.outer:
             self.indent = part[1:]
             self.chain = 0
             self.in_case = False
 
     def _link(self, part: str) -> None:
-        """An operator, a string or a keyword, which makes the chain longer."""
+        """Make the chain longer by an operator, a string or a keyword."""
         self.chain += 1
         if part == "if":  # the guard of a case is no pattern
             self.in_case = False
@@ -123,14 +124,14 @@ class _Nesting:
         most_brackets = _MAX_IN_CASE if self.in_case else _MAX_BRACKETS
         if len(self.outer) > most_brackets:
             return True
-        depth = self.base + self.chain + self.in_string
+        depth = self.base + self.chain + self.string_chain
         return max(depth, self.elifs.get(self.indent, 0)) > _MAX_CHAIN
 
 
 def check_for_ast(code: str) -> None:
-    """`check_depth` for a whole file, before `ast.parse` reads it.
+    """Check the depth of a whole file before `ast.parse` reads it.
 
-    Only where `ast.parse` does not check the depth itself.
+    Only where `ast.parse` does not check it itself.
 
     Raises:
         SyntaxProblem: see `check_depth`.

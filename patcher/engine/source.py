@@ -1,7 +1,7 @@
-"""The bytes of a target file -> text, scopes and ranges; splices -> bytes.
+"""The bytes of a target file -> text, scopes and ranges; edits of the text -> splices of bytes.
 
-The stdlib `ast` finds a scope in the whole file, and libcst parses that scope only: seven times
-faster on a file of 100 KB, with the same result. If the running interpreter is older than the
+The stdlib `ast` finds a scope in the whole file, and libcst parses that scope only: with the same
+result, seven times faster on a file of 100 KB. If the running interpreter is older than the
 syntax of the file, `ast` fails and libcst parses the whole file.
 """
 
@@ -75,7 +75,7 @@ class _Memory:
         self._sources_size = 0
 
     def source(self, data: bytes) -> Source:
-        """A file."""
+        """The file with these bytes."""
         source = self._sources.pop(data, None)
         if source is None:
             source = Source(data)
@@ -90,7 +90,7 @@ class _Memory:
         return source
 
     def parse(self, code: str, newline: str, indent: str) -> Node:
-        """The block of a part, at offset 0; it is not to be changed."""
+        """The block of a part of a file, at offset 0; nobody may change it."""
         key = (code, newline, indent)
         block = self._parts.pop(key, None)
         if block is None:
@@ -123,9 +123,9 @@ def read_source(data: bytes) -> Source:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Within this context no file is read twice, and no part of one, in whatever file it stands.
+    """Within this context no file is read twice, nor a part that several files share.
 
-    That is for those who read many texts of a few files, as a series of patches makes them.
+    For callers that read many versions of a few files, as a series of patches makes them.
     """
     global _memory
     outer = _memory
@@ -151,24 +151,26 @@ class Source:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.skipped = len(BOM) if data.startswith(BOM) else 0
+        self.bom_length = len(BOM) if data.startswith(BOM) else 0
         self.encoding = _encoding(data)
         try:
-            self.text = data[self.skipped :].decode(self.encoding)
+            self.text = data[self.bom_length :].decode(self.encoding)
         except (ValueError, LookupError) as error:
             raise _undecodable(error) from None
 
-        # one byte a character: byte offsets need no encoding
-        self._is_single = len(self.text) == len(data) - self.skipped
+        # byte offsets are character offsets then
+        self._has_one_byte_characters = len(self.text) == len(data) - self.bom_length
         self.lines = Lines(self.text)
         self.indent = "    "
 
+        # what was parsed: definitions by range; statements of the module, with or without bodies
         self._slices: dict[tuple[int, int], Node] = {}
         self._statements: dict[tuple[int, bool], list[Node]] = {}
-        self._blocks: dict[int, tuple[int, int] | None] = {}
         self._whole: Node | None = None
+        # what `block` returns, by the start of a statement
+        self._blocks: dict[int, tuple[int, int] | None] = {}
         self._named: list[tuple[str, ast.stmt]] = []
-        self._wrong_line = 0
+        self._error_line = 0
         self._tree = self._ast()
         self.has_ast = self._tree is not None
         if self._tree is not None:
@@ -179,7 +181,7 @@ class Source:
             self.whole()
         except SyntaxProblem as problem:
             # libcst has no line for an error in a token
-            problem.line = problem.line or self._wrong_line
+            problem.line = problem.line or self._error_line
             raise
 
     @property
@@ -192,7 +194,7 @@ class Source:
     def release(self) -> None:
         """Free the tree, which is 200 times as large as the text; `tree` makes it again.
 
-        Not where it is remembered.
+        Within `remembered` it stays.
         """
         if _memory is None:
             self._tree = None
@@ -224,7 +226,7 @@ class Source:
                 # libcst would overflow the stack and crash the process
                 raise SyntaxProblem(Message("the code is nested too deeply to be read")) from None
             except (SyntaxError, ValueError) as error:
-                self._wrong_line = getattr(error, "lineno", None) or 0
+                self._error_line = getattr(error, "lineno", None) or 0
                 return None
 
     def statement_ranges(self) -> list[tuple[int, int]]:
@@ -241,19 +243,19 @@ class Source:
     # offsets --------------------------------------------------------------------------------------
     def byte(self, offset: int) -> int:
         """The byte offset in the file of a character offset in the text."""
-        if self._is_single:
-            return self.skipped + offset
+        if self._has_one_byte_characters:
+            return self.bom_length + offset
 
         ahead = self.text[:offset].encode(self.encoding)
-        return self.skipped + len(ahead)
+        return self.bom_length + len(ahead)
 
     def character(self, byte: int) -> int:
         """The character offset in the text of a byte offset in the file."""
-        byte = max(byte, self.skipped)
-        if self._is_single:
-            return byte - self.skipped
+        byte = max(byte, self.bom_length)
+        if self._has_one_byte_characters:
+            return byte - self.bom_length
 
-        ahead = self.data[self.skipped : byte].decode(self.encoding, "ignore")
+        ahead = self.data[self.bom_length : byte].decode(self.encoding, "ignore")
         return len(ahead)
 
     def splice(self, start: int, end: int, new: str) -> Splice:
@@ -327,9 +329,9 @@ class Source:
         return self._whole
 
     def _assembled(self, tree: ast.Module) -> Node | None:
-        """The whole file, from its top-level statements; definitions are read when they are asked.
+        """The whole file, from its top-level statements; definitions are read when asked for.
 
-        None where one of the others cannot be read.
+        None where another statement cannot be read, or there is none.
         """
         try:
             statements = self._statements_of(tree.body)
@@ -338,12 +340,7 @@ class Source:
 
         return _block(statements) if statements else None
 
-    def _statements_of(
-        self,
-        body: list[ast.stmt],
-        *,
-        at_once: bool = False,
-    ) -> list[Node]:
+    def _statements_of(self, body: list[ast.stmt], *, at_once: bool = False) -> list[Node]:
         """The statements of the body of a module or class.
 
         Definitions are read when asked for, or at once.
@@ -376,9 +373,9 @@ class Source:
         return Deferred(kind, span, begin=begin, read=lambda: self._definition(node))
 
     def _definition(self, node: ast.stmt, *, at_once: bool = False) -> Node:
-        """A definition; of a class the header is read, and its statements one by one."""
+        """A definition, read; of a class the header is, and its statements one by one."""
         if isinstance(node, ast.ClassDef) and self._begins_line(self._body_start(node)):
-            with suppress(SyntaxProblem):  # then all of it may be readable
+            with suppress(SyntaxProblem):  # as a whole it may be readable
                 return self._class(node, at_once=at_once)
 
         start = self._statement_start(node)
@@ -391,7 +388,7 @@ class Source:
         definition = self._header(node).items("body")[0]
         body = _block(self._statements_of(node.body, at_once=at_once))
         statements = body.items("body")
-        if statements[0].is_text():
+        if statements[0].is_text:
             body.fields["doc"] = statements.pop(0)
         definition.fields["body"] = body
         body.parent = definition
@@ -440,7 +437,7 @@ class Source:
         return self._blocks.get(start)
 
     def _add_block(self, body: list[ast.stmt], *, is_module: bool) -> None:
-        """Note for each statement of a block what `block` says of it."""
+        """Record what `block` returns for each statement of a block."""
         extent: tuple[int, int] | None = None
         if not is_module:
             extent = self._statement_start(body[0]), len(body)
@@ -460,9 +457,10 @@ class Source:
 
         Args:
             scope: a qualified name with globs, or `<module>`.
-            identifiers: for each statement of the pattern, the identifiers that it has; a top-level
-                statement that lacks some of each of these sets is not parsed (kind `Opaque`).
-            bodies: whether the bodies of top-level definitions are needed.
+            identifiers: for each statement of the pattern, the identifiers that it has. Of the
+                module, only statements with all identifiers of one set are parsed; any other is a
+                node of kind `Opaque`.
+            bodies: whether the bodies of definitions are needed where the module is searched.
 
         Returns:
             one `Block` for each definition (that statement alone), or one for the whole module.
@@ -509,7 +507,7 @@ class Source:
 
     # the module's own scope -----------------------------------------------------------------------
     def _module(self, identifiers: Sequence[frozenset[str]], bodies: bool) -> Node:
-        """The block of the module; statements that cannot match are not parsed (see `scopes`)."""
+        """The block of the module; in it, what cannot match is not parsed (see `scopes`)."""
         if self.tree is None:
             return self.whole()
 
@@ -538,7 +536,10 @@ class Source:
         return block
 
     def _opaque(self, node: ast.stmt) -> Node:
-        """A statement that is not parsed; its name says what must be known of it all the same."""
+        """A statement that is not parsed.
+
+        It is named `future` for an import from `__future__`, `text` for a string alone.
+        """
         start = self._offset(node.lineno, node.col_offset)
         end = self._offset(cast(int, node.end_lineno), cast(int, node.end_col_offset))
         opaque = Node("Opaque", (start, start, end, end))
@@ -597,7 +598,7 @@ def lines_of(node: ast.stmt) -> tuple[int, int]:
     return start, cast(int, node.end_lineno)
 
 
-def definitions(data: bytes, scope: str) -> tuple[int, ...]:
+def definition_lines(data: bytes, scope: str) -> tuple[int, ...]:
     """The first lines (1-based) of the definitions of a file that a scope names (`*` is a glob).
 
     A file that is not Python has none.
@@ -680,7 +681,7 @@ def _definition_nodes(node: Node, prefix: str) -> Iterator[tuple[str, Node]]:
 
 
 def _block(statements: list[Node]) -> Node:
-    """A block of some statements."""
+    """A block of statements, which becomes their parent."""
     start, end = statements[0].begin, statements[-1].outer_end
     block = Node("Block", (start, start, end, end), doc=None, body=statements)
     for statement in statements:
@@ -690,6 +691,6 @@ def _block(statements: list[Node]) -> Node:
 
 
 def _block_of(node: Node) -> Node:
-    """A block of one statement."""
+    """A block of one statement, which keeps its parent."""
     span = (node.outer_start, node.start, node.end, node.outer_end)
     return Node("Block", span, doc=None, body=[node])

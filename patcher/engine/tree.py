@@ -113,7 +113,7 @@ class Tree:
 
     def encoded(self, text: str) -> bytes:
         """Another text for the file, as bytes."""
-        return self.data[: self._source.skipped] + text.encode(self._source.encoding)
+        return self.data[: self._source.bom_length] + text.encode(self._source.encoding)
 
     def decoded(self, data: bytes) -> str:
         """Another version of the file, as text.
@@ -121,7 +121,7 @@ class Tree:
         Raises:
             UnicodeError: it is not text in the encoding of this one.
         """
-        return data[self._source.skipped :].decode(self._source.encoding)
+        return data[self._source.bom_length :].decode(self._source.encoding)
 
     def answer(self, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
         """The answer for one hunk by itself, without the checks on the finished text.

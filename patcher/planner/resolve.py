@@ -22,7 +22,7 @@ from patcher.model import (
     Step,
     apply_splices,
 )
-from patcher.planner.beside import merged
+from patcher.planner.changed_context import merge_lines
 from patcher.record import Record
 
 _UNFOUND = (State.NOT_FOUND, State.AMBIGUOUS)
@@ -250,7 +250,7 @@ class _Stack:
             alone = self._rewriter.rewrite(layer.before, assignment)
             if alone.gone or any(answer.state.failed for answer in alone.answers):
                 continue
-            result = merged(
+            result = merge_lines(
                 layer.before,
                 alone,
                 data=data,

@@ -7,7 +7,7 @@ from typing import Iterable, Sequence
 
 from patcher.author.changed import python_files
 from patcher.engine.explain import explain
-from patcher.engine.source import definitions
+from patcher.engine.source import definition_lines
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
 from patcher.installed.environment import locate
@@ -192,7 +192,7 @@ def scope_elsewhere(site: str, path: str, scope: str) -> tuple[Elsewhere, ...]:
         except OSError:
             continue  # what cannot be read cannot be named
         if definition.search(data):
-            for line in definitions(data, scope):
+            for line in definition_lines(data, scope):
                 places.append(Elsewhere(other, line))
         if len(places) >= _MOST:
             break

@@ -6,7 +6,7 @@ from typing import Callable, Mapping, Sequence
 
 from patcher.author.hunks.checker import holds, replaces_more
 from patcher.author.same_code import readable
-from patcher.engine.source import definitions
+from patcher.engine.source import definition_lines
 from patcher.model import HunkText
 from patcher.record import Record
 
@@ -108,7 +108,7 @@ def _missing(text: bytes | None, hunks: Sequence[HunkText]) -> list[int]:
 def _has_scope(text: bytes, hunk: HunkText) -> bool:
     """Whether a file has a definition that a form of a hunk is for."""
     scopes = [form.scope for form in hunk.forms]
-    return "<module>" in scopes or any(definitions(text, scope) for scope in scopes)
+    return "<module>" in scopes or any(definition_lines(text, scope) for scope in scopes)
 
 
 def _home(hunks: Sequence[HunkText], texts: Files, elsewhere: OtherFiles) -> str:

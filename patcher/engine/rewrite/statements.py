@@ -687,7 +687,7 @@ def _insert_first(
     doc = parent.fields.get("doc") if parent is not None else None
     is_module = parent is None or parent.parent is None
     top: list[Node] = []
-    if gap.inserted[0].is_text():
+    if gap.inserted[0].is_text:
         old_doc = doc if isinstance(doc, Node) else None
         _check_no_docstring(edits, old_doc, siblings=siblings)
     else:
@@ -716,7 +716,7 @@ def _check_no_docstring(
 ) -> None:
     """Refuse to insert a docstring where there is one."""
     for node in _top_statements(siblings):
-        if doc is None and node.is_text():
+        if doc is None and node.is_text:
             doc = node
 
     if doc is not None:
@@ -731,7 +731,7 @@ def _top_statements(siblings: Sequence[Node]) -> list[Node]:
     """The statements that stay above all others: a docstring, and `from __future__` imports."""
     top: list[Node] = []
     for index, node in enumerate(siblings):
-        is_docstring = index == 0 and node.is_text()
+        is_docstring = index == 0 and node.is_text
         if is_docstring or _is_future_import(node):
             top.append(node)
 

@@ -1,7 +1,7 @@
-"""Two patchsets for one file, of which one has lines of the other as context: both apply. Pure.
+"""Two patchsets for one file, of which one changes the context of the other: both apply. Pure.
 
-The second is matched in the text without the first, and its change is merged with the other by
-lines: exact, or not at all.
+The second is matched in the text without the first, and the changes of both are merged by lines:
+exactly, or not at all.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from patcher.planner.merge import Overlap, line_starts, merge_splices
 from patcher.text.lines import LineEdit, line_edits
 
 
-def merged(
+def merge_lines(
     before: bytes, alone: Rewrite, data: bytes, path: str, names: Sequence[str]
 ) -> Rewrite | None:
-    """What a patchset makes of a text in which others have changed its context since.
+    """Apply a patchset to a text in which others have changed its context.
 
     Args:
         before: the text without the others.
-        alone: what the patchset makes of it.
+        alone: what the patchset makes of `before`.
         data: the text with the others.
-        path: of the file.
-        names: those that exist at run time without being bound in the file.
+        path: the path of the file.
+        names: names that exist at run time without being bound in the file.
 
     Returns:
-        the result for `data`; None where both change one line, or what comes of it would not be
-        whole.
+        the result for `data`; None where both change the same line, or the result would be broken.
     """
     if not alone.splices:
         return None
@@ -58,7 +57,7 @@ def _line_splices(before: bytes, after: bytes) -> tuple[Splice, ...]:
 
 
 def _moved(answer: HunkAnswer, edits: Sequence[LineEdit]) -> HunkAnswer:
-    """An answer with its places in the text that edits of whole lines lead to."""
+    """An answer with its places in the text that edits of whole lines lead to, without splices."""
     places: list[int] = []
     for place in answer.places:
         shift = 0
