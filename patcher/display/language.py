@@ -31,30 +31,31 @@ class Catalog:
         lines = []
         if code.isalpha() and path.is_file():
             lines = path.read_bytes().split(b"\n")
-        # `msgid` -> `msgstr`: parsed no further than what is looked up
-        self._below = dict(zip(lines, lines[1:]))
+        # the line of a `msgid` -> that of its `msgstr`, parsed when it is looked up
+        self._msgstr_lines = dict(zip(lines, lines[1:]))
 
     def __bool__(self) -> bool:
-        return bool(self._below)
+        return bool(self._msgstr_lines)
 
     def word(self, entry: str) -> str:
-        """A text that is an entry by itself."""
+        """The translation of a text that is an entry by itself; the text if there is none."""
         if not entry:
             return entry
         quoted = entry.replace("\\", "\\\\").replace('"', '\\"')
-        line = self._below.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape"))
+        line = self._msgstr_lines.get(f'msgid "{quoted}"'.encode("utf-8", "surrogateescape"))
         if not line:
             return entry
-        said = line[len(b'msgstr "') : -1].decode("utf-8")
-        return re.sub(r"\\(.)", r"\1", said)
+        translation = line[len(b'msgstr "') : -1].decode("utf-8")
+        return re.sub(r"\\(.)", r"\1", translation)
 
     def text(self, text: str) -> str:
-        """A message with its fields; any other text as it is."""
+        """A message in this language, with its fields; any other text as it is."""
         if not isinstance(text, Message):
             return text
         return "\n".join(self._line(line, text.fields) for line in text.template.split("\n"))
 
     def _line(self, line: str, fields: Mapping[str, Any]) -> str:
+        """A line of a template in this language, with the values of its fields."""
         english: list[str] = []
         values: list[str] = []
         for match in re.finditer(_FIELD, line):
@@ -64,24 +65,27 @@ class Catalog:
                 english.append(text)
                 values.append(self._field(name, fields, english=text))
 
-        said = self._template(line, translates_fields=values != english)
+        template = self._template(line, translates_fields=values != english)
         # text and numbers of fields by turns; a field without a number is the next one
-        parts = re.split(r"\{(\d?)\}", said)
+        parts = re.split(r"\{(\d?)\}", template)
         for at in range(1, len(parts), 2):
             number = int(parts[at] or at // 2)
             parts[at] = values[number]
         return _glued(parts)
 
     def _template(self, line: str, *, translates_fields: bool) -> str:
-        """A line of a template in this language, with `{}` or `{NUMBER}` for its fields."""
+        """A line of a template in this language, with `{}` or `{NUMBER}` for its fields.
+
+        `translates_fields` is whether the text of a field differs from the English one.
+        """
         msgid = re.sub(_FIELD, _bare_field, line)
         bare = msgid.strip()
-        said = self.word(bare)
-        if said != bare:
+        translation = self.word(bare)
+        if translation != bare:
             before, _, after = msgid.partition(bare)
-            if before == " " and _is_wide(said[:1]):
+            if before == " " and _is_wide(translation[:1]):
                 before = ""
-            return f"{before}{said}{after}"
+            return f"{before}{translation}{after}"
         # `{place}: {problem}` has no words of its own: its punctuation is translated
         has_words = re.search("[A-Za-z]", msgid)
         if translates_fields and not has_words:
@@ -92,26 +96,27 @@ class Catalog:
         """A field in this language; `english` is its text in English."""
         field = fields.get(name)
         if isinstance(field, OSError) and field.strerror:
-            said = self.word(field.strerror)
-            return english.replace(field.strerror, said)
+            translation = self.word(field.strerror)
+            return english.replace(field.strerror, translation)
         if isinstance(field, Message):
             return self.text(field)
         return english
 
 
 def _bare_field(match: re.Match[str]) -> str:
-    """A field as an entry has it; of two braces, which stand for one, that one."""
+    """`{}`, as entries have it, for a field; `{` or `}` for a brace, which a template doubles."""
     return "{}" if match[1] else match[0][0]
 
 
 def _widened(line: str) -> str:
+    """A line with Chinese punctuation."""
     for narrow, wide in _WIDE.items():
         line = line.replace(narrow, wide)
     return line
 
 
 def _glued(parts: Iterable[str]) -> str:
-    """The parts of a line; between two Chinese characters where they meet stands no blank."""
+    """The parts of a line, joined without a blank between two Chinese characters."""
     line = ""
     for part in parts:
         if line[-1:] == " " and _is_wide(line[-2:-1]) and _is_wide(part[:1]):
@@ -123,11 +128,12 @@ def _glued(parts: Iterable[str]) -> str:
 
 
 def _is_wide(char: str) -> bool:
+    """Whether a character is a Chinese one or a wide sign; not for ""."""
     return "\u3000" <= char <= "\u9fff" or "\uff00" <= char <= "\uff60"
 
 
 def set_language(language: str) -> bool:
-    """Write what this process says to people in a language.
+    """Have this process write its texts for people in a language.
 
     Returns:
         whether there is a catalogue of it.

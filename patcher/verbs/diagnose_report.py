@@ -1,4 +1,4 @@
-"""How a diagnosis is shown: errors, findings, tables of ranks, the command to run."""
+"""A diagnosis on the console: errors, findings, tables of ranks, the command to run."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def show_diagnosis(console: Console, outcome: DiagnoseOutcome) -> None:
     """Show what is wrong in logs, and the command that cures it."""
     console.notes((error.brief for error in outcome.broken), "broken")
     _show_runs(console, outcome)
-    console.rows(_rows(outcome))
+    console.rows(_problem_rows(outcome))
     _show_damage(console, outcome.logs)
     _show_cure(console, outcome)
-    if not outcome.ok:
+    if not outcome.ok:  # the problems are above: what merely speaks of errors would distract
         return
 
     mentions = outcome.errors.mentions
@@ -80,10 +80,10 @@ def show_trial(console: Console, trial: TrialOutcome) -> None:
         _show_cure(console, outcome)
 
 
-def _rows(outcome: DiagnoseOutcome) -> list[Row]:
-    """Known causes, the rank that failed first or errors that nothing explains, consequences.
+def _problem_rows(outcome: DiagnoseOutcome) -> list[Row]:
+    """Rows for known causes, for ranks that failed first, for unexplained errors, for consequences.
 
-    Each once: a row replaces an earlier one about the same.
+    Each once: a row replaces an earlier one about the same problem.
     """
     causes: dict[object, Row] = {}
     consequences: dict[object, Row] = {}
@@ -116,7 +116,7 @@ def _unexplained_row(error: Sighting) -> Row:
 
 
 def _quoted(text: str, *, at: str, raised_at: str) -> Iterator[str]:
-    """An error, the file of the package that raised it, and where the user's own code is."""
+    """An error, the file of the package that raised it, and the place in the user's own code."""
     yield Verbatim(text)
     if raised_at:
         yield Message("raised in {place}", place=raised_at)
@@ -125,7 +125,7 @@ def _quoted(text: str, *, at: str, raised_at: str) -> Iterator[str]:
 
 
 def _failure_row(failure: FailedRank) -> Row:
-    """A row for a rank that failed first, or for the ranks that one waited for in vain."""
+    """A row for a rank that failed first, or for the ranks that it waited for in vain."""
     traceback = failure.traceback
     where = f"{traceback.log}:{traceback.line}"
     if failure.late:
@@ -139,16 +139,10 @@ def _failure_row(failure: FailedRank) -> Row:
 
 
 def _late_details(failure: FailedRank) -> Iterator[str]:
-    """What is known of the ranks for which one waited in vain."""
+    """What is known of the ranks that another one waited for in vain."""
     ending = failure.ending
     template = "torchrun saw rank {rank} fail first, on {host}, {time}: it waited in vain"
-    yield Message(
-        template,
-        rank=failure.rank,
-        host=ending.host,
-        time=ending.time,
-    )
-
+    yield Message(template, rank=failure.rank, host=ending.host, time=ending.time)
     yield from _error_of(failure)
     yield from hint_lines(_LATE)
 
@@ -173,14 +167,14 @@ def _failure_details(failure: FailedRank) -> Iterator[str]:
 
 
 def _error_of(failure: FailedRank) -> Iterator[str]:
-    """The error of a traceback, where there is one."""
+    """The error of the traceback, if the logs have it."""
     traceback = failure.traceback
     if traceback.error:
         yield from _quoted(traceback.error, at=traceback.at, raised_at=traceback.raised_at)
 
 
 def _ending(failure: FailedRank) -> Iterator[str]:
-    """How a rank ended, as torchrun saw it, or was named in place of one that waited for it."""
+    """How a rank ended, as torchrun saw it; or that torchrun named one that waited for it."""
     ending = failure.ending
     if failure.victim is not None:
         if ending.signal and not failure.traceback.error:
@@ -189,20 +183,10 @@ def _ending(failure: FailedRank) -> Iterator[str]:
         yield Message(template, rank=failure.victim)
     elif ending.signal:
         template = "torchrun saw it fail first: ended by {signal}, on {host}, {time}"
-        yield Message(
-            template,
-            signal=ending.signal,
-            host=ending.host,
-            time=ending.time,
-        )
+        yield Message(template, signal=ending.signal, host=ending.host, time=ending.time)
     else:
         template = "torchrun saw it fail first: exit code {exitcode}, on {host}, {time}"
-        yield Message(
-            template,
-            exitcode=ending.exitcode,
-            host=ending.host,
-            time=ending.time,
-        )
+        yield Message(template, exitcode=ending.exitcode, host=ending.host, time=ending.time)
 
 
 def _finding_row(finding: FoundSymptom) -> Row:
@@ -225,7 +209,7 @@ def _finding_row(finding: FoundSymptom) -> Row:
 
 
 def _cured_by(finding: FoundSymptom) -> str:
-    """The patchset that cures or shows a symptom, and whether it fits, "" for none."""
+    """The patchset that cures or shows a symptom, and whether it fits; "" for none."""
     fit = finding.fit
     patchset = finding.patchset
     if not fit or not patchset:
@@ -233,12 +217,12 @@ def _cured_by(finding: FoundSymptom) -> str:
 
     shows_it = patchset.about.kind == "debug"
     template = "shown by {name}" if shows_it else "cured by {name}"
-    does = Message(template, name=patchset.name)
-    return Message("{does}: {text}", does=does, text=fit.text)
+    relation = Message(template, name=patchset.name)
+    return Message("{does}: {text}", does=relation, text=fit.text)
 
 
 def _show_cure(console: Console, outcome: DiagnoseOutcome) -> None:
-    """Write the one command to run, or that there is nothing to be done."""
+    """Write the command to run, or that no known problem was found."""
     if outcome.cure:
         word = style(term("run"), bold=True)
         console.out(word, "  ", cure_command(console, outcome))
@@ -263,7 +247,7 @@ def cure_command(console: Console, outcome: DiagnoseOutcome) -> str:
 
 # tables of ranks ----------------------------------------------------------------------------------
 def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
-    """Write the table of each run that is shown, for each wrapping, and the conclusions."""
+    """Write for each shown run the table and the conclusions of each wrapping."""
     total = len(outcome.runs)
     for run in outcome.shown:
         if total > 1:
@@ -275,7 +259,7 @@ def _show_runs(console: Console, outcome: DiagnoseOutcome) -> None:
 
 
 def _show_wrap(console: Console, wrap: Wrap) -> None:
-    """Write the table of a wrapping, and what is wrong about it."""
+    """Write the table of a wrapping, and the conclusions about it."""
     console.out(titled(heading(wrap)))
     (head, column), *lines = table(wrap)
     console.out(style(f"{head}  {column}", dim=True))
@@ -306,13 +290,7 @@ def _color(verdict: str) -> str:
     return "yellow" if verdict in DOUBTS else "red"
 
 
-def _show_sentence(
-    console: Console,
-    word: str,
-    *,
-    text: str,
-    color: str,
-) -> None:
+def _show_sentence(console: Console, word: str, *, text: str, color: str) -> None:
     """Write a word in its colour, and a sentence behind it."""
     indent = width(word) + 2
     shown_word = style(word, fg=color)
@@ -320,7 +298,7 @@ def _show_sentence(
 
 
 def _indented(text: str, indent: int) -> str:
-    """Text in lines of at most 100 columns; the first begins at column `indent`, others at 2."""
+    """Text in lines of up to `WIDTH` columns; the first begins at column `indent`, others at 2."""
     room_for_word = "." * indent
     lines = wrapped(room_for_word + translated(text), WIDTH - 2)
     written = "\n  ".join(lines)
@@ -341,15 +319,14 @@ def _show_damage(console: Console, logs: Sequence[Log]) -> None:
         sentences.append(_damaged_reports(number, places))
     for log in logs:
         if log.problem:
-            sentence_of_log = Message("{name}: {problem}", name=log.name, problem=log.problem)
-            sentences.append(sentence_of_log)
+            sentences.append(Message("{name}: {problem}", name=log.name, problem=log.problem))
 
     for text in sentences:
         _show_sentence(console, term("unread"), text=text, color="red")
 
 
 def _damaged_reports(number: int, places: Sequence[str]) -> str:
-    """How many reports could not be read, and where they are; many places are not all named."""
+    """How many reports could not be read, and where the first `_PLACES` of them are."""
     shown = list(places[:_PLACES])
     if len(places) > _PLACES:
         shown.append("...")

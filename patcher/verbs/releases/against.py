@@ -1,4 +1,4 @@
-"""Patchsets against many releases: an outcome for each that is asked for."""
+"""Patchsets tried on many releases: an outcome for each release that is asked for."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from patcher.model import Located, Patchset, Requested, State
 from patcher.patchset.variants import matching_variants, paths_of, pick_variants, targets_of
 from patcher.place import SILENT, Events
 from patcher.planner.assignments import update_hint
+from patcher.record import Record
 from patcher.text.listed import listed
 from patcher.verbs.releases.attempt import try_release
 from patcher.verbs.releases.choice import (
@@ -49,21 +50,21 @@ def check_releases(
     patchsets: Sequence[Patchset],
     events: Events = SILENT,
 ) -> list[Checked]:
-    """Plan patchsets against releases.
+    """Try patchsets on releases of their packages, and on packages in directories.
 
     Args:
-        requested: the patchsets, each by itself.
+        requested: the patchsets; each is tried by itself.
         against: the values of `--against`, as `check_against` lets them pass.
-        patchsets: patchsets whose files are kept as well where a wheel is fetched, so that it is
-            fetched once.
+        patchsets: further patchsets whose files are kept where a wheel is fetched, so that it is
+            fetched once for all of them.
         events: takes the progress, and is asked before anything is fetched.
 
     Raises:
-        SitepatchError: nothing is to be fetched, say the events.
+        SitepatchError: `events` refuses the fetch.
         PatchError: a hunk is wrong in itself.
         NoPip: pip is not there or too old.
         StoreError: others may write to the cache, or it cannot be made.
-        OSError: it cannot be opened.
+        OSError: the cache cannot be opened.
     """
     folders = [word for word in against if is_folder(word)]
     against = [word for word in against if word not in folders]
@@ -75,27 +76,11 @@ def check_releases(
         return checked
 
     of_requested = [item.patchset for item in requested]
-    with fetching() as pip:
-        listings = list_releases(pip, list(_paths(of_requested)), events=events)
-        picked: dict[str, list[Pick]] = {}
-        needed: dict[Key, None] = {}
-        for patchset in of_requested:
-            picked[patchset.name] = picks(patchset, against, listings=listings)
-            for pick in picked[patchset.name]:
-                needed[pick.key] = None
-        paths = _paths([*of_requested, *patchsets])
-        kept = fetch_all(
-            pip,
-            list(needed),
-            listings=listings,
-            paths=paths,
-            events=events,
-        )
-
-    total = sum(map(len, picked.values()))
+    releases_of = _fetch(of_requested, against, patchsets=patchsets, events=events)
+    total = sum(len(releases.picked) for releases in releases_of.values())
     done = count(1)
     for item in requested:
-        releases = _Releases(picked[item.patchset.name], listings, kept=kept)
+        releases = releases_of[item.patchset.name]
         outcomes = list(_in_folders(item, folders))
         for outcome in _outcomes(item, against, releases=releases):
             outcomes.append(outcome)
@@ -115,18 +100,18 @@ def _paths(patchsets: Sequence[Patchset]) -> dict[str, set[str]]:
     return paths
 
 
-class _Releases:
-    """The releases that are asked for of the packages of a patchset, with their kept files."""
+class _Releases(Record):
+    """The releases that are asked for of the packages of a patchset.
 
-    def __init__(
-        self,
-        picked: Sequence[Pick],
-        listings: Listings,
-        kept: Mapping[Key, Path | SitepatchError],
-    ) -> None:
-        self.picked = picked
-        self.listings = listings
-        self.kept = kept
+    Attributes:
+        picked: the releases.
+        listings: what the index has of each distribution.
+        kept: by release the folder of its files, or why there is none.
+    """
+
+    picked: Sequence[Pick]
+    listings: Listings
+    kept: Mapping[Key, Path | SitepatchError]
 
     def is_yanked(self, key: Key) -> bool:
         """Whether the index says, or said when it was fetched, that a release was yanked."""
@@ -137,10 +122,39 @@ class _Releases:
         return was_yanked(name, version)
 
 
+def _fetch(
+    requested: Sequence[Patchset],
+    against: Sequence[str],
+    *,
+    patchsets: Sequence[Patchset],
+    events: Events,
+) -> dict[str, _Releases]:
+    """Pick the releases to try each requested patchset on, and fetch their files.
+
+    Returns:
+        the releases by the name of the patchset.
+    """
+    with fetching() as pip:
+        listings = list_releases(pip, list(_paths(requested)), events=events)
+        picked: dict[str, list[Pick]] = {}
+        needed: dict[Key, None] = {}
+        for patchset in requested:
+            picked[patchset.name] = picks(patchset, against, listings=listings)
+            for pick in picked[patchset.name]:
+                needed[pick.key] = None
+        paths = _paths([*requested, *patchsets])
+        kept = fetch_all(pip, list(needed), listings=listings, paths=paths, events=events)
+
+    releases_of: dict[str, _Releases] = {}
+    for name, picks_of_patchset in picked.items():
+        releases_of[name] = _Releases(picks_of_patchset, listings, kept=kept)
+    return releases_of
+
+
 def _outcomes(
     requested: Requested, against: Sequence[str], *, releases: _Releases
 ) -> Iterator[ReleaseOutcome]:
-    """The outcome for each release that was picked, and for each text without a release."""
+    """The outcome for each release that was picked, and for each value that picked none."""
     newest_outside: dict[str, str] = {}
     for pick in releases.picked:
         if not pick.inside:
@@ -152,7 +166,7 @@ def _outcomes(
         outcome = _of_release(requested, package, key=key, kept=releases.kept.get(key))
         if not inside:
             outcome = _out_of_range(requested, package, outcome=outcome)
-            if NEWEST in against:  # asked for early, by CI: the answer of `apply`
+            if NEWEST in against:  # as `apply` answers once it is installed: CI asks early
                 outcome = outcome._replace(state=State.NOT_FOUND.value)
             if version == newest_outside[name]:
                 outcome = outcome._replace(hint=update_hint(requested.patchset.name, version))
@@ -164,7 +178,7 @@ def _outcomes(
 def _of_release(
     requested: Requested, package: str, *, key: Key, kept: Path | SitepatchError | None
 ) -> ReleaseOutcome:
-    """The outcome for a release, whose kept files are there or not."""
+    """The outcome for a release; `kept` is the folder of its files, or why there is none."""
     name, version = key
     if isinstance(kept, SitepatchError):
         state = NO_WHEEL if isinstance(kept, NoWheel) else NOT_FETCHED
@@ -175,7 +189,7 @@ def _of_release(
 
 
 def _out_of_range(requested: Requested, package: str, *, outcome: ReleaseOutcome) -> ReleaseOutcome:
-    """The outcome for a release that no variant is for, with what each patch would be there."""
+    """An outcome of a release that no variant is for, with the state that each patch has there."""
     variants = pick_variants(requested.patchset)[package]
     ranges = listed([variant.versions for variant in variants], "or")
     problem = Message("the patchset is for {package} {ranges}", package=package, ranges=ranges)
@@ -189,7 +203,7 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
         for package, variants in pick_variants(requested.patchset).items():
             located = locate(env, package, paths_of(variants))
             outcome = try_release(requested, located)
-            if not matching_variants(variants, located.version):  # the answer of `apply` there
+            if not matching_variants(variants, located.version):  # as `apply` answers there
                 hint = update_hint(requested.patchset.name, located.version)
                 outcome = _out_of_range(requested, package, outcome=outcome)
                 outcome = outcome._replace(state=State.NOT_FOUND.value, hint=hint)
@@ -200,7 +214,7 @@ def _in_folders(requested: Requested, folders: Sequence[str]) -> Iterator[Releas
 def _nothing_found(
     patchset: Patchset, against: Sequence[str], *, releases: _Releases
 ) -> Iterator[ReleaseOutcome]:
-    """An outcome for each distribution that was not listed, and each text without a release."""
+    """An outcome for each distribution that was not listed, and each value that picked none."""
     picked_names: set[str] = set()
     versions: list[str] = []
     inside: list[str] = []
@@ -212,29 +226,29 @@ def _nothing_found(
             inside.append(version)
 
     names = list(dict.fromkeys(name for _, name, _ in targets_of(patchset)))
-    indexes: list[Listing] = []
+    listings: list[Listing] = []
     for name in names:
         listing = releases.listings[name]
         if isinstance(listing, Listing):
-            indexes.append(listing)
+            listings.append(listing)
         elif name not in picked_names:
             problem = one_line(listing.message)
             release = ReleaseName(name, "")
             yield ReleaseOutcome(release, NOT_FETCHED, problem=problem, hint=listing.hint)
-    if len(indexes) < len(names):
+    if len(listings) < len(names):
         return
 
     for word in against:
         if not taken_by(word, versions, inside=inside):
             release = ReleaseName(listed(names, "or"), word)
-            problem = _why_none(patchset, word, indexes=indexes)
+            problem = _why_none(patchset, word, listings=listings)
             yield ReleaseOutcome(release, NO_RELEASE, problem=problem)
 
 
-def _why_none(patchset: Patchset, word: str, *, indexes: Sequence[Listing]) -> Message:
-    """Why a value of `--against` took no release."""
+def _why_none(patchset: Patchset, word: str, *, listings: Sequence[Listing]) -> Message:
+    """Why a value of `--against` picked no release."""
     offers: list[str] = []
-    for listing in indexes:
+    for listing in listings:
         offers += listing.versions
     if not offers:
         return Message("pip found no release at all of that name")
