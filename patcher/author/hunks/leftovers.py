@@ -1,4 +1,4 @@
-"""What is in no hunk: differences that are left out, and how the result still differs."""
+"""What no hunk has: differences that are left out, and how the result still differs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Leftovers:
         return self.after.lines.number(self.after.code_from(difference.start))
 
     def add(self, found: Iterable[Difference], why: str) -> None:
-        """Note differences that are in no hunk."""
+        """Add differences that are in no hunk to `parts`; `why` is the reason."""
         for difference in found:
             start, end = difference.span
             shown = _shown("-", self.before.text[start:end]) + _shown("+", difference.text)
@@ -42,9 +42,9 @@ class Leftovers:
             self.parts.append(LeftOut(self.edit.path, line, text=shown, why=why, code=code))
 
     def _only_unbinds(self, difference: Difference) -> bool:
-        """Whether a difference takes away an import alone, of a name that is still read.
+        """Whether a difference only deletes imports, of names that the edited file still uses.
 
-        Where it stays, nothing is lost.
+        Where such an import stays, nothing is lost.
         """
         if difference.kind != "run" or difference.inserted:
             return False
@@ -54,9 +54,9 @@ class Leftovers:
         return names_bound(difference.deleted) <= names_in(self.after.root.statements())
 
     def bound(self, found: Sequence[Difference], injected: Sequence[str]) -> list[Difference]:
-        """The differences whose new code reads only names that are bound, or are injected.
+        """The differences whose new code reads only names that are bound, or are in `injected`.
 
-        The others would not be applied (format rule 21), and are noted.
+        The others are added to `parts`: they would not be applied (format rule 21).
         """
         ranges = [(each.start, each.start + len(each.text)) for each in found]
         missing = self.after.unbound(self.before, ranges)
@@ -66,11 +66,11 @@ class Leftovers:
             names: list[Message] = []
             for item in missing:
                 if item.line in lines and item.name not in injected:
-                    text = "`{name}` (line {line})"
-                    names.append(Message(text, name=item.name, line=item.line))
+                    template = "`{name}` (line {line})"
+                    names.append(Message(template, name=item.name, line=item.line))
             if names:
-                text = "the new code reads names that nothing binds there: {names}"
-                self.add([difference], Message(text, names=joined(", ", names)))
+                template = "the new code reads names that nothing binds there: {names}"
+                self.add([difference], Message(template, names=joined(", ", names)))
             else:
                 kept.append(difference)
         return kept
@@ -78,11 +78,11 @@ class Leftovers:
     def layout(self, result: bytes, *, has_hunks: bool, elsewhere: bool) -> str:
         """What differs between the edited file and what the hunks make of it, in words.
 
-        Other code, and an edit without code, are noted as left out.
+        If other code differs, or the edit changes no code, that is added to `parts`.
 
         Args:
-            result: what the hunks make.
-            has_hunks: whether there are any.
+            result: what the hunks make of the file.
+            has_hunks: whether there are any hunks.
             elsewhere: whether one of them inserts its code in another place than the edit did.
         """
         if result == self.edit.after:
@@ -98,22 +98,25 @@ class Leftovers:
         edits = line_edits(old, new)
         comments: list[str] = []
         blank = moved = 0
-        for i1, i2, j1, j2 in edits:
-            old_lines, new_lines = _stripped(old[i1:i2]), _stripped(new[j1:j2])
+        for old_start, old_end, new_start, new_end in edits:
+            old_lines = _stripped(old[old_start:old_end])
+            new_lines = _stripped(new[new_start:new_end])
             if not any(chain(old_lines, new_lines)):
                 blank += 1
             elif _code(old_lines) == _code(new_lines) and old_lines != new_lines:
-                comments.append(str(j1 + 1))
+                comments.append(str(new_start + 1))
             else:
                 moved += 1
 
         words: list[Message] = []
         if comments:
-            text = "comments differ in line {lines}: they are not matched, so no hunk changes them"
-            words.append(Message(text, lines=", ".join(comments)))
+            template = (
+                "comments differ in line {lines}: they are not matched, so no hunk changes them"
+            )
+            words.append(Message(template, lines=", ".join(comments)))
         if moved:
-            text = "{places} in the layout or the position of code"
-            words.append(Message(text, places=_places(moved)))
+            template = "{places} in the layout or the position of code"
+            words.append(Message(template, places=_places(moved)))
         if blank:
             words.append(Message("{places} in blank lines", places=_places(blank)))
 
@@ -134,6 +137,7 @@ def _shown(tag: str, text: str) -> str:
 
 
 def _stripped(lines: Sequence[bytes]) -> list[str]:
+    """Lines as texts, without the blanks around them."""
     return [line.decode("latin-1").strip() for line in lines]
 
 
@@ -143,6 +147,7 @@ def _code(lines: Sequence[str]) -> list[str]:
 
 
 def _places(number: int) -> str:
+    """How many places differ, in words."""
     if number == 1:
         return Message("1 place differs")
     return Message("{number} places differ", number=number)
