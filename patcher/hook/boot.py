@@ -1,6 +1,6 @@
-"""Keeps patches applied: compares files with what was recorded of them, at every start of Python.
+"""Keeps patches applied: at every start of Python, compares files with their recorded state.
 
-Where something differs it runs sitepatch. Made by `sitepatch hook`. Imports os and sys only;
+If something differs, it runs sitepatch. Made by `sitepatch hook`. Imports os and sys only;
 SITEPATCH_HOOK=off in the environment switches it off.
 """
 
@@ -29,7 +29,10 @@ _ran = False
 
 
 def start() -> None:
-    """Called by the .pth or the .start file; twice in a venv of Python 3.8 to 3.13."""
+    """See to the files; called by the .pth or the .start file.
+
+    A venv of Python 3.8 to 3.13 calls it twice: the second time it does nothing.
+    """
     global _ran
     mode = os.environ.get("SITEPATCH_HOOK") or MODE
     if _ran or mode == "off":
@@ -76,20 +79,21 @@ def write_stderr(message: str) -> None:
 def recorded_problems(
     folder: str, version: str, mode: str, *, aloud: bool = False
 ) -> "list[str] | None":
-    """Return why files are not as requested, [] if they are; None if the state does not say it.
+    """Return why files are not as requested, [] if they are; None if only sitepatch can tell.
 
     Args:
         folder: the folder of the hook, in its site directory.
-        version: of the hook; the state of another one does not count.
-        mode: `warn` is content if the files were looked at, and nobody has tried to repair them.
-        aloud: report a damaged state file.
+        version: the version of the hook; the state of another one does not count.
+        mode: the mode of the hook; for `warn` it is enough that sitepatch has looked at the files,
+            for others it must have tried to repair them.
+        aloud: whether to report a damaged state file.
     """
     try:
         # a FIFO in its place is not waited for
         fd = os.open(folder + "/state", os.O_RDONLY | os.O_NONBLOCK)
         with open(fd, "rb") as file:
             state = (file.read() or b"").decode("utf-8", "surrogateescape")
-        return changed_files(state, os.path.dirname(folder), version, mode == "warn")
+        return state_problems(state, os.path.dirname(folder), version, mode == "warn")
     except OSError:
         return None
     except ValueError as error:
@@ -98,10 +102,10 @@ def recorded_problems(
         return None
 
 
-def changed_files(state: str, site: str, version: str, looking: bool) -> "list[str] | None":
+def state_problems(state: str, site: str, version: str, only_warns: bool) -> "list[str] | None":
     """Compare the text of a state file with the files of the site directory that it names.
 
-    It returns what `recorded_problems` does; `looking` is its mode `warn`.
+    It returns what `recorded_problems` does; `only_warns` is whether the mode is `warn`.
 
     Raises:
         ValueError: it is no state file, or names a file outside the site directory.
@@ -112,30 +116,32 @@ def changed_files(state: str, site: str, version: str, looking: bool) -> "list[s
     if not head.startswith("sitepatch-hook 1 ") or lines[-2:] != ["end", ""]:
         raise ValueError("its first or its last line is another one")
     reasons = []
-    same = True
+    is_same = True
     opened: set[str] = set()
     for line in lines[:-2]:
         if line[:2] == ": ":
             reasons.append(line[2:])
             continue
-        mark, signed, path = line.split(" ", 2)
+        mark, recorded, path = line.split(" ", 2)
         if mark != "=" or path[:1] in ("", "/") or "/../" in f"/{path}/" or "\0" in path:
             raise ValueError(f"it has the line {line!r}")
-        if same:
-            same = signature(site + "/" + path, opened) == signed
+        if is_same:
+            is_same = signature(site + "/" + path, opened) == recorded
     endings = head.split(" ")[2:]
-    if not same or endings[:1] != [version]:
+    if not is_same or endings[:1] != [version]:
         return None
-    if reasons and endings[1:] == ["looked"] and not looking:
+    if reasons and endings[1:] == ["looked"] and not only_warns:
         return None
     return reasons
 
 
 def signature(path: str, opened: "set[str] | None" = None) -> str:
-    """Return mtime in whole seconds and size of a file; image layers store no more of it.
+    """Return what is compared of a file: "MTIME:SIZE", or "absent".
+
+    The mtime is in whole seconds: image layers store no more of it.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         opened: directories that need not be opened again; that of the file is added.
     """
     folder = path.rpartition("/")[0]  # os.path.dirname would take as long as all the rest
@@ -155,10 +161,10 @@ def signature(path: str, opened: "set[str] | None" = None) -> str:
 
 
 def run_child(mode: str) -> bool:
-    """Have sitepatch see to the files, in a process of its own that reports what it finds.
+    """Run sitepatch for the files, in a process of its own, which reports what it finds.
 
     Returns:
-        whether all is well.
+        whether all files are as requested.
     """
     python = find_python()
     if not python:
@@ -190,10 +196,11 @@ def run_child(mode: str) -> bool:
 def find_python() -> str:
     """Return the path of the Python of this environment; empty if there is none that can be run."""
     names = [f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python"]
-    for python in [sys.executable or ""] + [
-        os.path.join(sys.prefix, "bin", name) for name in names
-    ]:
-        # another one is a program that embeds Python
+    candidates = [sys.executable or ""]
+    for name in names:
+        candidates.append(os.path.join(sys.prefix, "bin", name))
+    for python in candidates:
+        # sys.executable of a program that embeds Python is that program
         if os.path.basename(python).startswith(("python", "pypy")) and os.access(python, os.X_OK):
             return python
     return ""

@@ -113,19 +113,19 @@ def test_what_a_state_tells(tmp_path):
     os.utime(tmp_path / "a.py", (1_000_000_000.9, 1_000_000_000.9))
     (tmp_path / "link.py").symlink_to("a.py")
     site, good = str(tmp_path), "= 1000000000:5 a.py"
-    assert boot.changed_files(state(good, "= absent b.py", "= 1000000000:5 link.py"), site, "ID", False) == []
-    assert boot.changed_files(state("= 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
-    assert boot.changed_files(state(good), site, "another", False) is None
-    assert boot.changed_files(state("= 1000000001:5 a.py"), site, "ID", False) is None, "newer"
-    assert boot.changed_files(state("= 999999999:5 a.py"), site, "ID", False) is None, "older"
-    assert boot.changed_files(state("= 1000000000:6 a.py"), site, "ID", False) is None
-    assert boot.changed_files(state("= absent a.py"), site, "ID", False) is None
-    assert boot.changed_files(state("= 1:1 b.py"), site, "ID", False) is None
-    assert boot.changed_files("", site, "ID", False) is None
-    assert boot.changed_files(state("= absent with a blank.py"), site, "ID", False) == []
+    assert boot.state_problems(state(good, "= absent b.py", "= 1000000000:5 link.py"), site, "ID", False) == []
+    assert boot.state_problems(state("= 1000000000:5 a.py", ": it does not fit"), site, "ID", False) == ["it does not fit"]
+    assert boot.state_problems(state(good), site, "another", False) is None
+    assert boot.state_problems(state("= 1000000001:5 a.py"), site, "ID", False) is None, "newer"
+    assert boot.state_problems(state("= 999999999:5 a.py"), site, "ID", False) is None, "older"
+    assert boot.state_problems(state("= 1000000000:6 a.py"), site, "ID", False) is None
+    assert boot.state_problems(state("= absent a.py"), site, "ID", False) is None
+    assert boot.state_problems(state("= 1:1 b.py"), site, "ID", False) is None
+    assert boot.state_problems("", site, "ID", False) is None
+    assert boot.state_problems(state("= absent with a blank.py"), site, "ID", False) == []
     looked = state("= 1000000000:5 a.py", ": it is not applied", head="sitepatch-hook 1 ID looked")
-    assert boot.changed_files(looked, site, "ID", True) == ["it is not applied"]
-    assert boot.changed_files(looked, site, "ID", False) is None, "nobody has tried"
+    assert boot.state_problems(looked, site, "ID", True) == ["it is not applied"]
+    assert boot.state_problems(looked, site, "ID", False) is None, "nobody has tried"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_is_no_state_is_refused_and_no_path_out_of_the_site_directory_is_lo
     looked = []
     with monkeypatch.context() as patch, pytest.raises(ValueError):
         before(patch, os, "stat", lambda path, *_, **__: looked.append(path))
-        boot.changed_files(text, str(tmp_path), "ID", False)
+        boot.state_problems(text, str(tmp_path), "ID", False)
     assert not [path for path in looked if str(path).startswith(str(tmp_path))]
 
 

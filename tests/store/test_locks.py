@@ -319,7 +319,7 @@ def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monk
     opened = note_opened(monkeypatch)
     lines = [f"= absent {path}" for path in ("demo/a.py", "demo/b.py", "demo/sub/c.py")]
     (tmp_path / "demo/sub").mkdir(parents=True)
-    assert boot.changed_files("\n".join(["sitepatch-hook 1 ID", *lines, "end", ""]), str(tmp_path), "ID", False) == []
+    assert boot.state_problems("\n".join(["sitepatch-hook 1 ID", *lines, "end", ""]), str(tmp_path), "ID", False) == []
     assert opened == [f"{tmp_path}/demo", f"{tmp_path}/demo/sub"]
 
 
