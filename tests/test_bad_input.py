@@ -154,7 +154,7 @@ def test_a_bad_spatch_is_one_problem_with_the_file_and_the_place(tmp_path, text,
 
 
 @pytest.mark.parametrize("text", ["9" * N, "0x" + "f" * N, "0x10", "1e3", "\u0661", "-" * N, "1_000", "9" * 19, "", "\x1b"])
-def test_a_bad_value_of_an_option_is_shown_in_short(text):
+def test_a_bad_value_of_an_option_is_shortened(text):
     folder = PatchsetFolder(PatchsetSource("test"), {}, "")
     one = Patchset(NAME, "1.0", About("fix", ""), (Option("n", "int", 1, ""),), (), Verify(), folder)
     with pytest.raises(UsageError, match=r"found .*, expected a value of type int") as caught:
@@ -166,7 +166,7 @@ def test_a_bad_value_of_an_option_is_shown_in_short(text):
     "text",
     [b"\xff\xfe\xff", b"\0", b"x" * (1 << 21), b"# sitepatch: \xd9\xa1 '", b"-r " * 5000, b"# sitepatch: a b=" + b"9" * N + b" c", b"-e '" * 99],
 )
-def test_bad_requirements_are_said_with_their_file(tmp_path, text):
+def test_bad_requirements_are_reported_with_their_file(tmp_path, text):
     (tmp_path / "requirements.txt").write_bytes(text)
     assert said(read_requirements, [str(tmp_path / "requirements.txt")]).startswith(str(tmp_path / "requirements.txt"))
 
@@ -197,7 +197,7 @@ def test_the_readers_above_are_all_that_read_toml():
     assert loaders == ["toml.py"]
 
 
-def test_the_place_of_an_error_is_a_value_that_its_message_begins_with():
+def test_the_place_of_an_error_is_data_and_begins_its_message():
     found = PatchError.at(Location("a b/patchset.toml", 3, 8), "found x", "write y")
     assert (found.message, found.hint) == ("a b/patchset.toml:3:8: found x", "write y")
     assert found.place == {"file": "a b/patchset.toml", "line": 3, "column": 8}

@@ -76,7 +76,7 @@ def test_a_file_is_deleted_shown_and_comes_back_byte_for_byte(other):
 
 
 @pytest.mark.parametrize("text", ["--- demo/empty.py\n-...\n", "--- demo/a.txt\n-text\n", DELETED + "--- demo/empty.py\n-...\n"])
-def test_an_empty_file_and_one_that_is_no_python_are_deleted_as_well(tmp_path, text):
+def test_an_empty_file_and_one_that_is_not_python_are_deleted_too(tmp_path, text):
     other = Other(tmp_path, text)
     done(other("apply", "less"))
     gone = [line[4:] for line in text.splitlines() if line.startswith("--- ")]
@@ -87,7 +87,7 @@ def test_an_empty_file_and_one_that_is_no_python_are_deleted_as_well(tmp_path, t
     assert other.tree() == other.before
 
 
-def test_a_renamed_file_is_one_that_goes_and_one_that_comes(tmp_path):
+def test_a_renamed_file_is_one_deleted_and_one_added(tmp_path):
     other = Other(tmp_path, RENAMED)
     done(other("apply", "less"))
     assert "old.py" not in other.names() and other.text("demo/new.py") == OLD
@@ -169,7 +169,7 @@ def test_a_file_is_deleted_where_it_has_the_lines_and_no_others(data, lines, pro
         ("--- demo/x.py\n", "no hunk for this file"),
     ],
 )
-def test_what_the_form_refuses(text, problem):
+def test_the_form_of_a_deletion_refuses_this(text, problem):
     if problem is None:
         (patch,) = parse_spatch(text.replace("\n\n", "\n"), "x.spatch")[1]
         assert patch.deletes and patch.paths == ("demo/x.py", "demo/y.py")
@@ -192,7 +192,7 @@ def test_what_a_patchset_cannot_delete(tmp_path, text, problem):
     assert problem in said.out + said.err and other.tree() == other.before
 
 
-def test_another_text_is_not_deleted_and_a_file_that_is_not_there_is_upstream(other):
+def test_another_text_is_not_deleted_and_an_absent_file_is_upstream(other):
     file = other.path / "demo/old.py"
     file.write_text(OLD.replace("sep", "linesep"))
     said = done(other("apply", "less", "--force"), 1)
@@ -206,7 +206,7 @@ def test_another_text_is_not_deleted_and_a_file_that_is_not_there_is_upstream(ot
     assert "nothing is applied" in done(other("status")).out and not (other.path / ".sitepatch").exists()
 
 
-def test_a_part_of_a_rename_that_is_there_is_a_conflict(tmp_path):
+def test_half_of_a_rename_is_a_conflict(tmp_path):
     other = Other(tmp_path, RENAMED)
     (other.path / "demo/old.py").unlink()
     said = done(other("apply", "less"), 1)
@@ -217,7 +217,7 @@ def test_a_part_of_a_rename_that_is_there_is_a_conflict(tmp_path):
 
 @pytest.mark.parametrize("names", [("alter", "less"), ("less", "more")])
 @pytest.mark.parametrize("flags", ["", " when-present"])
-def test_what_one_deletes_and_another_changes_is_a_conflict_in_either_order(tmp_path, names, flags):
+def test_a_file_that_one_deletes_and_another_changes_is_a_conflict_in_either_order(tmp_path, names, flags):
     other = Other(tmp_path)
     (changes,) = set(names) - {"less"}
     other.patchset(f"--- demo/old.py\n@@ answer @@{flags}\n-os.sep\n+os.linesep\n", changes)
@@ -230,7 +230,7 @@ def test_what_one_deletes_and_another_changes_is_a_conflict_in_either_order(tmp_
         assert other.tree() == other.before
 
 
-def test_two_may_delete_the_same_file(other):
+def test_two_patchsets_may_delete_the_same_file(other):
     other.patchset(DELETED, "more")
     done(other("apply", "less", "more"))
     done(other("restore", "less"))
@@ -254,7 +254,7 @@ def test_a_file_that_somebody_made_in_its_place_is_kept(other):
     assert copy.read_text() == "MINE = 1\n"
 
 
-def test_a_reinstall_brings_it_back_and_restore_touches_nothing(other):
+def test_a_reinstall_brings_a_file_back_and_restore_touches_nothing(other):
     done(other("apply", "less"))
     other.install(other.wheel)
     after = other.tree()
@@ -313,7 +313,7 @@ def test_a_receipt_that_is_lost_does_not_hide_what_was_deleted(other):
 
 
 # verified, overlaid, kept ---------------------------------------------------------------------------------------------
-def test_what_imports_it_fails_before_a_byte_is_written(tmp_path):
+def test_a_failing_import_of_a_deleted_file_stops_before_a_byte_is_written(tmp_path):
     files = {**FILES, "demo/__init__.py": "from demo.old import answer\n"}
     other = Other(tmp_path, files=files)
     python = ("--python", sys.executable)
@@ -325,7 +325,7 @@ def test_what_imports_it_fails_before_a_byte_is_written(tmp_path):
     done(other("status", "--verify", "import", *python))
 
 
-def test_an_overlay_hides_it(tmp_path):
+def test_an_overlay_hides_a_deleted_file(tmp_path):
     over = Overlay(tmp_path, sys.executable)
     lines = "".join(f"-{line}\n" for line in (over.site / "demo/other.py").read_text().splitlines())
     (over.folder / "mine/demo-patch/p.spatch").write_text(f"--- demo/other.py\n{lines}+++ demo/new.py\n+VALUE = 3\n")
@@ -340,14 +340,14 @@ def test_an_overlay_hides_it(tmp_path):
     assert "None 3" in over.prints(find)
 
 
-def test_an_overlay_does_not_serve_a_data_file_that_goes(tmp_path):
+def test_an_overlay_refuses_to_hide_a_deleted_data_file(tmp_path):
     over = Overlay(tmp_path, sys.executable)
     (over.folder / "mine/demo-patch/p.spatch").write_text("--- demo/data.txt\n-...\n")
     said = over.run(over.python, "-c", "0")
     assert said.code != 0 and "it cannot serve demo/data.txt" in said.err
 
 
-def test_a_hook_deletes_it_again(tmp_path):
+def test_a_hook_deletes_a_file_again(tmp_path):
     place = Place(tmp_path)
     old = place.site / "demo/old.py"
     old.write_text(OLD)
@@ -361,7 +361,7 @@ def test_a_hook_deletes_it_again(tmp_path):
 
 
 # exported, checked ----------------------------------------------------------------------------------------------------
-def test_it_is_exported_as_a_diff_and_as_a_wheel_whose_record_lacks_it(tmp_path):
+def test_a_deletion_is_exported_as_a_diff_and_as_a_wheel_without_the_file(tmp_path):
     other = Other(tmp_path, RENAMED)
     text = done(other("export", "less")).out
     assert "--- a/demo/old.py\n+++ /dev/null\n" in text and "--- /dev/null\n+++ b/demo/new.py\n" in text
@@ -380,7 +380,7 @@ def test_it_is_exported_as_a_diff_and_as_a_wheel_whose_record_lacks_it(tmp_path)
     assert "demo/new.py,sha256=" in record and "demo/old.py" not in record
 
 
-def test_the_page_and_json_show_it(tmp_path):
+def test_the_page_and_json_show_a_deletion(tmp_path):
     other = Other(tmp_path)
     shown = json.loads(done(other("diff", "less", "--json")).out)
     (file,) = shown["planned"]
@@ -457,7 +457,7 @@ def test_a_plain_diff_that_deletes_is_imported_and_one_of_another_text_is_not(tm
     assert "demo/old.py" not in applied_and_restored(other)
 
 
-def test_a_series_deletes_what_it_has_changed_and_one_patch_that_cannot_be_said_stops_no_other(tmp_path):
+def test_a_series_deletes_what_it_changed_and_a_patch_without_a_form_stops_no_other(tmp_path):
     other, git = Other(tmp_path), Repository(tmp_path)
     code = git.folder / "src/demo"
     (code / "old.py").write_text(OLD.replace("os.sep", "os.linesep"))
@@ -479,7 +479,7 @@ def test_a_series_deletes_what_it_has_changed_and_one_patch_that_cannot_be_said_
     assert "in place" in imported(other, git.folder.parent / "patches", code=1).out
 
 
-def test_lines_that_another_release_has_otherwise_are_left_open(tmp_path):
+def test_lines_that_differ_in_another_release_are_left_open(tmp_path):
     other = Other(tmp_path)
     later = OLD.replace("os.sep", "os.linesep") + "MORE = 1\n"
     wheel(tmp_path / "wheels", version="2.0", files={**FILES, "demo/old.py": later})

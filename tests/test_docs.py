@@ -40,7 +40,7 @@ def test_a_patchset_that_is_shared_as_the_page_says_is_listed_elsewhere(tmp_path
 
 
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/recording.svg"), ("zh", "docs/recording.zh.svg")])
-def test_the_recording_is_what_the_commands_say(language, page):
+def test_the_recording_shows_the_output_of_the_commands(language, page):
     shown = re.findall(r"<text[^>]*>(.*)</text>", read(page))
     made = subprocess.run([sys.executable, "docs/recording.py", "-", language], cwd=str(ROOT), env=environ(), capture_output=True, check=True).stdout.decode()
     text = [re.sub("<[^>]*>", "", line) for line in re.findall(r"<text[^>]*>(.*)</text>", made)]
@@ -101,7 +101,7 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(other), (page, target)
 
 
-def test_the_command_for_what_a_terminal_says_is_of_a_patchset_there_is():
+def test_the_command_for_an_error_names_an_existing_patchset():
     table, _, _ = read("docs/patchsets.md").partition("`sitepatch show NAME`")
     rows = re.findall(r"^\| (`.*`) \| (`[\w./]+`) \| `sitepatch apply ([\w-]+)` \|$", table, re.MULTILINE)
     assert len(rows) == len(re.findall(r"^\| `", table, re.MULTILINE)) >= 10
@@ -109,7 +109,7 @@ def test_the_command_for_what_a_terminal_says_is_of_a_patchset_there_is():
         assert (ROOT / "patchsets" / name / "patchset.toml").is_file(), name
 
 
-def test_what_cures_a_report_and_the_test_that_holds_it_are_there():
+def test_the_cure_of_each_report_and_its_test_exist():
     """The tables of docs/patchsets.md below the one of what a terminal says: ten reports by link at least."""
     _, _, tables = read("docs/patchsets.md").partition("`sitepatch show NAME`")
     table = tables.partition("<!-- generated: ")[0].partition("### The most frequent of them")[0]
@@ -160,7 +160,7 @@ def test_a_chinese_page_has_the_headings_blocks_and_links_of_the_english_one(pag
     assert sorted(links[0]) == sorted(links[1])
 
 
-def test_what_is_to_be_read_in_chinese_is_there():
+def test_the_pages_that_have_to_be_in_chinese_exist():
     wanted = {"README.md", "docs/index.md", "docs/tutorial.md", "docs/troubleshooting.md", *(page for page in ENGLISH if "howto/" in page)}
     assert wanted == set(CHINESE.values())
 

@@ -64,7 +64,7 @@ def test_importlib_metadata_finds_the_distribution(name, distribution, version, 
     assert f"{distribution}/__init__.py" in [str(path) for path in found.files]
 
 
-def test_two_distributions_share_a_directory_but_one_is_not_laid_out_twice(tmp_path):
+def test_two_distributions_share_a_directory_and_none_is_laid_out_twice(tmp_path):
     lay_out("mmengine-0.10.7", tmp_path)
     lay_out("torch-2.5.0", tmp_path)
     assert (tmp_path / "torch").is_dir()

@@ -69,7 +69,7 @@ def test_a_file_edited_before_is_refused_and_with_force_comes_back_as_it_was_edi
     assert site.tree() == before
 
 
-def test_what_was_edited_before_is_not_lost_when_a_reinstall_takes_the_file_away(site):
+def test_an_earlier_edit_is_not_lost_when_a_reinstall_replaces_the_file(site):
     shipped = site.file().read_bytes()
     edit(site, b"\nclass Runner", b"\nMINE = 1\n\nclass Runner")
     edited = site.file().read_bytes()
@@ -84,7 +84,7 @@ def test_what_was_edited_before_is_not_lost_when_a_reinstall_takes_the_file_away
         shutil.rmtree(str(site.path / ".sitepatch"))
 
 
-def test_a_file_that_nothing_is_recorded_for_is_patched_and_reported_as_unproven(site):
+def test_an_unrecorded_file_is_patched_and_reported_as_unproven(site):
     (record,) = site.path.glob("*.dist-info/RECORD")
     record.write_text("".join(line for line in record.read_text().splitlines(True) if not line.startswith(RUNNER)))
     before = site.tree()
@@ -147,7 +147,7 @@ def test_an_edit_of_what_we_wrote_is_refused_with_its_line_and_nothing_changes(s
     assert site.file("mmengine/dist/utils.py").read_bytes().count(b"sitepatch")  # all files or none
 
 
-def test_what_would_be_no_python_without_our_change_is_refused(site):
+def test_a_text_that_is_not_python_without_our_change_is_refused(site):
     text = TITLE.replace("    print($text)", "    if self:\n+        print($text)")
     patchset(site.cwd, "title", text, options='[options.text]\ntype = "str"\ndefault = "hello"\nhelp = "what to say"\n')
     done(site("apply", "title", "--patch-dir", "patches"))
@@ -241,7 +241,7 @@ def test_apply_on_a_file_edited_after_is_refused_and_with_force_keeps_a_copy(sit
     assert outside(site.tree()) == before
 
 
-def test_what_status_needs_for_a_restore_and_is_lost_or_damaged_is_reported(site):
+def test_status_reports_lost_and_damaged_copies_that_a_restore_needs(site):
     done(site("apply", DDP))
     for folder, harm in (("pristine", "the pristine copy is damaged"), ("patchsets", "the stored patchset is damaged")):
         copy = sorted((site.path / ".sitepatch" / folder).iterdir())[0]
@@ -357,7 +357,7 @@ def test_another_release_that_fits_is_reported_and_never_gets_the_old_file_back(
     assert shop.file.read_text() == FITS
 
 
-def test_all_releases_that_came_are_named_where_a_patchset_is_for_several(tmp_path):
+def test_all_new_releases_are_named_where_a_patchset_is_for_several_packages(tmp_path):
     folder, manifest = tmp_path / "patches/both", 'schema = 1\nname = "both"\nversion = "1"\nkind = "fix"\nsummary = "For a test"\n'
     folder.mkdir(parents=True)
     for name in ("one", "two"):

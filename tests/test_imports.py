@@ -135,7 +135,7 @@ def test_the_engine_has_a_wall_of_few_names():
         ("pip_requirements_parser", {"project/request.py"}),
     ],
 )
-def test_a_library_is_named_where_it_belongs_only(library, homes):
+def test_a_library_is_imported_only_where_it_belongs(library, homes):
     users = {path for path, _, tree in modules() if any(name.split(".")[0] == library for name in imported(tree))}
     assert users <= homes
 
@@ -261,7 +261,7 @@ def test_only_the_store_writes_into_a_site_directory():
 
 
 @pytest.mark.once
-def test_no_circle_no_seventh_parameter_and_no_place_that_the_formatter_skips():
+def test_no_import_cycle_no_seventh_parameter_and_no_skipped_formatting():
     known = imports.modules(PACKAGE)
     edges = {name: imports.imported(tree, known) for name, (_, tree) in known.items()}
     assert imports.circles(edges) == []
@@ -336,7 +336,7 @@ def receipts(site):
 
 
 @pytest.mark.parametrize("words", [["status"], ["apply", DDP, "--verify", "none"]])
-def test_what_is_applied_is_read_once_each_receipt_and_each_file(site, words):
+def test_what_is_applied_is_read_once_per_receipt_and_file(site, words):
     site("apply", DDP)
     applied = json.loads(site("status", "--json").out)["files"]
     counts = read(site, *words)
@@ -347,7 +347,7 @@ def test_what_is_applied_is_read_once_each_receipt_and_each_file(site, words):
     assert {name: counts[f"open {name}"] for name in names} == dict.fromkeys(names, 1)
 
 
-def test_many_files_of_one_package_are_looked_at_once_each(tmp_path):
+def test_many_files_of_one_package_are_read_once_each(tmp_path):
     site, many = Site(tmp_path), 20
     samples.package(site.path, "demo", many)
     samples.patchset(tmp_path / "patchsets", "many", "demo", samples.many("demo", many))
@@ -419,7 +419,7 @@ def test_a_first_apply_of_a_known_release_needs_neither_a_syntax_tree_nor_a_cach
     assert "3 files" in site("status").out
 
 
-def test_a_repeated_run_needs_no_syntax_tree_and_never_what_a_project_asks_for(site):
+def test_a_repeated_run_needs_no_syntax_tree_and_no_project(site):
     words = ["run", DDP, "--verify", "none", "--target", site.path, "--", "true"]
     assert "libcst" in loaded(site, *words)  # this test can see what is imported
     again = loaded(site, *words)

@@ -66,7 +66,7 @@ def test_a_file_is_added_shown_and_removed_again(other):
     assert other.tree() == other.before
 
 
-def test_it_is_imported_before_it_is_written(other):
+def test_an_added_file_is_imported_before_it_is_written(other):
     folder = other.cwd / "mine/more"
     (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text() + '[verify]\nimports = ["demo.n"]\n')
     python = ("--python", sys.executable)
@@ -79,20 +79,20 @@ def test_it_is_imported_before_it_is_written(other):
 
 
 @pytest.mark.parametrize("code", ["def answer(:", "return 42", "x = ("])
-def test_one_that_is_no_python_does_not_fit_whatever_is_verified(tmp_path, code):
+def test_an_added_file_that_is_not_python_does_not_fit_whatever_is_verified(tmp_path, code):
     other = Other(tmp_path, HELP.replace("def answer():", code) if code[-1] == ":" else f"+++ demo/_help.py\n+{code}\n")
     done(other("check", "more"), 1)
     said = done(other("apply", "more", "--verify", "none"), 1)
     assert "conflict" in said.out and "the result does not " in said.out and other.tree() == other.before
 
 
-def test_one_in_the_syntax_of_a_newer_python_is_added(tmp_path):
+def test_an_added_file_may_have_the_syntax_of_a_newer_python(tmp_path):
     other = Other(tmp_path, "+++ demo/_help.py\n+type Answer[T] = list[T]\n")
     done(other("apply", "more", "--verify", "none"))
     assert other.text("demo/_help.py") == "type Answer[T] = list[T]\n"
 
 
-def test_a_file_of_that_name_is_refused_and_one_of_that_text_is_upstream(tmp_path):
+def test_an_existing_file_is_refused_and_one_with_the_same_text_is_upstream(tmp_path):
     other = Other(tmp_path, files={"demo/_help.py": "x = 1\n"})
     said = other("apply", "more")
     assert said.code == 1 and "a file of that name stands there" in said.out + said.err and other.tree() == other.before
@@ -103,7 +103,7 @@ def test_a_file_of_that_name_is_refused_and_one_of_that_text_is_upstream(tmp_pat
     assert "upstream" in done(other("apply", "more", "--force")).out
 
 
-def test_an_edit_of_it_by_hand_is_not_overwritten_and_one_that_is_gone_is_put_back(other):
+def test_an_edited_added_file_is_not_overwritten_and_a_missing_one_is_put_back(other):
     done(other("apply", "more"))
     (other.path / "demo/_help.py").write_text(TEXT.replace("42", "43"))
     said = other("restore")
@@ -129,7 +129,7 @@ def test_a_new_version_of_the_patchset_changes_or_removes_it(other):
     assert other.value() == "5" and not (other.path / "demo/_help.py").exists()
 
 
-def test_a_reinstall_leaves_it_and_the_next_apply_takes_it_up(other):
+def test_a_reinstall_leaves_an_added_file_and_the_next_apply_takes_it_over(other):
     done(other("apply", "more"))
     other.install(other.wheel)
     assert other.value() == "1" and other("status", "--check").code == 1
@@ -145,7 +145,7 @@ NEW_FOLDER = HELP.replace("_help", "new/deep/_help") + "\n" + USE.replace("_help
 
 
 @pytest.mark.parametrize("verify", ["import", "none"])
-def test_a_directory_that_is_not_there_is_made_and_removed_again(tmp_path, verify):
+def test_a_missing_directory_is_made_and_removed_again(tmp_path, verify):
     other = Other(tmp_path, NEW_FOLDER)
     words = ("apply", "more", "--python", sys.executable, "--verify", verify)
     folder = other.cwd / "mine/more"
@@ -222,7 +222,7 @@ def test_no_directory_is_made_beside_the_package_through_a_link_or_in_the_place_
     assert other.tree() == other.before
 
 
-def test_export_writes_it_as_a_new_file(other, tmp_path):
+def test_export_writes_an_added_file_as_a_new_one(other, tmp_path):
     text = done(other("export", "more")).out
     assert "--- /dev/null\n+++ b/demo/_help.py\n@@ -0,0 +1,5 @@\n" in text
     done(other("export", "more", "--format", "wheel", "--wheel", other.wheel, "--output", tmp_path / "dist"))
@@ -231,7 +231,7 @@ def test_export_writes_it_as_a_new_file(other, tmp_path):
     assert other.value() == "42" and "demo/_help.py,sha256=" in next(other.path.glob("demo-1.0+*/RECORD")).read_text()
 
 
-def test_a_hook_keeps_it_and_an_overlay_serves_it(tmp_path):
+def test_a_hook_keeps_an_added_file_and_an_overlay_serves_it(tmp_path):
     (tmp_path / "hook").mkdir()
     place = Place(tmp_path / "hook")
     spatch = place.path / "mine/two/p.spatch"
@@ -256,7 +256,7 @@ def test_a_hook_keeps_it_and_an_overlay_serves_it(tmp_path):
 
 
 @pytest.mark.parametrize("package", [False, True])
-def test_a_hook_makes_the_directory_and_an_overlay_serves_what_is_in_it(tmp_path, package):
+def test_a_hook_makes_an_added_directory_and_an_overlay_serves_its_files(tmp_path, package):
     text = HELP.replace("_help", "new/deep/_help")
     text += "+++ demo/new/__init__.py\n+MORE = 1\n" if package else ""
     (tmp_path / "hook").mkdir()
@@ -297,7 +297,7 @@ def test_a_diff_that_adds_a_directory_is_imported_applied_and_exported(tmp_path)
     assert other.tree() == other.before
 
 
-def test_what_the_form_of_an_added_file_refuses():
+def test_the_form_of_an_added_file_refuses_this():
     for text, problem in (
         ("+++ demo/x.py\n\n--- demo/m.py\n", "no line for this file"),
         ("+++ demo/x.py\n+a\n b\n", "every line of a file that is added"),
@@ -375,7 +375,7 @@ def test_lines_to_delete_are_gone_where_none_of_them_is_left(data, body, gone):
         ("--- demo/a.yaml\n@@ <text> @@\n-a\n+...\n+b\n", "cannot be inserted"),
     ],
 )
-def test_what_the_form_of_text_refuses(text, problem):
+def test_the_form_of_a_text_file_refuses_this(text, problem):
     with pytest.raises(PatchError, match=problem):
         parse_spatch(text, "x.spatch")
 
@@ -413,7 +413,7 @@ def test_an_overlay_says_which_file_it_cannot_serve(tmp_path):
     assert said.code != 0 and "it cannot serve demo/data.txt" in said.err
 
 
-def test_a_diff_of_a_text_file_is_imported_with_the_lines_that_make_the_place_the_only_one(tmp_path):
+def test_a_diff_of_a_text_file_is_imported_with_enough_lines_to_be_unique(tmp_path):
     twice = CARDS.replace("48", "16")
     other = Other(tmp_path, MORE, {"demo/cards.yaml": twice})
     (tmp_path / "one.patch").write_text(
@@ -433,7 +433,7 @@ def test_an_edit_by_hand_of_a_text_file_is_captured(tmp_path):
     assert "@@ <text> @@\n-    memory: 48\n+    memory: 64\n" in (tmp_path / "patchsets/mine/mine.spatch").read_text()
 
 
-def test_a_file_that_a_patchset_added_is_no_new_one_of_somebody_else(other):
+def test_a_file_that_a_patchset_added_is_not_reported_as_new(other):
     done(other("apply", "more"))
     (other.path / "demo/n.py").write_text(other.text("demo/n.py") + "MORE = 1\n")
     assert "new, and no part" not in done(other("diff", "--edited")).out + other("diff", "--edited").err

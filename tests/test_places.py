@@ -130,7 +130,7 @@ def shared(tmp_path):
     return Shared(tmp_path, python, site, system, library)
 
 
-def test_the_file_of_the_base_installation_is_patched_only_where_that_is_said(shared):
+def test_a_file_of_the_base_installation_is_patched_only_on_request(shared):
     folder, python, site, system, library = shared
     before = tree(folder / "base")
     for words in (["apply", "two"], ["apply", "two", "--dry-run"], ["diff", "two"], ["check", "two", "--explain"]):
@@ -258,7 +258,7 @@ def two_versions(site):
 
 
 @pytest.mark.parametrize("make", [compiled, frozen, sourceless, zipped, two_versions])
-def test_what_would_not_run_or_nobody_can_know_is_refused_with_the_reason(tmp_path, make):
+def test_a_file_that_would_not_run_is_refused_with_the_reason(tmp_path, make):
     python, site = venv(tmp_path / "env")
     path, reason, origin = make(site)
     module = path[:-3].replace("/", ".")

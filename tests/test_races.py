@@ -126,7 +126,7 @@ def test_a_plan_that_another_process_made_obsolete_is_refused_and_says_so(site):
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_is_read_while_another_process_writes_is_read_again(site, fails):
+def test_files_read_while_another_process_writes_are_read_again(site, fails):
     looks = []
 
     def look():
@@ -142,7 +142,7 @@ def test_what_is_read_while_another_process_writes_is_read_again(site, fails):
         quiet(discover(None, str(site.path)), raising(StoreError("damaged")))
 
 
-def test_what_others_do_in_the_site_directory_meanwhile_is_no_reason_to_look_again(site):
+def test_other_changes_in_the_site_directory_are_no_reason_to_look_again(site):
     assert site("apply", DDP).code == 0
     looks = []
     assert quiet(discover(None, str(site.path)), lambda: looks.append((site.path / "new.pth").write_text("")) or 3) == 3
@@ -194,7 +194,7 @@ def in_the_middle(site, command):
 
 
 @told
-def test_who_only_looks_sees_what_is_there_before_a_commit_or_after_it(site):
+def test_a_reader_sees_the_state_before_a_commit_or_after_it(site):
     assert site("apply", DDP).code == 0
     env, seen = discover(None, str(site.path)), []
 
@@ -228,7 +228,7 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
 
 @told
 @pytest.mark.parametrize("words", [["check"], ["check", "--explain"]])
-def test_a_command_that_looks_at_the_code_waits_too(site, monkeypatch, words):
+def test_a_command_that_reads_the_code_waits_too(site, monkeypatch, words):
     """Else a file that is patched already, and of which no receipt says so yet, looks edited by hand."""
     with in_the_middle(site, apply) as go_on:
         monkeypatch.setattr(time, "sleep", lambda seconds: go_on())
@@ -249,7 +249,7 @@ def test_a_file_that_nfs_calls_stale_while_another_process_writes_is_looked_at_a
     assert settled(discover(None, str(site.path)), look) == 3
 
 
-def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
+def test_a_file_that_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
     assert site("apply", DDP).code == 0
     real, runs = subprocess.Popen, []
 
@@ -266,7 +266,7 @@ def test_what_changes_while_it_is_verified_is_verified_again(site, monkeypatch):
 
 
 @told
-def test_who_only_looks_waits_for_a_commit_no_longer_than_a_moment(site):
+def test_a_reader_waits_only_a_moment_for_a_commit(site):
     assert site("apply", DDP).code == 0
     with in_the_middle(site, restore):
         for words in (["status", "--check"], ["status", "--check", "--verify", "compile"]):
@@ -281,7 +281,7 @@ def test_who_only_looks_waits_for_a_commit_no_longer_than_a_moment(site):
     assert site("status", "--check").code == 0
 
 
-def test_who_only_looks_reports_at_once_a_run_that_nobody_finishes(site):
+def test_a_reader_reports_an_abandoned_run_at_once(site):
     assert site("apply", DDP).code == 0
     (site.path / ".sitepatch/journal.json").write_text("{}")
     env, looks = discover(None, str(site.path)), []
@@ -339,7 +339,7 @@ def by_hand(folder, path, number):
 @pytest.mark.parametrize(
     ("writer", "torn", "fresh"), [(by_command, False, False), (by_command, False, True), (by_hand, True, False)]
 )
-def test_who_imports_meanwhile_gets_the_old_module_or_the_new_one(tmp_path, fresh, writer, torn):
+def test_an_import_during_a_commit_gets_the_old_module_or_the_new_one(tmp_path, fresh, writer, torn):
     """It is written at least eight times, and until the reader has seen enough: how soon that is depends on the machine."""
     site, stop, enough = tmp_path / "site", tmp_path / "stop", tmp_path / "enough"
     site.mkdir()
@@ -479,7 +479,7 @@ def test_rounds_of_the_real_command_in_which_a_random_process_is_killed(site):
     assert site.tree() == before
 
 
-def test_of_controllers_that_ask_for_different_things_at_once_one_is_last_and_has_what_it_asked_for(site):
+def test_of_controllers_with_different_requests_at_once_the_last_one_gets_its_own(site):
     projects = [site.cwd / str(number) for number in (1, 2)]
     for number, folder in enumerate(projects, 1):
         folder.mkdir()
@@ -496,7 +496,7 @@ def test_of_controllers_that_ask_for_different_things_at_once_one_is_last_and_ha
 
 
 @told
-def test_a_lock_that_is_not_got_in_time_names_its_holder_and_what_to_do(site):
+def test_a_lock_that_is_not_acquired_in_time_names_its_holder_and_what_to_do(site):
     before = texts(site)
     with held(site.path) as holder:
         ended = site("apply", DDP, SITEPATCH_LOCK_TIMEOUT="0.1")
@@ -511,7 +511,7 @@ def test_a_lock_that_is_not_got_in_time_names_its_holder_and_what_to_do(site):
     assert holders(str(site.path)) == []
 
 
-def test_who_waits_says_for_whom_and_then_goes_on(site):
+def test_a_command_that_waits_names_the_holder_and_then_continues(site):
     with held(site.path) as holder:
         process = start(site, "apply", DDP)
         said = process.stderr.readline().decode()
@@ -522,7 +522,7 @@ def test_who_waits_says_for_whom_and_then_goes_on(site):
     assert (code, answer["written"]) == (0, True)
 
 
-def test_who_is_interrupted_while_it_waits_says_that_nothing_was_changed(site):
+def test_an_interrupt_while_waiting_reports_that_nothing_was_changed(site):
     before = texts(site)
     with held(site.path):
         process = start(site, "apply", DDP)
@@ -583,7 +583,7 @@ def until_it_waits(process):
 
 
 @pytest.mark.parametrize("planned_first", [False, True])
-def test_who_waited_and_finds_the_work_done_says_so(venv, planned_first):
+def test_a_command_that_waited_and_finds_the_work_done_reports_it(venv, planned_first):
     if planned_first:  # a store that is there already need not be waited for before planning
         lay_out("torch-2.7.1-musa", venv.path)
         assert venv("apply", GUARD).code == 0
@@ -603,7 +603,7 @@ def test_who_waited_and_finds_the_work_done_says_so(venv, planned_first):
     assert first != second
 
 
-def test_where_uv_was_never_at_work_no_lock_file_of_its_is_made(venv, tmp_path):
+def test_no_lock_file_of_uv_is_made_where_uv_was_never_used(venv, tmp_path):
     lock = venv.cwd / "venv/.lock"
     lock.unlink()
     assert uv_locks(str(venv.path)) == []

@@ -80,7 +80,7 @@ def test_an_added_file_that_an_installer_left_behind_proves_nothing(place, versi
     assert f"{FILE}: " in said and "our change is gone" in said
 
 
-def test_files_that_a_new_release_has_fixed_do_not_count_where_the_others_are_applied(tmp_path):
+def test_files_fixed_by_a_new_release_do_not_count_where_the_others_are_applied(tmp_path):
     folder, manifest = tmp_path / "patches/both", 'schema = 1\nname = "both"\nversion = "1"\nkind = "fix"\nsummary = "For a test"\n'
     folder.mkdir(parents=True)
     for name in ("one", "two"):
@@ -144,7 +144,7 @@ def test_restore_of_one_leaves_the_others_of_a_file_that_was_replaced_overwritte
     assert not (place.site / ".sitepatch").exists()
 
 
-def test_an_upgrade_is_said_of_what_it_took_away_whatever_was_applied_since(place):
+def test_an_upgrade_is_reported_for_what_it_removed_whatever_was_applied_since(place):
     place.apply("dd", "ee")
     place.install("2.0")
     place.apply("ee")
@@ -177,7 +177,7 @@ def test_a_file_that_was_deleted_comes_back_as_it_was_and_the_others_are_overwri
 
 
 # edits by hand --------------------------------------------------------------------------------------------------------
-def test_an_edit_after_a_reinstall_is_the_users_own_restore_touches_nothing(place):
+def test_an_edit_after_a_reinstall_belongs_to_the_user_and_restore_touches_nothing(place):
     untouched = Place(place.folder / "other").install()
     reinstalled(place)
     mine = TEXT.replace("def save", "# mine\ndef save")
@@ -195,14 +195,14 @@ def test_an_edit_after_a_reinstall_is_the_users_own_restore_touches_nothing(plac
     assert place.file.read_text() == mine and "nothing is applied" in place("status").out
 
 
-def test_an_edit_of_a_line_that_was_patched_may_be_of_our_line_and_is_one_of_it(place):
+def test_an_edit_of_a_patched_line_counts_as_an_edit_of_our_change(place):
     reinstalled(place)
     place.file.write_text(TEXT.replace('"r"', '"w"'))
     assert set(place.states().values()) == {"edited by hand"}
 
 
 @pytest.mark.parametrize("name", HUNKS)
-def test_a_patchset_is_taken_out_beside_an_edit_of_what_another_one_changed(place, name):
+def test_a_patchset_is_restored_beside_an_edit_of_what_another_one_changed(place, name):
     place.apply(*HUNKS)
     for other in HUNKS.keys() - {name}:
         place.file.write_text(place.file.read_text().replace(HUNKS[other][2], f"{HUNKS[other][2]}  # mine"))
@@ -234,7 +234,7 @@ def test_mode_owner_and_mtime_are_those_of_the_last_install(place, command):
 
 # another version ------------------------------------------------------------------------------------------------------
 @pytest.mark.quick
-def test_only_what_a_file_becomes_makes_a_patchset_outdated(place):
+def test_only_a_different_result_makes_a_patchset_outdated(place):
     place.write("dd", versions=">=1.0,<2")
     place.apply("dd", "ee")
     place.write("dd", versions=">=1.0,<3", version="2")
@@ -249,7 +249,7 @@ def test_only_what_a_file_becomes_makes_a_patchset_outdated(place):
 
 
 # words ----------------------------------------------------------------------------------------------------------------
-def test_a_page_names_for_what_would_change_only_those_that_would_change_it(place):
+def test_a_page_names_for_a_change_only_the_patchsets_that_make_it(place):
     place.apply("dd")
     place("diff", "dd", "ee", "--html", "page.html")
     page = (place.folder / "page.html").read_text()
@@ -258,7 +258,7 @@ def test_a_page_names_for_what_would_change_only_those_that_would_change_it(plac
     assert [each["patchsets"] for each in planned["planned"]] == [["ee"]]
 
 
-def test_a_package_that_is_not_installed_is_no_hunk_that_failed(place):
+def test_a_package_that_is_not_installed_is_not_a_failed_hunk(place):
     write_patchset(place.folder / "patches", "absent", "Why.\n\n--- none/a.py\n@@ f @@\n-a\n+b\n", "none")
     said = place.apply("absent", code=1)
     assert "nothing was written: none cannot be patched here" in said.err and "hunk" not in said.err

@@ -44,7 +44,7 @@ def facts(kind):
     }
 
 
-def test_a_record_is_what_a_named_tuple_is():
+def test_a_record_behaves_like_a_named_tuple():
     assert facts(Ours) == facts(Theirs)
 
 

@@ -12,7 +12,7 @@ from tests.command import ROOT
 from tests.conftest import CHOSEN, QUICK, SLOW
 
 
-def test_it_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
+def test_the_tests_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
     child = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     code = f"import subprocess, sys, tests.conftest; subprocess.run([sys.executable, '-c', {child!r}], check=True)"
     ended = subprocess.run(
@@ -22,7 +22,7 @@ def test_it_may_be_started_in_the_background_of_a_shell_which_ignores_ctrl_c():
     assert ended.stdout == b"True\n"
 
 
-def test_every_name_of_a_selection_is_that_of_a_test_there_is():
+def test_every_name_in_a_selection_is_that_of_a_test():
     for name in (*QUICK, *CHOSEN, *SLOW):
         path, _, test = name.partition("::")
         paths = list(ROOT.glob(f"{path}*.py" if not path.endswith(".py") else path))

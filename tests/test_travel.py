@@ -298,7 +298,7 @@ def test_root_is_refused_a_patchset_that_others_may_write_to(tmp_path, source, p
 
 @ROOT_ONLY
 @pytest.mark.parametrize("words", [["run", "--overlay"], ["run"], ["hook", "init", "keep"]], ids=" ".join)
-def test_every_command_that_has_code_of_others_run_refuses_it(tmp_path, words):
+def test_every_command_that_would_run_code_of_others_refuses_it(tmp_path, words):
     site = Site(tmp_path / "home", "mmengine-0.10.7")
     patchset(site.cwd, "ids-fix", FIX)
     loose("folder", "others", site.cwd / "patches" / "ids-fix")
@@ -310,7 +310,7 @@ def test_every_command_that_has_code_of_others_run_refuses_it(tmp_path, words):
 
 
 @ROOT_ONLY
-def test_what_is_captured_where_others_may_write_is_not_applied(tmp_path):
+def test_a_patchset_captured_where_others_may_write_is_not_applied(tmp_path):
     site = Site(tmp_path / "home", "mmengine-0.10.7")
     shutil.copyfile(site.file(), f"{site.file()}.orig")
     site.file().write_text(site.file().read_text() + "EDITED = 1\n")
@@ -322,7 +322,7 @@ def test_what_is_captured_where_others_may_write_is_not_applied(tmp_path):
 
 
 @ROOT_ONLY
-def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_person(tmp_path):
+def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_user(tmp_path):
     site = Site(tmp_path / "home", "mmengine-0.10.7")
     patchset(site.cwd, "ids-fix", FIX)
     shared = tmp_path / "shared"
@@ -407,7 +407,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_was_copied_moved_or_packed_is_restored_as_it_was(tmp_path, way):
+def test_a_copied_moved_or_packed_environment_is_restored_as_it_was(tmp_path, way):
     (tmp_path / "first").mkdir()
     site = Site(tmp_path / "first", "mmengine-0.10.7", "torch-2.7.1-musa")
     before = site.tree()
@@ -497,7 +497,7 @@ def test_the_store_names_no_place_of_this_machine(site, tmp_path):
 # the format ages ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("number", [0, 2, 3])
 @pytest.mark.parametrize("what", ["receipts", "journal", "patchsets"])
-def test_what_another_format_has_is_refused_with_the_release_that_wrote_it(site, tmp_path, what, number):
+def test_a_store_in_another_format_is_refused_with_the_release_that_wrote_it(site, tmp_path, what, number):
     patchset(tmp_path, "ids-fix", FIX)
     done(site("apply", DDP))
     if what == "journal":

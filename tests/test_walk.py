@@ -6,5 +6,5 @@ from tools.walk import walk
 
 
 @pytest.mark.once
-def test_a_short_walk(tmp_path):
+def test_a_short_random_walk_finds_no_fault(tmp_path):
     walk(60, 7, tmp_path)

@@ -59,7 +59,7 @@ def test_an_edit_is_captured_and_then_tracked_and_restored(world):
     assert world.tree().keys() == edited.keys()  # no store is left
 
 
-def test_a_file_that_was_restored_takes_the_patchset_again(world):
+def test_a_restored_file_can_be_patched_again(world):
     world.backup()
     world.edit()
     done(world("capture", "--name", "mine", "--adopt"))
@@ -69,7 +69,7 @@ def test_a_file_that_was_restored_takes_the_patchset_again(world):
     assert world.text() == EDIT
 
 
-def test_the_answer_in_json(world):
+def test_the_answer_in_json_has_the_edit_and_the_next_command(world):
     world.backup()
     world.edit()
     told = json.loads(done(world("capture", "--name", "mine", "--adopt", "--json")).out)
@@ -79,7 +79,7 @@ def test_the_answer_in_json(world):
     assert [hunk["text"].split("\n")[0] for hunk in told["draft"]["files"][0]["hunks"]] == ["@@ load @@"]
 
 
-def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_is(world):
+def test_a_captured_patchset_made_stricter_by_hand_is_adopted_as_it_is(world):
     world.backup()
     world.edit()
     told = done(world("capture", "demo", "--name", "mine"))
@@ -93,7 +93,7 @@ def test_a_patchset_that_was_captured_before_and_made_stricter_is_adopted_as_it_
     done(world("status", "--check"))
 
 
-def test_the_command_that_puts_it_in_the_place_of_the_edit_works_as_it_is_told(world):
+def test_the_command_that_adopts_the_patchset_works_as_printed(world):
     world.edit(f"# top\n{EDIT}")
     told = done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel, "--partial"))
     how = shlex.split(told.out.split("replace the edit with the patchset: ")[1].split("\n")[0])
@@ -102,7 +102,7 @@ def test_the_command_that_puts_it_in_the_place_of_the_edit_works_as_it_is_told(w
 
 
 @pytest.mark.parametrize(("answer", "applied"), [("y", True), ("n", False)])
-def test_on_a_terminal_it_asks(world, answer, applied):
+def test_on_a_terminal_capture_asks_before_it_adopts(world, answer, applied):
     world.backup()
     world.edit()
     code, told = world.asked("capture", "--name", "mine", answer=answer)
@@ -111,7 +111,7 @@ def test_on_a_terminal_it_asks(world, answer, applied):
     assert world.text() == EDIT
 
 
-def test_the_range_ends_where_it_was_proven(world):
+def test_the_range_covers_only_proven_releases(world):
     world.backup()
     world.edit()
     for version, text in (("0.9", M.replace("basename", "normpath")), ("1.1", GONE)):
@@ -124,7 +124,7 @@ def test_the_range_ends_where_it_was_proven(world):
     assert re.search(r"^not found +demo 1\.1", told.out, re.M)
 
 
-def test_an_edit_inside_a_patched_file_is_the_difference_to_what_we_wrote(world):
+def test_an_edit_of_a_patched_file_is_the_difference_to_what_we_wrote(world):
     world.backup()
     world.edit(OTHER)
     done(world("capture", "--name", "first", "--adopt"))
@@ -141,7 +141,7 @@ def test_an_edit_inside_a_patched_file_is_the_difference_to_what_we_wrote(world)
     assert world.text() == M
 
 
-def test_what_the_patchset_does_not_give_back_byte_for_byte_is_said_and_kept(world):
+def test_what_the_patchset_does_not_reproduce_byte_for_byte_is_reported_and_kept(world):
     world.backup()
     odd = EDIT.replace("    return model\n", "    return  model\n")
     world.edit(odd)
@@ -153,7 +153,7 @@ def test_what_the_patchset_does_not_give_back_byte_for_byte_is_said_and_kept(wor
     assert kept.read_text() == odd
 
 
-def test_what_verification_refuses_leaves_the_edit(world, monkeypatch):
+def test_a_failed_verification_leaves_the_edit(world, monkeypatch):
     world.backup()
     world.edit()
     made = capture(world)
@@ -214,7 +214,7 @@ def test_a_package_a_distribution_and_a_file_can_be_named(tmp_path, monkeypatch,
         capture(world, words=("demo/n.py",), output="elsewhere")
 
 
-def test_a_distribution_of_several_packages_that_has_the_name_of_one_of_them(tmp_path):
+def test_a_distribution_with_the_name_of_one_of_its_packages_means_all_of_them(tmp_path):
     world = World(tmp_path, {"demo/__init__.py": "", "demo_tools/__init__.py": "", "demo_tools/m.py": M})
     world.edit(path="demo_tools/m.py")
     world.edit("X = 1\n", "demo/__init__.py")
@@ -258,13 +258,13 @@ def test_edits_in_a_namespace_package_are_captured_for_one_distribution_at_a_tim
     assert 'summary = "Edits made by hand in demo/one/m.py"' in made and 'distributions' not in made
 
 
-def test_words_that_name_nothing_are_reported_together(world):
+def test_unknown_names_are_reported_together(world):
     told = world("capture", "nowhere", "demo/nowhere.py", "os", "--name", "mine")
     assert told.code == 2
     assert all(word in told.err for word in ("nowhere is not installed", "demo/nowhere.py: found no such", "standard library"))
 
 
-def test_nothing_was_edited(world):
+def test_an_unedited_package_is_reported(world):
     told = world("capture", "--name", "mine")
     assert told.code == 1
     assert "nothing was edited: 3 Python files, each as it was installed" in told.err
@@ -290,7 +290,7 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
 
 
 @pytest.mark.parametrize("imported", ["from demo.new import X", "from demo import new", "import demo.new as new"])
-def test_a_new_file_that_the_edit_imports_stops_it(world, imported):
+def test_a_new_file_that_the_edit_imports_stops_the_capture(world, imported):
     world.backup()
     world.edit(M.replace("import os\n", f"import os\n\n{imported}\n"))
     world.edit("X = 1\n", "demo/new.py")
@@ -300,7 +300,7 @@ def test_a_new_file_that_the_edit_imports_stops_it(world, imported):
     done(world("capture", "--name", "mine", "--partial"))
 
 
-def test_what_was_edited_before_it_was_patched_by_force_is_said_to_be_under_the_patch(world):
+def test_an_edit_from_before_a_forced_apply_is_reported_as_below_the_patch(world):
     write_patchset(world.cwd / "patchsets", "forced", '--- demo/m.py\n@@ check @@\n-"empty"\n+"none"\n', "demo")
     world.backup()
     world.edit()
@@ -322,7 +322,7 @@ def test_a_backup_of_any_name_counts_if_record_has_its_hash(world):
 
 
 @pytest.mark.parametrize("kind", ["file", "wheel", "directory"])
-def test_what_the_user_gives_is_taken(world, kind):
+def test_an_original_given_by_the_user_is_taken(world, kind):
     world.edit()
     (world.cwd / "old/demo").mkdir(parents=True)
     (world.cwd / "old/demo/m.py").write_text(M)
@@ -331,7 +331,7 @@ def test_what_the_user_gives_is_taken(world, kind):
 
 
 @pytest.mark.parametrize("kind", ["wheel", "directory"])
-def test_what_the_user_gives_has_to_have_the_file(world, kind):
+def test_an_original_given_by_the_user_has_to_have_the_file(world, kind):
     world.edit()
     (world.cwd / "old").mkdir()
     given = {"wheel": wheel(world.cwd / "others", "other", files={"other/m.py": M}), "directory": world.cwd / "old"}[kind]
@@ -339,14 +339,14 @@ def test_what_the_user_gives_has_to_have_the_file(world, kind):
     assert f"--pristine {given}: has no demo/m.py" in told.err
 
 
-def test_what_the_user_gives_is_said_to_be_unproven_where_record_has_another_hash(world):
+def test_an_original_given_by_the_user_is_unproven_where_record_has_another_hash(world):
     world.edit()
     (world.cwd / "old.py").write_text(M.replace("empty", "Empty"))
     told = done(world("capture", "--name", "mine", "--pristine", "old.py"))
     assert "nothing proves that old.py is what was installed" in told.err
 
 
-def test_without_record_the_user_has_to_give_it(world):
+def test_without_record_the_user_has_to_give_the_original(world):
     (world.path / "demo-1.0.dist-info/RECORD").unlink()
     world.edit()
     told = world("capture", "demo/m.py", "--name", "mine")
@@ -359,13 +359,13 @@ def test_without_record_the_user_has_to_give_it(world):
     assert world.text() == M
 
 
-def test_where_it_was_installed_from(world):
+def test_the_original_is_found_where_the_package_was_installed_from(world):
     world.edit()
     (world.path / "demo-1.0.dist-info/direct_url.json").write_text(json.dumps({"url": f"file://{world.wheel}"}))
     assert before(world) == [(str(world.wheel), M.encode(), True)]
 
 
-def test_the_release_in_the_index_and_then_the_cache(world):
+def test_the_original_is_found_in_the_index_and_then_in_the_cache(world):
     world.edit()
     index = Index()
     try:
@@ -391,7 +391,7 @@ def test_a_release_of_the_index_with_another_text_is_no_original(world):
 
 
 @pytest.mark.parametrize("parts", [[], None])
-def test_of_a_large_wheel_no_more_is_fetched_than_the_file_where_the_index_gives_parts(world, monkeypatch, parts):
+def test_only_the_file_of_a_large_wheel_is_fetched_where_the_index_serves_ranges(world, monkeypatch, parts):
     world.edit()
     index = Index()
     index.parts = parts
@@ -409,7 +409,7 @@ def test_of_a_large_wheel_no_more_is_fetched_than_the_file_where_the_index_gives
     assert len(index.fetched) == (1 if parts is None else len(parts)), "the whole wheel once, or parts alone"
 
 
-def test_where_nothing_gives_it_each_place_is_named(world):
+def test_where_the_original_is_nowhere_each_place_is_named(world):
     world.edit()
     world.backup(text=EDIT)
     (world.path / "demo-1.0.dist-info/direct_url.json").write_text('{"url": "file:///gone/demo-1.0.whl"}')
@@ -421,7 +421,7 @@ def test_where_nothing_gives_it_each_place_is_named(world):
 
 
 # what is refused ------------------------------------------------------------------------------------------------------
-def test_names_that_are_taken(world):
+def test_a_name_that_is_taken_or_malformed_is_refused(world):
     world.backup()
     world.edit()
     done(world("capture", "--name", "mine", "--adopt"))
@@ -432,7 +432,7 @@ def test_names_that_are_taken(world):
     assert "a-z, 0-9" in done(world("capture", "--name", "No Name"), 2).err
 
 
-def test_edited_while_it_is_captured(world, monkeypatch):
+def test_an_edit_during_the_capture_writes_nothing(world, monkeypatch):
     world.backup()
     world.edit()
     # an editor that saves while hunks are made: no clock can be set to that moment from outside
@@ -443,7 +443,7 @@ def test_edited_while_it_is_captured(world, monkeypatch):
     assert not (world.cwd / "patchsets").exists()
 
 
-def test_edited_between_capture_and_adoption(world):
+def test_an_edit_between_capture_and_adoption_is_kept(world):
     world.backup()
     world.edit()
     made = capture(world)
@@ -455,7 +455,7 @@ def test_edited_between_capture_and_adoption(world):
     assert not Store(str(world.path)).receipts()
 
 
-def test_an_edit_that_is_no_python(world):
+def test_an_edit_that_is_not_python_is_refused(world):
     world.backup()
     world.edit(EDIT.replace("def check(model):", "def check(model:"))
     told = world("capture", "--name", "mine")
@@ -465,7 +465,7 @@ def test_an_edit_that_is_no_python(world):
     assert not (world.cwd / "patchsets").exists()
 
 
-def test_what_cannot_be_put_into_a_patchset_stops_it_and_partial_takes_the_rest(world):
+def test_what_no_hunk_can_express_stops_the_capture_and_partial_takes_the_rest(world):
     world.backup()
     world.edit(EDIT.replace("check(model)\n", "check(unknown)\n"))
     told = done(world("capture", "--name", "mine"), 1)

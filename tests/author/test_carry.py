@@ -73,7 +73,7 @@ def judged(hunk, second=False):
         ("@@ f @@\n-one = (\n+one = 2\n", "crash", "refused", ["refused"] * 3),
     ],
 )
-def test_what_is_made_of_an_edit_is_checked_by_others(hunk, home, upstream, answers):
+def test_the_result_of_an_edit_is_checked_independently(hunk, home, upstream, answers):
     result, cells = judged(hunk)
     assert (result.made.home, result.upstream, result.verbatim) == (home, upstream, True)
     judges = ["definition", "lines", "nobody"]

@@ -77,7 +77,7 @@ def test_every_kind_of_expectation_is_met_by_some_built_in_patchset():
         ({"a_refused": HEAD.replace("1.0", "1.0 size=x") + BODY}, 'found "x", expected a value of type int'),
     ],
 )  # fmt: skip
-def test_a_case_says_what_is_not_as_expected(folder, files, problem):
+def test_a_failed_case_names_what_is_not_as_expected(folder, files, problem):
     found = outcome(folder, **files)
     assert (problem in found.problem and bool(problem) == bool(found.problem)), found.problem
     assert bool(found.diff) == ("another text" in problem)
@@ -93,7 +93,7 @@ def test_a_case_says_what_is_not_as_expected(folder, files, problem):
         ({"a": BODY}, "a.py: belongs to no case"),
     ],
 )
-def test_a_case_that_cannot_be_read_is_wrong_in_itself(folder, files, problem):
+def test_a_case_that_cannot_be_read_is_an_error(folder, files, problem):
     with pytest.raises(PatchError, match=problem):
         outcome(folder, **files)
 

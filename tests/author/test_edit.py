@@ -61,7 +61,7 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     assert "beside.py: is a file of beside, not of demo" in told.err
 
 
-def test_the_same_command_a_second_time_revises_what_the_first_one_made(world):
+def test_the_same_command_again_revises_the_patchset(world):
     command = ("edit", "demo", "m.py", "--name", "mine")
     done(world(*command, **editor(world, f"path.write_text({EDIT!r})")))
     again = "text = path.read_text()\nassert 'where is it?' in text\npath.write_text(text.replace('where', 'what'))"
@@ -73,7 +73,7 @@ def test_the_same_command_a_second_time_revises_what_the_first_one_made(world):
     assert copies(world) == []
 
 
-def test_of_a_line_that_an_applied_patchset_wrote_it_is_said_whose_it_is(world):
+def test_a_line_that_an_applied_patchset_wrote_is_reported_with_its_patchset(world):
     replaced = "path.write_text(path.read_text().replace('os.path.{}', 'os.path.{}'))"
     done(world("edit", "demo", "m.py", "--name", "wrote", **editor(world, replaced.format("basename", "dirname"))))
     done(world("apply", "wrote"))
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_written_keeps_the_copies_and_says_where_they_ar
     assert told.code and f"capture --from {kept} --name mine" in told.err
 
 
-def test_a_whole_package_and_what_is_applied_in_it(world):
+def test_a_whole_package_is_opened_with_what_is_applied_in_it(world):
     done(world("edit", "demo", "demo/m.py", "--name", "first", **editor(world, f"path.write_text({EDIT!r})")))
     done(world("apply", "first"))
     done(world("edit", "demo", "--name", "second", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 2\\n')")))
@@ -119,7 +119,7 @@ def test_a_whole_package_and_what_is_applied_in_it(world):
         ("path.write_text('def (')", "stopped: no patchset was written\n"),
     ],
 )  # fmt: skip
-def test_what_goes_wrong_is_said_and_the_copies_are_kept(world, code, said):
+def test_a_failure_is_reported_and_the_copies_are_kept(world, code, said):
     told = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code.format(site=str(world.path))))
     assert told.code in (1, 2)
     assert said in told.err
@@ -128,7 +128,7 @@ def test_what_goes_wrong_is_said_and_the_copies_are_kept(world, code, said):
     assert not (world.cwd / "patchsets").exists()
 
 
-def test_a_file_of_a_namespace_package(tmp_path):
+def test_in_a_namespace_package_a_file_has_to_be_named(tmp_path):
     world = World(tmp_path, {"demo/one/m.py": M})
     world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": "VALUE = 1\n"}))
     refused = world("edit", "demo", "--name", "mine", "--no-editor")
@@ -137,7 +137,7 @@ def test_a_file_of_a_namespace_package(tmp_path):
     assert [path.name for path in copies(world)[0].rglob("*.py")] == ["m.py"]
 
 
-def test_no_editor(world):
+def test_a_missing_editor_is_reported(world):
     nothing = {"EDITOR": "", "VISUAL": " ", "TMPDIR": str(world.cwd)}
     assert "neither VISUAL nor EDITOR is set" in done(world("edit", "demo", "--name", "mine", **nothing), 1).err
     nothing["EDITOR"] = "/no/such/editor"
@@ -145,7 +145,7 @@ def test_no_editor(world):
     assert "EDITOR=/no/such/editor: there is no such program" in told.err and "export EDITOR=" in told.err
 
 
-def test_without_a_variable_the_editor_that_is_there_is_opened_on_a_terminal(world):
+def test_without_a_variable_an_installed_editor_is_opened_on_a_terminal(world):
     programs = world.cwd / "programs"
     programs.mkdir()
     (programs / "nano").write_text("#!/bin/sh\n/bin/sed -i 's/empty/none/' \"$1\"\n")
@@ -166,7 +166,7 @@ def test_an_editor_that_returns_at_once_is_waited_for_on_a_terminal(world):
     assert "where is it?" in (world.cwd / "patchsets/mine/mine.spatch").read_text()
 
 
-def test_without_a_name_one_is_proposed_of_the_package_and_the_scope(world):
+def test_without_a_name_one_is_proposed_from_the_package_and_the_scope(world):
     edited = editor(world, f"path.write_text({EDIT!r})")
     assert "apply it with: sitepatch apply demo-load" in done(world("edit", "demo", "m.py", **edited)).out
     assert "apply it with: sitepatch apply demo-load-2" in done(world("edit", "demo.m", **edited)).out, "the first name is taken"
@@ -175,12 +175,12 @@ def test_without_a_name_one_is_proposed_of_the_package_and_the_scope(world):
     done(world("check", "demo-load", "demo-load-2", "demo-m"))
 
 
-def test_a_word_that_is_neither_a_patchset_nor_a_package(world):
+def test_a_name_of_neither_a_patchset_nor_a_package_gets_a_suggestion(world):
     told = done(world("edit", "demos", **editor(world, "")), 2)
     assert 'there is no patchset "demos"' in told.err and "demos is not installed in" in told.err and "did you mean demo?" in told.err
 
 
-def test_copies_of_an_earlier_edit_are_offered_by_the_next_one_of_that_name(world):
+def test_copies_of_an_earlier_edit_are_offered_by_the_next_edit_of_that_name(world):
     command = ("edit", "demo", "m.py", "--name", "mine")
     done(world(*command, **editor(world, f"path.write_text({EDIT!r}); sys.exit(3)")), 1)
     (kept,) = copies(world)
@@ -232,7 +232,7 @@ def test_a_file_that_cannot_be_patched_is_named_with_the_reason(world, file, why
         assert why in told.err, told
 
 
-def test_a_text_that_is_named_by_its_whole_path_is_copied_and_not_opened_in_place(world):
+def test_a_data_file_named_by_its_whole_path_is_copied_and_not_opened_in_place(world):
     data = world.path / "demo/words.txt"
     data.write_text("one\n")
     done(world("edit", "demo", data, "--name", "mine", "--no-editor", TMPDIR=str(world.cwd)))
@@ -274,7 +274,7 @@ def test_a_damaged_record_of_the_copies_is_one_error_with_what_to_do(world, stat
     done(world("capture", "--from", folder, "--name", "mine"))
 
 
-def test_what_was_edited_by_hand_already_is_to_be_captured_first(world):
+def test_a_file_edited_in_place_has_to_be_captured_first(world):
     world.edit()
     told = done(world("edit", "demo", "--name", "mine", "--no-editor"), 1)
     assert "demo/m.py: was edited by hand where it is installed" in told.err

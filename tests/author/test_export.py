@@ -76,7 +76,7 @@ def run(*words, cwd, code=0):
 
 
 @pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "--binary", "-p1", "-i"]], ids=["git", "patch"])
-def test_a_patch_is_taken_by_git_and_patch_and_makes_what_apply_makes(site, tool):
+def test_git_and_patch_take_an_exported_patch_and_make_what_apply_makes(site, tool):
     wanted = applied(site, "more")
     outcome = export("more", place=place(site), output="more.patch")
     data = (site.parent / "more.patch").read_bytes()
@@ -100,7 +100,7 @@ def test_the_header_is_that_of_dep_3(site):
     assert export("more", place=place(site)).text.decode("latin-1") == more
 
 
-def test_what_is_applied_already_makes_no_difference_and_what_does_not_fit_is_not_exported(site):
+def test_an_applied_patchset_is_exported_all_the_same_and_one_that_does_not_fit_is_not(site):
     before = export("more", place=place(site)).text
     assert apply("two", place=place(site)).ok
     assert export("more", place=place(site)).text == before
@@ -113,7 +113,7 @@ def test_what_is_applied_already_makes_no_difference_and_what_does_not_fit_is_no
         export("more", place=place(site))
 
 
-def test_a_patch_is_of_one_patchset(site):
+def test_a_patch_holds_one_patchset(site):
     with pytest.raises(UsageError, match="several patchsets"):
         export(["two", "more"], place=place(site))
 
@@ -237,7 +237,7 @@ def test_the_record_lists_each_member_as_it_is(environment, tmp_path):
     assert members[f"{info}/METADATA"] == f"Metadata-Version: 2.1\nName: demo\nVersion: {version}\n".encode()
 
 
-def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp_path):
+def test_a_named_wheel_has_to_be_that_of_the_release(environment, tmp_path):
     def given(name, version, files):
         path = tmp_path / f"{name}-{version}-py3-none-any.whl"
         path.write_bytes(packed(name, version, files))
@@ -255,7 +255,7 @@ def test_a_wheel_that_is_named_has_to_be_the_one_of_the_release(environment, tmp
     assert not list(tmp_path.glob("refused/*"))
 
 
-def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label(environment, tmp_path):
+def test_the_wheel_of_a_vendor_is_fetched_from_its_source_and_keeps_its_label(environment, tmp_path):
     vendor = tmp_path / "demo-1.0+cu1-py3-none-any.whl"
     vendor.write_bytes(packed("demo", "1.0+cu1", {name: text for name, text in FILES.items() if "demo-1.0." not in name}))
     env = world.Env(tmp_path / "vendors", environment.variables)
@@ -272,7 +272,7 @@ def test_the_wheel_of_a_vendor_is_fetched_from_where_it_came_and_keeps_its_label
 
 
 @pytest.mark.parametrize(("name", "number"), [(".pre-commit-hooks.yaml", 1), ("action.yml", 1)])
-def test_what_others_run_of_this_repository_are_commands_that_there_are(name, number):
+def test_the_commands_that_other_tools_run_exist(name, number):
     found = re.findall(r"^ +(?:entry: )?sitepatch (.*)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) == number
     for line in found:

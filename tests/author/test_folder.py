@@ -27,7 +27,7 @@ def files(name="mine", one=None, targets=(TARGET,), **head):
     return patchset_files(Head(name, **{"summary": "Adds", **head}), one or draft("demo/m.py"), targets)
 
 
-def test_what_is_written_is_what_is_read(tmp_path):
+def test_a_folder_is_read_back_as_it_was_written(tmp_path):
     text = 'It says "no", \\ and \x7f.\r\n\r\n--- not a path\n@@ nor a hunk\n+line of prose'
     given = files(prose=text, summary='A "quoted"\n summary \\', provenance={"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
     made = write_folder(tmp_path / "new" / "mine", given)
@@ -61,7 +61,7 @@ def test_every_import_package_has_a_variant_with_its_files(tmp_path):
     assert made.about.prose == "Why." and made.verify.imports == ("demo", "alone")
 
 
-def test_what_cannot_be_read_is_not_put_there(tmp_path):
+def test_a_folder_that_could_not_be_read_back_is_not_written(tmp_path):
     with pytest.raises(PatchError) as error:
         write_folder(tmp_path / "some" / "mine", files(one=draft("demo/m.py", text="@@ double @@\n x\n"), summary=" "))
     assert f"{tmp_path / 'some' / 'mine' / 'mine.spatch'}:2: the hunk changes nothing" in error.value.message
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_not_put_there(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path, monkeypatch):
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "patchsets" / "mine").mkdir(parents=True)
     assert str(output_folder("mine")) == "patchsets/mine"

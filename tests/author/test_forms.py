@@ -408,14 +408,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_form_of_a_hunk(name):
+def test_an_edit_becomes_these_hunks(name):
     before, after, hunks = CASES[name]
     draft = generalise([FileEdit("p/m.py", before.encode(), after.encode())])
     assert draft.complete, draft
     assert draft.spatch() == f"--- p/m.py\n{hunks}"
 
 
-def test_a_keyword_that_is_removed_has_no_neighbour():
+def test_a_removed_keyword_needs_no_neighbour():
     before, after = b"f(a, one=1, two=2, three=3)\n", b"f(a, two=2, three=3)\n"
     draft = generalise([FileEdit("p/m.py", before, after)], [{"p/m.py": b"f(a, one=1, three=3)\n"}])
     assert draft.spatch() == "--- p/m.py\n@@ <module> @@\n-f(a, one=1, ...)\n+f(a, ...)\n"

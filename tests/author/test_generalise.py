@@ -262,7 +262,7 @@ def pick(device):
         (lambda text: text.replace("if device.index is not None:", "try:").replace("else:", "except KeyError:"), ["try:", "except KeyError:"]),
     ],
 )
-def test_bodies_that_stand_below_other_headers_are_runs_with_names_and_keep_what_a_release_has_in_them(change, headers):
+def test_bodies_that_move_below_other_headers_are_named_runs_and_keep_the_text_of_each_release(change, headers):
     after = change(TURNED)
     draft = generalise([FileEdit("pkg/net.py", BRANCHES.encode(), after.encode())])
     before = "-if device.index is None:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
@@ -279,7 +279,7 @@ def test_bodies_that_stand_below_other_headers_are_runs_with_names_and_keep_what
         ("if a:\n        go(a)\n    else:\n        stop(a)", "if not a:\n        go(a)\n    else:\n        stop(a)"),  # they stay
     ],
 )
-def test_bodies_that_are_equal_or_stay_are_no_runs_with_names(before, after):
+def test_bodies_that_are_equal_or_stay_are_no_named_runs(before, after):
     home, edited = (f"def f(a, go, stop):\n    {text}\n" for text in (before, after))
     draft = generalise([FileEdit("pkg/net.py", home.encode(), edited.encode())])
     assert "go(a)" not in draft.spatch()
@@ -301,21 +301,21 @@ def test_the_same_change_everywhere_in_a_scope_is_one_hunk():
         ('    log.info("connected to %s", address)\n    return link\n', ""),
     ],
 )
-def test_code_that_goes_and_leaves_two_blank_lines_is_made_byte_for_byte(old, new):
+def test_a_deletion_that_leaves_two_blank_lines_is_reproduced_byte_for_byte(old, new):
     after, draft = drafted(old, new)
     deleted = "".join(f"-{line}\n" for line in textwrap.dedent(old).splitlines())
     assert draft.files[0].hunks[0].text.partition("\n")[2] == f"{deleted}+\n"
     assert (applied(draft, HOME).data.decode(), draft.files[0].difference) == (after, "")
 
 
-def test_code_that_goes_at_the_end_of_a_file_and_leaves_a_blank_line_is_made_byte_for_byte():
+def test_a_deletion_at_the_end_of_a_file_that_leaves_a_blank_line_is_reproduced_byte_for_byte():
     home = 'def f(a):\n    """Return it."""\n\n    return a\n'
     after, draft = drafted("    return a\n", "", home)
     assert (applied(draft, home).data.decode(), draft.files[0].difference) == (after, "")
 
 
 @pytest.mark.parametrize("layout", ["resolve(host,\n                      port{})", "resolve(\n        host,\n        port{},\n    )"])
-def test_an_argument_on_the_line_of_another_is_made_byte_for_byte(layout):
+def test_an_argument_on_the_line_of_another_is_reproduced_byte_for_byte(layout):
     home, after = (f"def f(host, port):\n    return {layout.format(way)}\n" for way in ("", ", way=1"))
     draft = generalise([FileEdit("pkg/net.py", home.encode(), after.encode())])
     assert (applied(draft, home).data.decode(), draft.files[0].difference) == (after, "")
@@ -328,7 +328,7 @@ def test_changes_that_no_two_hunks_can_share_become_one_for_the_statement_around
     assert applied(draft, HOME).data.decode() == after
 
 
-def test_several_edits_of_a_file_are_applied_together_and_make_it_byte_for_byte():
+def test_several_edits_of_a_file_are_reproduced_together_byte_for_byte():
     after = HOME
     for name, (old, new, expected) in EDITS.items():
         if expected and name != "an import of the standard library" and after.count(old) == 1:
@@ -338,7 +338,7 @@ def test_several_edits_of_a_file_are_applied_together_and_make_it_byte_for_byte(
     assert applied(draft, HOME).data.decode() == after
 
 
-def test_a_comment_beside_changed_code_is_said_and_one_alone_is_no_hunk():
+def test_a_comment_beside_changed_code_is_reported_and_one_alone_is_no_hunk():
     _, draft = drafted(
         '    # a name, not an address\n    address = resolve(host, port, family="inet")',
         "    # both\n    address = other(host)",
@@ -353,7 +353,7 @@ def test_a_comment_beside_changed_code_is_said_and_one_alone_is_no_hunk():
     assert [(each.line, each.why) for each in draft.left_out] == [(20, why.format(20))]
 
 
-def test_parentheses_in_a_chain_are_made_byte_for_byte():
+def test_parentheses_in_a_chain_are_reproduced_byte_for_byte():
     home = "def f(first, second, third):\n    return first or second or third\n"
     for old, new in (("first or second", "(first or second)"), ("second or third", "(second or third)")):
         after, draft = drafted(old, new, home)
@@ -362,13 +362,13 @@ def test_parentheses_in_a_chain_are_made_byte_for_byte():
         assert drafted(new, old, after)[1].complete
 
 
-def test_what_cannot_be_read_is_left_with_the_line():
+def test_code_that_cannot_be_read_is_left_out_with_its_line():
     draft = generalise([FileEdit("pkg/net.py", b"a = 1\n", b"a = 1\nb = = 2\n")])
     (left,) = draft.left_out
     assert (left.line, draft.files[0].hunks) == (2, ())
 
 
-def test_an_import_that_goes_and_is_still_read_stays_and_stops_nothing():
+def test_a_removed_import_that_is_still_read_stays_and_stops_nothing():
     before = "from shutil import which\n\n\ndef locate(name):\n    return which(name)\n"
     after = "def locate(name):\n    raise ValueError(name)\n    return which(name)\n"
     draft = generalise([FileEdit("pkg/net.py", before.encode(), after.encode())])
@@ -383,7 +383,7 @@ def left_out(before, after):
     return [(each.line, each.why) for each in draft.left_out]
 
 
-def test_a_line_that_is_indented_otherwise_is_no_comment():
+def test_a_line_with_another_indentation_is_not_a_comment():
     before = "def f(a):\n    send(a,\n         'one')\n"
     draft = generalise([FileEdit("pkg/net.py", before.encode(), before.replace("         'one", "        'one").encode())])
     words = "nothing but comments and layout: 1 place differs in the layout or the position of code"
@@ -397,16 +397,16 @@ SHARED = (
 
 
 @pytest.mark.parametrize(("code", "line"), [("x = 1; y = 2", 3), ("x = 1; y = 2; print()", 2), ("if a: y = 2; print()", 2)])
-def test_of_a_line_with_several_statements_the_reason_names_the_line_and_the_way_out(code, line):
+def test_for_a_line_with_several_statements_the_reason_names_the_line_and_the_way_out(code, line):
     before = f"def f(a):\n    {code}\n    return a\n"
     assert left_out(before, before.replace("; y = 2", "").replace(" y = 2;", "")) == [(line, SHARED)]
 
 
-def test_of_a_one_line_suite_the_reason_names_the_line_and_not_how_little_it_says():
+def test_for_a_one_line_suite_the_reason_names_the_line():
     assert left_out("def f(a):\n    if a: return 1\n", "def f(a):\n    if a: print(); return 1\n") == [(2, SHARED)]
 
 
-def test_of_a_place_that_nothing_tells_from_another_the_reason_says_what_can_be_written():
+def test_for_a_place_that_is_not_unique_the_reason_says_what_to_write():
     same = "def f(a):\n    x = 1\n    return x\n\n\n"
     why = (
         "in the file before the edit: found 5 places in `f` (lines 2, 7, 12, 17, 22), expected 1: "
@@ -426,14 +426,14 @@ def test_a_form_that_another_release_has_too_is_chosen():
     assert applied(alone, other).splices and "@@ or" in alone.spatch(), "a further form holds there"
 
 
-def test_each_hunk_says_its_form_and_the_candidates_that_lost_say_why():
+def test_each_hunk_names_its_form_and_each_rejected_candidate_its_reason():
     _, draft = drafted('family="inet"', 'family="inet6"')
     (hunk,) = draft.files[0].hunks
     assert (hunk.line, hunk.form) == (11, "the expression around the change, the rest of its list left open; where that is not found: whatever else is passed; where that is not found: whatever the old literal is")
     assert hunk.rejected and all(each.why and each.text.startswith("@@ connect @@") for each in hunk.rejected)
 
 
-def test_of_a_long_table_the_first_hunk_that_works_is_taken():
+def test_in_a_long_table_the_first_hunk_that_works_is_taken():
     rows = [f"    ({number}, 'row'),\n" for number in range(220)]
     before = f"TABLE = [\n{''.join(rows)}]\nLAST = 1\n"
     after = before.replace("row", "new")

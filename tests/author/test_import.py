@@ -116,7 +116,7 @@ def test_a_copy_that_another_package_vendors_is_not_what_the_diff_means(world):
     assert [one.path for one in run(world, diff(path="src/demo/m.py")).files] == ["demo/m.py"]
 
 
-def test_a_diff_of_a_file_of_a_namespace_package(tmp_path):
+def test_a_diff_of_a_file_in_a_namespace_package_is_imported(tmp_path):
     world = World(tmp_path, {"demo/one/m.py": M})
     world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": N}))
     made = run(world, diff(path="a/src/demo/one/m.py"))
@@ -133,7 +133,7 @@ def test_a_file_that_fits_as_it_is_goes_before_one_that_fits_with_fuzz(world):
     assert [one.path for one in made.files] == ["demo/m.py"]
 
 
-def test_of_several_files_that_fit_none_is_taken(world):
+def test_where_several_files_fit_none_is_taken(world):
     shutil.copytree(world.path / "demo", world.path / "demo" / "copy")
     with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
         record.write(f"demo/copy/m.py,sha256={'A' * 43},1\n")
@@ -145,7 +145,7 @@ def test_of_several_files_that_fit_none_is_taken(world):
     assert problem == "it applies neither to demo/copy/m.py, demo/m.py, demo/twin/m.py nor other/m.py"
 
 
-def test_what_is_not_imported_from_its_source_is_not_taken(world):
+def test_a_file_beside_a_compiled_module_is_not_taken(world):
     (world.path / "demo" / "m.abi3.so").write_bytes(b"")
     assert [problem for _, problem, _ in refused(world, diff())[0]] == ["demo/m.py is not what is imported: the compiled m.abi3.so beside it comes first"]
     problems, _ = refused(world, diff("import a\nimport b\n\n", "import a\nimport c\n\n", "a/Lib/json/decoder.py").replace("Lib/", ""))
@@ -199,7 +199,7 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
     ]
 
 
-def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world):
+def test_code_in_no_hunk_stops_the_import_unless_the_user_leaves_that_part_out(world):
     parts = {
         "demo/m.py:8": diff(after=EDIT.replace("    check(model)", "    check(unknown)")),
         "demo/gone.py": diff("x\n", "y\n", "a/demo/gone.py"),
@@ -224,7 +224,7 @@ def test_code_that_is_in_no_hunk_stops_it_unless_one_says_so_for_that_part(world
     assert "--leave-out demo/m.py:1: no such part is left out" in told.err and "demo/m.py:8" in told.err
 
 
-def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(world):
+def test_a_new_file_is_added_by_the_patchset_and_a_stub_is_python(world):
     (world.path / "demo/m.pyi").write_text("def load(path: str) -> None: ...\n")
     text = NEW.format("demo/new.py").replace("+x = 1", "+from demo.m import load")
     stub = diff("def load(path: str) -> None: ...\n", "def load(path: bytes) -> None: ...\n", "a/demo/m.pyi")
@@ -247,7 +247,7 @@ def test_a_file_that_comes_is_one_that_the_patchset_adds_and_a_stub_is_python(wo
     assert run(world, crlf, name="crlf").missing[0].name == "demo/new.py", "--leave-out names all of it"
 
 
-def test_a_new_file_without_a_newline_at_its_end_gets_one_and_that_is_said(world):
+def test_a_new_file_without_a_final_newline_gets_one_and_that_is_reported(world):
     text = "--- /dev/null\n+++ b/demo/new.py\n@@ -0,0 +1,2 @@\n+A = 1\n+B = 2\n\\ No newline at end of file\n"
     (world.cwd / "new.patch").write_text(text)
     told = done(world("import", "new.patch", "--name", "mine"))
@@ -264,7 +264,7 @@ def test_an_empty_new_file_is_imported_as_an_empty_line_and_a_binary_one_is_not(
     assert refused(world, diff() + new.format("demo/b.so") + binary, name="again")[1] == [("demo/b.so", "a new file")]
 
 
-def test_what_does_not_fit_is_said_before_what_is_left_out(world):
+def test_what_does_not_fit_is_reported_before_what_is_left_out(world):
     ((_, problem, _),), missing = refused(world, diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py"), leave_out=("demo/m.py:8",))
     assert "no line `VALUE = 2`" in problem and missing == []
 
@@ -287,7 +287,7 @@ def test_blanks_of_strings_alone_are_no_code_and_stop_none(world):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_the_trees_of_two_pythons_the_one_counts_that_is_installed(world, order):
+def test_of_the_trees_for_two_pythons_the_installed_one_counts(world, order):
     installed, other = diff(path="a/python3/demo/m.py"), diff(M.replace("strict", "strictly"), EDIT.replace("strict", "strictly"), "a/python2/demo/m.py")
     made = run(world, "".join([other, installed][::order]))
     assert made.ok and left_out(made) == [("python2/demo/m.py", "the installed file is python3/demo/m.py")]
@@ -324,7 +324,7 @@ def test_an_import_that_the_new_code_reads_is_carried_along(copied):
     assert (target / "demo/n.py").read_text() == "from copy import deepcopy\n" + lacking.replace("a.first", "deepcopy(a.first)")
 
 
-def test_a_name_that_nothing_binds_stops_it_unless_one_lets_it_pass(world):
+def test_an_unbound_name_stops_the_import_unless_the_user_allows_it(world):
     text = diff(M, M.replace("return os.path.basename(path)", "return shorten(path)"))
     (world.cwd / "fix.patch").write_text(text)
     told = world("import", "fix.patch", "--name", "mine")
@@ -338,7 +338,7 @@ def test_a_name_that_nothing_binds_stops_it_unless_one_lets_it_pass(world):
 
 
 # what does not fit ----------------------------------------------------------------------------------------------------
-def test_all_that_does_not_fit_is_said_at_once(world):
+def test_everything_that_does_not_fit_is_reported_at_once(world):
     text = diff(EDIT, M) + diff("VALUE = 2\n", "VALUE = 3\n", "a/demo/n.py") + diff(OTHER.replace("None", ""), M, "a/gone/m.py")
     problems, _ = refused(world, text)
     assert problems == [
@@ -348,7 +348,7 @@ def test_all_that_does_not_fit_is_said_at_once(world):
     assert left_out(run(world, text)) == [("gone/m.py", "no installed file")]
 
 
-def test_fuzz_of_two_lines_is_taken_and_said_unless_another_is_asked_for(world):
+def test_a_fuzz_of_two_lines_is_the_default_and_is_reported(world):
     text = diff().replace(" def load(path, strict=True):\n", " def load(path):\n")
     ((_, problem, _),) = refused(world, text, fuzz=1)[0]
     assert problem == "hunk 1 (line 3 of the diff): its context differs: it is found at line 3 with --fuzz 2"
@@ -363,7 +363,7 @@ def test_fuzz_of_two_lines_is_taken_and_said_unless_another_is_asked_for(world):
         (f"# coding: latin-1\n{M}".encode(), "demo/m.py", "it changes the encoding that the file declares, from utf-8 to iso-8859-1"),
     ],
 )
-def test_encodings_that_conflict_are_said(world, text, path, said):
+def test_conflicting_encodings_are_reported(world, text, path, said):
     made = diff(M, text.decode()).encode("latin-1" if b"caf" in text else "utf-8")
     assert [problem for _, problem, _ in refused(world, made)[0]] == [said]
 
@@ -409,7 +409,7 @@ def test_a_patch_that_renames_a_test_and_changes_its_code_is_imported(tmp_path):
     assert world.text() == EDIT
 
 
-def test_to_install_the_package_is_no_advice_where_it_is_installed(world):
+def test_nobody_is_advised_to_install_an_installed_package(world):
     (world.cwd / "fix.patch").write_text("diff --git a/demo/n.py b/demo/n.py\nold mode 100644\nnew mode 100755\n")
     told = done(world("import", "fix.patch", "--name", "mine"), 1)
     assert "left out  demo/n.py  a change of mode" in told.out and "install the package" not in told.out
@@ -425,7 +425,7 @@ def test_an_edit_by_hand_is_left_to_capture(world):
 
 
 @pytest.mark.once
-def test_a_file_that_is_patched_counts_as_upstream_shipped_it(world):
+def test_a_patched_file_counts_as_upstream_shipped_it(world):
     run(world, diff(), name="first")
     done(world("apply", "first"))
     made = run(world, diff(M, OTHER), name="second")
@@ -434,7 +434,7 @@ def test_a_file_that_is_patched_counts_as_upstream_shipped_it(world):
     assert world.text() == EDIT.replace('"empty"', 'f"empty: {model!r}"')
 
 
-def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monkeypatch):
+def test_hunks_that_do_not_make_the_code_of_the_diff_are_never_written(world, monkeypatch):
     wrong = Draft((DraftFile(("demo/m.py",), (DraftHunk("@@ load @@\n-build(path)\n+build(None)\n", 5, "made up"),)),))
     # no edit is known for which wrong hunks are made: they are put in the place of the right ones
     monkeypatch.setattr(series, "generalise", lambda *words, **more: wrong)
@@ -458,20 +458,20 @@ def test_hunks_that_make_other_code_than_the_diff_are_never_written(world, monke
         (diff().replace("@@ -3,6", "@@ -3,9"), "fix.patch:3: the hunk is cut short: it ends in line 10"),
     ],
 )
-def test_what_is_no_diff_is_refused(world, text, said):
+def test_a_text_that_is_no_diff_is_refused(world, text, said):
     with pytest.raises(UsageError) as error:
         run(world, text)
     assert error.value.message == said
 
 
-def test_the_name_the_folder_and_the_releases_are_looked_at_first(world):
+def test_the_name_the_folder_and_the_releases_are_checked_first(world):
     for more in ({"name": "No Name"}, {"name": "-x"}, {"output": str(world.path / "demo-1.0.dist-info" / "RECORD")}, {"also": ("no such", "neither")}):
         with pytest.raises(UsageError):
             run(world, "no diff either", **more)
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_the_only_other_file_that_has_the_lines_is_named_and_taken_only_where_somebody_says_so(tmp_path, twice):
+def test_the_only_other_file_with_the_lines_is_named_and_taken_on_request(tmp_path, twice):
     world = World(tmp_path, {"demo/__init__.py": "", "demo/core.py": M, **({"demo/old.py": M} if twice else {})})
     (world.cwd / "fix.patch").write_text(diff())
     spatch, words = world.cwd / "patchsets/mine/fix.spatch", ("import", "fix.patch", "--name", "mine")

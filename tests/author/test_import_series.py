@@ -69,7 +69,7 @@ def test_each_patch_of_a_series_is_a_spatch_that_is_read_after_those_before_it(w
 
 
 @pytest.mark.once
-def test_mails_of_git_plain_diffs_and_files_in_a_row(world):
+def test_mails_plain_diffs_and_lists_of_files_are_imported_in_order(world):
     repository = world.cwd / "repository"
     (repository / "demo").mkdir(parents=True)
 
@@ -114,7 +114,7 @@ def test_a_patch_adds_a_file_that_the_next_one_changes(world):
     assert "4 of 4 patches" in done(world("import", "debian/patches", "--name", "vendor")).out
 
 
-def test_what_cannot_be_imported_is_named_and_only_that_is_done_after_mending(world):
+def test_what_cannot_be_imported_is_named_and_once_mended_only_that_is_imported(world):
     wrong = diff(SAID, CHECKED).replace("@@ -", "@@ -9", 1).replace(" def load(path, strict=True):", " def load(somewhere):")
     parts = {"one": ONE, "bad": TWO.replace("loaded", "gone"), "new": diff("x\n", "y\n", "a/demo/gone.py"), "docs": diff("x\n", "y\n", "a/docs/conf.py")}
     folder = quilt(world, **parts, broken=wrong.replace("@@ -", "@@ -1,99 +"), value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
@@ -222,7 +222,7 @@ def test_tests_and_documentation_that_ship_come_along(tmp_path):
     assert (world.path / "demo/test/test_n.py").exists()
 
 
-def test_a_patch_of_comments_alone_is_said_to_be_that_and_stops_no_other(world):
+def test_a_patch_of_comments_alone_is_reported_as_such_and_stops_no_other(world):
     quilt(world, one=ONE, words=diff(EDIT, EDIT.replace("# where is it?", "# here")), two=TWO)
     told = done(world("import", "debian/patches", "--name", "vendor")).out
     assert "it changes nothing but comments and layout" in told and "2 of 3 patches" in told
@@ -233,7 +233,7 @@ BOTH = M.replace(CHECK, "    check_name(model)\n    check_size(model)\n") + "\n\
 LEFT = BOTH.replace("    check_size(model)\n", "")
 
 
-def test_a_series_that_undoes_a_part_of_itself_is_told_upstream_by_its_end(world, tmp_path):
+def test_a_series_that_undoes_part_of_itself_is_upstream_where_its_result_is(world, tmp_path):
     quilt(world, first=diff(M, BOTH), second=diff(BOTH, LEFT))
     done(world("import", "debian/patches", "--name", "vendor"))
     done(world("apply", "vendor", "--verify", "none"))
@@ -245,7 +245,7 @@ def test_a_series_that_undoes_a_part_of_itself_is_told_upstream_by_its_end(world
     assert other.text("demo/m.py") == LEFT
 
 
-def test_a_directory_without_patches_and_names_that_are_taken(world):
+def test_a_directory_without_patches_and_a_taken_name_are_refused(world):
     (world.cwd / "mails").mkdir()
     with pytest.raises(UsageError, match=r"mails: found neither a quilt series nor \*.patch or \*.diff in this directory"):
         run(world, world.cwd / "mails")
@@ -335,7 +335,7 @@ def test_update_widens_what_holds_and_a_patch_that_upstream_has_is_deleted_by_ha
         index.close()
 
 
-def test_update_opens_what_drifted_patch_by_patch_and_goes_on_where_it_was(world):
+def test_update_opens_what_drifted_patch_by_patch_and_resumes(world):
     checked = OTHER_CODE.replace('ValueError("empty")', 'KeyError("nothing")')
     two = "Subject: Say what\nAuthor: Zoe\n\n" + diff(EDIT, EDIT.replace('"empty"', 'f"empty: {model!r}"'))
     code = (

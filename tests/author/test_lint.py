@@ -40,7 +40,7 @@ def test_the_built_in_patchsets_are_clean(tmp_path, monkeypatch):
         (("[options.size]", '[options.other]\ntype = "int"\ndefault = 1\nhelp = "x"\n[options.size]'), ["unused-option"]),
     ],
 )
-def test_what_is_said_of_a_manifest(tmp_path, changed, found):
+def test_these_rules_find_these_manifests(tmp_path, changed, found):
     assert findings(tmp_path, toml=TOML.replace(*changed)) == [(rule, "patchset.toml", 0) for rule in found]
 
 
@@ -75,7 +75,7 @@ def test_what_is_said_of_a_manifest(tmp_path, changed, found):
         ("@@ g @@\n x = g()\n+y = 1\n@@ g @@\n x = g()\n+z = 1\n", [("wrong", 5)]),
     ],
 )  # fmt: skip
-def test_what_is_said_of_hunks(tmp_path, hunks, found):
+def test_these_rules_find_these_hunks(tmp_path, hunks, found):
     # the first hunk uses the option; the file of the others begins in line 5
     assert findings(tmp_path, spatch=f"{FINE}--- demo/n.py\n{hunks}") == [(rule, "p.spatch", line) for rule, line in found]
 

@@ -45,7 +45,7 @@ def made(draft, text):
     return found.data.decode()
 
 
-def test_the_old_value_is_left_open_where_another_release_has_another():
+def test_the_old_value_is_left_open_where_another_release_has_a_different_one():
     after, other = HOME.replace("LIMIT = 10", "LIMIT = 99"), VALUE
     forms = ["@@ <module> @@\n-LIMIT = 10\n+LIMIT = 99\n@@ or @@\n-LIMIT = $number\n+LIMIT = 99\n"]
     assert texts(drafted(after)) == texts(drafted(after, other)) == forms
@@ -125,12 +125,12 @@ def test_a_definition_is_looked_for_in_any_class_where_another_release_has_it_in
     assert made(draft, RENAMED) == TAKEN.replace("class Pool", "class BasePool")
 
 
-def test_what_holds_without_is_not_loosened():
+def test_a_hunk_that_holds_anyway_is_not_loosened():
     draft = drafted(TAKEN, VALUE, HOME)
     assert texts(draft) == texts(drafted(TAKEN))
 
 
-def test_a_loose_form_that_holds_in_no_more_releases_is_not_taken():
+def test_a_loose_form_that_gains_no_release_is_not_taken():
     gone = HOME.replace("LIMIT = 10\n", "").replace("    def take", "    def give").replace("return self.free.pop(key)", "pass")
     for after in (TAKEN, HOME.replace("LIMIT = 10", "LIMIT = 99")):
         draft = drafted(after, gone)
@@ -140,7 +140,7 @@ def test_a_loose_form_that_holds_in_no_more_releases_is_not_taken():
         assert not any("$OLD" in text or "*." in text for text in lost)
 
 
-def test_a_function_that_another_release_has_under_another_name_is_a_form():
+def test_a_function_renamed_in_another_release_gets_a_form():
     other = HOME.replace("def take", "def _take_one").replace("class Pool", "class Pool:\n    def take(self, key):\n        return key\n\n\nclass Rest")
     draft = drafted(TAKEN, other)
     change = "-self.free.pop(key)\n+self.free.pop(key, None)\n"
@@ -161,7 +161,7 @@ def test_a_function_that_another_release_has_under_another_name_is_a_form():
     assert made(draft, other) == other.replace("self, key)", "self, key, b=1)", 1)
 
 
-def test_a_loose_scope_never_makes_another_edit_at_home():
+def test_a_loose_scope_never_changes_the_edit_in_the_original_release():
     twice = HOME + textwrap.dedent(HOME.replace("LIMIT = 10", "").replace("class Pool", "class Other"))
     after = twice.replace("free.pop(key)", "free.pop(key, None)", 1)
     edit = FileEdit("pkg/m.py", twice.encode(), after.encode())
@@ -187,7 +187,7 @@ def drafted_search(old, new, *others):
         ({"table": "self.table"}, "-table[index]\n+load(table, index)\n"),  # no local name
     ],
 )
-def test_a_local_that_another_release_names_otherwise_is_a_placeholder(names, hunk):
+def test_a_local_renamed_in_another_release_is_a_placeholder(names, hunk):
     other = SEARCH.replace("load(x)", "load(x, TABLE)")
     for name, new in names.items():
         other = other.replace(name, new)
@@ -221,7 +221,7 @@ def test_a_placeholder_for_a_local_keeps_what_names_its_place():
         ("class A:\n    x = gone('since 1.2', 'a')\n", "'a'", "'b'", ("since 1.2", "until 1.3"), "-x = gone('since 1.2', 'a', ...)\n+x = gone('since 1.2', 'b', ...)\n"),
     ],
 )  # fmt: skip
-def test_a_string_in_which_another_release_has_another_version_is_a_placeholder(code, old, new, other, hunk):
+def test_a_string_that_differs_in_a_version_is_a_placeholder(code, old, new, other, hunk):
     draft = generalise([FileEdit("pkg/m.py", code.encode(), code.replace(old, new).encode())], [{"pkg/m.py": code.replace(*other).encode()}])
     (text,) = texts(draft)
     assert text.partition("@@\n")[2] == hunk

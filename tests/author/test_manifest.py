@@ -59,11 +59,11 @@ def test_a_variant_comes_below_the_last_one_and_above_the_comment_of_the_next_ta
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n# the end\n"])
-def test_a_variant_at_the_end(end):
+def test_a_variant_is_added_at_the_end(end):
     text = f'[[variant]]\npackage = "demo"{end}'
     assert with_variant(text, ADDED) == text + ("" if end else "\n") + "\n" + ADDED
 
 
-def test_variants_in_a_list_of_inline_tables():
+def test_versions_are_changed_in_a_list_of_inline_tables():
     text = 'variant = [{ package = "demo", versions = "==1.0" }]  # one\n'
     assert with_versions(text, 0, "<2") == text.replace("==1.0", "<2")

@@ -135,5 +135,5 @@ def test_a_series_lists_patches_in_order():
     assert [each.text for each in read_series("a.patch -R\nb.patch -p1 -R\n")[1]] == ["a.patch is to be applied in reverse (-R)", "b.patch is to be applied in reverse (-R)"]
 
 
-def test_what_powershell_writes_by_a_redirection_is_read_as_any_diff():
+def test_a_diff_redirected_by_powershell_is_read_like_any_other():
     assert read_patches(SHOWN.encode("utf-16")) == read_patches(SHOWN.encode("utf-8")) == read_patches(SHOWN.encode("utf-8-sig"))

@@ -29,13 +29,13 @@ HUNK = "@@ f @@\n-old(a)\n+max(a, 0)\n"
         (HUNK, (LeftOut("p/m.py", 2, "+max(a, 0)\n", "why"),), "", "left"),
     ],
 )
-def test_what_comes_of_an_edit_is_told_apart(hunk, left, difference, outcome):
+def test_the_outcomes_of_an_edit_are_told_apart(hunk, left, difference, outcome):
     draft = Draft((DraftFile(("p/m.py",), (DraftHunk(hunk, 2, "verbatim"),), left, difference),))
     assert edits.tried(edits.Edit(0, "literal", "p/m.py", BEFORE, AFTER), lambda given: draft).outcome == outcome
 
 
 @pytest.mark.parametrize("line", [b"a = 1", b"global a"])
-def test_a_part_that_is_left_is_refused_rightly_where_the_edit_reads_a_local_before_it_is_bound(line):
+def test_a_part_may_be_refused_where_the_edit_reads_a_local_before_it_is_bound(line):
     after = b"a = 0\ndef f():\n    a += 1\n    return a\n"
     before = after.replace(b"():\n", b"():\n    " + line + b"\n")
     assert edits.tried(edits.Edit(0, "delete", "p/m.py", before, after)).outcome == "refused"

@@ -46,7 +46,7 @@ def test_an_adopted_patchset_gets_what_was_edited_since_and_keeps_its_hunk_as_it
     assert world.text() == M
 
 
-def test_what_is_edited_in_what_it_inserted_takes_the_place_of_its_hunk_alone(world):
+def test_an_edit_of_inserted_code_replaces_only_its_hunk(world):
     captured(world, BOTH, "--adopt")
     (old,) = (part for part in spatch(world).split("@@ ") if part.startswith("check"))
     told = captured(world, BOTH.replace('"loaded"', '"read"'), "--adopt")
@@ -55,7 +55,7 @@ def test_what_is_edited_in_what_it_inserted_takes_the_place_of_its_hunk_alone(wo
     done(world("status", "--check"))
 
 
-def test_an_edit_that_is_taken_back_takes_its_hunk_along(world):
+def test_undoing_an_edit_removes_its_hunk(world):
     captured(world, BOTH, "--adopt")
     captured(world, EDIT, "--adopt")
     assert "@@ check @@" not in spatch(world) and world.text() == EDIT
@@ -63,7 +63,7 @@ def test_an_edit_that_is_taken_back_takes_its_hunk_along(world):
     assert world.text() == M
 
 
-def test_before_it_is_adopted_the_edit_is_what_it_makes(world):
+def test_before_adoption_the_edit_is_the_result_of_the_patchset(world):
     captured(world, EDIT)
     first = spatch(world)
     captured(world, BOTH)
@@ -75,7 +75,7 @@ def test_before_it_is_adopted_the_edit_is_what_it_makes(world):
     assert world.text() == BOTH
 
 
-def test_the_text_before_it_is_beside_it_until_the_next_time_and_where_git_has_it_in_git(world):
+def test_the_previous_text_is_kept_beside_it_unless_git_has_it(world):
     captured(world, EDIT)
     first = spatch(world), manifest(world)
     captured(world, BOTH)
@@ -92,7 +92,7 @@ def test_the_text_before_it_is_beside_it_until_the_next_time_and_where_git_has_i
     assert sorted(path.name for path in folder.iterdir()) == ["mine.spatch", "patchset.toml"]
 
 
-def test_files_that_are_not_edited_any_more_or_not_named_stay_and_another_one_comes(world):
+def test_files_no_longer_edited_or_not_named_stay_and_a_new_one_is_added(world):
     captured(world, EDIT, "--adopt")
     world.edit("VALUE = 2\n", "demo/n.py")
     done(world("capture", "demo/n.py", "--name", "mine", "--adopt", "--pristine", world.wheel))
@@ -104,7 +104,7 @@ def test_files_that_are_not_edited_any_more_or_not_named_stay_and_another_one_co
     assert "--- demo/n.py\n@@ <module> @@" in spatch(world)
 
 
-def test_a_file_of_it_that_is_not_named_is_looked_at_too(world):
+def test_a_file_of_the_patchset_that_is_not_named_is_adopted_too(world):
     captured(world, EDIT)
     world.edit("VALUE = 2\n", "demo/n.py")
     done(world("capture", "demo/n.py", "--name", "mine", "--adopt", "--pristine", world.wheel))
@@ -127,7 +127,7 @@ def test_a_file_that_another_patchset_changes_too_is_derived_anew(world):
     assert world.text() == M
 
 
-def test_cases_are_kept_and_tried_and_a_range_that_was_not_is_told(world):
+def test_cases_are_kept_and_run_and_an_untried_range_is_reported(world):
     captured(world, EDIT)
     folder = world.cwd / "patchsets/mine"
     (folder / "patchset.toml").write_text(manifest(world).replace("==1.0", ">=0.9,<=1.1"))
@@ -175,7 +175,7 @@ def test_edit_opens_the_files_as_the_patchset_makes_them(world):
     ("wrong", "said"),
     [("    return model)\n", "m.py:8  the file cannot be read as Python"), ("    return modell\n", "nothing binds there: `modell`")],
 )
-def test_a_slip_leaves_the_patchset_as_it_is(world, wrong, said):
+def test_a_mistake_in_the_edit_leaves_the_patchset_as_it_is(world, wrong, said):
     edited = M.replace("    return model\n", "    return list(model)\n")
     captured(world, edited)
     world.edit(M)
@@ -203,7 +203,7 @@ def test_an_added_file_that_is_edited_where_it_is_applied_is_revised(world, word
     assert world.text() == M and not (world.path / "demo/_help.py").exists()
 
 
-def test_what_is_taken_back_in_the_copies_goes(world):
+def test_what_is_undone_in_the_copies_is_removed(world):
     world.edit("VALUE = 2\n", "demo/n.py")
     world.edit(EDIT)
     done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel))
@@ -217,7 +217,7 @@ def test_what_is_taken_back_in_the_copies_goes(world):
     assert "mine: nothing is left of it" in told.err and "@@ check @@" in spatch(world)
 
 
-def test_what_is_taken_back_of_one_of_two_patchsets_goes(world):
+def test_what_is_undone_of_one_of_two_patchsets_is_removed(world):
     world.edit(EDIT)
     done(world("capture", "--name", "first", "--adopt"))
     captured(world, BOTH, "--adopt")
@@ -226,7 +226,7 @@ def test_what_is_taken_back_of_one_of_two_patchsets_goes(world):
     assert "mine: nothing is left of it" in told.err and world.text() == EDIT
 
 
-def test_a_spatch_of_which_nothing_is_left_is_named(world):
+def test_an_emptied_spatch_is_named(world):
     captured(world, EDIT)
     world.edit(M)
     folder = world.cwd / "patchsets/mine"
@@ -238,7 +238,7 @@ def test_a_spatch_of_which_nothing_is_left_is_named(world):
     assert "error: mine: nothing is left of it" in told.err and f"remove {folder}" in told.err
 
 
-def test_of_an_edit_that_it_has_already_a_further_release_is_tried_too(world):
+def test_a_further_release_is_tried_even_if_the_edit_is_already_captured(world):
     captured(world, EDIT)
     other = world.cwd / "other/demo"
     other.mkdir(parents=True)
@@ -248,7 +248,7 @@ def test_of_an_edit_that_it_has_already_a_further_release_is_tried_too(world):
     assert "patchsets/mine, as it stands" in told.out and "applicable" in told.out
 
 
-def test_edit_of_a_patchset_with_an_added_file_and_of_one_that_is_not_ones_own(world):
+def test_an_added_file_can_be_edited_and_a_patchset_of_others_cannot(world):
     captured(world, EDIT)
     world.edit(M)
     text = "+++ demo/_help.py\n+X = 1\n\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n"
@@ -279,5 +279,5 @@ def test_the_text_around_the_hunks_stays(text, gone, added, expected):
     assert revised_spatch(text, "p.spatch", SpatchChange(gone, added)) == expected
 
 
-def test_the_last_number_of_a_version_is_raised():
+def test_the_last_number_of_a_version_is_incremented():
     assert list(map(raised, ("1.0", "1.9", "2", "1.0rc1"))) == ["1.1", "1.10", "3", "1.0rc2"]

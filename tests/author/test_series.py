@@ -37,7 +37,7 @@ def splices_of(text, generator):
     return [splice for splice in made if splice.new or splice.start < splice.end]
 
 
-def test_composed_splices_make_what_both_make_one_after_the_other():
+def test_composed_splices_do_what_both_do_one_after_the_other():
     generator = random.Random(7)
     for _ in range(2000):
         text = bytes(generator.choices(b"abc", k=generator.randrange(20)))
@@ -133,7 +133,7 @@ def test_a_patch_that_upstream_has_leaves_the_others_of_its_file_applied(tmp_pat
         ({"drops": "--- demo/n.py\n@@ <module> @@\n-VALUE = 3\n" + ONE, "after": AFTER}, ["upstream", "upstream", "applicable"]),
     ],
 )
-def test_what_a_part_of_it_in_the_file_says_of_a_patch_is_for_each_patch_alone(tmp_path, spatches, state):
+def test_a_part_that_is_upstream_counts_for_its_own_patch_only(tmp_path, spatches, state):
     world = World(tmp_path, {**FILES, "demo/m.py": HAS})
     vendor(tmp_path, **spatches)
     fits = not {"conflict", "not found"} & set(state)
@@ -142,7 +142,7 @@ def test_what_a_part_of_it_in_the_file_says_of_a_patch_is_for_each_patch_alone(t
     assert world.text() == (HAS.replace("basename", "abspath") if fits else HAS)
 
 
-def test_one_patch_is_a_patch_of_its_own_in_json_and_one_file_that_is_exported(tmp_path):
+def test_each_patch_has_its_own_entry_in_json_and_its_own_exported_file(tmp_path):
     world = World(tmp_path)
     vendor(tmp_path, "<1", one=ONE)
     checked = json.loads(done(world("check", "vendor", "--against", world.path, "--json"), 1).out)["releases"][0]

@@ -94,7 +94,7 @@ SAME = (("x/m.py", 1, ""),)
          (("x/m.py", 0, "a copy of x/o.py"),)),
     ],
 )  # fmt: skip
-def test_every_way_to_name_a_file(head, named):
+def test_the_file_is_read_from_every_form_of_header(head, named):
     sections, problems, _ = parse_diff(b"prose\n" + head + HUNK)
     assert problems == []
     assert tuple((each.path, len(each.hunks), each.refused) for each in sections) == named
@@ -106,13 +106,13 @@ def test_blank_lines_at_the_end_of_a_diff_may_be_missing_or_too_many(end):
     assert applied(b"--- m\n+++ m\n@@ -1,4 +1,4 @@\n-y = 1\n+y = 2\n" + end, text).after == text.replace(b"y = 1", b"y = 2")
 
 
-def test_a_blank_line_between_two_hunks_is_none_of_them():
+def test_a_blank_line_between_two_hunks_belongs_to_neither():
     diff = b"--- m\n+++ m\n@@ -1 +1 @@\n-y = 1\n+y = 2\n \n@@ -3 +3 @@\n-x = 1\n+x = 2\n"
     assert applied(diff, b"y = 1\n\nx = 1\n").after == b"y = 2\n\nx = 2\n"
 
 
 @pytest.mark.parametrize("added", [1, 2, -1])
-def test_where_both_lines_have_the_code_it_is_the_one_that_moved_with_the_hunk_before(tmp_path, added):
+def test_of_two_places_with_the_code_the_one_that_moved_with_the_previous_hunk_is_taken(tmp_path, added):
     lines = ["begin = 1\n", *(f"pad = {number}\n" for number in range(5)), *["same = 1\n"] * 8, "end = 1\n"]
     diff = b"--- m\n+++ m\n@@ -3 +3 @@\n-pad = 1\n+pad = 10\n@@ -10 +10 @@\n-same = 1\n+same = 2\n"
     moved = ["first = 1\n"] * added + lines if added > 0 else lines[-added:]
@@ -123,7 +123,7 @@ def test_where_both_lines_have_the_code_it_is_the_one_that_moved_with_the_hunk_b
     assert (tmp_path / "m").read_text() == "".join(after), "as GNU patch does"
 
 
-def test_what_is_no_change_of_text_is_named():
+def test_what_is_not_a_change_of_text_is_named():
     diff = (
         b"diff --git a/p.png b/p.png\nindex 1..2 100644\nBinary files a/p.png and b/p.png differ\n"
         b"diff --git a/q.bin b/q.bin\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmZ\n\n"
@@ -167,7 +167,7 @@ def test_what_is_no_change_of_text_is_named():
         (b"--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n@@ -9,3 +9,3 @@\n one\n", ["3: the hunk is cut short: it ends in line 4", "5: a hunk without `--- PATH` and `+++ PATH` above it"]),
     ],
 )
-def test_what_is_wrong_with_a_diff_is_said_all_at_once(diff, problems):
+def test_all_problems_of_a_diff_are_reported_at_once(diff, problems):
     assert [f"{each.line}: {each.text}" for each in parse_diff(diff)[1]] == problems
 
 
@@ -191,7 +191,7 @@ def test_a_line_of_a_million_characters_is_read_once(head):
 
 
 @pytest.mark.parametrize("tail", [b"-- \n2.39.0\n", b"--\n2.39\n\n", b"\n_____\nlist mailing list\n", b"--- a/y\n+++ b/y\n" + HUNK, b"diff --git a/q b/q\nold mode 1\nnew mode 2\n"])
-def test_what_follows_a_hunk_is_none_of_its_lines(tail):
+def test_what_follows_a_hunk_is_not_part_of_it(tail):
     sections, problems, begins = parse_diff(b"prose\n---\n m.py | 2 +-\n\n--- a/m.py\n+++ b/m.py\n" + HUNK + tail)
     assert problems == [] and begins == len(b"prose\n---\n m.py | 2 +-\n")
     assert apply_hunks(b"one\ntwo\nthree\n", sections[0].hunks).after == b"one\n2\nthree\n"
@@ -201,7 +201,7 @@ M = b"def one():\n    x = 1\n    y = 2\n    return x\n\n\ndef two():\n    x = 1\
 DIFF = b"--- m.py\n+++ m.py\n@@ -%d,3 +%d,3 @@%s\n     x = 1\n-    y = 2\n+    y = 3\n     return x\n"
 
 
-def test_a_hunk_that_moved_is_taken_where_that_leaves_no_doubt():
+def test_a_hunk_that_moved_is_taken_where_its_place_is_certain():
     assert applied(DIFF % (2, 2, b""), M) == (M.replace(b"2", b"3", 1), (), (), False)
     told = applied(DIFF % (30, 30, b""), M[: M.index(b"def two")])
     assert (told.after, told.notes) == (M[: M.index(b"def two")].replace(b"2", b"3"), ("hunk 1: found at line 2, 28 lines above where the diff says",))
@@ -247,7 +247,7 @@ def test_fuzz_is_taken_where_it_is_allowed_and_named_where_it_is_not():
 THERE = "hunk 1 (line 3 of the diff): the file has this change already: the diff is applied, or reversed"
 
 
-def test_what_is_there_already_is_said():
+def test_what_is_already_there_is_reported():
     diff = DIFF % (2, 2, b"") + b"@@ -8,3 +8,3 @@\n     x = 1\n-    y = 2\n+    y = 4\n     return x\n"
     once, both = M.replace(b"2", b"3", 1), M.replace(b"2", b"3", 1).replace(b"2", b"4", 1)
     assert applied(diff, M).after == both and applied(diff, both).done
@@ -281,7 +281,7 @@ def test_line_ends_of_the_diff_need_not_be_those_of_the_file(ends, newline):
         (b" three\n--- n\n+++ n\n@@ -1 +1 @@\n-a\n+b\n", b"one\n2\nthree\nfour\n"),
     ],
 )
-def test_lines_that_the_header_of_a_hunk_does_not_count_are_taken_and_that_is_said(behind, after):
+def test_lines_beyond_the_counts_of_a_header_are_taken_and_reported(behind, after):
     sections, problems, _ = parse_diff(b"--- m\n+++ m\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" + behind)
     assert problems == []
     told = apply_hunks(b"one\ntwo\nthree\nfour\n", sections[0].hunks)
@@ -294,7 +294,7 @@ def test_blank_context_may_have_lost_its_blank():
 
 
 @pytest.mark.parametrize("below", [b"", b" h\n"])
-def test_with_less_context_below_than_above_it_belongs_at_the_end_as_for_gnu_patch(tmp_path, below):
+def test_a_hunk_with_less_context_below_belongs_at_the_end_as_for_gnu_patch(tmp_path, below):
     before = b"h\n" + b"a\nb\nc\nh\n" * 3 if below else b"h\n" + b"a\nb\nc\n" * 3
     rows = 3 + bool(below)
     diff = b"--- m\n+++ m\n@@ -2,%d +2,%d @@\n a\n b\n-c\n+C\n" % (rows, rows) + below

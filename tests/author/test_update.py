@@ -121,7 +121,7 @@ def test_the_opposite_check_of_a_later_release_is_not_taken_for_the_one_that_was
     assert 'versions = "==1.0"' in (world.cwd / "patchsets/newer/patchset.toml").read_text()
 
 
-def test_what_is_made_of_code_that_differs_is_shown_once_and_only_fits_until_a_case_proves_it(world):
+def test_a_change_of_code_that_differs_is_shown_once_and_is_unproven_until_a_case_proves_it(world):
     loose = M.replace("strict=True", "strict=False")
     with closing(Index()) as index:
         for version, text in (("1.1", LATER), ("1.4", loose), ("1.5", f"# later\n{loose}"), ("1.6", M.replace("    if", "    print(model)\n    if", 1))):
@@ -163,7 +163,7 @@ def test_a_release_whose_old_value_is_a_list_is_not_overwritten(world, tmp_path)
     assert 'versions   = ">=1.0,<=1.1"' in manifest(world)
 
 
-def test_releases_that_come_into_the_range_and_were_not_tried_are_spoken_of_with_what_tries_them(world, index):
+def test_untried_releases_in_the_new_range_are_reported_with_the_command_that_tries_them(world, index):
     note = "demo >=0.5,<=1.1: of the releases that came in, only those above were tried; all of them with --to '>=0.5,<=1.1'"
 
     def update(*to, code=0):
@@ -180,7 +180,7 @@ def test_releases_that_come_into_the_range_and_were_not_tried_are_spoken_of_with
     assert "only those" in update("newest", "1.1", code=1)[1]
 
 
-def test_a_release_that_one_of_several_distributions_does_not_have_is_missed_only_where_none_has_it(world, index):
+def test_a_release_is_missing_only_where_none_of_the_distributions_has_it(world, index):
     index.add("demo-lite", "1.0", {**FILES, "demo/m.py": M})
     mine = MANIFEST.replace("patches =", 'distributions = ["demo", "demo-lite"]\npatches =')
     (world.cwd / "patchsets/mine/patchset.toml").write_text(mine)
@@ -196,17 +196,17 @@ def test_a_release_that_one_of_several_distributions_does_not_have_is_missed_onl
 
 
 @pytest.mark.parametrize("releases", ["all", "newest", ">=0.9", "0.9"])
-def test_where_no_index_answers_nothing_was_tried_and_that_is_said(world, index, releases):
+def test_where_no_index_answers_it_is_reported_that_nothing_was_tried(world, index, releases):
     lost = {**online(world, index), "PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "0"}
     assert f"demo {releases}: pip could not list the releases of demo" in done(world("update", "mine", "--to", releases, **lost), 1).out
 
 
-def test_a_range_that_takes_no_release_beside_a_version(world, index):
+def test_a_range_without_a_release_is_reported_beside_a_version(world, index):
     told = done(world("update", "mine", "--to", "1.0", "--to", ">=99", **online(world, index)), 1)
     assert "demo >=99: the index has no such release" in told.out and "Traceback" not in told.err
 
 
-def test_a_release_of_a_range_that_could_not_be_fetched_is_named(world, index):
+def test_a_release_that_could_not_be_fetched_is_named(world, index):
     with closing(Index()) as damaged:
         for version, spoiled in (("1.0", ()), ("1.1", ("demo/m.py",))):
             damaged.add("demo", version, {**FILES, "demo/m.py": LATER}, spoil=spoiled)
@@ -214,7 +214,7 @@ def test_a_release_of_a_range_that_could_not_be_fetched_is_named(world, index):
     assert "demo 1.1: " in told.out and "not fetched" in told.out
 
 
-def test_of_several_distributions_one_cannot_be_listed_and_another_has_no_such_release(world):
+def test_each_distribution_is_reported_whether_unlisted_or_without_the_release(world):
     mine = MANIFEST.replace("patches =", 'distributions = ["demo", "demo-lite"]\npatches =')
     (world.cwd / "patchsets/mine/patchset.toml").write_text(mine)
     with closing(Index()) as refusing:
@@ -225,7 +225,7 @@ def test_of_several_distributions_one_cannot_be_listed_and_another_has_no_such_r
     assert "demo >=2: pip could not list" in told.out and "demo-lite >=2: the index has no such release" in told.out
 
 
-def test_what_is_installed_is_meant_without_a_release(world):
+def test_without_a_release_the_installed_one_is_meant(world):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
     done(world("update", "mine"))
     assert 'versions   = ">=0.1,<=1.0" # proven' in manifest(world)
@@ -233,14 +233,14 @@ def test_what_is_installed_is_meant_without_a_release(world):
     done(world("update", "mine"))  # what is applied holds
 
 
-def test_all_releases_leave_those_out_by_name_that_do_not_fit(world, index):
+def test_of_all_releases_those_that_do_not_fit_are_left_out_by_name(world, index):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
     told = done(world("update", "mine", "--to", "all", **online(world, index)))
     assert "not found   demo 1.3" in told.out
     assert 'versions   = ">=0.1,<=1.1,!=0.9" #' in manifest(world)
 
 
-def test_code_that_came_in_the_place_is_shown_and_nothing_is_written(world, index):
+def test_the_code_that_replaced_the_old_one_is_shown_and_nothing_is_written(world, index):
     told = done(world("update", "mine", "--to", "1.2", **online(world, index)), 1)
     assert "closest" in told.out
     assert "model = checked(build, path, strict)" in told.out
@@ -248,7 +248,7 @@ def test_code_that_came_in_the_place_is_shown_and_nothing_is_written(world, inde
     assert manifest(world) == MANIFEST
 
 
-def test_of_several_releases_that_it_does_not_fit_the_newest_is_proposed_to_be_edited(world, index):
+def test_of_several_releases_that_do_not_fit_the_newest_is_proposed_for_editing(world, index):
     told = done(world("update", "mine", "--to", "1.2", "--to", ">=1.3", **online(world, index)), 1)
     (line,) = (line for line in told.out.splitlines() if "edit it there with: " in line)
     assert "update mine --to 1.3 --edit" in line
@@ -269,7 +269,7 @@ def test_an_edit_adds_a_variant_that_holds_on_the_other_side_of_the_change(world
     assert not list(world.cwd.glob("sitepatch-edit-*"))
 
 
-def test_of_two_files_that_are_edited_each_is_held_against_its_own_hunks(world):
+def test_each_edited_file_is_compared_with_its_own_hunks(world):
     (world.cwd / "patchsets/mine/mine.spatch").write_text(SPATCH + "\n--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n")
     change = (
         "import pathlib, sys\nf = pathlib.Path(sys.argv[1]) / 'demo'\n"
@@ -286,7 +286,7 @@ def test_of_two_files_that_are_edited_each_is_held_against_its_own_hunks(world):
     assert "--- demo/m.py\n" in text and "+print(model)\n" in text and "--- demo/n.py\n" in text and "+VALUE = 8\n" in text
 
 
-def test_the_opened_copy_says_where_a_hunk_is_missing_and_what_is_left_of_that_is_taken_out(world, index):
+def test_the_opened_copy_marks_missing_hunks_and_leftover_marks_are_removed(world, index):
     more = SPATCH + "\n@@ check @@\n-\"empty\"\n+\"none\"\n"
     (world.cwd / "patchsets/mine/mine.spatch").write_text(more)
     marks = (
@@ -313,7 +313,7 @@ def test_the_file_that_has_the_scope_is_opened_where_the_path_is_gone(world):
     assert "--- demo/io/load.py\n@@ load @@" in (world.cwd / "patchsets/mine/mine-1.2.spatch").read_text()
 
 
-def test_a_range_that_has_the_release_already_ends_there(world, index):
+def test_a_range_that_already_has_the_edited_release_ends_before_it(world, index):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=1"))
     done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
     assert 'versions   = ">=1,<1.2" #' in manifest(world)
@@ -327,7 +327,7 @@ def test_a_range_that_has_the_release_already_ends_there(world, index):
         ({"EDITOR": "", "VISUAL": ""}, "found no editor"),
     ],
 )
-def test_an_edit_that_comes_to_nothing_writes_nothing_and_keeps_the_copies(world, index, variables, said):
+def test_an_edit_without_a_result_writes_nothing_and_keeps_the_copies(world, index, variables, said):
     variables = {**online(world, index), **variables, "TMPDIR": str(world.cwd)}
     told = done(world("update", "mine", "--to", "1.2", "--edit", **variables), 1)
     assert said in told.err
@@ -349,7 +349,7 @@ def test_a_built_in_patchset_and_a_folder_that_may_not_be_written_are_left_alone
         (world.cwd / "patchsets").chmod(0o755)
 
 
-def test_words_that_are_no_release_are_refused(world):
+def test_an_argument_that_is_no_release_is_refused(world):
     assert '--to "x": expected a version' in done(world("update", "mine", "--to", "x"), 2).err
 
 
@@ -379,5 +379,5 @@ def test_a_bound_moves_to_what_is_proven(versions, proven, failed, expected):
         ("==1.*", "1.0", "", ">1.0,<2"),
     ],
 )
-def test_a_range_ends_on_the_side_that_is_not_known_to_hold(versions, version, known, expected):
+def test_a_range_ends_on_the_unproven_side(versions, version, known, expected):
     assert ended(versions, version, known) == expected

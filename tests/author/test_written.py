@@ -62,13 +62,13 @@ def answers(parts):
 
 @pytest.mark.skipif(WRITE, reason="it is written anew")
 @pytest.mark.parametrize("number", range(len(EDITS)), ids=[f"{number}-{heading}" for number, (heading, _) in enumerate(EDITS)])
-def test_the_hunks_of_an_edit(number):
+def test_edits_become_the_hunks_of_the_golden_file(number):
     parts = EDITS[number][1]
     assert answers(parts) == {name: parts[name] for name in ("written", "for others") if name in parts}
 
 
 @pytest.mark.skipif(not WRITE, reason="SITEPATCH_WRITE_GOLDEN=1 writes it")
-def test_write():
+def test_the_golden_file_is_rewritten():
     text = [PATH.read_text(encoding="utf-8").split("=== ")[0], f"=== source\n~~~ file\n{WHOLE}"]
     for heading, parts in EDITS:
         told = {**{name: parts[name] for name in ("before", "after")}, **answers(parts)}

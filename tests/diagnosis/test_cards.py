@@ -44,7 +44,7 @@ def lay(site, files):
         ({"torch/version.py": "cuda = '12.8'\n"}, []),
     ],
 )  # fmt: skip
-def test_the_accelerators_that_are_installed(tmp_path, files, kinds):
+def test_installed_accelerators_are_found(tmp_path, files, kinds):
     lay(tmp_path, files)
     assert [each.kind for each in installed_accelerators(discover(None, str(tmp_path)))] == kinds
 
@@ -108,7 +108,7 @@ def test_the_cure_is_for_the_card_that_is_there_and_not_for_one_that_is_said_to_
     assert (finding.symptom.name, finding.symptom.options) == (symptom, options)
 
 
-def test_on_the_cpu_the_command_is_the_one_for_the_cpu(tmp_path):
+def test_on_the_cpu_the_command_is_for_the_cpu(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     assert told(site, MMENGINE_LOG)["cure"] == f"sitepatch apply mmengine-ddp-device --target {site.path}"
 
@@ -142,7 +142,7 @@ FAILED = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
         (COMPILE.format("") + FAILED + "ImportError: cannot import name 'triton_key' from 'triton.compiler.compiler'\n", "triton-of-another-release", ""),
     ],
 )
-def test_suppression_is_told_only_where_it_cures(tmp_path, text, symptom, cure):
+def test_suppression_is_recommended_only_where_it_cures(tmp_path, text, symptom, cure):
     answer = told(Site(tmp_path, "torch-2.9.0"), text)
     assert answer["findings"][0]["symptom"] == symptom
     assert answer["cure"] == (f"sitepatch apply {cure} --target {tmp_path}/site" if cure else "")
@@ -171,7 +171,7 @@ def test_the_safe_cure_of_a_checkpoint_comes_first(tmp_path, what, first, cure):
     assert all("trust=true" not in each["advice"] for each in answer["findings"]) == cure
 
 
-def test_a_process_that_lost_its_parent_has_no_damaged_checkpoint(tmp_path):
+def test_a_process_that_lost_its_parent_is_not_told_of_a_damaged_checkpoint(tmp_path):
     spawn = '  File "/usr/lib/python3.11/multiprocessing/spawn.py", line 122, in spawn_main\n    exitcode = _main(fd)\n'
     text = f"Traceback (most recent call last):\n{spawn}    self = reduction.pickle.load(from_parent)\nEOFError: Ran out of input\n"
     known = KnownSymptoms(Place(target=str(tmp_path)))

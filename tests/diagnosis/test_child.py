@@ -116,7 +116,7 @@ FEW, UNSERVED = ["few", "cuda", 1, 2], ["unserved", "card"]
         (pytorch({"cuda": 2}), "cpu:gloo", ("cpu", "cpu:gloo"), []),
     ],
 )
-def test_the_device_and_the_backend_that_a_rank_takes(ended, torch, asked, chosen, notes):
+def test_a_rank_takes_this_device_and_backend(ended, torch, asked, chosen, notes):
     _, last, _ = ended(torch, backend=asked, size=2)
     kind, _, _ = last["device"].partition(":")
     assert ((kind, last["backend"]), last["notes"]) == (chosen, notes)
@@ -153,7 +153,7 @@ STEPS = ["import torch", "device", "start", "all-reduce", "barrier", "end"]
         (pytorch(), "gloo", "cpu", [("full", (1 << 18,), 2.0, "cpu")]),
     ],
 )
-def test_the_steps_of_a_rank(ended, torch, backend, device, calls):
+def test_a_rank_takes_these_steps(ended, torch, backend, device, calls):
     code, last, called = ended(torch, backend=backend, ahead=True)
     expected = [("init_process_group", backend, timedelta(seconds=9)), ("all_reduce", torch.numbers), ("barrier",), ("destroy_process_group",)]
     assert [call for call in called if call[0] in ("set_device", "full", "synchronize")] == calls
@@ -184,7 +184,7 @@ def test_what_a_rank_raises_is_printed_without_our_frames(ended, capsys):
     assert capsys.readouterr().err == "ModuleNotFoundError: import of torch halted; None in sys.modules\n"
 
 
-def test_the_process_ends_once_nobody_holds_its_standard_input(tmp_path):
+def test_the_process_ends_when_its_standard_input_is_closed(tmp_path):
     request = {"search": [str(ROOT / "tests/standin")], "ahead": True, "until": time.time() + 120, "limit": 60, "backend": "gloo", "vendors": []}
     command = [sys.executable, "-I", "-B", child.__file__, json.dumps(request), str(tmp_path / "report")]
 

@@ -80,7 +80,7 @@ def told(*texts):
 
 
 # what is concluded ----------------------------------------------------------------------------------------------------
-def test_all_is_well():
+def test_ranks_with_nothing_wrong_are_well():
     found = classified(*[report(rank, model(f"cuda:{rank}"), [rank]) for rank in range(2)])
     assert found.conclusions == ()
     assert found.verdicts == ("ready", "ready")
@@ -93,7 +93,7 @@ def test_cpu_training_on_purpose_is_well():
     assert codes(*texts) == []
 
 
-def test_gcu_which_mmengine_never_knows():
+def test_gcu_is_idle_because_mmengine_does_not_know_it():
     texts = [report(rank, model("cpu"), [rank], get_device="cpu", current={"cuda": None, "gcu": rank}) for rank in range(2)]
     assert codes(*texts) == [("cpu-with-device-ids", "0-1")]
     assert "the model was never moved" in told(*texts)
@@ -102,7 +102,7 @@ def test_gcu_which_mmengine_never_knows():
 
 
 @pytest.mark.parametrize("device_ids", [None, [0]])
-def test_a_model_that_mmengine_moved_back_to_the_cpu(device_ids):
+def test_mmengine_moved_the_model_back_to_the_cpu(device_ids):
     """Case B: the script had moved it to the card; where DDP is given no device_ids, the ranks train on the CPU."""
     moved = {"before": {"gcu:0": 3}, "current": {"gcu": 0}, "get_device": "cpu"}
     text = report(0, model("cpu"), device_ids, world=1, **moved, patchsets=["mmengine-ddp-device"])
@@ -125,18 +125,18 @@ def test_a_model_that_mmengine_moved_back_to_the_cpu(device_ids):
         ({"patchsets": ["mmengine-ddp-device"]}, "sitepatch apply mmengine-device --set device_ids=none"),
     ],
 )
-def test_the_advice_is_not_what_is_done_already_and_is_for_whoever_gives_the_device_ids(facts, advice):
+def test_the_advice_is_not_already_done_and_addresses_whoever_sets_the_device_ids(facts, advice):
     assert advice in told(report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None}, **facts))
 
 
-def test_a_config_that_names_the_wrong_device_ids():
+def test_wrong_device_ids_in_the_config_are_reported():
     text = report(0, model("gcu:0"), [1], world=1, ids_from="config")
     assert "the config names device_ids: write there the device of each rank, or device_ids=None" in told(text)
 
 
 @pytest.mark.parametrize("wrapper", ["Mine", "MMFullyShardedDataParallel", "MMDeepSpeedEngineWrapper", "ColossalAIModelWrapper"])
 @pytest.mark.parametrize("facts", [{}, {"device_ids": [0]}, {"current": {"gcu": 0}}])
-def test_of_another_wrapper_nothing_is_said_but_where_the_parameters_are(wrapper, facts):
+def test_for_another_wrapper_only_the_place_of_the_parameters_is_reported(wrapper, facts):
     text = report(0, model("cpu"), None, world=1, **{"get_device": "cpu", **facts}, wrapper=wrapper)
     found = classified(text)
     assert (found.verdicts, [one.code for one in found.conclusions]) == (("other-wrapper",), ["other-wrapper"])
@@ -144,7 +144,7 @@ def test_of_another_wrapper_nothing_is_said_but_where_the_parameters_are(wrapper
     assert not is_wrong(found.conclusions), "such a wrapper alone is nothing wrong"
 
 
-def test_nothing_is_wrapped():
+def test_an_unwrapped_model_is_well_alone_and_not_under_a_launcher():
     alone = classified(report(0, model("cuda:0"), None, world=1, wrapper="none"))
     assert well(alone) == "not distributed: nothing is wrapped, and the model is on cuda" and not alone.conclusions
     assert heading(alone) == "wrapping 1: Model as it is, Runner.wrap_model; 1 of 1 ranks"
@@ -167,18 +167,18 @@ def test_nothing_is_wrapped():
         ("", "npu:0", [0], []),
     ],
 )
-def test_what_ddp_refuses_follows_the_release_of_torch(torch, on, device_ids, found):
+def test_what_ddp_refuses_depends_on_the_release_of_torch(torch, on, device_ids, found):
     assert codes(report(0, model(on), device_ids, world=1, torch=torch)) == found
 
 
 @pytest.mark.parametrize("device_ids", [None, []])
-def test_gcu_that_is_idle_while_ddp_takes_the_model_on_the_cpu(device_ids):
+def test_an_idle_gcu_is_reported_where_ddp_takes_the_model_on_the_cpu(device_ids):
     texts = [report(rank, model("cpu"), device_ids, get_device="cpu", current={"gcu": rank}) for rank in range(2)]
     assert codes(*texts) == [("accelerator-unused", "0-1")]
 
 
 @pytest.mark.parametrize("kind", ["musa", "xyz"])
-def test_a_card_that_this_mmengine_did_not_see(kind):
+def test_a_card_that_this_mmengine_did_not_see_is_explained(kind):
     facts = {"get_device": "cpu", "current": {kind: 0}, "mmengine": "0.9.1"}
     why = f"get_device() of MMEngine 0.9.1 says cpu: it does not know {kind}, or the package of {kind} was imported after mmengine"
     assert why in told(report(0, model("cpu"), [0], world=1, **facts))
@@ -191,7 +191,7 @@ def event(**facts):
     return f"sitepatch-ddp {json.dumps({**told, **facts})}\n"
 
 
-def test_a_run_without_ddp_is_not_said_to_be_in_it(tmp_path):
+def test_a_run_without_ddp_is_not_reported_as_ddp(tmp_path):
     alone = classified(event())
     assert heading(alone) == "wrapping 1: the model as it is, Runner.wrap_model; 1 rank"
     assert well(alone) == "not distributed: nothing is wrapped, and the model is on cpu"
@@ -202,7 +202,7 @@ def test_a_run_without_ddp_is_not_said_to_be_in_it(tmp_path):
     assert well(classified(*two)) == "ranks 0-1: all is well, the model is on cpu"
 
 
-def test_what_a_short_report_does_not_have_is_not_none():
+def test_a_fact_missing_from_a_short_report_is_not_none():
     ((head, _), (cells, _)) = table(classified(event()))
     assert cells.split()[head.split().index("device_ids")] == "-"
 
@@ -214,18 +214,18 @@ def test_two_runs_of_one_process_each_in_one_directory_share_no_device():
     assert [len(run.wraps[0].rows) for run in find_runs(read(*named))] == [1, 1]
 
 
-def test_get_device_was_right_and_the_model_is_on_the_cpu_all_the_same():
+def test_a_model_on_the_cpu_despite_the_right_get_device_points_to_the_users_code():
     text = report(0, model("cpu"), [0], world=1, get_device="musa", current={"musa": 0})
     assert "MMEngine's get_device() says musa here: look for code of yours" in told(text)
 
 
-def test_the_cpu_with_device_ids_and_no_accelerator_anywhere():
+def test_device_ids_on_the_cpu_without_an_accelerator_get_both_cures():
     text = report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None})
     assert "if it is to train on the CPU: sitepatch apply mmengine-ddp-device" in told(text)
     assert "import the vendor's package" in told(text)
 
 
-def test_the_right_device_and_ddp_refuses_all_the_same():
+def test_a_refusal_despite_the_right_device_is_of_another_model():
     texts = [report(rank, model(f"musa:{rank}"), [rank]) + f"[rank{rank}]: {REFUSAL}" for rank in range(2)]
     assert codes(*texts) == [("refused", "0-1")]
     assert "it was another model, or one that you wrap yourself" in told(*texts)
@@ -246,7 +246,7 @@ def test_a_refusal_belongs_to_the_run_before_it():
     assert codes("".join([old[0], again, old[1]])) == [("refused", "0")]
 
 
-def test_parameters_on_several_devices():
+def test_parameters_on_several_devices_are_reported():
     spread = Model(Tensor("cuda:0"), Tensor("cuda:1"))
     assert codes(report(0, spread, [0], world=1)) == [("several-devices", "0")]
     assert "only with device_ids=None" in told(report(0, spread, [0], world=1))
@@ -258,21 +258,21 @@ def test_parameters_on_several_devices():
     assert "(layer1.weight), as they were before MMEngine moved the model: it has a `to` of its own" in told(late)
 
 
-def test_device_ids_that_point_elsewhere():
+def test_device_ids_that_point_elsewhere_are_reported():
     texts = [report(rank, model(f"cuda:{rank}"), [1 - rank]) for rank in range(2)]
     assert codes(*texts) == [("device-ids-elsewhere", "0-1")]
     assert codes(report(0, model("musa:0"), ["musa:1"], world=1)) == [("device-ids-elsewhere", "0")]
     assert codes(report(0, model("musa:0"), ["musa:0"], world=1)) == []
 
 
-def test_buffers_elsewhere():
+def test_buffers_on_another_device_are_reported():
     assert codes(report(0, model("cuda:0", buffers_on="cpu"), [0], world=1)) == [("buffers-elsewhere", "0")]
     assert codes(report(0, model("cuda:0", buffers=0), [0], world=1)) == []
     eight = [report(rank, model(f"cuda:{rank}", buffers_on="cpu"), [rank], world=8) for rank in range(8)]
     assert codes(*eight) == [("buffers-elsewhere", "0-7")], "one sentence, not one for each rank"
 
 
-def test_two_ranks_on_one_device():
+def test_two_ranks_on_one_device_are_reported():
     both = [report(rank, model("musa:0"), [0]) for rank in range(2)]
     assert codes(*both) == [("same-device", "0-1")]
     assert codes(both[0], report(1, model("musa:0"), [0], host="other")) == [], "two machines"
@@ -313,7 +313,7 @@ def test_without_host_a_machine_is_known_by_its_first_rank():
         ("musa:3", {}, "the kind of device differs: cuda on ranks 0-2; musa on rank 3"),
     ],
 )
-def test_ranks_whose_models_differ(odd, facts, what):
+def test_the_rank_whose_model_differs_is_reported(odd, facts, what):
     texts = [report(rank, model(f"cuda:{rank}"), [rank], world=4) for rank in range(3)]
     found = classified(*texts, report(3, model(odd, **facts), [3], world=4))
     assert what in [one.text for one in found.conclusions]
@@ -332,7 +332,7 @@ def test_ranks_whose_models_differ(odd, facts, what):
         ({"device_ids": None}, "device_ids differs: given on rank 0; none on rank 1"),
     ],
 )
-def test_ranks_that_are_wrapped_differently(changes, what):
+def test_ranks_that_are_wrapped_differently_are_reported(changes, what):
     found = classified(report(0, model("cuda:0"), [0]), report(1, model("cuda:1"), [1], **changes))
     assert any(one.text.startswith(what) and one.ranks == (0, 1) for one in found.conclusions), found.conclusions
 
@@ -358,11 +358,11 @@ def test_missing_ranks_are_named():
         (lambda: object(), None, "model-unreadable"),
     ],
 )
-def test_what_the_helper_warned_of_is_reported_too(make, ids, code):
+def test_warnings_of_the_helper_are_reported_too(make, ids, code):
     assert code in [one for one, _ in codes(report(0, make(), ids, world=1))]
 
 
-def test_several_conclusions_hold_and_the_gravest_comes_first():
+def test_several_conclusions_are_reported_and_the_gravest_comes_first():
     texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in range(5)]
     texts += [report(5, model("cpu"), [5], world=8), report(6, model("cuda:0", parameters=9), [6], world=8)]
     assert [code for code, _ in codes(*texts)] == [
@@ -371,7 +371,7 @@ def test_several_conclusions_hold_and_the_gravest_comes_first():
     assert classified(*texts).verdicts[-2:] == ("cpu-with-device-ids", "device-ids-elsewhere")
 
 
-def test_a_rank_that_does_not_know_its_number():
+def test_a_rank_without_a_number_has_a_row_of_its_own():
     text = report(0, model("cpu"), [0], world=None, rank=None, world_size=None, env={})
     assert [one.code for one in classified(text).conclusions] == ["cpu-with-device-ids"]
     assert classified(text).verdicts == ("cpu-with-device-ids",)
@@ -384,7 +384,7 @@ def test_a_rank_that_does_not_know_its_number():
 
 
 @pytest.mark.parametrize(("numbers", "text"), [((), ""), ((4,), "4"), ((7, 0, 1, 2, 3), "0-3,7"), ((1, 3, 5), "1,3,5")])
-def test_ranges(numbers, text):
+def test_numbers_in_a_row_are_a_range(numbers, text):
     assert number_ranges(numbers) == text
 
 
@@ -409,7 +409,7 @@ def lines(count=2, **facts):
     ],
     ids=["plain", "rank", "default", "logger", "colours", "coloured", "crlf", "run together", "progress bar", "docker"],
 )
-def test_whatever_stands_around_a_line(change):
+def test_a_report_is_read_whatever_is_around_it(change):
     (log,) = read("\xff\xfe before\n" + "".join(map(change, lines(3))) + "after sitepatch-ddp \n")
     assert [one.rank for one in log.reports] == [0, 1, 2]
     assert log.cut_count == 0
@@ -417,7 +417,7 @@ def test_whatever_stands_around_a_line(change):
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 4096, 1 << 20])
-def test_pieces_of_any_size_give_the_same(size):
+def test_pieces_of_any_size_give_the_same_reports(size):
     class Dribble(io.BytesIO):
         def read1(self, _=-1):
             return super().read(size)
@@ -450,7 +450,7 @@ def test_a_line_that_is_cut_is_counted_with_its_place(keep):
         "sitepatch-ddp [1]",
     ],
 )
-def test_our_name_in_other_text_is_no_report(text):
+def test_our_name_in_another_text_is_no_report(text):
     (log,) = read(text + "\n")
     assert (log.reports, log.cut_count) == ((), 0)
 
@@ -470,7 +470,7 @@ def test_a_line_that_we_cannot_have_printed_counts_as_damaged(line):
     assert (log.reports, log.cut_count) == ((), 1)
 
 
-def test_gzip_and_a_gzip_that_ends_early():
+def test_gzip_is_read_even_if_it_ends_early():
     data = gzip.compress(("x\n" * 9 + "".join(lines(2))).encode())
     stream = io.BufferedReader(io.BytesIO(data))
     assert [one.rank for one in read_log("log.gz", stream).reports] == [0, 1]
@@ -483,7 +483,7 @@ def test_gzip_and_a_gzip_that_ends_early():
         assert log.problem.startswith("reading ended early: ")
 
 
-def test_a_time_that_is_none_is_left_out():
+def test_an_impossible_time_is_left_out():
     for time in ("NaN", "Infinity", "-1", "1e300", '"now"'):
         (log,) = read(lines(1)[0].replace("1700000000.0", time))
         assert [one.place.time for one in log.reports] == [None]
@@ -491,7 +491,7 @@ def test_a_time_that_is_none_is_left_out():
 
 
 @pytest.mark.parametrize("schema", [1, 6, 8, None])
-def test_a_report_of_another_schema_is_not_read_and_that_is_said(tmp_path, schema):
+def test_a_report_of_another_schema_is_not_read_and_that_is_reported(tmp_path, schema):
     (tmp_path / "log").write_text(lines(1)[0].replace('"schema": 7', f'"schema": {json.dumps(schema)}'))
     done = sitepatch("diagnose", "log", cwd=tmp_path)
     assert done.code == 1 and done.out.startswith("unread  1 report could not be read, cut short or of another release of its patchset: log:1")
@@ -512,11 +512,11 @@ def test_a_rank_that_comes_back_as_another_process_begins_a_new_run():
         assert [[row.process.pid for row in run.wraps[0].rows] for run in runs] == [[1000, 1001], [1, 2]]
 
 
-def test_a_process_number_that_was_given_again():
+def test_a_reused_process_number_is_another_run():
     assert shape("".join(lines(2) + [line.replace("170000000", "180000000") for line in lines(2)])) == [[[0, 1]], [[0, 1]]]
 
 
-def test_a_rank_whose_first_report_is_lost_is_not_taken_into_the_older_run():
+def test_a_rank_whose_first_report_is_lost_does_not_join_the_older_run():
     old = report(0, model("cuda:0"), [0], time=1000.0, pid=1)
     new = [report(1, model("cuda:1"), [1], time=2000.0, pid=3), report(0, model("cuda:0"), [0], time=2000.5, pid=2)]
     assert shape(old + "".join(new)) == [[[0]], [[0, 1]]]
@@ -563,7 +563,7 @@ def test_the_table_is_aligned_and_fits_into_100_columns(make):
     assert ("host" in head[0]) == ('"host": null' not in texts[0]), "the column is there only where a host is known"
 
 
-def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_drawn():
+def test_the_table_is_aligned_by_columns_and_control_characters_are_made_visible():
     hosts = ["工作节点-0", "🚀-1", "n\x1b[8m\t2", "工作节点" * 20 + "-3"]
     head, *rows = table(classified(*(report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts))))
     assert len({width(text) for text, _ in [head, *rows]}) == 1 and width(head[0]) + 2 + len(head[1]) <= WIDTH
@@ -571,7 +571,7 @@ def test_the_table_is_aligned_by_columns_and_what_a_terminal_carries_out_is_draw
     assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3][0]), rows[3]
 
 
-def test_the_bad_is_not_said_to_be_well(tmp_path):
+def test_a_bad_run_is_not_reported_as_well(tmp_path):
     code, out, _ = piped("".join(report(rank, model("cpu"), [rank], get_device="cpu") for rank in range(2)).encode(), cwd=tmp_path)
     assert code == 1 and "cpu-with-device-ids" in out and "all is well" not in out
 
@@ -583,7 +583,7 @@ def piped(data, *words, cwd, **more):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def test_what_is_reported_and_the_exit_codes(tmp_path):
+def test_the_exit_code_of_a_report_says_whether_all_is_well(tmp_path):
     well_, wrong = tmp_path / "well.log", tmp_path / "wrong.log"
     well_.write_text("".join(lines(2)))
     wrong.write_text("".join(report(rank, model("cpu"), [rank], get_device="cpu", current={"gcu": rank}) for rank in range(2)))
@@ -631,7 +631,7 @@ def test_a_directory_is_all_files_below_it(tmp_path):
     assert [(log["log"], log["reports"]) for log in answer["logs"]] == [("logs/0.log", 1), ("logs/deep/1.log.gz", 1)]
 
 
-def test_files_that_are_not_there_are_reported_all_at_once(tmp_path):
+def test_missing_files_are_reported_all_at_once(tmp_path):
     (tmp_path / "log").write_text("")
     done = sitepatch("diagnose", "log", "one", "two", cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
@@ -648,7 +648,7 @@ def test_no_log_and_a_terminal_is_wrong_usage(tmp_path):
     assert b"no log was given" in done.stderr
 
 
-def test_logs_without_a_line_of_ours(tmp_path):
+def test_logs_without_a_report_are_no_problem(tmp_path):
     (tmp_path / "log").write_text("Epoch 1\n" * 9)
     done = sitepatch("diagnose", "log", cwd=tmp_path)
     assert (done.code, done.out) == (0, "no known problem in 9 lines of 1 log\n")
@@ -710,13 +710,13 @@ def test_json_has_what_the_module_says(tmp_path):
     assert answer["logs"] == [{"log": "log", "lines": 1, "reports": 1, "cut": 0, "cut_lines": [], "problem": ""}]
 
 
-def test_numbers_that_no_rank_can_have_are_of_no_report():
+def test_a_line_with_impossible_numbers_is_no_report():
     huge = report(0, model("cpu"), [0], parameters={"cpu": 10**4000})
     (log,) = read(ours(huge) + ours(report(0, model("cpu"), [0])))
     assert ([each.place.line for each in log.reports], log.cut) == ([2], (1,))
 
 
-def test_what_a_log_holds_does_not_steer_the_terminal(tmp_path):
+def test_the_text_of_a_log_does_not_control_the_terminal(tmp_path):
     bad = "\x1b[2J\r\udcff"
     facts = dict.fromkeys(("host", "site", "wrapper", "model", "mmengine", "get_device"), bad)
     facts.update(parameters={bad: 1}, buffers={bad: 1}, device_ids=[bad])
@@ -739,7 +739,7 @@ def megabytes(count, separator):
 
 
 @pytest.mark.parametrize("separator", [b"\n", b" "], ids=["lines", "one line"])
-def test_sixty_megabytes_in_the_memory_of_three(separator):
+def test_sixty_megabytes_are_read_in_the_memory_of_three(separator):
     """Piped through the real command, which is not allowed to grow with them."""
     def most(count):
         code = "import resource, sys; from patcher.verbs.main import main\ntry: main()\nfinally: " \

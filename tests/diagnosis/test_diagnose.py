@@ -66,7 +66,7 @@ shop.cart.CartError: no such card: 7
 """
 
 
-def test_an_error_that_nobody_knows_is_named_and_is_no_success(tmp_path):
+def test_an_unknown_error_is_named_and_is_no_success(tmp_path):
     quiet = "epoch 1 done\n"
     (tmp_path / "log").write_text(quiet + UNKNOWN)
     done = sitepatch("diagnose", "log", cwd=tmp_path)
@@ -106,7 +106,7 @@ def test_a_real_error_is_recognised(known, heading, text):
     assert sorted(names(known, text)) == sorted(heading.split())
 
 
-def test_there_are_enough_of_both_and_every_symptom_is_shown(known):
+def test_there_are_enough_logs_of_both_kinds_and_every_symptom_has_one(known):
     new = ("issues-developed", "issues-fourth", "issues-held-out-fourth")
     errors, innocent = sections("errors", "cuda", "reported", "edits", "hand-edits", "found", "issues", *new), sections("innocent")
     assert len(sections("errors")) >= 25 and len(innocent) >= 25
@@ -120,7 +120,7 @@ def test_an_error_that_cannot_be_raised_here_is_recognised_by_the_wording_of_its
     assert names(known, text) == [heading.partition(": ")[0]]
 
 
-def test_every_wording_in_a_patchset_has_a_text(known):
+def test_every_wording_in_a_patchset_has_a_log(known):
     texts = [text.encode() for _, text in sections("errors", "cuda", "reported", "issues", "issues-developed", "issues-fourth", "sources", "edits", "hand-edits", "found")]
     seen = {each.key for text in texts for each in read_log("log", io.BytesIO(text), known.patterns).sightings}
     assert [pattern for symptom, patchset in known.symptoms if patchset for pattern in symptom.signs.patterns if pattern not in seen] == []
@@ -138,7 +138,7 @@ def test_an_ordinary_line_of_training_matches_nothing(known):
 
 
 @pytest.mark.parametrize("noise", [bytes(range(256)) * 99, b"\0" * 9999, b"\x1b[2J\x1b]0;title\x07\r\n" * 9, b"", b"{\"log\": \"Conn"])
-def test_what_is_no_log_says_nothing(known, noise):
+def test_input_that_is_no_log_has_no_findings(known, noise):
     assert names(known, noise) == []
 
 
@@ -156,12 +156,12 @@ def test_what_is_no_log_says_nothing(known, noise):
     ],
     ids=["rank", "crlf", "progress bar", "colours", "tput", "docker", "in a long line", "gzip"],
 )
-def test_whatever_stands_around_an_error(known, change):
+def test_an_error_is_recognised_whatever_is_around_it(known, change):
     assert names(known, change(REFUSED)) == [PLAIN]
 
 
 @pytest.mark.parametrize("size", [1, 50, 4096])
-def test_pieces_of_any_size_give_the_same(known, size):
+def test_pieces_of_any_size_give_the_same_findings(known, size):
     class Dribble(io.BytesIO):
         def read1(self, _=-1):
             return super().read(size)
@@ -231,7 +231,7 @@ SIGNS = (  # a line for each sign of an error by which one is seen that nobody k
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-def test_an_error_is_seen_by_each_sign_alone_after_a_long_log(known, sign):
+def test_an_error_is_recognised_by_each_sign_alone_after_a_long_log(known, sign):
     text = "".join(f"step {step} of 9000, loss 0.25\n" for step in range(9000)) + f"{sign}\n"
     assert [each.line for each in read_log("log", io.BytesIO(text.encode()), known.patterns).errors] == [9001]
 
@@ -241,7 +241,7 @@ def test_a_status_that_is_no_exit_code_is_no_error(known, text):
     assert read_text(known, f"{text}\n").ok
 
 
-def test_what_other_digits_make_another_error_is_looked_at_again(known):
+def test_a_line_whose_other_digits_make_another_error_is_looked_at_again(known):
     text = "".join(f"2026-11-22 10:00 the job ended, exit code {code}\n" for code in (0, 0, 3))
     assert [each.line for each in read_log("log", io.BytesIO(text.encode()), known.patterns).errors] == [3]
     pair = "[x] stream on device -7\n" * 9 + "[x] stream on device -1\n"
@@ -257,7 +257,7 @@ def test_each_line_that_has_a_form_has_one_of_its_words(known):
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_a_wrapped_error_that_comes_line_by_line(known, width):
+def test_a_wrapped_error_is_recognised_line_by_line(known, width):
     reader = LogReader("log", known.patterns)
     for at in range(0, len(REFUSED), width):
         reader.feed(REFUSED[at : at + width].strip().encode() + b"\n")
@@ -283,26 +283,26 @@ def test_the_rank_is_known_by_the_file(known, name, rank):
     assert log.sightings[0].ranks == ((rank,) if rank is not None else ())
 
 
-def test_the_error_is_shown_wherever_it_stands_in_a_long_line(known):
+def test_the_error_is_shown_wherever_it_is_in_a_long_line(known):
     (one,) = found(known, "训练" * 900 + REFUSED.rstrip() + "x" * 5000)
     assert "ValueError: DistributedDataParallel device_ids" in one.lines.text and len(one.lines.text) < 300
 
 
 @pytest.mark.parametrize("how", PACKED)
-def test_a_log_that_cannot_be_read_is_no_good_one(tmp_path, how):
+def test_a_log_that_cannot_be_read_is_not_reported_as_fine(tmp_path, how):
     (tmp_path / "log").write_bytes(PACKED[how](REFUSED.encode()))
     answer = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)
     assert not answer["ok"] and f"its format is {how}, which is not read: unpack it into a pipe" in answer["logs"][0]["problem"]
 
 
-def test_what_came_first_is_first_and_consequences_are_last(known):
+def test_findings_are_in_order_and_consequences_come_last(known):
     gone = "[rank1]: RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:17426\n"
     port = "RuntimeError: Address already in use\n"
     assert names(known, gone + port + REFUSED) == ["port-in-use", PLAIN, "peer-gone"]
     assert names(known, gone) == ["peer-gone"], "alone it is told all the same"
 
 
-def test_a_line_that_merely_speaks_of_something_can_be_what_a_symptom_needs(known):
+def test_a_line_that_merely_mentions_something_can_be_what_a_symptom_needs(known):
     warned = "/site-packages/mmengine/utils/dl_utils/setup_env.py:56: UserWarning: for each process, to avoid an overloaded system.\n"
     text = f"{warned}AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
     assert names(known, text) == ["cuda-selected-without-cuda"]
@@ -387,7 +387,7 @@ def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
     assert failures(known, chained) == [first.replace("no_such_package", "another")], "a chain is about its first exception"
 
 
-def test_the_other_failures_of_torch_19_stand_below_the_first_one(known):
+def test_the_other_failures_of_torch_1_9_are_below_the_first_one(known):
     """Of which the first one only waited: what it waited for is named, with what its own entry has recorded."""
     heading, text = next(each for each in TORCHRUN if "'extraInfo'" in each[1] and "NO_OTHER" in each[1])
     entry = text[text.index("  time:") : text.index("====", text.index("  time:"))]
@@ -407,12 +407,12 @@ def test_the_other_failures_of_torch_19_stand_below_the_first_one(known):
     assert failures(known, several + text.replace("rank: 1", "rank: 7")) == [heading, heading.replace("rank 1", "rank 7")]
 
 
-def test_a_traceback_that_is_in_the_summary_alone(known):
+def test_a_traceback_that_is_only_in_the_summary_is_read(known):
     heading, text = TORCHRUN[1]
     assert failures(known, re.sub(r"^\[rank1\].*\n", "", text, flags=re.MULTILINE)) == [heading]
 
 
-def test_a_rank_that_a_signal_has_ended_did_not_end_by_its_last_traceback(known):
+def test_a_rank_killed_by_a_signal_did_not_end_by_its_last_traceback(known):
     heading, text = next(each for each in TORCHRUN if each[0].endswith("SIGKILL"))
     assert failures(known, text.replace("[rank0]", "[rank1]")) == [heading]
 
@@ -423,7 +423,7 @@ def test_a_summary_without_a_rank_is_none(known, wrong):
     assert failures(known, TORCHRUN[0][1].replace("exitcode  : 1 ", "exitcode  : many "))[0].startswith("rank 1, exit code None: KeyError")
 
 
-def test_only_the_lines_of_a_traceback_are_looked_at_and_not_without_end(known, monkeypatch):
+def test_only_a_bounded_number_of_lines_of_a_traceback_is_read(known, monkeypatch):
     looked, really = [], FailureReader._read  # work is counted, as above
     monkeypatch.setattr(FailureReader, "_read", lambda self, line, mark: looked.append(len(line)) or really(self, line, mark))
     header = "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n"
@@ -437,7 +437,7 @@ def test_only_the_lines_of_a_traceback_are_looked_at_and_not_without_end(known, 
     assert max(looked) < 3 << 20, "a line that does not end is read in parts"
 
 
-def test_ranks_whose_tracebacks_run_into_each_other(known):
+def test_interleaved_tracebacks_of_ranks_are_told_apart(known):
     first, text = TORCHRUN[0]
     at = text.index("W1123")
     of_ranks = [re.findall(rf"^\[rank{rank}\]: .*\n", text[:at], flags=re.MULTILINE) for rank in (0, 1)]
@@ -531,18 +531,18 @@ TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out
         (raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM").replace("To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html", RECORDED)), "rank 1: KeyError: 1, rank 0 waited"),
     ],
 )  # fmt: skip
-def test_which_rank_began(known, text, told):
+def test_this_rank_failed_first(known, text, told):
     assert causes(known, text) == told
 
 
-def test_a_rank_that_the_watchdog_of_nccl_has_ended_waited(known):
+def test_a_rank_ended_by_the_watchdog_of_nccl_was_waiting(known):
     watchdog = next(text for _, text in sections("reported") if "Watchdog caught" in text)
     table = summary(entry(0, "SIGABRT"), entry(4, "SIGABRT"), entry(5, "SIGTERM"))
     assert causes(known, watchdog + table) == "late rank 5: rank 0 waited"
     assert causes(known, watchdog.replace("Watchdog", "Somebody") + table) == "rank 0: SIGABRT"
 
 
-def test_of_a_rank_that_was_started_again_the_last_attempt_counts(known):
+def test_the_last_attempt_of_a_restarted_rank_counts(known):
     own = [f'Traceback (most recent call last):\n  File "train.py", line 7, in main\nKeyError: {attempt}\n' for attempt in range(11)]
     logs = [f"logs/x/attempt_{attempt}/1/stderr.log" for attempt in range(11)]
     assert causes(known, summary(entry(1, 1)), *own, names=["log", *logs]) == "rank 1: KeyError: 10"
@@ -571,7 +571,7 @@ def told(site, text, *words):
 
 
 @pytest.mark.parametrize("name", [DEVICE, DDP, "torch-musa-guard", "torch-dynamo-suppress", "triton-libcuda-path"])
-def test_the_command_that_is_told_can_be_run_and_then_it_is_applied(tmp_path, known, name):
+def test_the_command_that_is_printed_applies_the_cure(tmp_path, known, name):
     fixture = {"m": "mmengine-0.10.7", "to": "torch-2.7.1-musa", "tr": "triton-3.5.1"}
     site = Site(tmp_path, next(folder for start, folder in fixture.items() if name.startswith(start)))
     text = next(text for heading, text in sections("errors", "cuda", "reported") for symptom, one in known.symptoms
@@ -586,7 +586,7 @@ def test_the_command_that_is_told_can_be_run_and_then_it_is_applied(tmp_path, kn
     assert "the cause is another one" in site("diagnose", "job.log").out
 
 
-def test_a_patchset_that_does_not_help_here_is_not_told_to_be_applied(tmp_path):
+def test_a_patchset_that_does_not_help_here_is_not_recommended(tmp_path):
     site = Site(tmp_path, "torch-2.9.0")
     (one,) = told(site, FRAME + REFUSED)["findings"]
     assert (one["fit"], one["fit_text"]) == ("absent", f"mmengine is not installed in {site.path}")
@@ -595,13 +595,13 @@ def test_a_patchset_that_does_not_help_here_is_not_told_to_be_applied(tmp_path):
     assert (answer["findings"][0]["fit"], answer["cure"]) == ("not needed", "")
 
 
-def test_a_job_without_mmengine_is_not_told_to_patch_it_though_it_is_installed(tmp_path):
+def test_a_job_without_mmengine_is_not_advised_to_patch_it_though_it_is_installed(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     answer = told(site, TORCHRUN[0][1] + REFUSED)
     assert [(each["symptom"], each["patchset"]) for each in answer["findings"]][:1] == [(PLAIN, "")] and answer["cure"] == ""
 
 
-def test_where_the_code_is_another_one_explain_is_named(tmp_path):
+def test_where_the_code_differs_explain_is_named(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     file = site.file("mmengine/dist/utils.py")
     file.write_text(file.read_text().replace("torch.cuda.set_device(", "torch.gpu.choose("))
@@ -609,7 +609,7 @@ def test_where_the_code_is_another_one_explain_is_named(tmp_path):
     assert one["fit"] == "does not fit" and one["fit_text"].endswith(f"see sitepatch check {DEVICE} --explain --target {site.path}")
 
 
-def test_an_environment_is_looked_at_only_where_something_is_to_be_cured(tmp_path):
+def test_an_environment_is_examined_only_where_there_is_something_to_cure(tmp_path):
     (tmp_path / "log").write_text("RuntimeError: Address already in use\n")
     assert sitepatch("diagnose", "log", "--python", "nowhere", cwd=tmp_path).code == 1
     (tmp_path / "log").write_text(FRAME + REFUSED)
@@ -631,14 +631,14 @@ def test_where_an_accelerator_is_installed_its_own_patchset_is_reported(tmp_path
         ("{device(type='gcu', index=0)}", "gcu"), ("the model is on xla:1", "xla"), ("{device(type='xla', index=0)}", "xla"),
     ],
 )  # fmt: skip
-def test_a_card_that_the_text_speaks_of_is_the_device_that_is_set(known, said, kind):
+def test_a_card_that_the_text_mentions_is_the_device_in_the_command(known, said, kind):
     (finding,) = found(known, f"{said}\n{FRAME}{REFUSED}")
     assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": kind})
     assert "sitepatch apply mmengine-ddp-device" in finding.symptom.advice, "how to train on the CPU on purpose"
     assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
 
 
-def test_a_report_by_hand_that_the_model_is_on_the_card_names_that_card(known):
+def test_a_handwritten_report_that_the_model_is_on_the_card_names_that_card(known):
     (finding,) = found(known, f"{FRAME}>>> 参数设备分布: {{'gcu:0'}}\n")
     assert (finding.symptom.name, finding.patchset.name, finding.symptom.options) == ("reported-on-a-card-before-ddp", "mmengine-device", {"device": "gcu"})
     assert names(known, f">>> 参数设备分布: {{'gcu:0'}}\n{FRAME}{REFUSED}")[0] == "moved-back-to-the-cpu", "the refusal comes first"
@@ -665,12 +665,12 @@ def read_text(known, text):
         ("the job exited with code 137\n", "exited with code 137"),
     ],
 )
-def test_an_error_that_nobody_knows_is_named_without_a_traceback_too(known, text, error):
+def test_an_unknown_error_is_named_even_without_a_traceback(known, text, error):
     outcome = read_text(known, f"Epoch 1\n[rank3]: {text}Epoch 2\n")
     assert [(each.text, each.ranks, each.line) for each in outcome.errors.unexplained] == [(error, (3,), 2)]
 
 
-def test_the_file_of_the_installed_package_that_raised_is_told_beside_ones_own(tmp_path):
+def test_the_installed_file_that_raised_is_named_beside_the_users_own(tmp_path):
     (tmp_path / "log").write_text(UNKNOWN)
     done = sitepatch("diagnose", "log", cwd=tmp_path)
     lines = [line.strip() for line in done.out.splitlines()[1:4]]
@@ -694,7 +694,7 @@ LISTENS = "[E socket.cpp:435] [c10d] The server socket has failed to listen on a
         (LISTENS + "Epoch 1\n", []),
     ],
 )
-def test_what_is_an_error_only_where_a_log_ends_in_it(known, text, found_in_it):
+def test_some_lines_are_an_error_only_where_a_log_ends_with_them(known, text, found_in_it):
     outcome = read_text(known, "Epoch 0\n" + text)
     assert [each.symptom.name for each in outcome.findings] == found_in_it and outcome.ok == (not found_in_it) and outcome.errors.mentions == ()
 
@@ -722,37 +722,37 @@ def test_a_traceback_that_is_pasted_without_its_beginning_or_its_indentation_is_
         assert [(each.text, each.at) for each in read_text(known, text).errors.unexplained] == [("AssertionError", "/srv/train.py:3 in step")]
 
 
-def test_an_error_stays_where_the_one_that_was_raised_in_its_place_was_not_pasted(known):
+def test_an_error_stays_where_the_one_that_replaced_it_was_not_pasted(known):
     text = f"{UNKNOWN}\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n"
     assert [each.text for each in read_text(known, text).errors.unexplained] == ["shop.cart.CartError: no such card: 7"]
     assert [each.text for each in read_text(known, f"{text}ShopError: closed\n").errors.unexplained] == ["shop.cart.CartError: no such card: 7"]
 
 
-def test_an_error_within_a_string_of_json_is_read_from_its_name_on(known):
+def test_an_error_in_a_json_string_is_read_from_its_name_on(known):
     (error,) = read_text(known, '{"message": "it ended\\nShopError: closed"}\n').errors.unexplained
     assert error.text.startswith("ShopError: closed")
 
 
 @pytest.mark.parametrize("before", ["A common problem is a run that ends so:", "The new error\nmessage looks like:", "This fixes an error:"])
 @pytest.mark.parametrize("error", [REFUSED, "ShopError: closed\n"])
-def test_an_example_of_an_error_is_none(known, before, error):
+def test_an_example_of_an_error_is_not_an_error(known, before, error):
     assert read_text(known, f"{before}\n\n```text\n{error}```\n").ok
     assert not read_text(known, f"{before}\n\n```text\n{error}```\n" + "Epoch 1\n" * 9 + error).ok
 
 
-def test_what_a_launcher_says_explains_no_error(known):
+def test_the_message_of_a_launcher_explains_no_error(known):
     text = "[rank1]: ShopError: closed\nERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 7) of binary: python\n"
     assert [each.text for each in read_text(known, text).errors.unexplained] == ["ShopError: closed"]
 
 
-def test_what_a_library_tells_of_itself_is_no_error(known):
+def test_information_that_a_library_logs_is_no_error(known):
     line = "NET/Plugin : libnccl-net.so: cannot open shared object file: No such file or directory\n"
     assert names(known, line) == ["shared-library-missing"]
     for begin in ("node-1:12:34 [3] NCCL INFO ", "2026-11-22 - mmengine - DEBUG - ", "[2026-11-22] [INFO] "):
         assert names(known, begin + line) == []
 
 
-def test_what_a_logger_calls_an_error_and_exit_codes_are_named_where_there_is_nothing_else(known):
+def test_logged_errors_and_exit_codes_are_named_where_there_is_nothing_else(known):
     logged, code = "2026-11-22 10:00:00 ERROR the loader gave up\n", "exited with code 3\n"
     assert [each.text for each in read_text(known, logged + code).errors.unexplained] == ["ERROR the loader gave up"]
     assert [each.text for each in read_text(known, logged + "ShopError: closed\n" + code).errors.unexplained] == ["ShopError: closed"]
@@ -761,11 +761,11 @@ def test_what_a_logger_calls_an_error_and_exit_codes_are_named_where_there_is_no
 
 @pytest.mark.parametrize("rest", ["Retrying in 5 seconds (attempt 1 of 3)\n", "WARNING: falling back to the CPU\n"])
 @pytest.mark.parametrize("error", [UNKNOWN, REFUSED, "requests.exceptions.ConnectionError: no route\n"])
-def test_what_was_tried_again_is_no_error(known, error, rest):
+def test_a_failure_that_was_retried_is_no_error(known, error, rest):
     assert not read_text(known, error).ok and read_text(known, error + rest + "Epoch 2\n").ok
 
 
-def test_what_was_tried_again_and_fails_later_is_an_error(known):
+def test_a_retried_failure_that_comes_back_is_an_error(known):
     error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "".join(f"[rank0]: step {step}\n" for step in range(9))
     reader = LogReader("log", known.patterns)
     reader.feed(f"{error}[rank0]: Retrying in 5 seconds (attempt 1 of 3)\n{rest}".encode())
@@ -774,7 +774,7 @@ def test_what_was_tried_again_and_fails_later_is_an_error(known):
     assert [(each.lines.line, each.lines.number) for each in known.outcome([reader.log()]).findings] == [(12, 1)]
 
 
-def test_what_is_tried_again_in_the_next_block_is_no_error(known):
+def test_a_failure_retried_in_the_next_block_is_no_error(known):
     error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "[rank0]: Retrying in 5 seconds\n" + "[rank0]: step 1\n" * 5
     reader = LogReader("log", known.patterns)
     for block in (rest, error, rest):  # the last one is like the first
@@ -782,7 +782,7 @@ def test_what_is_tried_again_in_the_next_block_is_no_error(known):
     assert known.outcome([reader.log()]).ok
 
 
-def test_a_line_that_was_seen_before_goes_on_with_the_next_block(known):
+def test_a_repeated_line_continues_in_the_next_block(known):
     reader = LogReader("log", known.patterns)
     for block in ("INFO of the machine: GPU has fallen off\n" * 9, "INFO of the machine: GPU has fallen off\n" * 9, "the bus\n"):
         reader.feed(block.encode())
@@ -790,17 +790,17 @@ def test_a_line_that_was_seen_before_goes_on_with_the_next_block(known):
 
 
 @pytest.mark.parametrize("word", _OWN)
-def test_what_diagnose_has_written_is_no_log(known, word):
+def test_the_output_of_diagnose_is_no_log(known, word):
     told = f"{word}  set-device-without-cuda  train.log:4\n        AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
     assert not found(known, told)
 
 
-def test_each_word_of_an_answer_is_known_in_both_languages():
+def test_the_output_of_diagnose_is_recognised_in_both_languages():
     words = {APPLICABLE, APPLIED, ABSENT, str(MISFIT), "unknown", "upstream", "not needed", "advice", "follows", "not known", "failed", "waited", "late"}
     assert set(_OWN) == words | {entries()[word][1] for word in words}
 
 
-def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong(tmp_path):
+def test_an_error_that_a_text_merely_mentions_is_listed_and_nothing_is_wrong(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     title = "Fix AssertionError: libcuda.so cannot found!\n"
     (tmp_path / "job.log").write_text(title + FRAME + REFUSED + "Retrying in 5 seconds (attempt 1 of 3)\nEpoch 1\n")
@@ -819,7 +819,7 @@ def test_an_error_that_a_text_merely_speaks_of_is_mentioned_and_nothing_is_wrong
     ("said", "tool"),
     [("CUDA", "(nvidia-smi, npu-smi, mthreads-gmi, efsmi, ...)"), ("NPU", "(npu-smi)"), ("MUSA", "(mthreads-gmi)"), ("XPU", "(xpu-smi)")],
 )
-def test_the_tool_of_the_card_that_the_text_speaks_of_is_named(tmp_path, said, tool):
+def test_the_tool_of_the_card_that_the_text_mentions_is_named(tmp_path, said, tool):
     (tmp_path / "log").write_text(f"RuntimeError: {said} out of memory. Tried to allocate 2.00 GiB\n")
     for words in ([], ["--json"]):
         out = sitepatch("diagnose", "log", "--target", tmp_path, *words, cwd=tmp_path).out
@@ -827,7 +827,7 @@ def test_the_tool_of_the_card_that_the_text_speaks_of_is_named(tmp_path, said, t
     assert "{smi}" not in sitepatch("list", "Tried", "to", "allocate", cwd=tmp_path).out
 
 
-def test_the_package_of_a_card_that_is_installed_names_the_device_that_is_set(tmp_path):
+def test_the_installed_package_of_a_card_names_the_device_in_the_command(tmp_path):
     (tmp_path / "torch_gcu").mkdir()
     (finding,) = found(KnownSymptoms(Place(target=str(tmp_path))), FRAME + REFUSED)
     assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": "gcu"})
@@ -841,14 +841,14 @@ def test_a_cause_that_cannot_be_cured_here_has_no_command_that_hides_its_consequ
     assert [each["symptom"] for each in answer["findings"]] == ["libcuda-not-found", "compile-backend-failed"] and answer["cure"] == ""
 
 
-def test_what_diagnose_has_written_is_not_diagnosed_again(tmp_path):
+def test_the_output_of_diagnose_is_not_diagnosed_again(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (tmp_path / "job.log").write_text(REFUSED + FRAME)
     (tmp_path / "again.log").write_text(site("diagnose", "job.log").out)
     assert site("diagnose", "again.log").code == 0
 
 
-def test_what_is_reported(tmp_path):
+def test_diagnose_prints_the_finding_its_details_and_the_command(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (tmp_path / "job.log").write_text("".join(f"[rank{rank}]: {REFUSED}" for rank in (0, 1, 2, 5)) + FRAME)
     done = site("diagnose", "job.log")
@@ -861,7 +861,7 @@ def test_what_is_reported(tmp_path):
     assert chinese[-1] == f"运行  sitepatch apply {DEVICE} --target {site.path}"
 
 
-def test_an_escape_sequence_is_drawn(tmp_path):
+def test_an_escape_sequence_is_made_visible(tmp_path):
     (tmp_path / "log").write_text(f"\x1b[2J\x1b]0;title\x07{REFUSED}")
     done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
     assert "title␇ValueError" in done.out and "\x1b" not in done.out
@@ -896,7 +896,7 @@ def test_a_closed_standard_input_is_named(tmp_path):
         ("no such words anywhere", set(), ""),
     ],
 )
-def test_list_finds_what_a_text_is_about(tmp_path, text, patchsets, symptom):
+def test_list_finds_the_patchsets_for_an_error_text(tmp_path, text, patchsets, symptom):
     done = sitepatch("list", "--json", *text.split(), cwd=tmp_path)
     answer = json.loads(done.out)
     assert done.code == (0 if symptom else 1) and answer["ok"] == bool(symptom)
@@ -904,7 +904,7 @@ def test_list_finds_what_a_text_is_about(tmp_path, text, patchsets, symptom):
     assert symptom in [one["name"] for one in answer["symptoms"]] or not (symptom or answer["symptoms"])
 
 
-def test_list_shows_what_a_text_means(tmp_path):
+def test_list_shows_the_meaning_of_an_error_text(tmp_path):
     out = sitepatch("list", "is_musa", cwd=tmp_path).out
     assert "torch-musa-guard" in out and "it means: a vendor's PyTorch reads is_musa" in out
     assert "is-musa-not-defined: a vendor's PyTorch reads" in sitepatch("show", "torch-musa-guard", cwd=tmp_path).out

@@ -75,7 +75,7 @@ def states(told):
     return [rank["state"] for rank in told["ranks"]]
 
 
-def test_ranks_that_can_talk(trial):
+def test_ranks_that_can_talk_are_reported_with_their_steps(trial):
     told, symptoms = trial(size=3)
     assert told["verdict"].startswith("ranks 0-2 can talk by gloo on cpu: ") and told["verdict"].endswith("(torch 9.9.9)")
     assert states(told) == ["ok"] * 3 and symptoms == []
@@ -92,20 +92,20 @@ def test_ranks_that_can_talk(trial):
         (2, ["--backend", "cpu:gloo,card:ccl"], ["card:0 cpu:gloo,card:ccl", "card:1 cpu:gloo,card:ccl"], []),
     ],
 )
-def test_the_backend_that_fits_or_that_is_asked_for(trial, cards, words, devices, notes):
+def test_the_backend_is_the_requested_one_or_the_one_that_fits(trial, cards, words, devices, notes):
     told, _ = trial(cards=cards, words=words)
     assert [f"{rank['device']} {rank['backend']}" for rank in told["ranks"]] == devices and told["ok"]
     assert told["ranks"][0]["notes"] == notes
 
 
-def test_a_rank_that_does_not_arrive_is_named_with_the_place_where_it_stands(trial):
+def test_a_rank_that_does_not_arrive_is_named_with_the_line_it_hangs_at(trial):
     told, symptoms, seconds = trial.out_of_time("1 import hang", size=3, arrived=["hang-1", "start-0", "start-2"])
     verdict = f"rank 1 did not arrive at the start of the process group within {seconds} s, still in import torch"
     assert (told["verdict"], states(told), symptoms) == (verdict, ["waited", "late", "waited"], [])
     assert "innermost call first:" in told["ranks"][1]["output"] and "in act" in told["ranks"][1]["output"]
 
 
-def test_where_none_comes_out_of_a_step_the_calls_tell_who_stands_elsewhere(trial):
+def test_where_no_rank_leaves_a_step_their_stacks_tell_who_hangs_elsewhere(trial):
     told, _, seconds = trial.out_of_time("1 barrier hang", size=2, arrived=["hang-1", "barrier-0"])
     assert told["verdict"] == f"all ranks arrived at the barrier, and none came out of it within {seconds} s" and states(told) == ["late", "late"]
     first, second = (rank["output"] for rank in told["ranks"])
@@ -138,7 +138,7 @@ def test_a_wrong_sum_is_reported(trial):
     assert found["verdict"] == "rank 0 failed in the all-reduce: RuntimeError: the all-reduce gave 4.0 on rank 0, expected 3.0"
 
 
-def test_what_all_ranks_fail_in_is_reported_once_and_the_command_is_that_of_the_cure(trial):
+def test_a_failure_of_all_ranks_is_reported_once_with_the_command_that_cures_it(trial):
     done = sitepatch("diagnose", "--ranks", "3", "--backend", "eccl", *PLACE, cwd=trial.cwd, **trial.variables((), 0))
     assert done.code == 1 and done.out.count("Traceback") <= 1
     assert "\nadvice  unknown-backend  rank0:" in done.out and "ranks 0-2, 3 lines" in done.out
@@ -146,7 +146,7 @@ def test_what_all_ranks_fail_in_is_reported_once_and_the_command_is_that_of_the_
     assert last == "failed  ranks 0-2 failed in the start of the process group: AssertionError: Unknown backend type eccl"
 
 
-def test_without_torch_it_says_what_to_install(tmp_path):
+def test_without_torch_the_error_says_what_to_install(tmp_path):
     (tmp_path / "empty").mkdir()
     done = sitepatch("diagnose", "--ranks", "2", "--python", sys.executable, "--target", tmp_path / "empty", cwd=tmp_path)
     assert done.code == 1 and "ranks 0-1 failed in import torch: ModuleNotFoundError: No module named 'torch'\n" in done.out
@@ -176,20 +176,20 @@ def until(holds):
     (["log", "--ranks", "2"], "--ranks"), (["log", "--timeout", "3"], "--ranks"),
     (["--ranks", "0"], "--ranks"), (["--ranks", "2", "--timeout", "inf"], '--timeout: found "inf", expected a number from 1 to 86400'),
 ])  # fmt: skip
-def test_words_that_do_not_go_together(tmp_path, words, named):
+def test_options_that_exclude_each_other_are_refused(tmp_path, words, named):
     (tmp_path / "log").write_text("")
     done = sitepatch("diagnose", *words, cwd=tmp_path)
     assert done.code == 2 and named in done.err
 
 
-def test_ranks_that_cannot_be_started(monkeypatch):
+def test_ranks_that_cannot_be_started_are_an_error(monkeypatch):
     is_a_rank = lambda words, **_: any(str(word).endswith("diagnosis/child.py") for word in words)  # noqa: E731
     fail_once(monkeypatch, subprocess, "Popen", OSError("no more processes"), when=is_a_rank)
     with pytest.raises(SitepatchError, match="ranks could not be started: no more processes"):
         trials.start_ranks(2, place=Place(sys.executable))
 
 
-def test_the_package_of_a_card_that_nobody_has_heard_of_is_imported(trial):
+def test_the_package_of_an_unknown_card_is_imported(trial):
     site = trial.cwd / "site"
     (site / "torch_xyz-1.dist-info").mkdir(parents=True)
     (site / "torch_xyz-1.dist-info" / "entry_points.txt").write_text("[torch.backends]\nxyz = torch_xyz:_autoload\n")

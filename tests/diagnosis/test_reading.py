@@ -58,7 +58,7 @@ def test_a_line_without_end_is_read_once_it_is_too_long():
         ([0, 5], [1, 1]), ([], []),
     ],
 )  # fmt: skip
-def test_lines_of_about_one_width_are_a_paragraph(widths, sizes):
+def test_lines_of_similar_width_are_a_paragraph(widths, sizes):
     lines = [Line(row, b"x" * width + b" " * 99, False) for row, width in enumerate(widths)]
     assert [len(paragraph) for paragraph in paragraphs(lines)] == (sizes or [0])
 
@@ -72,7 +72,7 @@ def test_lines_of_about_one_width_are_a_paragraph(widths, sizes):
         (" " * 120 + "x", True), (" " * 119 + "x", False),
     ],
 )  # fmt: skip
-def test_a_line_that_another_one_does_not_run_on_into(line, alone):
+def test_a_line_that_begins_like_this_is_not_a_continuation(line, alone):
     assert begins(line.encode()) == alone
 
 
@@ -88,7 +88,7 @@ def test_a_line_that_another_one_does_not_run_on_into(line, alone):
         ("no card", "no cards, no card", True), ("no card", "no cardno card", True),
     ],
 )  # fmt: skip
-def test_where_a_pattern_is(pattern, text, has):
+def test_a_pattern_is_found_here(pattern, text, has):
     assert matches_pattern(pattern, text) == has
 
 
@@ -103,12 +103,12 @@ PORT = "RuntimeError: Address already in use"
         (f"fix: {PORT}", True), (f"abcdef0 Handle {PORT}", True), (f'- "{PORT}"', True), (f"retry failed: {PORT}", False), (f"retried: {PORT}", True),
     ],
 )  # fmt: skip
-def test_a_line_that_speaks_of_an_error(line, spoken):
+def test_a_line_may_merely_mention_an_error(line, spoken):
     log = read_log("log", io.BytesIO(line.encode()), ["Address already in use"])
     assert bool(log.mentions) == spoken and bool(log.sightings) != spoken
 
 
-def test_what_a_line_speaks_of_is_not_counted_to_what_has_happened():
+def test_a_mentioned_error_does_not_count_as_one_that_happened():
     reader = LogReader("log", ["Address already in use"])
     for block in (f"[rank0]: {PORT}\n", f"[rank0]: ignored: {PORT}\n" * 5, f"[rank0]: ignored: {PORT}\n" * 5, f"[rank0]: {PORT}\n"):
         reader.feed(block.encode())
@@ -118,21 +118,21 @@ def test_what_a_line_speaks_of_is_not_counted_to_what_has_happened():
 
 
 @pytest.mark.parametrize("how", PACKED)
-def test_what_packs_a_log_is_known(tmp_path, how):
+def test_a_compressed_log_is_recognised(tmp_path, how):
     data = PACKED[how](REFUSED.encode())
     (tmp_path / "log").write_bytes(data)
     log = read_log("log", io.BufferedReader(io.BytesIO(data)))
     assert log.problem == f"its format is {how}, which is not read: unpack it into a pipe, as plain text" and log.is_damaged
 
 
-def test_the_attempts_of_torchrun_that_were_not_the_last():
+def test_earlier_attempts_of_torchrun_are_told_apart():
     logs = [f"{run}/attempt_{number}/{rank}/std{name}.log" for run in "ab" for number, rank, name in ((0, 0, "out"), (0, 0, "err"), (0, 11, "err"), (9, 1, "err"), (10, 0, "err"))]
     last = {"a/attempt_10/0/stderr.log", "b/attempt_10/0/stderr.log", "c/attempt_0/0/stderr.log"}
     assert earlier_attempts([*logs, "c/attempt_0/0/stderr.log", "rank0.log"]) == set(logs) - last
 
 
 @pytest.mark.parametrize(("name", "rank"), [("attempt_1/7/stdout.log", 7), ("attempt_1/7/stderr.log.gz", None), ("rank-7", 7), ("rank7/log", None), ("rank12345678", None)])
-def test_the_rank_of_a_file(name, rank):
+def test_the_name_of_a_file_tells_its_rank(name, rank):
     assert rank_of_file(name) == rank
 
 
@@ -143,7 +143,7 @@ def test_the_rank_of_a_file(name, rank):
         ("[rank 1] [rank 23]", 23), ("3: 4: x", 3), ('{"log":" 3: x', 3), ("[1,12]<stdout>: x", 12), ("x [1,12]: x", None),
     ],
 )  # fmt: skip
-def test_the_rank_of_a_line(line, rank):
+def test_the_beginning_of_a_line_tells_its_rank(line, rank):
     assert rank_of_line(line.encode()) == rank
 
 
@@ -154,7 +154,7 @@ def read_failures(text):
     return reader
 
 
-def test_what_an_error_file_holds_is_read_in_a_summary_alone():
+def test_an_error_file_is_read_only_in_a_summary():
     text = f"""{raised(0, "  File ").rpartition("  File")[0]}msg: "{{'message': 'KeyError: 1', 'extraInfo': {{}}}}"\nOSError: 2\n"""
     assert {rank: each.error for rank, each in read_failures(text.replace("[rank0]: ", "")).tracebacks.items()} == {None: "OSError: 2"}
 
@@ -166,13 +166,13 @@ def test_an_entry_has_twelve_lines(lines, is_read):
 
 
 @pytest.mark.parametrize(("begin", "lines", "is_read"), [("Traceback (most recent call last):\n", 4998, True), ("Traceback (most recent call last):\n", 5000, False), ("", 49, True), ("", 50, False)])
-def test_how_long_a_traceback_may_be(begin, lines, is_read):
+def test_the_length_of_a_traceback_is_bounded(begin, lines, is_read):
     text = begin + '  File "train.py", line 7, in main\n' + "    x\n" * lines + "KeyError: 1\n"
     found = read_failures(text).tracebacks
     assert ({rank: (each.line, each.error, each.at) for rank, each in found.items()} == {None: (lines + 2 + bool(begin), "KeyError: 1", "train.py:7 in main")}) == is_read
 
 
-def test_of_how_many_ranks_and_entries_is_told():
+def test_the_number_of_ranks_and_entries_is_bounded():
     many = read_failures("".join(raised(rank, f"KeyError: {rank}") for rank in range(1002)) + raised(999, "OSError: 1"))
     assert list(many.tracebacks) == list(range(1000)) and many.tracebacks[999].error == "OSError: 1"
     (found,) = read_failures(summary(entry(7, 1), *(entry(rank, 3) for rank in range(1005)))).summaries
@@ -189,13 +189,13 @@ def test_of_how_many_ranks_and_entries_is_told():
         (f"ShopError: closed {'x' * 174} ignored", True), (f"ShopError: closed {'x' * 175} ignored", False), (f"ShopError: closed {'x' * 300} ignored", False),
     ],
 )  # fmt: skip
-def test_a_line_that_speaks_of_an_error_that_nobody_knows(line, spoken):
+def test_a_line_may_merely_mention_an_unknown_error(line, spoken):
     log = read_log("log", io.BytesIO(line.encode()))
     assert (len(log.mentions), len(log.errors)) == ((1, 0) if spoken else (0, 1))
 
 
 @pytest.mark.parametrize("level", ["WARNING: ", "[INFO] ", "[W1027 10:00:00.000 socket.cpp:1] ", "DEBUG 7 "])
-def test_what_a_logger_calls_less_than_an_error_is_none(level):
+def test_what_a_logger_calls_less_than_an_error_is_no_error(level):
     log = read_log("log", io.BytesIO(f"{level}ShopError: closed\n".encode()))
     assert (log.errors, log.mentions) == ((), ())
 
@@ -217,24 +217,24 @@ def test_an_example_has_six_lines_after_what_stands_before_it(error, line, spoke
     assert bool(read_log("log", io.BytesIO(text.encode())).errors) != spoken
 
 
-def test_the_patterns_of_an_error_are_those_that_stand_around_it():
+def test_the_patterns_of_an_error_are_those_around_it():
     (error,) = read_log("log", io.BytesIO(f"ShopError: {PORT}\n".encode()), ["Address already in use", "Address"]).errors
     assert sorted(error.patterns) == ["Address", "Address already in use"]
 
 
 @pytest.mark.parametrize(("between", "left"), [(2, []), (3, [None])])
-def test_the_traceback_of_what_is_tried_again_is_forgotten(between, left):
+def test_the_traceback_of_a_retried_failure_is_forgotten(between, left):
     text = "x\n" * 3 + raised(0, "ShopError: closed").replace("[rank0]: ", "") + "\n" * between + "Retrying in 5 seconds\n"
     log = read_log("log", io.BytesIO(text.encode()))
     assert list(log.tracebacks) == left and bool(log.errors) == bool(left)
 
 
-def test_an_error_stays_beside_the_next_one_unless_that_was_raised_in_its_place():
+def test_an_error_stays_beside_the_next_one_unless_that_replaced_it():
     log = read_log("log", io.BytesIO(f"ShopError: closed\nCardError: none\n{PORT}\n".encode()), ["Address already in use"])
     assert [each.text for each in log.errors] == ["ShopError: closed", "CardError: none", PORT] and len(log.sightings) == 1
 
 
-def test_a_log_that_may_not_be_read_is_reported_with_those_that_are_not_there(tmp_path, monkeypatch):
+def test_unreadable_and_missing_logs_are_reported_together(tmp_path, monkeypatch):
     (tmp_path / "log").write_text("")
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # whoever runs the tests
     with pytest.raises(UsageError, match=r"log: it may not be read\n.*gone: there is no such file"):
@@ -242,7 +242,7 @@ def test_a_log_that_may_not_be_read_is_reported_with_those_that_are_not_there(tm
 
 
 @pytest.mark.parametrize(("signal", "seconds", "late"), [("SIGKILL", 15, False), ("SIGKILL", 16, True), ("SIGKILL", 30, True), ("SIGKILL", 0, False), ("SIGTERM", 30, False)])
-def test_who_is_killed_long_after_the_first_failure_stood_still(signal, seconds, late):
+def test_a_rank_killed_long_after_the_first_failure_was_stuck(signal, seconds, late):
     def ended(signal, time):
         return FailedRank(0, RankEnd(time=time, exitcode=1, signal=signal), Traceback("log", 1))
 
@@ -265,7 +265,7 @@ def test_the_rank_of_a_refusal_is_the_first_that_its_lines_name():
         assert [each[:] for each in read_log("log", io.BytesIO(f"x\n\n{text}".encode())).refusals] == [(3, rank, 0)]
 
 
-def test_of_how_many_errors_is_told():
+def test_the_number_of_errors_is_bounded():
     names = ["".join(chr(97 + int(digit)) for digit in f"{number:04}") for number in range(1100)]
     text = "".join(f"[rank{number}]: Shop{name}Error: closed\n[rank0]: ignored: Card{name}Error: closed\n" for number, name in enumerate(names))
     log = read_log("log", io.BytesIO(text.encode()))
@@ -286,14 +286,14 @@ def test_a_log_is_read_in_pieces_of_a_megabyte():
 STEPS = "".join(f"step {'x' * (number % 60)}\n" for number in range(100))
 
 
-def test_what_goes_on_after_a_long_block_has_its_number():
+def test_a_line_after_a_long_block_has_its_number():
     reader = LogReader("log", ["Address already in use"])
     for block in (STEPS, f"{STEPS}RuntimeError: Address alrea\n", "dy in use\n"):
         reader.feed(block.encode())
     assert [(each.line, each.number) for each in reader.log().sightings] == [(201, 1)]
 
 
-def test_what_is_tried_again_before_a_long_block_is_no_error():
+def test_a_failure_retried_before_a_long_block_is_no_error():
     reader = LogReader("log", ["Address already in use"])
     for block in (f"{PORT}\n", f"Retrying in 5 seconds\n{STEPS}"):
         reader.feed(block.encode())

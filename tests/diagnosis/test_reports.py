@@ -103,18 +103,18 @@ def concluded(*ranks):
         ({"torch": "1.6.9", "parameters": {"cuda:0": 3}}, []),
     ],
 )
-def test_a_rule_at_its_limits(facts, codes):
+def test_each_rule_holds_at_its_limits(facts, codes):
     assert list(concluded(facts)) == codes
 
 
-def test_a_refusal_after_a_report_that_another_log_has_too_is_of_that_run():
+def test_a_refusal_after_a_report_shared_with_another_log_belongs_to_that_run():
     report = "sitepatch-ddp " + json.dumps({**GOOD, "world_size": "1"}).replace("#", "0") + "\n"
     (run,) = find_runs([read_log(name, io.BytesIO(text.encode())) for name, text in (("one", report), ("two", report + REFUSAL))])
     assert [one.code for one in run.wraps[0].conclusions] == ["refused"]
 
 
 @pytest.mark.parametrize("wrong", [{"buffers": []}, {"parameters": []}, {"device_ids": {}}, {"buffers": {"cpu": -1}}])
-def test_facts_that_no_rank_reports_are_of_no_report(wrong):
+def test_impossible_facts_are_no_report(wrong):
     log = read_log("log", io.BytesIO(b"sitepatch-ddp " + json.dumps({**GOOD, **wrong}).encode()))
     assert (log.reports, log.cut) == ((), (1,))
 

@@ -41,7 +41,7 @@ def rank(number, done, problem="", code=None, *, time=0.0, inside=None, **facts)
         ([rank(0, 0, inside="")], "no rank came out of import torch within 2.5 s", "the calls below say where; more time: --timeout", "late"),
     ],
 )  # fmt: skip
-def test_whether_the_ranks_can_talk(ended, text, hint, states):
+def test_the_verdict_says_whether_the_ranks_can_talk(ended, text, hint, states):
     verdict = verdict_on(ended, 2.5)
     assert (verdict.text, verdict.hint, " ".join(verdict.states)) == (text, hint, states)
     assert verdict.ok == all(each.done for each in ended)
@@ -56,13 +56,13 @@ def test_the_ranks_took_as_long_as_the_slowest_of_them():
         assert {"name": "end", "seconds": 9.123} in steps[ended.index(slow)]
 
 
-def test_what_a_rank_remarks():
+def test_the_remarks_of_a_rank_are_in_its_row():
     notes = [["imported", "torch_gcu"], ["few", "gcu", 1, 2], ["unserved", "gcu"]]
     why = ["there is 1 gcu for 2 ranks: tried on the CPU, by gloo", "no backend is registered for gcu: tried on the CPU, by gloo"]
     assert rank(0, 6, notes=notes).remarks == ["torch_gcu was imported", *why]
 
 
-def test_a_trial_as_json():
+def test_a_trial_becomes_this_json():
     ended = [rank(0, 6, output=b"all went well\n"), rank(1, 2, "KeyError: 1", 1, output=b"KeyError: 1\n")]
     answer = to_json(trial_told(ended, verdict_on(ended, 2.5), 2.5))
     first, second = answer.pop("ranks")
@@ -117,7 +117,7 @@ def test_ranks_that_all_do_their_work_are_waited_for(tried):
     assert tried.told[-1] == (2, 2, "ranks are done") and set(tried.told) <= {(done, 2, "ranks are done") for done in range(3)}
 
 
-def test_once_the_time_is_up_nobody_is_waited_for_and_who_fails_then_has_not_failed(tried):
+def test_after_the_time_limit_no_rank_is_waited_for_and_later_failures_do_not_count(tried):
     first, second = tried("done", "runs on", limit=1.5)
     assert (first.code, second.code, second.inside, second.done) == (None, None, "start", False)
     assert [each.code for each in tried("fails once the time is up", "runs on", limit=1.5)] == [None, None]
@@ -133,12 +133,12 @@ def test_soon_after_the_first_failure_the_others_are_ended(tried, deed, problem)
 
 
 @pytest.mark.parametrize(("text", "inside"), [("", ""), ('{"inside": "dev', ""), ('{"inside": "device"}\n{"inside": "start"}\n{"ins', "start")])
-def test_how_far_a_rank_is_is_read_from_its_last_whole_line(tried, text, inside):
+def test_the_progress_of_a_rank_is_read_from_its_last_whole_line(tried, text, inside):
     (only,) = tried(f"say({text!r}), time.sleep(600)", limit=1.5)
     assert (only.inside, only.done, only.code) == (inside, False, None)
 
 
 @pytest.mark.parametrize(("output", "kept"), [("few", "few"), ("x" * (1 << 16) + "y", "x" * ((1 << 16) - 1) + "y")], ids=["few", "much"])
-def test_the_end_of_what_a_rank_writes_is_kept(tried, output, kept):
+def test_the_end_of_the_output_of_a_rank_is_kept(tried, output, kept):
     (only,) = tried(f"sys.stdout.write({output[:1]!r} * {len(output) - 1} + 'y') if {len(output)} > 3 else sys.stdout.write('few'), sys.stdout.flush(), say(DONE)")
     assert only.done and only.output == kept.encode()

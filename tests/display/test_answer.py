@@ -39,5 +39,5 @@ class Box(NamedTuple):
         (SitepatchError.at(Location("f", 3), "it is wrong"), {"problem": "f:3: it is wrong", "file": "f", "line": 3}),
     ],
 )  # fmt: skip
-def test_a_value_as_json_has_it(value, expected):
+def test_a_value_becomes_this_json(value, expected):
     assert to_json(value) == expected

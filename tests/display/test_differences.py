@@ -54,7 +54,7 @@ def shown(old, new):
         ("设备 = 一", "设备 = 二", ["一"], ["二"]),
     ],
 )
-def test_the_words_that_differ(old, new, gone, come):
+def test_the_words_that_differ_are_marked(old, new, gone, come):
     edits = word_edits(old, new)
     assert [old[i1:i2] for i1, i2, _, _ in edits] == gone
     assert [new[j1:j2] for _, _, j1, j2 in edits] == come
@@ -65,7 +65,7 @@ def test_the_words_that_differ(old, new, gone, come):
 
 
 # the functions and colours of a text ----------------------------------------------------------------------------------
-def test_the_function_that_a_line_is_in_whatever_stands_in_strings_and_brackets():
+def test_each_line_is_in_this_function_whatever_is_in_strings_and_brackets():
     _, scopes = highlight(OLD.decode() + "\n@decorated\ndef c(a=')'): # (\n  return {\n'a': 1}\n\nx = 1\nif x:\n    def d(): pass\n    y = 2")
     assert scopes == [
         "A", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.wait", "A.b",
@@ -148,7 +148,7 @@ def test_the_pager_is_the_one_that_is_configured(site, of_git, more):
 
 @pytest.mark.once
 @pytest.mark.parametrize(("pager", "seen"), [("nosuchpager", True), ("/dev/null", True), ("head -c 1", False)])
-def test_a_pager_that_is_not_there_or_is_left_at_once_does_no_harm(site, pager, seen):
+def test_a_pager_that_is_missing_or_quits_at_once_does_no_harm(site, pager, seen):
     assert ("is_musa" in shown_on_a_terminal(site, SITEPATCH_PAGER=pager)) == seen
 
 
@@ -162,6 +162,6 @@ def test_a_terminal_that_can_do_little_shows_all_of_it(site, more):
 
 
 @pytest.mark.once
-def test_piped_it_is_a_plain_diff(site):
+def test_a_piped_diff_is_plain(site):
     plain = site("diff", GUARD).out
     assert plain.startswith("--- a/torch/") and "reduce_storage" not in plain.split("\n")[2]

@@ -151,14 +151,14 @@ def test_what_a_project_asks_for_is_made_printable_on_a_terminal(site):
     assert (code, raw_controls(text), forged(text)) == (2, [], False), text
 
 
-def test_a_pipe_in_a_folder_of_a_patchset_does_not_stop_show(site):
+def test_a_fifo_in_the_folder_of_a_patchset_does_not_block_show(site):
     path = site.cwd / "patchsets" / NAME / "compatibility.txt"
     path.unlink()
     os.mkfifo(path)
     assert sitepatch("show", NAME, cwd=site.cwd).code == 0
 
 
-def test_the_page_of_a_diff_draws_them_too(site):
+def test_the_page_of_a_diff_shows_hidden_characters_too(site):
     assert sitepatch("diff", NAME, "--target", site.path, "--html", "page.html", cwd=site.cwd).code == 0
     page = whole((site.cwd / "page.html").read_bytes()).text("main")
     assert "␛[8mhidden" in page and "<U+202E>gnp" in page
@@ -247,7 +247,7 @@ def test_a_name_that_looks_like_another_is_refused(site, old, new, problem):
 
 
 # how lists fit a terminal ---------------------------------------------------------------------------------------------
-def test_a_row_that_is_too_wide_goes_on_below_and_keeps_its_cells_whole():
+def test_a_row_that_is_too_wide_continues_below_with_its_cells_whole():
     rows = [Row("ok", ("name", "some cell", "a b c d"), ("a detail\nof two lines, one of many words", "  code = stays(as, it, was)"))]
     assert [OURS.sub("", line) for line in table_lines(rows, 24)] == [
         "ok  name  some cell", "    a b c d", "    a detail", "    of two lines, one of", "    many words", "      code = stays(as, it, was)",

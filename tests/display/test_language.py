@@ -52,19 +52,19 @@ def english():
     yield from SECTIONS
 
 
-def test_no_sentence_is_glued_or_plain_each_is_a_template_with_fields():
+def test_each_sentence_is_a_template_with_fields_and_none_is_concatenated():
     others = (*BECOME, "record.py:")  # what a record refuses is for who writes the code
     assert [(place, text) for place, text in plain() if not place.startswith(others)] == []
 
 
-def test_each_field_of_a_template_is_given_to_it():
+def test_each_field_of_a_template_is_filled():
     """mypy sees no fields, and a message that nobody has seen fails where something is wrong already."""
     found = list(given())
     assert len(found) > 700
     assert [f"{place}: {template!r}" for place, template, fields, names in found if names is not None and not fields <= names] == []
 
 
-def test_all_that_people_read_is_in_the_catalog_and_nothing_else():
+def test_the_catalog_has_every_text_that_people_read_and_nothing_else():
     ours = {msgid for msgid, (comment, _) in entries().items() if comment not in ("click", "os")}
     needed = {*english(), *messages(), *words()} - {""}
     assert sorted(needed - ours) == []
@@ -73,7 +73,7 @@ def test_all_that_people_read_is_in_the_catalog_and_nothing_else():
     assert sorted(NOTHING_SAID - said() - {text for _, text in plain(all_of_them=True)}) == []
 
 
-def test_each_message_is_found_by_its_own_entry_whatever_fills_its_holes():
+def test_each_message_is_found_by_its_own_entry_whatever_its_fields():
     known = entries()
     for msgid in sorted(messages()):
         fields = {f"x{number}": f"<{number}>" for number in range(msgid.count("{}"))}
@@ -110,7 +110,7 @@ def test_a_message_and_its_fields_are_translated_and_names_and_code_and_finished
 
 
 @pytest.mark.parametrize("path", ["/gone/data in use", "/gone/in use; not found", "applied (in use): edited by hand"])
-def test_a_field_of_a_message_is_not_rewritten_whether_such_a_path_is_there_or_not(path):
+def test_a_field_of_a_message_is_not_rewritten_whether_or_not_its_path_exists(path):
     edited = Message("{place}: {problem}", place=path, problem=Message("the file was changed after it was patched"))
     assert ZH.text(edited) == f"{path}：打补丁之后文件又被改过"
     assert (
@@ -124,7 +124,7 @@ def test_a_field_of_a_message_is_not_rewritten_whether_such_a_path_is_there_or_n
 
 
 @pytest.mark.parametrize("name", ["data in use", "not found in use"])
-def test_commands_keep_the_path_of_the_users_own(tmp_path, name):
+def test_commands_keep_the_paths_of_the_user(tmp_path, name):
     home = tmp_path / name
     home.mkdir()
     site = Site(home, "mmengine-0.10.7")
@@ -241,7 +241,7 @@ def test_the_source_of_a_patchset_is_chinese_in_an_error_and_in_its_hints(tmp_pa
         assert "内置" in told and "built in" not in told, told
 
 
-def test_show_says_kinds_headings_and_states_in_chinese(tmp_path):
+def test_show_prints_kinds_headings_and_states_in_chinese(tmp_path):
     shown = sitepatch("show", DDP, cwd=tmp_path, SITEPATCH_LANG="zh").out
     for text in ("  调试，内置\n", "\n出处\n  作者：", "可以去掉的时机：", "ddp-refuses-several-devices：模型的参数", "（int）\n", "个版本）：可应用\n"):
         assert text in shown, text

@@ -128,7 +128,7 @@ def test_hostile_text_in_every_field_is_text():
         assert read.text("main").count("onerror=alert(1)") > 8
 
 
-def test_the_top_of_a_review_says_what_where_which_release_and_why():
+def test_the_top_of_a_review_has_the_patchset_the_place_the_release_and_the_reason():
     diffs = differing(("pkg/m.py", b"a = None\n", b"a = 30\n"))
     page = review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applicable 3\nrow")])
     read = whole(page)
@@ -147,7 +147,7 @@ def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
     assert "<ul><li>one</li></ul><pre>a  b\n  c  d</pre><pre>- x\n    kept  so</pre>" in page
 
 
-def test_what_people_edited_is_shown_apart_and_a_text_that_nothing_gives_is_named():
+def test_edits_by_hand_are_shown_apart_and_a_missing_original_is_named():
     (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
     edits = HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "lost.py", "pkg 1.0")
     page = review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])
@@ -157,7 +157,7 @@ def test_what_people_edited_is_shown_apart_and_a_text_that_nothing_gives_is_name
     assert "lost.py: edited by hand (pkg 1.0), and the original text is not on this machine" in read.text("li")
 
 
-def test_the_places_of_a_page_keep_their_names_when_lines_move():
+def test_the_anchors_of_a_page_stay_when_lines_move():
     def names(before):
         old = before + code(30)
         page = review_page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
@@ -209,7 +209,7 @@ def test_a_list_of_many_hunks_is_folded():
     assert "<details open><summary>A row is a release" in page(6) and "<details><summary>A row is a release" in page(7)
 
 
-def test_what_is_in_backticks_is_code_and_hostile_text_in_them_stays_text():
+def test_backticks_mark_code_and_hostile_text_in_them_stays_text():
     one = WHY._replace(about=About("fix", "asks `a.b` of `<c>`", "it `d`\n\n- `e` and `f", {"bug": "see `g`"}))
     page = review_page("t", DiffOutcome(ENV, ()), [Reason(one, {}, True)]).decode()
     for text in ("asks <code>a.b</code> of <code>&lt;c&gt;</code>", "it <code>d</code>", "<li><code>e</code> and `f</li>", "see <code>g</code>"):

@@ -67,7 +67,7 @@ def test_the_lines_of_a_diff_have_their_colours():
     assert color_diff("no end") == ["no end"] and color_diff("") == []
 
 
-def test_a_row_ends_with_its_last_cell_and_one_without_cells_with_its_word():
+def test_a_row_ends_with_its_last_cell_or_its_state():
     rows = [Row("applied", ("a", "long cell", "end")), Row("ok", ()), Row("failed", ("longer", "b"), ("why\nmore",))]
     assert [click.unstyle(line).rstrip() for line in table_lines(rows)] == [
         "applied  a       long cell  end",
@@ -78,7 +78,7 @@ def test_a_row_ends_with_its_last_cell_and_one_without_cells_with_its_word():
     ]
 
 
-def test_what_failed_is_explained_once_a_file_and_what_needs_nothing_says_why():
+def test_a_failure_is_explained_once_per_file_and_what_is_not_needed_says_why():
     hunk = answer("p", "m.py", "f", State.APPLICABLE, (3,))
     failed = hunk.with_result(state=State.CONFLICT, places=(), problem="no", hint="mend it")
     rows = answer_rows([hunk, hunk, failed, failed.with_result(hunk=failed.hunk._replace(scope="g")), hunk.with_result(state=State.UPSTREAM, places=())])
@@ -90,7 +90,7 @@ def test_what_failed_is_explained_once_a_file_and_what_needs_nothing_says_why():
     ]
 
 
-def test_what_was_verified_is_one_line_and_what_failed_has_its_last_lines():
+def test_a_verification_is_one_line_and_a_failed_one_has_its_last_lines():
     good = [CheckResult(COMPILE, "a.py", seconds=0.25), CheckResult(COMPILE, "b.py", seconds=0.5), CheckResult(IMPORT, "a", seconds=1.0)]
     before = [CheckResult(IMPORT, name, "ImportError: no c", "at\nImportError: no c", before=True) for name in ("c", "d")]
     verified = Verified((*good, *before), 2.0)
@@ -105,7 +105,7 @@ def test_what_was_verified_is_one_line_and_what_failed_has_its_last_lines():
     assert to_json(verified)["seconds"] == 2.0
 
 
-def test_each_rank_is_a_row_with_how_far_it_came():
+def test_each_rank_is_a_row_with_its_progress():
     steps = tuple((name, 0.5) for name in ("import torch", "device"))
     ranks = (EndedRank(0, steps=steps, inside="start", device="gcu:0", backend="eccl"), EndedRank(1, problem="OSError: no", code=1, output=b"OSError: no\n"))
     rows = rank_rows(ranks, verdict_on(ranks, 60.0))
@@ -114,7 +114,7 @@ def test_each_rank_is_a_row_with_how_far_it_came():
     assert rows[1].details == ("OSError: no",)
 
 
-def test_a_page_names_the_function_of_a_change_where_it_is_in_one_and_what_lacks_a_line_break():
+def test_a_page_names_the_function_of_a_change_and_a_missing_final_newline():
     body = b"".join(b"x%d = 1\n" % number for number in range(9))
     old, new = b"y = 1\n" + body + b"def f():\n    return 1", b"y = 2\n" + body + b"def f():\n    return 2"
     page = whole(review_page("diff", DiffOutcome(ENV, planned=(diff_texts("/site", "m.py", old, new, ("p",)),)), []))
@@ -125,7 +125,7 @@ def test_a_page_names_the_function_of_a_change_where_it_is_in_one_and_what_lacks
     assert "no line break at the end of the file after" in one.text("main")
 
 
-def test_a_command_that_is_shown_is_for_the_same_place():
+def test_a_command_in_a_hint_is_for_the_same_place():
     where = console()
     assert where.command("status") == "sitepatch status"
     where.place = Place("/v/bin/python", None, (), True)
@@ -133,7 +133,7 @@ def test_a_command_that_is_shown_is_for_the_same_place():
     assert Place() == Place(None, None, (), False)
 
 
-def test_a_heading_stands_above_what_it_is_of(capsys, monkeypatch):
+def test_a_heading_is_printed_above_its_diffs(capsys, monkeypatch):
     show_parts(console(), [("nothing of it", [])])
     assert capsys.readouterr().out.strip() == ""
     diff = diff_texts("/site", "m.py", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 1\n", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 2\n")
@@ -143,7 +143,7 @@ def test_a_heading_stands_above_what_it_is_of(capsys, monkeypatch):
     assert lines[0] == "what is changed" and "@@ -11,4 +11,4 @@ f" in lines
 
 
-def test_what_cannot_be_completed_completes_to_nothing(tmp_path):
+def test_an_impossible_completion_is_empty(tmp_path):
     told = sitepatch(cwd=tmp_path, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch apply --patch-dir gone mm", COMP_CWORD="4")
     assert (told.out.split(), told.err) == ([], "")
 
@@ -160,7 +160,7 @@ def test_a_page_allows_a_script_only_where_it_has_one():
 
 
 
-def test_what_is_shown_while_it_runs_is_one_bar_until_it_ends(monkeypatch):
+def test_progress_is_one_bar_until_the_end(monkeypatch):
     where, bars = console(), []
     before(monkeypatch, threading, "Thread", lambda **_: bars.append("each is drawn by a thread"))
     for expected in (1, 2):
@@ -169,7 +169,7 @@ def test_what_is_shown_while_it_runs_is_one_bar_until_it_ends(monkeypatch):
             assert len(bars) == expected
 
 
-def test_how_much_there_is_may_be_unknown():
+def test_the_total_of_a_progress_may_be_unknown():
     stream = io.StringIO()
     bar = ProgressBar(stream)
     for number, total in ((3, 0), (2, 8), (3, 8)):
@@ -180,7 +180,7 @@ def test_how_much_there_is_may_be_unknown():
     assert [line.partition(",")[0] for line in stream.getvalue().splitlines()] == said
 
 
-def test_a_process_ends_whether_or_not_a_bar_has(monkeypatch):
+def test_a_process_ends_even_if_its_bar_has_not(monkeypatch):
     threads = []
     monkeypatch.setattr(threading, "Thread", lambda target, daemon: threads.append(daemon) or mock.Mock())
     ProgressBar(io.StringIO())
@@ -203,5 +203,5 @@ def test_a_proof_of_the_demo_that_fails_says_so(monkeypatch, capsys):
         ("demo/m", "", State.NOT_FOUND, False), ("demo.py", "", State.NOT_FOUND, False), ("demo/m.py", "", State.NOT_FOUND, False),
     ],
 )  # fmt: skip
-def test_an_answer_about_a_whole_package(path, scope, state, absent):
+def test_an_answer_about_a_whole_package_is_absent_where_the_package_is(path, scope, state, absent):
     assert answer("p", path, scope, state).is_absent == absent

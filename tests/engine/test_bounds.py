@@ -79,7 +79,7 @@ def no_core_file() -> None:
 
 
 @pytest.mark.parametrize(("name", "size"), [*((name, 600) for name in DEEP), ("attributes", 8_000), ("operators", 20_000)])
-def test_what_is_too_deep_is_said(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_is_too_deep_is_refused(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     code = DEEP[name](size)
     lines = "".join(f"-{line}\n" for line in code.split("\n"))
     check_refused(f"{lines}+x = 1\n", "", scope="f")
@@ -89,19 +89,19 @@ def test_what_is_too_deep_is_said(name: str, size: int, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", [name for name in DEEP if name != "blocks"])  # of those libcst keeps count itself
-def test_it_is_said_before_libcst_is_called(name: str) -> None:
+def test_it_is_refused_before_libcst_is_called(name: str) -> None:
     with pytest.raises(SyntaxProblem, match="nested too deeply"):
         check_depth(DEEP[name](12 if name == "cases" else 600))
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_in_a_target_too(name: str) -> None:
+def test_a_target_that_is_too_deep_is_a_conflict(name: str) -> None:
     source = f"def f(a, b, c):\n{body(DEEP[name](2_000))}"
     check_state(source, "-x = old(1)\n+x = 1\n", State.CONFLICT)
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_what_people_write_is_read(name: str) -> None:
+def test_code_as_people_write_it_is_read(name: str) -> None:
     size = 6 if name == "cases" else 2 if "in f-strings" in name or "in formats" in name else 60
     code = body(DEEP[name](size))
     if name == "f-strings in f-strings":
@@ -111,7 +111,7 @@ def test_what_people_write_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_what_is_only_wide_is_read(name: str) -> None:
+def test_code_that_is_only_wide_is_read(name: str) -> None:
     check_depth(WIDE[name] + "\n")
 
 
@@ -140,13 +140,13 @@ LONG = {
 
 @pytest.mark.skipif(sys.version_info < (3, 9), reason="the parser of Python 3.8 overflows at 100 brackets")
 @pytest.mark.parametrize("name", LONG)
-def test_what_a_generator_writes_is_read(name: str) -> None:
+def test_generated_code_is_read(name: str) -> None:
     """The recursion limit bounds it: each function more between a node and those inside it costs depth."""
     source = f"def f(a):\n    x = {LONG[name]}\n    return old(a)\n"
     check_transformed(source, "-old(a)\n+max(a)\n", source.replace("old(a)", "max(a)"))
 
 
-def test_the_line_is_named() -> None:
+def test_the_line_that_is_too_deep_is_named() -> None:
     with pytest.raises(SyntaxProblem) as caught:
         check_depth("x = 1\ny = (\n" + "a +\n" * 600 + "1)\n")
     assert caught.value.line == 502
@@ -156,7 +156,7 @@ def test_hundreds_of_runs_in_one_statement_are_refused() -> None:
     check_refused("-f(" + "a, ..., " * 6_000 + ")\n+f()\n", "more than 200 `...` in one statement", scope="f")
 
 
-def test_the_reason_of_the_standard_parser_is_given() -> None:
+def test_the_reason_of_the_standard_parser_is_reported() -> None:
     problem = run("  s = 'a\n", "-old(a)\n+max(a)\n").answers[0].problem
     assert problem.endswith(": unterminated string literal (line 1)")
 
@@ -169,6 +169,6 @@ def test_a_hunk_of_more_than_a_thousand_lines_has_an_answer() -> None:
 
 
 @pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="this Python reads any number of digits")
-def test_a_number_that_python_does_not_read_is_said() -> None:
+def test_a_number_too_long_for_python_is_a_conflict() -> None:
     words = "the result does not parse: a number has more digits than Python reads; write it in hexadecimal"
     check_state("def f():\n    x = 1\n", f"-x = 1\n+x = {'9' * 5_000}\n", State.CONFLICT, words)

@@ -59,5 +59,5 @@ def test_every_line_of_an_accepted_hunk_is_accounted_for() -> None:
         [(" ", "\t", "try:"), ("-", "\t\t", "a.b"), ("+", "\t    ", "a.c")],
     ],
 )  # fmt: skip
-def test_and_such_hunks_are_accepted(code: List[Tuple[str, str, str]]) -> None:
+def test_hunks_of_real_code_are_accepted(code: List[Tuple[str, str, str]]) -> None:
     assert check(code)

@@ -33,11 +33,11 @@ def every(
     ("text", "columns"),
     [("ab", 2), ("设备", 4), ("ａ", 2), ("e\u0301", 1), ("🚀", 2), ("✈\ufe0f", 1), ("한글", 4), ("\u200b", 0), ("", 0)],
 )
-def test_columns_of_a_terminal(text: str, columns: int) -> None:
+def test_a_text_takes_this_many_columns(text: str, columns: int) -> None:
     assert width(text) == columns
 
 
-def test_a_marker_stands_under_its_text_behind_wide_characters() -> None:
+def test_a_marker_is_under_its_text_after_wide_characters() -> None:
     source = 'def f(m):\n    show("设备 e\u0301 🚀", device=m)\n'
     hunk = '-show("设备 e\u0301 🚀", devic=$M)\n+show($M)\n'
     best = explained(source, hunk).closest
@@ -51,7 +51,7 @@ def test_a_marker_stands_under_its_text_behind_wide_characters() -> None:
     assert marker.index("^") == width(shown[: shown.index("$Mix")])
 
 
-def test_code_that_has_nothing_of_the_pattern_is_not_shown() -> None:
+def test_code_with_nothing_of_the_pattern_is_not_shown() -> None:
     one = explained("def f(a):\n    return a\n", "-zoo(animal=3, cage=4)\n+zoo()\n")
     assert one.closest is None
     assert one.problem == "`f` is there, but the code to change is not"
@@ -100,7 +100,7 @@ def test_any_hunk_can_be_explained_on_any_text(number: int) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_hunk_that_is_wrong_in_itself_is_refused_as_when_it_is_loaded(name: str) -> None:
+def test_an_invalid_hunk_is_refused_as_when_it_is_loaded(name: str) -> None:
     with pytest.raises(PatchError, match=r"case\.spatch:"):
         every("def f():\n    pass\n", block(REFUSED[name].hunk), **REFUSED[name].how)
 
@@ -113,7 +113,7 @@ def test_a_text_that_is_not_python_is_explained_too(data: bytes) -> None:
 
 
 @pytest.mark.once
-def test_the_most_similar_line_of_a_long_function_is_found_wherever_it_stands() -> None:
+def test_the_most_similar_line_of_a_long_function_is_found_anywhere() -> None:
     filler = "".join(f"    a{n} = b(c(d{n}, e={n}), [{n}])\n" for n in range(2000))
     source = f"def f(a):\n{filler}    x = registry.create(a, 1)\n{filler}"
     best = explained(source, "-registry.build($A, 1)\n+registry.build($A)\n").closest

@@ -56,7 +56,7 @@ def parts(one: Explanation) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_reported(name: str) -> None:
+def test_each_case_is_explained_word_for_word(name: str) -> None:
     head, source, hunk, expected = CASES[name].split("\n---\n", 3)
     header = head.split("\n")[1]
     found = told(f"{source}\n", f"{hunk}\n", header)

@@ -222,7 +222,7 @@ def test_one_piece_is_changed_and_every_other_byte_stays(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_the_same_without_the_standard_parser(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_piece_is_changed_without_the_standard_parser_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool that runs on an older Python than the code is written for has libcst alone."""
     use_older_python(monkeypatch)
     test_one_piece_is_changed_and_every_other_byte_stays(name)
@@ -241,7 +241,7 @@ TOP_LEVEL = {
 
 
 @pytest.mark.parametrize("name", TOP_LEVEL)
-def test_top_level(name: str) -> None:
+def test_code_at_the_top_level_is_changed(name: str) -> None:
     hold(TOP_LEVEL[name])
 
 
@@ -263,7 +263,7 @@ NOT_PYTHON = {
 
 @pytest.mark.parametrize("name", NOT_PYTHON)
 @pytest.mark.parametrize("standard", [True, False])
-def test_what_is_not_python_is_refused_in_clear_words(name: str, standard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_not_python_is_refused_in_clear_words(name: str, standard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not standard:
         use_older_python(monkeypatch)
     source = in_function(NOT_PYTHON[name] + "\nc = old.x")
@@ -325,12 +325,12 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("code", SHAPES)
-def test_the_shape_of_a_tree(code: str) -> None:
+def test_code_has_this_tree(code: str) -> None:
     (node,) = parse_source(f"{code}\n").items("body")
     assert repr(node) == SHAPES[code]
 
 
-def test_what_cannot_be_read_as_a_part_of_a_file() -> None:
+def test_a_part_of_a_file_that_cannot_be_read_is_refused_with_its_line() -> None:
     for text, words, line in (
         ("    a\nb\n", "indented less", 0), ("    a\nelse:\n    b\n", "indented less", 0), ("    a\n    b = = 2\n", "unexpected code", 2),
         ("a\nb = = 2\n", "unexpected code", 2), ("\x0cdef f(): pass\n", "byte for byte", 0),
@@ -343,7 +343,7 @@ def test_what_cannot_be_read_as_a_part_of_a_file() -> None:
         Converter("", 0, {}, {}).one(object())
 
 
-def test_where_a_node_stands() -> None:
+def test_a_node_knows_its_place() -> None:
     block = parse_source("class A(b, c=1): pass\n")
     (node,) = block.items("body")
     assert (block.field(), node.field(), block.siblings(), node.siblings()) == ("", "body", [block], [node])

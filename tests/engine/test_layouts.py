@@ -164,7 +164,7 @@ def test_an_insertion_adds_whole_lines_in_the_files_own_layout(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [name for name, layout in LAYOUTS.items() if len(layout.data) < 1000])
-def test_offsets_of_characters_and_bytes(name: str) -> None:
+def test_offsets_count_characters_and_bytes(name: str) -> None:
     source = Source(LAYOUTS[name].data)
     offsets = range(len(source.text) + 1)
     assert source.has_ast
@@ -204,7 +204,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_read_is_refused_with_the_reason(name: str) -> None:
+def test_a_file_that_cannot_be_read_is_refused_with_the_reason(name: str) -> None:
     data, words = REFUSED[name]
     for hunk in (REWRITE, INSERTION):
         result = applied(data, hunk)
@@ -217,7 +217,7 @@ def test_what_cannot_be_read_is_refused_with_the_reason(name: str) -> None:
             assert ("(line " in result.answers[0].problem) is (words == "cannot be read as Python")
 
 
-def test_a_lone_cr_outside_of_the_scope_stays() -> None:
+def test_a_lone_cr_outside_the_scope_stays() -> None:
     data = b"s = 1\rt = '''a\rb'''\n" + text(PLAIN) + b"u = 1\rv = 2\n"
     for hunk in (REWRITE, DELETION):
         result = applied(data, hunk)
@@ -226,7 +226,7 @@ def test_a_lone_cr_outside_of_the_scope_stays() -> None:
         assert result.data.endswith(b"u = 1\rv = 2\n")
 
 
-def test_a_form_feed_that_begins_the_line_of_the_function() -> None:
+def test_a_form_feed_before_a_function_stays() -> None:
     data = text(PLAIN).replace(b"\n\ndef", b"\n\x0cdef")
     for hunk, new in ((REWRITE, data.replace(b"old(a)", b"abs(a)")), (DELETION, data.replace(b"    gone(a)  # why\n", b""))):
         result = applied(data, hunk)
@@ -235,7 +235,7 @@ def test_a_form_feed_that_begins_the_line_of_the_function() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"# nothing\n", b"# nothing", BOM, b"\x0c", b"   ", b"\r\n"])
-def test_a_file_without_code_has_no_scope_and_takes_what_its_module_is_given(data: bytes) -> None:
+def test_a_file_without_code_has_no_scope_but_takes_insertions_at_its_top_level(data: bytes) -> None:
     result = applied(data, REWRITE)
     assert (result.data, [answer.state for answer in result.answers]) == (data, [State.NOT_FOUND])
     newline = b"\r\n" if data == b"\r\n" else b"\n"
@@ -268,7 +268,7 @@ def test_code_that_the_files_encoding_can_hold_is_written_in_it() -> None:
     assert result.data == data.replace(b"old(a)", "max(a, '汉字')".encode("gbk"))
 
 
-def test_a_spatch_of_other_line_ends_inserts_the_files_own() -> None:
+def test_a_spatch_with_other_line_ends_inserts_those_of_the_file() -> None:
     data = text(PLAIN, newline="\r\n")
     lf = applied(data, INSERTION).data
     assert applied(data, INSERTION.replace("\n", "\r\n")).data == lf

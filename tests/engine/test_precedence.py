@@ -30,7 +30,7 @@ def expected(place: str, inner: str) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_parentheses_stand_where_they_are_needed(place: str) -> None:
+def test_a_result_has_the_parentheses_it_needs(place: str) -> None:
     inner = [each for each in INNER if not (each in ("a and b", "a or b") and each[2:-2] in place.split())]  # one of three
     inner = [each for each in inner if not (" for " in place and each in ("(yield)", "(a := b)"))]  # not allowed there
     inner = [each for each in inner if not (each == "1" and place[:3] in ("{}(", "{}["))]  # always enclosed: `1.z` would not do
@@ -55,7 +55,7 @@ APART = [("await {}", "1"), ("with {}: pass", "(a, b)"), ("[z for x in z if {}]"
 
 @pytest.mark.once
 @pytest.mark.parametrize("place", STANDING)
-def test_and_where_they_are_needed_in_the_file(place: str) -> None:
+def test_code_that_takes_the_place_of_other_code_gets_the_parentheses_it_needs(place: str) -> None:
     def lines(code: str) -> str:
         return "".join(f"    {line}\n" for line in code.split("\n"))
 
@@ -76,7 +76,7 @@ def test_and_where_they_are_needed_in_the_file(place: str) -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize("place", [*STANDING, *NEWER])
-def test_and_where_the_hunk_writes_them(place: str) -> None:
+def test_parentheses_that_the_hunk_writes_are_kept(place: str) -> None:
     head = "async def f(a, b, z):\n" if "await" in place else "def f(a, b, z):\n"
 
     def source(code: str) -> str:
@@ -110,5 +110,5 @@ def test_and_where_the_hunk_writes_them(place: str) -> None:
         ("return A(a)", "-A($X)\n+(*$X, b)\n", "return *a, b"),
     ],
 )
-def test_a_tuple_with_a_star_is_one_that_python_3_8_reads(source: str, hunk: str, result: str) -> None:
+def test_a_tuple_with_a_star_is_written_so_that_python_3_8_reads_it(source: str, hunk: str, result: str) -> None:
     hold(inside(source, hunk, result))

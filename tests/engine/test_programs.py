@@ -16,7 +16,7 @@ from tools import drift, programs
 pytestmark = [pytest.mark.once, pytest.mark.skipif(sys.version_info < (3, 11), reason="the programs have `except*`")]
 
 
-def test_a_change_of_a_program_as_hunks_is_what_its_lines_say() -> None:
+def test_the_hunks_of_a_change_make_what_its_lines_say() -> None:
     counts: Counter[str] = Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -28,7 +28,7 @@ def test_a_change_of_a_program_as_hunks_is_what_its_lines_say() -> None:
     assert counts["applicable"] > 100 and counts["conflict"] < 60, counts
 
 
-def test_a_hunk_says_of_a_release_that_moved_on_what_a_model_says() -> None:
+def test_a_hunk_says_what_a_model_says_of_a_later_release() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         states = Counter(drift.case(seed).state for seed in range(300))
@@ -36,7 +36,7 @@ def test_a_hunk_says_of_a_release_that_moved_on_what_a_model_says() -> None:
     assert wrong == [] and min(states.values()) > 20, states
 
 
-def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(data: bytes, hunks: Any, options: Any) -> Any:
         result = rewrite(data, hunks, options)
         splices = tuple(one._replace(new=one.new.replace(b"max(", b"min(")) for one in result.splices)

@@ -183,7 +183,7 @@ def comments_above(data: bytes, begin: int) -> int:
     return starts[row]
 
 
-def test_an_expression_put_into_a_call(tell: Callable[[str], None]) -> None:
+def test_an_expression_put_into_a_call_can_be_undone(tell: Callable[[str], None]) -> None:
     tried = for_each("expressions", corpus.expression, check_change)
     tried.report(tell, "expressions")
     assert tried["applied"] >= EXAMPLES // 3
@@ -191,7 +191,7 @@ def test_an_expression_put_into_a_call(tell: Callable[[str], None]) -> None:
 
 
 @pytest.mark.parametrize("kind", STATEMENT_KINDS)
-def test_a_statement(kind: str, tell: Callable[[str], None]) -> None:
+def test_a_changed_statement_can_be_undone(kind: str, tell: Callable[[str], None]) -> None:
     tried = for_each(
         kind, lambda function, random: corpus.statement(function, random, kind), check_change, EXAMPLES // 2
     )
@@ -204,7 +204,7 @@ def test_a_statement(kind: str, tell: Callable[[str], None]) -> None:
         assert undone >= tried["applied"] * 0.9
 
 
-def test_a_parameter_added_to_a_signature(tell: Callable[[str], None]) -> None:
+def test_a_parameter_can_be_added_to_a_signature(tell: Callable[[str], None]) -> None:
     tried = for_each("signatures", corpus.signature, check_change, EXAMPLES // 2)
     tried.report(tell, "signatures")
     assert tried["applied"] >= EXAMPLES // 3

@@ -79,7 +79,7 @@ CASES = every_case()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_rule(name: str) -> None:
+def test_a_rule_holds_in_each_of_its_cases(name: str) -> None:
     hold(CASES[name])
 
 

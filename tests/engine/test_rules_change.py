@@ -400,12 +400,12 @@ RULE_20 = {
 }  # fmt: skip
 
 
-def test_a_result_of_a_syntax_that_python_does_not_know_is_checked_by_libcst(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_in_syntax_that_this_python_lacks_is_checked_by_libcst(monkeypatch: pytest.MonkeyPatch) -> None:
     use_older_python(monkeypatch)
     check_state("def f(a):\n    del a.old\n", "-a.old\n+max(a)\n", State.CONFLICT, "the result does not parse: unexpected code")
 
 
-def test_a_result_that_does_not_parse_is_a_conflict_of_the_hunks_that_change_something() -> None:
+def test_a_result_that_does_not_parse_is_a_conflict_of_the_hunks_that_change_it() -> None:
     hunks = "-a.old\n+max(a)\n@@ f @@\n-A($X)\n+max($X, 0)\n"
     result = run("def f(a, b, x):\n    for a.old in b: b\n    x = max(a, 0)\n", hunks)
     assert [answer.state for answer in result.answers] == [State.CONFLICT, State.UPSTREAM]
@@ -419,6 +419,6 @@ def test_a_result_that_does_not_parse_is_a_conflict_of_the_hunks_that_change_som
         ("    class C:\n        def f(self):\n            return 1\n", "C.f", "    class C:\n        pass\n"),
     ],
 )
-def test_a_definition_goes_from_a_file_that_ast_cannot_read(source: str, scope: str, expected: str) -> None:
+def test_a_definition_is_deleted_from_a_file_that_ast_cannot_read(source: str, scope: str, expected: str) -> None:
     assert not Source(source.encode()).has_ast
     assert run(source, "-def f($A):\n-    ...\n", scope=scope).data.decode() == expected

@@ -64,19 +64,19 @@ RULE_28 = {
 
 
 
-def test_rule_28_match_where_the_interpreter_knows_it_or_not() -> None:
+def test_rule_28_a_match_statement_is_changed_whether_or_not_this_python_knows_it() -> None:
     code = b"def f(a):\n    match a:\n        case 1:\n            x = b(a)\n"
     patch = f"--- p/m.py\n@@ f @@ inside=match\n{STATEMENT}"
     (found,) = explain(code, parse_spatch(patch, "p")[1][0].hunks, {}, ["b", "c"])
     assert found.state is State.APPLICABLE
 
 
-def test_rule_28_the_flag_as_it_is_written() -> None:
+def test_rule_28_the_flag_is_read_as_written() -> None:
     for flag in ("inside=scope", "inside=if", "inside=for/if/try"):
         hunk = parse_spatch(f"--- p/m.py\n@@ f @@ {flag}\n{STATEMENT}", "p")[1][0].hunks[0]
         assert hunk.flags.inside is not None and inside_flag(hunk.flags.inside) == flag
 
 
-def test_rule_28_what_stands_around_the_first_statement_of_a_file() -> None:
+def test_rule_28_the_text_around_the_first_statement_of_a_file_stays() -> None:
     (hunk,) = compile_hunks(parse_spatch("--- p/m.py\n@@ <module> @@\n-y = old()\n+y = new()\n", "p")[1][0].hunks, {})
     assert [keywords for _, keywords in surroundings(Source(MODULE.encode()), hunk)] == [("if",)]

@@ -82,7 +82,7 @@ RULE_21 = {
 
 
 @pytest.mark.parametrize("name", RULE_21)
-def test_names_of_inserted_code(name: str) -> None:
+def test_inserted_code_reads_only_names_that_are_bound(name: str) -> None:
     source, code, bound = RULE_21[name]
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]
     assert answer.state is (State.APPLICABLE if bound else State.CONFLICT), answer.problem
@@ -138,7 +138,7 @@ BROKEN = {  # name: (code, scope, hunk, the problem, "" where every name that st
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_names_of_what_stays(name: str) -> None:
+def test_code_that_stays_keeps_the_names_it_reads(name: str) -> None:
     source, scope, hunk, problem = BROKEN[name]
     (answer,) = run(source, hunk, scope=scope).answers
     assert answer.state is (State.CONFLICT if problem else State.APPLICABLE), answer.problem
@@ -179,7 +179,7 @@ ELSEWHERE = {  # names that stand elsewhere in the file count as bound where the
 
 
 @pytest.mark.parametrize("name", sorted({*RULE_21} - {"read for type checkers only"}))
-def test_without_the_standard_parser_names_that_stand_nowhere_else_are_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_standard_parser_names_found_nowhere_else_are_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, code, bound = RULE_21[name]
     use_older_python(monkeypatch)
     answer = run(source + "\n", f"-old()\n+{code}\n", scope="*.f" if "    def f" in source else "f").answers[0]
@@ -187,7 +187,7 @@ def test_without_the_standard_parser_names_that_stand_nowhere_else_are_reported(
     assert answer.state is (State.APPLICABLE if expected else State.CONFLICT), answer.problem
 
 
-def test_names_where_a_hunk_removes_the_syntax_that_python_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_checked_where_a_hunk_removes_syntax_that_this_python_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     use_older_python(monkeypatch, without="strange")
     for code, state in (("max(a)", State.APPLICABLE), ("max(y)", State.CONFLICT)):
         assert run("def f(a):\n    strange()\n", f"-strange()\n+{code}\n").answers[0].state is state

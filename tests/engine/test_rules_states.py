@@ -218,7 +218,7 @@ RULE_27 = {
         ("def f(a):\n    old(a)\n    x = 1\n    y = 2\n", " x = 1\n-old(a)\n y = 2\n", False),
     ],
 )
-def test_rule_26_a_deletion_is_gone(source: str, hunk: str, gone: bool) -> None:
+def test_rule_26_deleted_code_is_gone(source: str, hunk: str, gone: bool) -> None:
     assert run(source, hunk).answers[-1].gone is gone
 
 

@@ -140,12 +140,12 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize("name", CASES)
-def test_which_definition_is_meant(name: str) -> None:
+def test_a_scope_means_this_definition(name: str) -> None:
     hold(CASES[name])
 
 
 @pytest.mark.usefixtures("parser")
-def test_both_parsers_find_the_definitions_in_the_same_lines() -> None:
+def test_both_parsers_find_the_definitions_on_the_same_lines() -> None:
     source = Source(("# ü\n" + CODE + "class C:  # ü\n    @x\n    def c(self): pass\n").encode())
     lines = [(one.name, source.lines.number(one.start)) for one in source.definitions()]
     assert lines[:3] == [("A", 2), ("A.p", 3), ("A.p", 7)] and lines[-2:] == [("C", 65), ("C.c", 66)] and len(lines) == 24

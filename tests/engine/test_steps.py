@@ -93,7 +93,7 @@ def test_libcst_is_given_the_scope_and_nothing_else(parsed: List[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["-y = old(a, $X)\n+y = max(a, $X)\n", " y = old(a, 1)\n ...\n+w = 1\n"])
-def test_of_the_top_level_libcst_is_given_what_has_the_names_of_the_hunk(parsed: List[str], text: str) -> None:
+def test_at_the_top_level_libcst_is_given_only_what_has_the_names_of_the_hunk(parsed: List[str], text: str) -> None:
     source = "a = 0\nx = other(a)\ny = old(a, 1)\nz = other(a)\n"
     result = rewrite(source.encode(), [hunk(text, "<module>")], {})
     assert [answer.state for answer in result.answers] == [State.APPLICABLE]
@@ -115,7 +115,7 @@ def runs(count: int, last: str = "c()") -> str:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
-def test_runs_that_lead_nowhere_cost_a_table_and_not_a_power(count: int) -> None:
+def test_runs_that_lead_nowhere_cost_quadratic_and_not_exponential_steps(count: int) -> None:
     source = "def f(a):\n" + "    a()\n" * 60 + "    b()\n"
     found = steps(source, runs(count))
     assert found <= 2 * (count + 2) * 62**2
@@ -123,21 +123,21 @@ def test_runs_that_lead_nowhere_cost_a_table_and_not_a_power(count: int) -> None
     check_state(source, runs(count), State.NOT_FOUND, "the code to change is not")
 
 
-def test_runs_that_lead_nowhere_among_metavariables() -> None:
+def test_runs_that_lead_nowhere_among_metavariables_cost_quadratic_steps() -> None:
     source = "def f(a):\n" + "".join(f"    x{number} = {number}\n" for number in range(60)) + "    b()\n"
     text = " def f(...):\n" + "".join(f"     ...\n     $A{number} = $B{number}\n" for number in range(6)) + "     c()\n+    b()\n"
     assert steps(source, text) < 62**2 * 16
     check_state(source, text, State.NOT_FOUND, "the code to change is not")
 
 
-def test_clauses_and_decorators_that_lead_nowhere() -> None:
+def test_decorators_that_lead_nowhere_cost_quadratic_steps() -> None:
     source = "".join(f"@d({number})\n" for number in range(60)) + "def f(a):\n    b()\n"
     text = " @d($A)\n @d($B)\n @d($C)\n @d($D)\n @d($E)\n @e\n def f(...):\n+    b()\n     ...\n"
     assert steps(source, text) < 62**2 * 20  # of 60 over 5, five million
     check_state(source, text, State.NOT_FOUND, "the code to change is not")
 
 
-def test_more_ways_than_anybody_looks_at_are_ambiguous_and_not_counted_out() -> None:
+def test_very_many_matches_are_ambiguous_and_not_all_counted() -> None:
     source = "def f(a):\n" + "    a()\n" * 60 + "    c()\n"
     assert steps(source, runs(6)) < 62**2 * 16
     check_state(source, runs(6).replace("+    b()\n", "").replace("     a()\n", "     a()\n+    b()\n", 1), State.AMBIGUOUS, "in more than 50 ways")  # fmt: skip
@@ -150,7 +150,7 @@ def test_what_is_bound_and_read_again_is_bounded() -> None:
     check_state(source, text, State.CONFLICT, "too many ways")
 
 
-def test_a_long_scope_is_not_taken_for_an_explosion(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_scope_is_not_mistaken_for_an_explosion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(match, "MAX_STEPS", 200)  # a scope that takes more than the real limit takes a minute
     for name in ANCHORS:
         assert steps(function(400), ANCHORS[name]) > 400

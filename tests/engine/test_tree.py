@@ -37,7 +37,7 @@ def test_an_identity_is_a_literal_or_a_name(code: str, is_identity: bool) -> Non
     assert call.items("args")[0].is_identity is is_identity
 
 
-def test_what_is_no_python_is_refused() -> None:
+def test_a_text_that_is_not_python_is_refused() -> None:
     with pytest.raises(SyntaxProblem):
         Tree(b"def f(:\n").whole()
 
@@ -82,7 +82,7 @@ def spans(node: Node) -> list:
 
 
 @pytest.mark.parametrize("data", [NESTED.encode(), NESTED.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + NESTED.encode()])
-def test_definitions_that_are_read_when_somebody_asks_are_those_of_the_whole_file(data: bytes) -> None:
+def test_definitions_read_on_demand_are_those_of_the_whole_file(data: bytes) -> None:
     tree = Tree(data).whole()
     whole = parse_source(tree.text, newline=tree.lines.newline)
     assert spans(tree.root)[1:] == spans(whole)[1:]
@@ -90,7 +90,7 @@ def test_definitions_that_are_read_when_somebody_asks_are_those_of_the_whole_fil
     assert all(child.parent is node for node in tree.root.walk() for child in node.children())
 
 
-def test_a_real_file_is_the_same_read_in_parts() -> None:
+def test_a_real_file_read_in_parts_is_the_same() -> None:
     for module in (argparse, ast, dataclasses):
         tree = Tree(Path(module.__file__).read_bytes()).whole()
         assert spans(tree.root)[1:] == spans(parse_source(tree.text))[1:]

@@ -27,7 +27,7 @@ def case(request, tmp_path):
     return Case(tmp_path, request.param)
 
 
-def test_killed_before_and_after_every_call(case, counted):
+def test_killed_before_and_after_every_call_a_command_is_done_or_undone(case, counted):
     """What is found after a call is what is found before the next one, so that few are killed after it."""
     outcomes, waiting = set(), set()
     tried = [("before", point) for point in every(case, 3)]
@@ -43,7 +43,7 @@ def test_killed_before_and_after_every_call(case, counted):
     assert len(waiting) == 3  # to be undone, to be finished, nothing to do
 
 
-def test_killed_half_way_through_every_write(case, counted):
+def test_killed_half_way_through_every_write_a_command_is_done_or_undone(case, counted):
     point = 0
     while True:
         point += 1
@@ -56,7 +56,7 @@ def test_killed_half_way_through_every_write(case, counted):
     assert point > 3
 
 
-def test_a_write_that_takes_half_of_its_bytes_goes_on_with_the_rest(case, counted):
+def test_a_write_that_takes_half_of_its_bytes_continues_with_the_rest(case, counted):
     for point in range(1, 8):
         assert case.run(point, "short").code == 0
         assert case.outcome(f"{case.name}, short write {point}") == "new"
@@ -65,7 +65,7 @@ def test_a_write_that_takes_half_of_its_bytes_goes_on_with_the_rest(case, counte
 
 
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
-def test_interrupted_at_every_call(case, counted, how):
+def test_interrupted_at_every_call_a_command_is_done_or_undone(case, counted, how):
     last = range(case.count - 4, case.count + 1)  # the lock is given back: all is done, and that has to be said
     outcomes, points = set(), sorted({*every(case, 11), *last})
     for point in points:
@@ -87,7 +87,7 @@ def test_interrupted_at_every_call(case, counted, how):
     assert outcomes == {"old", "new"}
 
 
-def test_one_call_that_fails_at_every_call(case, counted):
+def test_one_failing_call_is_reported_or_harmless(case, counted):
     tried, failed = 0, 0
     for number, point in enumerate(every(case, 3)):
         for error in ERRORS if ALL else (ERRORS[number % len(ERRORS)],):
@@ -99,7 +99,7 @@ def test_one_call_that_fails_at_every_call(case, counted):
 
 
 @pytest.mark.parametrize("how", ["full", "quota"])
-def test_a_disk_that_is_full_from_every_call_on(case, counted, how):
+def test_a_disk_that_is_full_from_some_call_on_leaves_a_command_done_or_undone(case, counted, how):
     failed, points = 0, every(case, 9)
     for point in points:
         done = case.run(point, how)
@@ -108,7 +108,7 @@ def test_a_disk_that_is_full_from_every_call_on(case, counted, how):
     assert failed > 4
 
 
-def test_a_disk_that_breaks_for_good_is_recovered_when_it_is_mended(case, counted):
+def test_a_disk_that_fails_for_good_is_recovered_once_mended(case, counted):
     outcomes, points = set(), every(case, 9)
     for point in points:
         told = f"{case.name}, broken from call {point} on"
@@ -174,7 +174,7 @@ def recoveries(case, how):
             yield point, f"{case.name}, killed at {point}, {how} at call {step} of recovery", done
 
 
-def test_recovery_is_killed_at_every_call(case, counted):
+def test_recovery_may_be_killed_at_every_call(case, counted):
     """From each of some states that a kill leaves, the next command is killed at each of its calls, and then recovers."""
     points, decided = 0, {}
     for point, told, _ in recoveries(case, "before"):
@@ -185,7 +185,7 @@ def test_recovery_is_killed_at_every_call(case, counted):
     assert points > 20
 
 
-def test_recovery_is_interrupted_at_every_call(case, counted):
+def test_recovery_may_be_interrupted_at_every_call(case, counted):
     """Ctrl-C stops the command, not the recovery that has begun, and says what came of it."""
     points, decided = 0, {}
     for point, told, done in recoveries(case, "SIGINT"):

@@ -64,7 +64,7 @@ def cases():
 
 
 @pytest.mark.parametrize(("name", "kind"), list(cases()), ids=lambda value: value[:12] or "home")
-def test_what_is_not_ours_is_named_and_nothing_is_done(tiny, name, kind):
+def test_something_else_in_place_of_our_file_is_named_and_nothing_is_done(tiny, name, kind):
     for command, words in COMMANDS.items():
         tiny.reset()
         place = tiny.site / ".sitepatch" / name
@@ -90,7 +90,7 @@ def test_what_is_not_ours_is_named_and_nothing_is_done(tiny, name, kind):
             assert files(tiny) == before, told
 
 
-def test_a_receipt_that_may_not_be_read_is_named(tiny):
+def test_an_unreadable_receipt_is_named(tiny):
     tiny.reset()
     place = tiny.site / ".sitepatch" / RECEIPT
     place.chmod(0)

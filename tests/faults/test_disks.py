@@ -118,7 +118,7 @@ def test_restore_of_three_hundred_files_works_on_a_full_disk(tmp_path):
         assert not (disk / ".sitepatch").exists()
 
 
-def test_restore_of_a_link_that_leads_nowhere_now_and_of_twins_works_on_a_full_disk(tmp_path):
+def test_restore_of_a_broken_link_and_of_twins_works_on_a_full_disk(tmp_path):
     """The link's text is moved into its place; the copy that twins share is written twice, in the room set aside."""
     names, texts = ["link.py", "one.py", "two.py"], [b"# link\n" * 200_000, b"# twin\n" * 20_000, b"# twin\n" * 20_000]
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=9m", "tmpfs") as disk:
@@ -159,7 +159,7 @@ def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp
     assert tiny.run("apply", NAME).code == 0
 
 
-def test_a_quota_that_is_used_up_stops_apply_and_not_restore(tmp_path):
+def test_an_exhausted_quota_stops_apply_and_not_restore(tmp_path):
     """A real one, of a btrfs subvolume on a disk that has room."""
     if shutil.which("btrfs") is None:
         pytest.skip("btrfs-progs are not here")
@@ -199,7 +199,7 @@ def test_a_read_only_filesystem_is_named_with_every_path_before_anything_changes
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_power_fails_at_a_call(tmp_path, counted, kind):
+def test_a_power_cut_at_any_call_loses_nothing_on_a_real_disk(tmp_path, counted, kind):
     """What the filesystem has sent to its disk before a call is all that is left, and it is mounted again."""
     image = tmp_path / "image"
     words = loop(image, kind)

@@ -63,7 +63,7 @@ def found(site):
 @pytest.mark.parametrize(
     ("number", "save"), [(0, saved_in_place), (1, saved_in_place), (2, saved_in_place), (0, saved_by_renaming), (1, saved_by_renaming), (2, saved_by_renaming)]
 )
-def test_an_edit_that_is_saved_between_two_renames_is_kept_and_said(tiny, word, number, save):
+def test_an_edit_that_is_saved_between_two_renames_is_kept_and_reported(tiny, word, number, save):
     if word == "restore":
         assert tiny.run("apply", NAME).code == 0
     before = (tiny.site / LAST).read_bytes()
@@ -217,7 +217,7 @@ def test_what_an_interrupted_restore_could_not_reach_can_be_restored_later(tiny,
 
 
 @pytest.mark.parametrize("change", [to_folder, to_pipe, to_dangling, to_nothing])
-def test_something_else_in_the_place_of_a_patched_file_stops_no_command_for_others(tiny, tmp_path, change):
+def test_something_else_in_place_of_a_patched_file_stops_no_command_for_other_files(tiny, tmp_path, change):
     assert tiny.run("apply", NAME).code == 0
     assert tiny.run("apply", ALONE).code == 0
     change(tiny.site / LAST, tmp_path / "away")
@@ -257,7 +257,7 @@ def test_a_name_that_just_fits_the_disk_is_patched_and_restored(tiny, length, ad
     assert len(found(tiny.site)) == (not adds)
 
 
-def test_files_that_are_called_as_ours_once_were_are_patched_and_kept(tiny):
+def test_files_with_names_that_ours_once_had_are_patched_and_kept(tiny):
     mine = tiny.site / "tiny/.a.py.sitepatch-old"
     mine.write_bytes(MINE)
     added = "".join(f"+++ tiny/.{name}.py.sitepatch-tmp\n+A = 1\n" for name in ("a", "c"))
@@ -271,7 +271,7 @@ def test_files_that_are_called_as_ours_once_were_are_patched_and_kept(tiny):
     assert tiny.tree() == before
 
 
-def test_no_file_can_be_added_under_a_name_that_a_commit_gives(tiny):
+def test_no_file_can_be_added_under_a_name_that_a_commit_uses(tiny):
     path = f"tiny/.{'a' * 16}.sitepatch-tmp"
     write_patchset(tiny.sources / "1", "like-fix", f"+++ {path}\n+A = 1\n", "tiny")
     before = tiny.tree()

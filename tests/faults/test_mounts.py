@@ -95,7 +95,7 @@ def mounted_file(tiny):
 
 
 @pytest.mark.parametrize("words", [("apply", NAME), ("restore",)])
-def test_a_file_that_is_a_mount_is_refused_in_words_before_anything_is_changed(tiny, words):
+def test_a_file_that_is_a_mount_is_refused_before_anything_is_changed(tiny, words):
     if words == ("restore",):
         assert tiny.run("apply", NAME).code == 0
     before = tiny.tree()
@@ -220,7 +220,7 @@ def stuck(request, tmp_path):
     return Stuck(unit.make_site(tmp_path / "base/site"), tmp_path, *request.param[1:])
 
 
-def test_killed_anywhere_it_is_undone_by_the_next_command_or_finished_where_that_can_be_done_now(stuck, counted):
+def test_killed_anywhere_the_next_command_undoes_it_or_finishes_it_where_it_now_can(stuck, counted):
     points, outcomes = 0, {True: set(), False: set()}
     for point, state in stuck.killed():
         for still in (True, False):
@@ -252,7 +252,7 @@ def test_recovery_that_undoes_may_be_killed_anywhere(stuck, counted):
     assert points > 4
 
 
-def test_a_prepared_file_that_was_lost_leads_back_too(stuck):
+def test_a_lost_prepared_file_means_undoing_too(stuck):
     """Somebody has tidied up between a kill and the next command."""
     tried = 0
     for point, state in stuck.killed():

@@ -69,7 +69,7 @@ def two(request, tmp_path):
 
 
 @pytest.mark.parametrize("how", [*ERRORS, "SIGINT"])
-def test_it_is_done_in_both_or_in_none_and_that_is_reported(two, counted, how):
+def test_a_change_of_two_directories_is_done_in_both_or_in_none_and_reported(two, counted, how):
     points = range(1 + ERRORS.index(how) if how in ERRORS and not ALL else 1, two.count + 1, 1 if ALL else 6)
     ends = set()
     for point in points:

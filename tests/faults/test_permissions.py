@@ -31,7 +31,7 @@ def test_a_read_only_file_in_a_directory_of_ours_is_patched_and_stays_read_only(
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make files of other users")
-def test_a_file_of_somebody_else_is_named_although_it_could_be_replaced(public):
+def test_a_file_of_another_user_is_named_although_it_could_be_replaced(public):
     os.chown(public.site / "tiny/a.py", 1234, 1235)
     os.chown(public.site / "tiny/c.py", NOBODY, 1235)
     for name in ("d.py", "sub/b.py"):
@@ -51,7 +51,7 @@ def test_a_file_of_somebody_else_is_named_although_it_could_be_replaced(public):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make files of other users")
-def test_a_file_of_somebody_else_that_all_may_write_is_put_back_but_not_patched_again(public):
+def test_a_file_of_another_user_that_all_may_write_is_restored_but_not_patched_again(public):
     before = public.tree()
     give(public.site, NOBODY)
     assert public.run("apply", NAME, uid=NOBODY).code == 0
@@ -64,7 +64,7 @@ def test_a_file_of_somebody_else_that_all_may_write_is_put_back_but_not_patched_
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make directories of other users")
-def test_every_directory_that_may_not_be_written_is_named_at_once_and_no_mode_changes(public):
+def test_every_unwritable_directory_is_named_at_once_and_no_mode_changes(public):
     for folder in ("tiny", "tiny/sub", "tiny/__pycache__", "tiny/sub/__pycache__"):
         (public.site / folder).chmod(0o555)
     for name in ("tiny/a.py", "tiny/c.py", "tiny/d.py", "tiny/sub/b.py"):

@@ -148,7 +148,7 @@ def test_a_power_cut_leaves_all_old_or_all_new(start, name, counted):
 
 
 @pytest.mark.parametrize("name", ["apply", "restore"])
-def test_a_power_cut_while_an_interrupted_run_is_recovered(start, name, counted):
+def test_a_power_cut_during_recovery_leaves_all_old_or_all_new(start, name, counted):
     cut, point, kinds, states = start(name), 0, set(), 0
     while True:
         point += 7 if EACH == 1 else 21

@@ -46,7 +46,7 @@ def case(tmp_path):
     return Syncing(tmp_path)
 
 
-def test_killed_before_and_after_every_call_it_is_done_or_undone_and_the_next_sync_gets_there(case, counted):
+def test_killed_before_and_after_every_call_a_sync_is_done_or_undone_and_the_next_one_finishes(case, counted):
     outcomes = []
     tried = [("before", point) for point in range(1, case.count + 1, 1 if ALL else 3)]
     tried += [("after", point) for point in (range(1, case.count + 1) if ALL else [case.count])]  # else it is the next one's before
@@ -61,7 +61,7 @@ def test_killed_before_and_after_every_call_it_is_done_or_undone_and_the_next_sy
     assert set(outcomes) == {"old", "new"}
 
 
-def test_interrupted_at_every_third_call_it_says_so_and_is_done_or_undone(case, counted):
+def test_interrupted_at_every_third_call_a_sync_reports_it_and_is_done_or_undone(case, counted):
     outcomes, points = [], range(1, case.count + 1, 3)
     for point in points:
         ended = case.run(point, "SIGINT")

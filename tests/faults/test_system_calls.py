@@ -67,7 +67,7 @@ def traced(request, tmp_path):
     return case, points(case, tmp_path)
 
 
-def test_no_system_call_goes_by_the_layer_of_our_own(traced):
+def test_no_system_call_bypasses_our_layer(traced):
     """As many as the layer counts: what it does not know would be a place to die that no test tries."""
     case, found = traced
     assert NAMES

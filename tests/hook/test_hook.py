@@ -193,7 +193,7 @@ def test_a_release_that_does_not_fit_is_reported_once_and_left_alone(place):
     assert place.start().err == APPLIED
 
 
-def test_a_release_outside_of_the_range_is_left_alone_and_named(tmp_path):
+def test_a_release_outside_the_range_is_left_alone_and_named(tmp_path):
     place = Place(tmp_path)
     toml = place.path / "mine/two/patchset.toml"
     toml.write_text(toml.read_text().replace('versions = ""', 'versions = "<1.5"'))
@@ -219,7 +219,7 @@ def test_what_was_edited_by_hand_is_never_overwritten(place):
     assert place.start("-c", "0").err == ""
 
 
-def test_known_bytes_that_record_disowns_are_no_pristine_ones(place):
+def test_known_bytes_that_record_contradicts_are_not_pristine(place):
     place.install()
     record = place.site / "demo-1.0.dist-info/RECORD"
     rows = record.read_text().replace("demo/m.py,sha256=", "demo/m.py,sha256=A")
@@ -259,7 +259,7 @@ def test_two_hooks_in_one_environment_do_not_clash(place):
 
 
 # modes ----------------------------------------------------------------------------------------------------------------
-def test_warn_says_it_at_each_start_and_touches_no_target(place):
+def test_warn_prints_a_line_at_each_start_and_touches_no_target(place):
     place.install("--mode", "warn")
     before = tree(place.site / "demo")
     for _ in range(2):
@@ -288,13 +288,13 @@ def test_strict_starts_no_program_on_what_is_not_patched(place):
 
 
 @pytest.mark.parametrize(("flags", "runs"), [(["-I"], True), (["-E"], True), (["-O"], True), (["-s"], True), (["-S"], False)])
-def test_which_switches_of_the_interpreter_turn_it_off(place, flags, runs):
+def test_these_switches_of_the_interpreter_turn_the_hook_off(place, flags, runs):
     place.install()
     place.start(*flags, "-c", "0")
     assert ((place.site / "demo/m.py").read_text() == "VALUE = 22\n") is runs
 
 
-def test_where_sitepatch_is_gone_each_start_says_it_and_strict_stops(place):
+def test_without_sitepatch_each_start_prints_a_line_and_strict_stops(place):
     place.install()
     place.start("-c", "0")
     (place.site / "checkout.pth").unlink()
@@ -369,7 +369,7 @@ def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, co
     assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
 
 
-def test_while_the_child_works_the_lock_is_kept_also_when_its_parent_is_killed(place):
+def test_the_lock_is_held_while_the_child_works_even_if_its_parent_is_killed(place):
     place.install()
     begun, go_on = place.path / "begun", place.path / "go on"
     code = f"import os, time\ndef ensure_applied(*words, **more):\n    open({str(begun)!r}, 'w').close()\n"
@@ -445,7 +445,7 @@ def close(place):
         path.chmod(0o555)
 
 
-def test_a_read_only_environment_is_silent_where_it_is_as_requested_and_says_one_line_where_it_is_not(public):
+def test_a_read_only_environment_prints_one_line_unless_it_is_as_requested(public):
     public.install()
     public.start()
     close(public)
@@ -466,7 +466,7 @@ def test_a_read_only_environment_is_silent_where_it_is_as_requested_and_says_one
 
 
 # the commands ---------------------------------------------------------------------------------------------------------
-def test_status_and_doctor_say_that_the_next_start_does_nothing_without_sitepatch(tmp_path):
+def test_status_and_doctor_report_that_the_next_start_does_nothing_without_sitepatch(tmp_path):
     place = Place(tmp_path, engine=False)
     place.install()
     assert "cannot be run" in place.start().err

@@ -63,7 +63,7 @@ def test_both_files_that_start_it_name_the_same_function(place):
 
 
 @pytest.mark.parametrize("how", ["stderr closed", "all closed", "SIGCHLD ignored", "no bytecode", "nothing in the environment"])
-def test_odd_starts(place, how):
+def test_odd_starts_patch_the_file_and_succeed(place, how):
     place.install()
     closed = {"stderr closed": "2>&-", "all closed": "<&- >&- 2>&-"}.get(how, "")
     env = environ(PYTHONPATH="", **({"PYTHONDONTWRITEBYTECODE": "1"} if how == "no bytecode" else {}))
@@ -81,7 +81,7 @@ def test_odd_starts(place, how):
     assert (place.start("-c", "0").err, tree(place.site)) == ("", before)
 
 
-def test_who_interrupts_the_look_ends_the_start_as_a_shell_expects_it(place):
+def test_an_interrupt_during_the_look_ends_the_start_as_a_shell_expects(place):
     place.install()
     code = f"import os, {place.folder.name} as h; os.environ.pop('SITEPATCH_HOOK'); h.recorded_problems = lambda *words: exec('raise KeyboardInterrupt')"
     ended = place.start("-c", f"{code}; h.start(); print('started')", code=130, SITEPATCH_HOOK="off")
@@ -108,7 +108,7 @@ def state(*lines, head="sitepatch-hook 1 ID tried"):
     return "\n".join([head, *lines, "end", ""])
 
 
-def test_what_a_state_tells(tmp_path):
+def test_a_state_tells_which_files_have_changed(tmp_path):
     (tmp_path / "a.py").write_text("12345")
     os.utime(tmp_path / "a.py", (1_000_000_000.9, 1_000_000_000.9))
     (tmp_path / "link.py").symlink_to("a.py")
@@ -133,7 +133,7 @@ def test_what_a_state_tells(tmp_path):
     ["x", "end\n", state(""), state()[:-1], state()[:-4], state("= 1:1"), state("= 1:1 "), state("= 1:1 /a"), state("= 1:1 a/../../b"),
      state("= 1:1 .."), state("+ 1:1 a"), state("! 1:1 a"), state("= 1:1 a\0"), "sitepatch-hook 2 ID tried\nend\n"],
 )  # fmt: skip
-def test_what_is_no_state_is_refused_and_no_path_out_of_the_site_directory_is_looked_at(tmp_path, text, monkeypatch):
+def test_a_malformed_state_is_refused_and_no_path_outside_the_site_directory_is_read(tmp_path, text, monkeypatch):
     looked = []
     with monkeypatch.context() as patch, pytest.raises(ValueError):
         before(patch, os, "stat", lambda path, *_, **__: looked.append(path))
@@ -244,7 +244,7 @@ STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off start
         (["= 8:5 m.py"], {"child": lambda: 1 / 0, "mode": "strict"}, [1], ["strict"], [FAILED, STRICT]),
     ],
 )  # fmt: skip
-def test_what_a_start_says_and_whether_the_program_is_started(started, lines, how, exits, modes, said):
+def test_the_mode_decides_what_a_start_prints_and_whether_the_program_runs(started, lines, how, exits, modes, said):
     assert started(*lines, **how) == (exits, modes, said)
 
 
@@ -253,7 +253,7 @@ def test_what_a_start_says_and_whether_the_program_is_started(started, lines, ho
 )
 @pytest.mark.parametrize("stderr", [True, False])
 @pytest.mark.parametrize("bytecode", [True, False])
-def test_how_the_child_is_run_and_how_it_ends(tmp_path, monkeypatch, capfd, bytecode, stderr, does, good, said):
+def test_the_child_is_run_without_stdin_and_its_end_is_reported(tmp_path, monkeypatch, capfd, bytecode, stderr, does, good, said):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\n[ "$2" = -B ] && echo $2 && shift\necho "$1 $2 $4 $5 $6 $SITEPATCH_HOOK $(cat)"\n{does}\n')
     python.chmod(0o755)
@@ -275,7 +275,7 @@ def test_how_the_child_is_run_and_how_it_ends(tmp_path, monkeypatch, capfd, byte
 
 
 @pytest.mark.parametrize(("recorded", "good"), [(None, False), ([], True), (["it does not fit"], False)])
-def test_where_nobody_learns_how_the_child_ended_the_state_says_it(tmp_path, monkeypatch, recorded, good):
+def test_where_the_exit_status_of_the_child_is_lost_the_state_decides(tmp_path, monkeypatch, recorded, good):
     folder = tmp_path / "_hook_x"
     folder.mkdir()
     if recorded is not None:
@@ -306,7 +306,7 @@ VERSIONED = f"python{sys.version_info[0]}.{sys.version_info[1]}"
         ("at/uwsgi", ["at/uwsgi"], ""),
     ],
 )
-def test_which_python_the_child_is(tmp_path, monkeypatch, capfd, executable, there, expected):
+def test_the_child_runs_the_python_of_this_environment(tmp_path, monkeypatch, capfd, executable, there, expected):
     for name in there:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name}\n")

@@ -38,7 +38,7 @@ def pyproject(place, text):
 
 
 # init -----------------------------------------------------------------------------------------------------------------
-def test_without_names_it_is_what_the_project_asks_for(place):
+def test_without_names_a_hook_holds_what_the_project_asks_for(place):
     patchset(place.path, "demo/n.py", 3, "three")
     pyproject(place, '[project]\nname = "My.Project"\n[tool.sitepatch]\npatchsets = ["two", "three optional"]\npatch-dir = "mine"\n')
     said = place.sitepatch("hook", "init", "patches")
@@ -74,7 +74,7 @@ def test_the_lines_for_requirements_name_the_sitepatch_that_is_on_no_index(place
         assert told(done.stdout) == lines
 
 
-def test_in_a_checkout_that_is_not_installed_only_the_directory_is_named(place, monkeypatch):
+def test_from_a_checkout_only_the_directory_is_named(place, monkeypatch):
     from patcher.verbs import hook as hooks
 
     fail(monkeypatch, metadata, "distribution", metadata.PackageNotFoundError("sitepatch"))
@@ -82,13 +82,13 @@ def test_in_a_checkout_that_is_not_installed_only_the_directory_is_named(place, 
     assert hooks.init_hook("patches", ("two",), patch_dirs=("mine",)).source == ""
 
 
-def test_nothing_asked_for_is_reported(place):
+def test_a_project_that_asks_for_nothing_is_reported(place):
     said = place.sitepatch("hook", "init", "patches", code=2)
     assert "no patchset is named" in said.err
     assert not (place.path / "patches").exists()
 
 
-def test_again_it_is_brought_up_to_date_and_keeps_its_name_and_mode(place):
+def test_init_again_brings_a_hook_up_to_date_and_keeps_its_name_and_mode(place):
     patchset(place.path, "demo/n.py", 3, "three")
     place.init("--mode", "strict", "--name", "sitepatch-hook-x", names=("two", "three"))
     first = tree(place.path / "patches")
@@ -104,7 +104,7 @@ def test_again_it_is_brought_up_to_date_and_keeps_its_name_and_mode(place):
     assert build(place)[0] != was, "its version has a digest of all that it carries"
 
 
-def test_a_newer_patchset_of_elsewhere_that_its_own_copy_hides_is_taken_by_name(place):
+def test_a_newer_patchset_hidden_by_the_copy_in_the_hook_is_taken_by_name(place):
     place.init()
     was = build(place)[0]
     patchset(place.path, new=33)
@@ -123,7 +123,7 @@ def test_a_newer_patchset_of_elsewhere_that_its_own_copy_hides_is_taken_by_name(
      (["--name", "My_Hook"], '--name: found "My_Hook", expected a name of a-z'),
      (["--set", "two.x=1"], "two.x: found an unknown option"), (["--set", "x"], '--set x: found no "=", expected NAME.option=VALUE')],
 )  # fmt: skip
-def test_wrong_words(place, words, told):
+def test_wrong_arguments_are_refused_and_nothing_is_written(place, words, told):
     said = place.init(*words, code=2)
     assert told in said.err
     assert not (place.path / "patches").exists()
@@ -152,7 +152,7 @@ def test_options_are_kept_and_can_be_set(place):
 
 
 # the build backend ----------------------------------------------------------------------------------------------------
-def test_the_wheel_of_the_backend_is_that_of_the_command(place):
+def test_the_backend_and_the_command_build_the_same_wheel(place):
     place.init()
     name, _ = build(place)
     assert (place.path / "built" / name).read_bytes() == place.wheel().read_bytes()
@@ -191,7 +191,7 @@ CHANGED = "was changed since hook init ran"
         (lambda folder: (folder / "hook.json").unlink(), "No such file or directory: 'hook.json'"),
     ],
 )
-def test_what_was_changed_is_refused_in_one_line(place, spoil, told):
+def test_a_directory_that_was_changed_is_refused_in_one_line(place, spoil, told):
     place.init()
     spoil(place.path / "patches")
     out, err = build(place, code=1)
@@ -223,11 +223,11 @@ def test_line_ends_of_a_checkout_change_nothing(place):
     ("name", "good"),
     [("a", True), ("a1-b2", True), ("", False), ("1a", False), ("a--b", False), ("a-", False), ("-a", False), ("a_b", False), ("A", False), ("a\n", False)],
 )
-def test_the_name_of_a_hook(name, good):
+def test_a_hook_has_a_plain_name(name, good):
     assert directory.is_name(name) is good
 
 
-def test_where_a_hook_may_be_written(tmp_path):
+def test_a_hook_is_written_only_into_a_new_or_empty_directory_or_its_own(tmp_path):
     for path in (tmp_path / "none", tmp_path):
         assert directory.read_directory(path) is None
     (tmp_path / "file").write_text("")
@@ -239,7 +239,7 @@ def test_where_a_hook_may_be_written(tmp_path):
 COPIES = [f"patchsets/{name}/{file}" for name in ("three", "two") for file in ("p.spatch", "patchset.toml")]
 
 
-def test_what_is_written_is_read_again(tmp_path):
+def test_a_hook_is_read_back_as_it_was_written(tmp_path):
     folder, requested = tmp_path / "hook", []
     for name in ("two", "three"):
         patchset(tmp_path, name=name)
@@ -295,7 +295,7 @@ def test_a_wheel_that_cannot_be_written_ends_the_build_in_one_line(tmp_path, mon
 
 
 # what belongs to the user ----------------------------------------------------------------------------------------------
-def test_again_it_removes_what_it_wrote_and_nothing_else(place):
+def test_init_again_removes_what_it_wrote_and_nothing_else(place):
     """`edit`, `capture` and `import` write to ./patchsets, and somebody may have begun a hook in that directory."""
     patchset(place.path, "demo/n.py", 3, "three")
     place.init(names=("two", "three"))

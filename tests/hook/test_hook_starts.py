@@ -97,7 +97,7 @@ def check(place, line, spoil, mode, *more):
 
 
 @EVERY
-def test_a_hook_that_cannot_say_what_it_says_starts_every_python(place, line):
+def test_a_hook_that_cannot_print_its_message_starts_every_python(place, line):
     check(place, line, lambda place: None, "repiar")  # said by the starting process, and `applied` by its child
 
 

@@ -59,7 +59,7 @@ def line_of(text, source=PATCHED):
 
 
 # what is run ----------------------------------------------------------------------------------------------------------
-def test_the_same_bytes_as_apply(tmp_path):
+def test_an_overlay_has_the_same_bytes_as_apply(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
     names, cache = (DDP, "mmengine-ddp-device", "torch-musa-guard", "torch-dynamo-suppress"), tmp_path / "cache"
     before = site.tree()
@@ -116,13 +116,13 @@ def test_the_compiled_form_is_kept_in_the_cache_and_used_again(over):
 
 @every
 @pytest.mark.parametrize("option", ["-O", "-OO", "-B", "-s", "-u"])
-def test_options_of_the_interpreter_that_do_not_matter(over, option):
+def test_these_options_of_the_interpreter_do_not_matter(over, option):
     assert done(over(option, "-c", IMPORT)).out == "2\n"
 
 
 @every
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
-def test_processes_of_multiprocessing(over, method):
+def test_processes_of_multiprocessing_are_patched(over, method):
     script = over.folder / "train.py"
     script.write_text(
         "import multiprocessing as mp, sys\n"
@@ -137,20 +137,20 @@ def test_processes_of_multiprocessing(over, method):
 
 
 @every
-def test_processes_of_subprocess_and_of_a_shell(over):
+def test_processes_of_subprocess_and_of_a_shell_are_patched(over):
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {IMPORT!r}], check=True)"
     assert over.prints(code) == "2"
     assert done(over.run("sh", "-c", f'{over.python} -c "{IMPORT}"; exec {over.python} -c "{IMPORT}"')).out == "2\n2\n"
 
 
 @every
-def test_as_a_module_on_the_command_line(over):
+def test_a_module_on_the_command_line_is_patched(over):
     assert done(over("-m", "demo.m")).out == "main 2\n"
     assert over.prints("import runpy; print(runpy.run_module('demo.m')['VALUE'])") == "2"
 
 
 @every
-def test_a_reload_a_lazy_loader_and_a_lazy_package(over):
+def test_a_reload_a_lazy_loader_and_a_lazy_package_are_patched(over):
     assert over.prints("import importlib, demo.m as m; m.VALUE = 9; print(importlib.reload(m).VALUE)") == "2"
     lazy = (
         "import importlib.util as u, sys\n"
@@ -173,7 +173,7 @@ def test_resources_are_those_of_the_site_directory(over):
     assert over.prints(code) == f"{over.site}/demo/data.txt data"
 
 
-def test_a_module_of_a_namespace_package(tmp_path):
+def test_a_module_of_a_namespace_package_is_patched(tmp_path):
     over = Overlay(tmp_path, sys.executable)
     write(over.site, {"space/inner/n.py": "VALUE = 1\n"})
     info = over.site / "space-1.0.dist-info"
@@ -200,7 +200,7 @@ def test_a_module_inside_an_archive_is_refused(tmp_path):
 
 
 @every
-def test_another_environment_below_is_left_alone(over, tmp_path):
+def test_another_environment_in_a_child_process_is_left_alone(over, tmp_path):
     python, site = venv(tmp_path / "env", python=over.python.resolve())
     write(site)
     code = f"import subprocess; print(subprocess.run([{str(python)!r}, '-c', {IMPORT!r}], stdout=-1).stdout.decode())"
@@ -209,7 +209,7 @@ def test_another_environment_below_is_left_alone(over, tmp_path):
 
 
 @every
-def test_a_process_that_imports_none_of_the_files_is_as_without(over):
+def test_a_process_that_imports_none_of_the_files_is_unchanged(over):
     code = "import sys; print(sorted(sys.modules), sys.path)"
     plain = done(over("-c", code, PYTHONPATH="")).out
     inside = done(over("-c", code, PYTHONPATH=over.path.split(os.pathsep)[0])).out
@@ -244,14 +244,14 @@ def test_a_traceback_shows_the_patched_line(over, code):
 
 
 @every
-def test_the_hook_for_uncaught_exceptions_of_a_program_stays(over):
+def test_the_excepthook_of_a_program_stays(over):
     code = "import sys; sys.excepthook = lambda *words: print('mine'); " + FAIL
     assert over("-c", code).out == "mine\n"
     assert over.prints("import sys, demo.m; print(sys.excepthook is sys.__excepthook__)") == "True"
 
 
 @every
-def test_the_source_of_a_function_a_class_and_a_module(over):
+def test_the_source_of_a_function_a_class_and_a_module_is_the_patched_one(over):
     get = "import demo.m as m, inspect, linecache; linecache.checkcache(); print(inspect.getsource({}), end='')"
     assert done(over("-c", get.format("m"))).out == PATCHED
     lines = PATCHED.splitlines(True)
@@ -263,7 +263,7 @@ def test_the_source_of_a_function_a_class_and_a_module(over):
 
 
 @every
-def test_breakpoints_by_line_and_by_function(over):
+def test_breakpoints_by_line_and_by_function_stop(over):
     line = line_of("raise ValueError(why)")
     script = over.folder / "debugged.py"
     script.write_text("import demo.m as m\nm.answer()\nm.Thing().fail()\n")
@@ -300,7 +300,7 @@ def refused(ended, *texts):
 
 
 @every
-def test_a_file_that_was_replaced_meanwhile_is_not_imported(request, over, tmp_path):
+def test_a_file_that_was_replaced_in_the_meantime_is_not_imported(request, over, tmp_path):
     own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
     assert own.prints(IMPORT) == "2"
     file = own.site / "demo" / "m.py"
@@ -345,7 +345,7 @@ def test_a_reload_of_a_replaced_file_fails(request, over, tmp_path):
     ],
     ids=["by its path", "by another name", "by a path hook", "by another finder"],
 )
-def test_what_would_load_the_original_past_the_overlay(over, code):
+def test_loading_the_original_past_the_overlay_is_refused(over, code):
     file = over.site / "demo" / "m.py"
     ended = over("-c", code.format(file=str(file), folder=str(file.parent)) + "; print('ran')")
     refused(ended, "unpatched", "use apply")
@@ -353,7 +353,7 @@ def test_what_would_load_the_original_past_the_overlay(over, code):
 
 
 @every
-def test_a_patched_file_as_a_script(over):
+def test_a_patched_file_run_as_a_script_is_refused(over):
     refused(over(over.site / "demo" / "m.py"), "would run unpatched; run it as a module: python -m demo.m")
 
 
@@ -368,7 +368,7 @@ def test_a_patched_file_as_a_script(over):
     ],
     ids=["run_path", "run_path, imported by name", "a profiler", "a tracer"],
 )
-def test_a_patched_file_that_a_launcher_runs_by_its_path(over, words):
+def test_a_patched_file_that_a_launcher_runs_by_its_path_is_refused(over, words):
     ended = over(*words, over.site / "demo" / "m.py")
     refused(ended, "m.py would run unpatched, by its path; run it as a module: demo.m")
     assert "main" not in ended.out
@@ -377,7 +377,7 @@ def test_a_patched_file_that_a_launcher_runs_by_its_path(over, words):
 
 
 @every
-def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
+def test_a_module_that_a_pth_file_imported_before_is_refused(request, over, tmp_path):
     own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
     assert own.path
     (own.site / "early.pth").write_text("import demo.m\n")
@@ -390,7 +390,7 @@ def test_a_module_that_a_pth_file_has_imported_before(request, over, tmp_path):
 @pytest.mark.parametrize(
     "change", [lambda data: b"", lambda data: data[:-9], lambda data: data.replace(b"files/0", b"../../0"), None]
 )
-def test_a_damaged_manifest(request, over, tmp_path, change):
+def test_a_damaged_overlay_is_refused_and_made_again(request, over, tmp_path, change):
     own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
     manifest = own.made / "manifest"
     if change is None:
@@ -404,14 +404,14 @@ def test_a_damaged_manifest(request, over, tmp_path, change):
 
 
 @every
-def test_options_that_only_look_like_those(over):
+def test_options_of_the_program_are_not_those_of_the_interpreter(over):
     code = "import demo.m as m, sys; print(m.VALUE, sys.argv[1:])"
     assert done(over.run(over.python, "-W", "ignore", "-c", code, "-I", "-S")).out == "2 ['-I', '-S']\n"
 
 
 # beside others --------------------------------------------------------------------------------------------------------
 @every
-def test_the_sitecustomize_behind_it_runs_as_if_it_were_alone(over, tmp_path):
+def test_a_sitecustomize_behind_the_overlay_runs_as_if_alone(over, tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "sitecustomize.py").write_text("import sys\nprint('theirs', __name__, sys.path[0] == __file__.rsplit('/', 1)[0])\n")
@@ -428,7 +428,7 @@ def test_the_sitecustomize_behind_it_runs_as_if_it_were_alone(over, tmp_path):
 
 
 @every
-def test_a_sitecustomize_in_front_that_passes_on(over, tmp_path):
+def test_a_sitecustomize_in_front_may_pass_on_to_the_overlay(over, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
         "here = os.path.dirname(os.path.abspath(__file__))\n"
@@ -442,7 +442,7 @@ def test_a_sitecustomize_in_front_that_passes_on(over, tmp_path):
     assert done(over("-c", IMPORT, PYTHONPATH=path)).out == "in front\n2\n"
 
 
-def test_one_overlay_inside_another(own):
+def test_an_overlay_inside_another_is_refused_unless_both_are_the_same(own):
     inner = own.run(*inside(own, "demo-patch"))
     assert done(inner).out == "2\n", "the same one"
     patchset(own.folder, "Why.\n\n--- demo/other.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n", "another")
@@ -458,7 +458,7 @@ def inside(own, name):
 
 
 @pytest.mark.once
-def test_what_is_applied_stays_and_the_overlay_is_imported_before_it(own):
+def test_what_is_applied_stays_and_the_overlay_takes_precedence(own):
     patchset(own.folder, "Why.\n\n--- demo/m.py\n@@ answer @@\n-return VALUE * 1\n+return VALUE + 10\n", "another")
     where = ["--python", own.python, "--patch-dir", own.folder / "mine"]
     done(sitepatch("apply", "another", *where, cwd=own.folder))
@@ -494,7 +494,7 @@ def test_nothing_is_run_from_a_cache_that_others_may_write(own):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make directories of other users")
-def test_nothing_is_run_from_a_cache_of_somebody_else(own):
+def test_nothing_is_run_from_the_cache_of_another_user(own):
     home = own.cache / "overlay"
     home.mkdir(parents=True, mode=0o700)
     os.chown(str(home), 1234, 1234)
@@ -502,7 +502,7 @@ def test_nothing_is_run_from_a_cache_of_somebody_else(own):
 
 
 @pytest.mark.once
-def test_a_cache_that_cannot_be_written_and_one_that_pythonpath_cannot_name(own):
+def test_a_cache_that_is_unwritable_or_that_pythonpath_cannot_name_is_refused(own):
     (own.folder / "file").write_text("")
     ended = done(own.run("echo", "ran", SITEPATCH_CACHE=str(own.folder / "file")), 1)
     assert "set SITEPATCH_CACHE to a directory that you may write to" in ended.err
@@ -511,7 +511,7 @@ def test_a_cache_that_cannot_be_written_and_one_that_pythonpath_cannot_name(own)
 
 
 @pytest.mark.once
-def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_anew(own):
+def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_again(own):
     assert own.prints(IMPORT) == "2"
     before = {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"}
     done(own.run("true"))
@@ -562,13 +562,13 @@ def made_as(files, start):
     return folder, folder.stat().st_ino
 
 
-def test_a_file_that_changes_between_the_plan_and_the_overlay(own, monkeypatch):
+def test_a_file_that_changes_between_the_plan_and_the_overlay_is_refused(own, monkeypatch):
     monkeypatch.setenv("SITEPATCH_CACHE", str(own.cache))
     with pytest.raises(OutdatedError, match="was changed since it was looked at"):
         write_overlay([FilePlan(str(own.site), "demo/m.py", b"VALUE = 0\n", PATCHED.encode(), None, ())])
 
 
-def test_paths_of_every_kind(tmp_path):
+def test_an_overlay_works_in_paths_of_every_kind(tmp_path):
     folder = tmp_path / "a b'\"é$(x)"
     folder.mkdir()
     own = Overlay(folder, sys.executable)
@@ -578,7 +578,7 @@ def test_paths_of_every_kind(tmp_path):
     assert done(own.run(link / "bin" / "python", "-c", IMPORT)).out == "2\n", "the same directory by another name"
 
 
-def test_a_file_that_is_a_link_into_a_shared_cache(own):
+def test_a_link_into_a_shared_cache_is_patched_and_stays_a_link(own):
     file, shared = own.site / "demo" / "m.py", own.folder / "shared"
     file.rename(shared)
     file.symlink_to(shared)
@@ -588,7 +588,7 @@ def test_a_file_that_is_a_link_into_a_shared_cache(own):
 
 # verifying ------------------------------------------------------------------------------------------------------------
 @pytest.mark.once
-def test_it_is_verified_once_and_what_fails_is_not_run(own):
+def test_an_overlay_is_verified_once_and_a_failed_one_is_not_run(own):
     manifest = own.folder / "mine" / "demo-patch" / "patchset.toml"
     manifest.write_text(manifest.read_text() + '[verify]\nimports = ["demo.m"]\n')
     ended = done(own.run(own.python, "-c", IMPORT, options=()))
@@ -615,7 +615,7 @@ def test_a_probe_sees_the_patched_source(own):
 
 # where nothing can be written -----------------------------------------------------------------------------------------
 @pytest.mark.once
-def test_a_site_directory_that_may_not_be_written(own):
+def test_an_overlay_works_for_an_unwritable_site_directory(own):
     before = tree(own.site)
     with unwritable(own.site):
         assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"

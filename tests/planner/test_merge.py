@@ -71,7 +71,7 @@ def test_two_insertions_at_one_point_have_no_order_and_are_refused():
     assert (caught.value.line, caught.value.text) == (2, "me")
 
 
-def test_of_equal_lines_the_one_that_is_ours_goes():
+def test_of_equal_lines_ours_is_removed():
     back = inverse(b"foo\n", [Splice(0, 0, b"foo\n")])
     assert merge_splices(b"foo\nfoo\n", back, b"foo\nme\nfoo\n") == b"me\nfoo\n"
 
@@ -220,7 +220,7 @@ def test_a_refused_edit_is_shown_with_its_line(pristine, splice, edited, line, t
      (b"# coding: none-such\n", False), (b"def f(x): yield\nprint 1\n", False),
      (b"def f(x: (y := 1)): pass\n", sys.version_info < (3, 14))],
 )  # fmt: skip
-def test_a_merged_text_that_is_no_python_is_seen(text, expected):
+def test_a_merged_text_that_is_not_python_is_noticed(text, expected):
     assert parses(text) is expected
 
 

@@ -71,14 +71,14 @@ def test_every_order_of_applying_gives_the_same_bytes_and_every_order_of_restori
     assert len(seen) == 1
 
 
-def test_the_debug_patchset_reports_what_the_fix_has_made_of_the_code(site: Site) -> None:
+def test_the_debug_patchset_reports_the_code_that_the_fix_made(site: Site) -> None:
     apply(site, DDP)
     assert """lambda: {"device_ids": [int(os.environ['LOCAL_RANK'])]})""" in site.file().read_text()
     apply(site, "ids-fix")
     assert 'lambda: {"device_ids": None})' in site.file().read_text()
 
 
-def test_taking_the_fix_back_leaves_what_the_debug_patchset_alone_would_have_made(site: Site, tmp_path: Path) -> None:
+def test_restoring_the_fix_leaves_what_the_debug_patchset_alone_would_make(site: Site, tmp_path: Path) -> None:
     apply(site, DDP)
     alone = site.file().read_bytes()
     apply(site, "ids-fix")
@@ -105,7 +105,7 @@ def test_where_the_metadata_has_no_version_a_note_says_that_the_range_was_not_ch
     assert told.code == 0 and "mmengine has no version in its metadata: whether title is for it (" in told.err
 
 
-def test_an_option_with_the_value_that_stands_there_changes_nothing_and_says_so(site: Site, tmp_path: Path) -> None:
+def test_an_option_with_the_value_of_the_code_changes_nothing_and_that_is_reported(site: Site, tmp_path: Path) -> None:
     text = (
         "Why.\n\n--- mmengine/runner/runner.py\n@@ Runner.wrap_model @@\n"
         "-self.cfg.get('find_unused_parameters', False)\n+self.cfg.get('find_unused_parameters', $unused)\n"
@@ -118,7 +118,7 @@ def test_an_option_with_the_value_that_stands_there_changes_nothing_and_says_so(
     assert site.tree() == before
 
 
-def test_a_new_version_of_a_patchset_replaces_the_old_one_also_where_it_no_longer_changes_a_file(site: Site, tmp_path: Path) -> None:
+def test_a_new_version_of_a_patchset_replaces_the_old_one_even_in_files_it_no_longer_changes(site: Site, tmp_path: Path) -> None:
     both = TITLE + "\n--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+GREETED = True\n"
     patchset(tmp_path, "title", both, "default", TEXT_OPTION)
     before = tree(site.path)
@@ -171,7 +171,7 @@ def test_a_patchset_that_changes_the_context_of_another_one_is_applied_with_it(s
     assert site.tree() == before
 
 
-def test_but_not_where_what_comes_of_it_reads_what_the_other_one_took_away(site: Site, tmp_path: Path) -> None:
+def test_a_result_that_reads_what_another_patchset_removed_is_a_conflict(site: Site, tmp_path: Path) -> None:
     head = "--- mmengine/dist/utils.py\n@@ get_rank @@\n"
     patchset(tmp_path, "four", head + "-def get_rank(group=None):\n+def get_rank(groups=None):\n     ...\n")
     apply(site, "four")
@@ -196,14 +196,14 @@ def test_of_several_hunks_the_one_that_changes_the_same_code_is_named(site: Site
     assert ended.code == 1 and "first changes the same code, in its hunk p.spatch:8" in ended.out + ended.err, ended
 
 
-def test_what_is_not_there_without_the_other_patchset_either_is_not_found(site: Site, tmp_path: Path) -> None:
+def test_code_that_is_absent_without_the_other_patchset_too_is_not_found(site: Site, tmp_path: Path) -> None:
     patchset(tmp_path, "lost", FIX.replace("MMDistributedDataParallel", "NoSuchThing"))
     apply(site, "ids-clash")
     ended = site("apply", "lost", "--patch-dir", "patches")
     assert ended.code == 1 and "not found  lost" in ended.out + ended.err and "changes the same code" not in ended.out + ended.err
 
 
-def test_diff_of_one_patchset_shows_its_own_change_only(site: Site) -> None:
+def test_diff_of_one_patchset_shows_only_its_own_change(site: Site) -> None:
     apply(site, "ids-fix")
     apply(site, "title")
     shown = site("diff", "title", "--patch-dir", "patches").out
@@ -211,7 +211,7 @@ def test_diff_of_one_patchset_shows_its_own_change_only(site: Site) -> None:
     assert "device_ids=None" not in shown
 
 
-def test_a_part_that_is_upstream_while_another_is_not_is_a_conflict_also_across_files(site: Site, tmp_path: Path) -> None:
+def test_a_patchset_that_is_half_upstream_is_a_conflict_even_across_files(site: Site, tmp_path: Path) -> None:
     both = TITLE.replace("$text", "1") + "\n--- mmengine/dist/utils.py\n@@ <module> @@\n ...\n+GREETED = True\n"
     patchset(tmp_path, "halves", both)
     utils = site.file("mmengine/dist/utils.py")
@@ -294,7 +294,7 @@ def planned(folder: Path, *patchsets: str) -> List[Tuple[str, str]]:
         (None, None, (OLD, "not found")),  # and not left out for the part that need not be there
     ],
 )
-def test_of_alternative_places_the_one_with_the_code_is_meant(
+def test_of_alternative_places_the_one_with_the_code_is_taken(
     tmp_path: Path, old: Optional[str], new: Optional[str], expected: Tuple[str, str]
 ) -> None:
     patchset(tmp_path, "moved", MOVED)
@@ -345,7 +345,7 @@ def test_a_deletion_is_upstream_where_all_else_of_its_patchset_is(tmp_path: Path
         assert not (site.path / ".sitepatch").exists()
 
 
-def test_a_deletion_is_not_upstream_where_the_rest_of_its_patchset_is_ours() -> None:
+def test_a_deletion_is_not_upstream_where_we_applied_the_rest_of_its_patchset() -> None:
     gone = made.answer("ours", NEW, "load", State.NOT_FOUND, gone=True)
     for state in State:
         other = made.answer("ours", OLD, "load", state)
@@ -355,7 +355,7 @@ def test_a_deletion_is_not_upstream_where_the_rest_of_its_patchset_is_ours() -> 
     assert reconciled([gone, gone]) == [gone, gone]
 
 
-def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path) -> None:
+def test_of_alternative_places_the_patched_one_stays(tmp_path: Path) -> None:
     patchset(tmp_path, "moved", MOVED)
     site = Site(tmp_path, "mmengine-0.10.7")
     for path, text in ((OLD, BELOW), (NEW, CODE)):
@@ -364,7 +364,7 @@ def test_of_alternative_places_it_stays_the_one_that_was_patched(tmp_path: Path)
     assert planned(tmp_path, "moved") == [(NEW, "applied")]
 
 
-def test_beside_a_compiled_module_that_is_imported_instead_nothing_is_patched(tmp_path: Path) -> None:
+def test_a_file_beside_a_compiled_module_that_is_imported_instead_is_not_patched(tmp_path: Path) -> None:
     patchset(tmp_path, "moved", MOVED)
     site = Site(tmp_path, "mmengine-0.10.7")
     site.file(OLD).write_text(CODE)
@@ -381,7 +381,7 @@ def test_beside_a_compiled_module_that_is_imported_instead_nothing_is_patched(tm
         ("mmengine/dist/zzz.py", ""),
     ],
 )
-def test_a_file_that_is_not_there_is_named_as_it_is_there(tmp_path: Path, path: str, near: str) -> None:
+def test_a_missing_file_is_reported_with_a_similar_path(tmp_path: Path, path: str, near: str) -> None:
     patchset(tmp_path, "typo", f"--- {path}\n@@ f @@\n-old(1)\n+old(2)\n")
     site = Site(tmp_path, "mmengine-0.10.7")
     requested = Requested(load_patchset(tmp_path / "patches/typo", "here"), {})
@@ -404,7 +404,7 @@ def test_a_file_that_is_not_there_is_named_as_it_is_there(tmp_path: Path, path: 
         ("3.0", CODE, [("mmengine", "not found")]),
     ],
 )
-def test_where_the_version_says_nothing_the_variant_is_the_first_one_that_fits(
+def test_where_the_version_is_unknown_the_first_variant_that_fits_is_taken(
     tmp_path: Path, version: str, code: str, expected: List[Tuple[str, str]]
 ) -> None:
     text = f"--- {NEW}\n@@ load @@\n-read(name, 1)\n+read(name, 2)\n"
@@ -516,7 +516,7 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
         (None, (), False, (TEXT, "written", ()), "the file is not there any more; it is put back as it was before it was patched"),
     ],
 )
-def test_what_restore_plans_for_a_file(
+def test_restore_plans_this_for_a_file(
     world: World, now: Optional[str], names: Tuple[str, ...], force: bool, expected: Optional[Tuple[str, str, Tuple[str, ...]]], words: str
 ) -> None:
     world.apply("a", "b")
@@ -540,7 +540,7 @@ def test_a_deleted_file_that_is_not_recorded_as_it_was_is_forgotten(world: World
     assert plan.notes == (f"{OLD}: the file is not there any more; only the receipt is left to drop",)
 
 
-def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world: World) -> None:
+def test_a_release_that_ships_our_very_bytes_keeps_them_when_all_is_restored(world: World) -> None:
     world.apply("a", "b")
     world.record(OLD, BOTH)
     plan = plan_restore(statuses(world.env()), ())
@@ -550,7 +550,7 @@ def test_a_release_that_has_our_very_bytes_keeps_them_when_all_is_restored(world
     assert astray.files == () and [(answer.patchset, answer.path) for answer in astray.failed] == [("a", OLD)]
 
 
-def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
+def test_sync_plans_what_is_requested_and_nothing_else(world: World) -> None:
     world.apply("a", "b")
     plan = plan_sync(world.env(), world.requested("a"))
     assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (A, "written", ("a",))}
@@ -571,7 +571,7 @@ def test_sync_plans_what_is_asked_for_and_nothing_else(world: World) -> None:
     assert [answer.path for answer in plan_sync(world.env(), world.requested()).failed] == [NEW]
 
 
-def test_a_plan_anew_is_of_the_text_that_upstream_shipped(world: World) -> None:
+def test_a_new_plan_starts_from_the_text_that_upstream_shipped(world: World) -> None:
     world.apply("a")
     plan = plan_pristine(world.env(), world.requested("b"))
     assert [(file.path, file.before.decode(), file.after.decode()) for file in plan.files] == [(NEW, TEXT, B), (OLD, TEXT, B)]
@@ -622,7 +622,7 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     assert note.endswith(f"the store keeps it as {world.site}/.sitepatch/pristine/{sha256((TEXT + MINE).encode()).hexdigest()}")
 
 
-def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: World) -> None:
+def test_a_patchset_replaces_the_edits_it_was_captured_from(world: World) -> None:
     site, (one,) = str(world.site), world.requested("a")
 
     def adopted(now: str) -> Plan:
@@ -643,7 +643,7 @@ def test_a_patchset_takes_the_place_of_the_edits_that_it_was_made_of(world: Worl
     assert change and change.receipt and change.receipt.pristine.origin == "unrecorded"
 
 
-def test_what_is_in_an_edited_file_stays_and_what_a_reinstall_removed_is_reported(world: World) -> None:
+def test_edits_stay_and_what_a_reinstall_removed_is_reported(world: World) -> None:
     world.apply("b")
     world.edit(BOTH)
     edits = {(str(world.site), OLD): HandEdit(TEXT.encode(), BOTH.encode())}
@@ -664,7 +664,7 @@ def test_a_file_of_another_build_than_the_patched_one_is_refused(world: World) -
     assert answer.path == OLD and "another build of it is installed" in answer.problem
 
 
-def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_it_away(world: World) -> None:
+def test_a_text_edited_before_is_set_aside_once_a_reinstall_has_replaced_it(world: World) -> None:
     world.edit(TEXT + MINE)
     requested = world.requested("a")
     commit_plan(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
@@ -676,14 +676,14 @@ def test_a_text_that_was_edited_before_is_set_aside_once_a_reinstall_has_taken_i
     assert file.to_commit is None or file.to_commit.aside == b""
 
 
-def test_the_remark_that_the_store_keeps_an_edit_is_made_where_it_does(world: World) -> None:
+def test_the_note_that_the_store_keeps_an_edit_is_given_only_where_it_does(world: World) -> None:
     world.edit(A + MINE)  # upstream did the same, as it seems
     plan = plan_apply(world.env(), world.requested("a"), force=True)
     assert (plan.answers[0].state, plan.files[0].to_commit, plan.notes) == (State.UPSTREAM, None, ())
 
 
 @pytest.mark.parametrize("shipped", [A + MINE, TEXT])
-def test_an_edit_of_before_is_set_aside_where_a_restore_only_drops_the_receipt(world: World, shipped: str) -> None:
+def test_an_earlier_edit_is_set_aside_where_a_restore_only_drops_the_receipt(world: World, shipped: str) -> None:
     world.edit(TEXT + MINE)
     requested = world.requested("a")
     commit_plan(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
@@ -693,7 +693,7 @@ def test_an_edit_of_before_is_set_aside_where_a_restore_only_drops_the_receipt(w
     assert told(plan) == {OLD: (shipped, f"forgotten aside {TEXT}{MINE}", ())}
 
 
-def test_the_receipt_of_a_file_keeps_the_times_of_the_text_that_stood_before(world: World) -> None:
+def test_the_receipt_of_a_file_keeps_the_times_of_the_previous_text(world: World) -> None:
     def times() -> int:
         (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
         return item.receipt.pristine.mtime_ns
@@ -717,7 +717,7 @@ def test_a_receipt_that_does_not_lead_to_the_file_is_refused(world: World) -> No
         resolve(str(world.site), OLD, bent, ["a"], {}, REWRITER)
 
 
-def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: World) -> None:
+def test_a_step_that_is_derived_anew_takes_the_hunks_of_its_stored_copy(world: World) -> None:
     more = '[[variant]]\npackage = "mmengine"\nversions = "<0.2"\npatches = ["old.spatch"]\n'
     manifest = world.folder / "patches/b/patchset.toml"
     manifest.write_text(manifest.read_text().replace("[[variant]]", f"{more}[[variant]]", 1).replace('versions = ""', 'versions = ">=0.2"'))
@@ -731,7 +731,7 @@ def test_where_a_step_is_made_anew_its_copy_gives_the_hunks_of_that_file(world: 
         resolve(str(world.site), "mmengine/x.py", bent, ["b"], {}, REWRITER)
 
 
-def test_a_file_that_nothing_proves_is_reported_once(world: World) -> None:
+def test_an_unproven_file_is_reported_once(world: World) -> None:
     world.record(OLD, None)
     assert plan_apply(world.env(), world.requested("a")).notes == (
         f"{OLD}: no hash is recorded for it, so nothing proves that it is as upstream shipped it",
@@ -752,7 +752,7 @@ def test_an_optional_patchset_of_a_package_that_is_not_there_is_left_out(world: 
     assert (plan.files, plan.answers) == ((), ()) and plan.notes[0].startswith("a is optional and left out: nowhere is not installed")
 
 
-def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World) -> None:
+def test_a_file_has_a_text_before_and_after_some_of_its_patchsets(world: World) -> None:
     patchset(world.folder, "c", f"--- {OLD}\n@@ read @@\n-name * times\n+times * name\n", "debug")
     world.apply("a", "b", "c")
     (receipt,) = [item.receipt for item in statuses(world.env()) if item.receipt.path == OLD]
@@ -761,7 +761,7 @@ def test_the_text_without_and_with_some_of_the_patchsets_of_a_file(world: World)
         assert before_and_after(str(world.site), receipt, names) == (before.encode(), after.encode())
 
 
-def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_another_part() -> None:
+def test_a_part_that_is_already_there_is_a_conflict_where_the_patchset_changes_another_part() -> None:
     def answered(*states: Tuple[str, State, bool]) -> List[State]:
         return [answer.state for answer in reconciled([made.answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
 
@@ -783,7 +783,7 @@ def test_a_part_that_is_there_already_is_a_conflict_where_the_patchset_changes_a
         ("+import sys; sys.path.pop()\n import os\n", True),
     ],
 )
-def test_an_import_that_is_there_already_is_no_sign_that_upstream_did_the_rest_another_way(lines: str, conflict: bool) -> None:
+def test_an_import_that_is_already_there_does_not_mean_that_the_rest_is_upstream(lines: str, conflict: bool) -> None:
     texts = ("@@ <module> @@\n" + lines, "@@ f @@\n-old(a)\n+new(a)\n")
     hunks = [parse_spatch(f"--- p/m.py\n{text}", "p")[1][0].hunks[0] for text in texts]
     for states, expected in (((State.UPSTREAM, State.APPLICABLE), conflict), ((State.APPLICABLE, State.UPSTREAM), True)):
@@ -791,7 +791,7 @@ def test_an_import_that_is_there_already_is_no_sign_that_upstream_did_the_rest_a
         assert (State.CONFLICT in [answer.state for answer in answers]) is expected
 
 
-def test_where_the_version_says_nothing_each_place_of_a_file_is_looked_at(tmp_path: Path) -> None:
+def test_where_the_version_is_unknown_each_place_of_a_file_is_tried(tmp_path: Path) -> None:
     site, hunk = Site(tmp_path, "mmengine-0.10.7"), "@@ load @@\n-read(name, 1)\n+read(name, 2)\n"
     patchset(tmp_path, "ask", f"--- {OLD}\n--- {NEW}\n{hunk}")
     manifest = tmp_path / "patches/ask/patchset.toml"
@@ -871,7 +871,7 @@ STEPS = {
 
 
 @pytest.mark.once
-def test_what_stays_of_what_is_applied_is_what_a_fresh_start_gives(tmp_path: Path) -> None:
+def test_what_remains_applied_is_what_a_fresh_apply_gives(tmp_path: Path) -> None:
     jobs = {}
     for name, text in STEPS.items():
         patchset(tmp_path, name, f"--- {NEW}\n{text}")

@@ -172,7 +172,7 @@ HAS_IT = r"  1\.6 has the change itself: whether it is meant here is not known"
         ("2.10", "ambiguous", r"demo/share\.py: share: found 2 places in `share` \(lines 2, 4\), expected 1"),
     ],
 )
-def test_what_is_said_of_a_release(told, version, state, text):
+def test_each_release_has_its_state_and_reason(told, version, state, text):
     found = lines(told)[version]
     assert found[0] == state
     assert re.fullmatch(text, found[1])
@@ -190,7 +190,7 @@ OUTCOMES = (
 )  # fmt: skip
 
 
-def test_neighbours_with_one_answer_are_one_line_and_what_does_not_fit_is_reported_one_by_one(patchsets):
+def test_releases_in_a_row_with_one_answer_share_a_line_unless_they_do_not_fit(patchsets):
     checked = Checked(load_patchset(patchsets / "ask", "here"), OUTCOMES)
     assert [(row.word, row.cells[1:]) for row in checked_rows(checked, in_full=False)] == [
         ("applicable", ("1.0 to 1.1 (2 releases, 1 yanked)", f"{SHARE}  demo/other.py")),
@@ -237,7 +237,7 @@ def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index
     assert [name for name in again if not name.startswith("demo-3.0")] == []  # what is out of range was not asked for before
 
 
-def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_path):
+def test_a_release_gets_the_same_answer_as_where_it_is_installed(tmp_path):
     """Of each example of the documentation, at each stand-in of its package."""
     words = {}
     for name in documented(tmp_path / "patchsets"):
@@ -261,7 +261,7 @@ def test_what_is_said_of_a_release_is_what_is_said_where_it_is_installed(tmp_pat
     assert list(words.values()) == [mmengine[0], basicsr, mmengine[0], libcuda, libcuda, mmengine[0], ["conflict"] * 3]
 
 
-def test_without_a_variable_the_cache_is_where_the_system_has_such_things(check, tmp_path):
+def test_without_a_variable_the_cache_is_in_the_directory_of_the_system(check, tmp_path):
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "xdg")}
     assert check("ask", "--against", "1.0", **home, SITEPATCH_CACHE="").code == 0
     assert [path.parts[-7:-5] for path in tmp_path.rglob("share.py")] == [("sitepatch", "releases")]
@@ -277,7 +277,7 @@ def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, tol
     assert {name.rpartition("-py3")[0] for name in index.fetched[fetched:]} <= {"demo-3.0"}, "the one that was not asked for before"
 
 
-def test_all_releases_in_a_range_are_accounted_for_also_those_that_the_patchset_is_not_for(check, told):
+def test_every_release_in_a_range_is_accounted_for_even_where_no_variant_is_for_it(check, told):
     ended = check("ask", "--against", ">2.0,<4", "--against", "<1.1")
     assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10", "3.0"], "a pre-release is asked for by name"
     assert lines(ended)["3.0"] == ("out of range", "the patchset is for demo >=1,<3")
@@ -287,12 +287,12 @@ def test_all_releases_in_a_range_are_accounted_for_also_those_that_the_patchset_
     assert hint.startswith("hint: check whether it fits: sitepatch update ask --to 3.0 --patch-dir ")
 
 
-def test_a_version_stands_for_its_vendor_builds_where_it_is_not_there_itself(check, told):
+def test_a_version_that_is_missing_stands_for_its_vendor_builds(check, told):
     ended = check("ask", "--against", "2.0.0", "--against", "2.2")
     assert list(lines(ended)) == ["2.0", "2.2+cu118", "2.2+cu121"]
 
 
-def test_a_release_that_is_not_there_has_its_line_and_the_others_theirs(check, told):
+def test_a_missing_release_has_its_line_and_the_others_theirs(check, told):
     ended = check("ask", "--against", "9.9", "--against", "1.0", "--against", ">=9")
     assert ended.code == 1
     assert lines(ended) == {
@@ -326,7 +326,7 @@ def test_a_constraint_that_pip_is_configured_with_forbids_no_release(check, tmp_
     assert lines(ended)["2.1"][0] == "applicable", ended
 
 
-def test_a_project_that_the_index_does_not_have(check):
+def test_a_project_that_the_index_does_not_have_is_reported(check):
     ended = check("ask-nobody", "ask", "--against", "1.0")
     assert ended.code == 1
     assert "no release  nobody  1.0  pip found no release at all of that name" in ended.out
@@ -391,7 +391,7 @@ def test_prereleases_and_vendor_builds_fall_into_the_range_that_a_person_expects
         ("2.8.0.dev1", ["2.8.0.dev1+cu126"], ["2.8.0.dev1+cu126"]),
     ],
 )
-def test_which_releases_a_version_means(asked, versions, expected):
+def test_a_version_means_these_releases(asked, versions, expected):
     assert matching_versions(asked, versions) == expected
 
 
@@ -438,7 +438,7 @@ def test_the_page_has_a_row_for_each_release_and_its_difference_once(check, told
     assert "the patchset is for demo >=1,<3" in page.text("li")
 
 
-def test_of_a_large_wheel_the_parts_are_fetched(patchsets, tmp_path):
+def test_only_the_needed_parts_of_a_large_wheel_are_fetched(patchsets, tmp_path):
     large = {SHARE: PLAIN, "demo/large.py": "#" * (5 << 20)}
     index = Index()
     index.add("demo", "1.0", large)
@@ -491,7 +491,7 @@ def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(inde
     assert term != "dumb" or "\x1b" not in text
 
 
-def test_before_much_is_fetched_it_is_said_what_and_asked_on_a_terminal(index, tmp_path, monkeypatch, capsys):
+def test_a_large_download_is_announced_and_confirmed_on_a_terminal(index, tmp_path, monkeypatch, capsys):
     from patcher.verbs.check import _confirm_fetching
 
     events = Console("check", False, False, False)
@@ -596,7 +596,7 @@ def checked_with(pip, index, patchsets, cache, *words):
 
 
 @pytest.mark.parametrize("spoilt", ["commands", "download"])
-def test_a_pip_in_which_nothing_is_where_it_was_is_reported_once(index, patchsets, tmp_path, spoilt):
+def test_a_pip_whose_internals_moved_is_reported_once(index, patchsets, tmp_path, spoilt):
     internal = tmp_path / "pip/_internal"
     internal.mkdir(parents=True)
     for path in (tmp_path / "pip/__init__.py", internal / "__init__.py"):
@@ -620,7 +620,7 @@ def test_an_older_pip_lists_and_reads_the_same(told, index, patchsets, tmp_path,
 
 
 # here -----------------------------------------------------------------------------------------------------------------
-def test_here_it_reports_what_apply_would_find_and_writes_nothing(tmp_path):
+def test_check_here_reports_what_apply_would_find_and_writes_nothing(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     before = site.tree()
     ended = site("check", DDP)
@@ -631,7 +631,7 @@ def test_here_it_reports_what_apply_would_find_and_writes_nothing(tmp_path):
     assert site("check", DDP).out.count("applied") == 8
 
 
-def test_here_without_a_name_an_absent_package_is_reported_and_is_no_fault(tmp_path):
+def test_check_here_without_a_name_reports_an_absent_package_and_succeeds(tmp_path):
     site = Site(tmp_path, "triton-3.5.1")
     ended = site("check")
     assert ended.code == 0
@@ -643,7 +643,7 @@ def test_here_without_a_name_an_absent_package_is_reported_and_is_no_fault(tmp_p
     assert {each["patchset"] for each in answer["absent"]} >= {GUARD, DYNAMO}
 
 
-def test_here_what_does_not_fit_fails_with_and_without_a_name(tmp_path):
+def test_check_here_fails_where_a_patchset_does_not_fit(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     text = site.file().read_text()
     site.file().write_text(text.replace("MODEL_WRAPPERS.build(", "MODEL_WRAPPERS.make("))
@@ -686,7 +686,7 @@ def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_ver
     assert unchanged, "for whom: tests/real/test_unchanged.py shows it"
 
 
-def test_a_name_of_a_distribution_is_checked(patchsets, tmp_path):
+def test_the_name_of_a_distribution_is_validated(patchsets, tmp_path):
     write_patchset(tmp_path, "ask", more='distributions = ["demo", "no name"]\n')
     ended = sitepatch("list", "--patch-dir", tmp_path, cwd=tmp_path)
     assert 'variant[0].distributions[1]: found "no name", expected a name that pip installs' in ended.out

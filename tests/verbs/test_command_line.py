@@ -41,7 +41,7 @@ def test_the_help_of_a_group_is_not_cut_either(tmp_path):
 
 
 @pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("diagnsoe", "diagnose"), ("hook inti", "init"), ("zzzz", "")])
-def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, near):
+def test_a_mistyped_command_is_answered_with_the_nearest_one(tmp_path, word, near):
     done = sitepatch(*word.split(), DDP, cwd=tmp_path)
     word = word.split()[-1]
     assert done.code == 2
@@ -49,7 +49,7 @@ def test_a_typing_error_is_answered_with_the_nearest_command(tmp_path, word, nea
 
 
 @pytest.mark.parametrize(("words", "near"), [("status --jsn", "--json"), ("restore --al", ""), ("apply --yes", "")])
-def test_a_mistyped_option_is_answered_with_one_that_is_spelled_like_it(tmp_path, words, near):
+def test_a_mistyped_option_is_answered_with_the_nearest_one(tmp_path, words, near):
     done = sitepatch(*words.split(), cwd=tmp_path)
     option = words.split()[-1]
     assert done.code == 2

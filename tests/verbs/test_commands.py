@@ -68,7 +68,7 @@ def test_another_option_changes_what_is_applied_and_restore_gives_back_the_origi
     assert site.tree() == before
 
 
-def test_advice_is_given_once_and_not_after_every_apply_nor_for_every_file(site):
+def test_advice_is_given_once_and_not_for_every_apply_or_file(site):
     (record,) = site.path.glob("*.dist-info/RECORD")
     record.unlink()
     first = site("apply", DDP).err
@@ -123,7 +123,7 @@ def test_all_at_once_is_the_same_as_one_after_the_other(musa):
 
 
 @pytest.mark.parametrize("words", [["apply", *ALL, "--dry-run"], ["diff", *ALL], ["diff", *ALL, "--stat"]])
-def test_looking_ahead_leaves_the_tree_untouched(musa, words):
+def test_commands_that_look_ahead_write_nothing(musa, words):
     before, folder = musa.tree(), os.stat(str(musa.path)).st_mtime_ns
     done = musa(*words)
     assert done.code == 0
@@ -133,7 +133,7 @@ def test_looking_ahead_leaves_the_tree_untouched(musa, words):
     assert not (musa.path / ".sitepatch").exists()
 
 
-def test_looking_at_what_is_applied_leaves_the_tree_untouched(site):
+def test_commands_that_show_what_is_applied_write_nothing(site):
     site("apply", DDP)
     before = site.tree()
     for words in (
@@ -169,7 +169,7 @@ def test_the_diff_is_accepted_by_git_and_by_patch_and_makes_the_same_bytes(musa,
     assert {n: e[0] for n, e in files_of(musa.tree()).items()} == {n: e[0] for n, e in other.tree().items()}
 
 
-def test_exit_code_stat_and_page(site):
+def test_diff_has_an_exit_code_a_summary_and_a_page(site):
     assert site("diff", DDP, "--exit-code").code == 1
     assert site("diff", "--exit-code").code == 0
     assert site("diff", DDP, "--stat").out.splitlines()[-1].startswith(" 3 files changed, ")
@@ -178,7 +178,7 @@ def test_exit_code_stat_and_page(site):
     assert '_sitepatch_ddp_report("Runner.wrap_model"' in page.text("ins") and "Show where every parameter lives" in page.text("p")
 
 
-def test_diff_of_one_that_is_applied_shows_its_own_change_alone(musa):
+def test_diff_of_an_applied_patchset_shows_only_its_own_change(musa):
     musa("apply", *ALL)
     shown = musa("diff", GUARD).out
     assert "torch/multiprocessing/reductions.py" in shown
@@ -229,7 +229,7 @@ def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command, hint):
 
 
 @pytest.mark.parametrize("command", ["apply", "restore", "diff"])
-def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command):
+def test_a_diff_a_directory_or_a_package_in_place_of_a_name_gets_a_hint(site, command):
     folder = site.source(DDP).rename(site.cwd / "patchsets" / "mine")
     (site.cwd / "a fix.diff").write_text("--- a/x.py\n+++ b/x.py\n")
     here = f"--target {site.path}"
@@ -246,7 +246,7 @@ def test_what_was_meant_by_a_diff_a_directory_or_a_package_is_said(site, command
         refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
 
 
-def test_what_is_applied_is_suggested_where_no_place_has_it_any_more(site):
+def test_an_applied_patchset_whose_source_is_gone_is_suggested(site):
     folder = site.source(DDP)
     manifest = folder / "patchset.toml"
     manifest.write_text(manifest.read_text().replace(f'name = "{DDP}"', 'name = "ours-alone"', 1))
@@ -291,22 +291,22 @@ def test_a_setting_without_a_name_needs_one_patchset(musa):
     refused(musa, 2, ["apply", DDP, GUARD, "--set", "params=1"], "2 patchsets are named")
 
 
-def test_a_package_that_is_not_installed(site):
+def test_apply_without_the_package_is_refused(site):
     refused(site, 1, ["apply", GUARD], "not found", f"torch is not installed in {site.path}", "nothing was written")
 
 
-def test_a_version_outside_every_variant(tmp_path):
+def test_a_version_outside_every_variant_is_refused(tmp_path):
     site = Site(tmp_path, "torch-1.13.0")
     refused(site, 1, ["apply", DYNAMO], "torch 1.13.0 is installed; this patchset is for torch >=2.0")
 
 
-def test_one_that_does_not_fit_keeps_the_others_from_being_applied(tmp_path):
+def test_one_patchset_that_does_not_fit_keeps_the_others_from_being_applied(tmp_path):
     site = Site(tmp_path, "torch-1.13.0", "mmengine-0.10.7")
     done = refused(site, 1, ["apply", DDP, DYNAMO], "nothing was written: torch cannot be patched here", "torch 1.13.0 is installed; this patchset is for torch >=2.0")
     assert done.out.count("applicable") == 8
 
 
-def test_a_file_edited_by_hand_before(site):
+def test_a_file_edited_by_hand_before_apply_is_refused(site):
     site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
     refused(
         site,
@@ -318,7 +318,7 @@ def test_a_file_edited_by_hand_before(site):
     )
 
 
-def test_no_command_advises_to_install_a_vendors_build_with_pip(tmp_path):
+def test_no_command_advises_installing_a_vendor_build_with_pip(tmp_path):
     site = Site(tmp_path, "torch-2.7.1-musa")
     (info,) = site.path.glob("*.dist-info")
     info = info.rename(info.with_name("torch-2.7.1+musa.dist-info"))
@@ -337,7 +337,7 @@ def test_no_command_advises_to_install_a_vendors_build_with_pip(tmp_path):
     assert [one for one in told if "pip install" in one.out + one.err] == []
 
 
-def test_a_file_edited_by_hand_after(site):
+def test_a_file_edited_by_hand_after_apply_is_refused_and_restored_with_force(site):
     before = site.tree()
     site("apply", DDP)
     site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
@@ -353,7 +353,7 @@ def test_a_file_edited_by_hand_after(site):
     assert {name: told for name, told in site.tree().items() if not name.startswith(".sitepatch")} == before
 
 
-def test_no_permission(site):
+def test_apply_without_permission_changes_nothing(site):
     if os.geteuid() != 0:
         site.file().parent.chmod(0o555)
         refused(site, 1, ["apply", DDP], str(site.file().parent), "nothing was changed")
@@ -369,7 +369,7 @@ def test_no_permission(site):
 
 
 @pytest.mark.parametrize("words", [["apply", DDP], ["diff", DDP], ["show", DDP]])
-def test_a_broken_manifest(site, words):
+def test_a_broken_manifest_is_refused_with_the_key_and_a_suggestion(site, words):
     folder = site.source(DDP, toml=[("summary =", "sumary =")])
     if words[0] == "show":
         done = sitepatch(*words, cwd=site.cwd)
@@ -391,7 +391,7 @@ def test_a_hunk_with_an_unbound_metavariable_is_refused(site):
     refused(site, 2, ["apply", DDP], f"{folder / 'ddp_debug.spatch'}:", "$NOWHERE")
 
 
-def test_a_file_that_is_not_python(site):
+def test_a_target_that_is_not_python_is_a_conflict(site):
     ship(site, RUNNER, b"def wrap_model(:\n")
     refused(site, 1, ["apply", DDP], RUNNER, "conflict")
 
@@ -405,12 +405,12 @@ def test_a_file_that_is_not_python(site):
         (["--patch-dir", "nowhere"], "--patch-dir nowhere: found no such directory"),
     ],
 )
-def test_an_environment_or_directory_that_is_none(tmp_path, words, message):
+def test_a_path_that_is_no_environment_or_directory_is_wrong_usage(tmp_path, words, message):
     done = sitepatch("apply", DDP, *words, cwd=tmp_path)
     assert (done.code, message in done.err) == (2, True), done
 
 
-def test_a_python_that_is_no_python(tmp_path):
+def test_a_program_that_is_no_python_is_refused(tmp_path):
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho hello\n")
     fake.chmod(0o755)
@@ -485,7 +485,7 @@ def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date
     assert f"hint: sitepatch apply {DDP} --set params=7 --target {site.path}\n" in site("status").out, "else it would go back to its default"
 
 
-def test_a_lost_copy_of_a_patchset_is_reported_and_does_not_keep_restore_from_working(site):
+def test_a_lost_copy_of_a_patchset_is_reported_and_restore_works_without_it(site):
     before = site.tree()
     site("apply", DDP)
     for copy in (site.path / ".sitepatch" / "patchsets").iterdir():
@@ -497,7 +497,7 @@ def test_a_lost_copy_of_a_patchset_is_reported_and_does_not_keep_restore_from_wo
 
 
 @pytest.mark.parametrize("command", [["apply", DDP], ["status", "--check"]])
-def test_an_interrupted_run_is_finished_by_the_next_command_that_says_so(site, command):
+def test_an_interrupted_run_is_finished_by_the_next_command_which_reports_it(site, command):
     before = site.tree()
     killed_once_committed(site, "apply", DDP)
     done = site(*command)
@@ -509,7 +509,7 @@ def test_an_interrupted_run_is_finished_by_the_next_command_that_says_so(site, c
     assert site.tree() == before
 
 
-def test_list_says_what_status_says(musa):
+def test_list_and_status_agree(musa):
     """Of the same patchset in the same environment, whatever has become of its files."""
     assert musa("apply", DDP, "--verify", "none").code == 0
     runner = musa.path / RUNNER
@@ -523,7 +523,7 @@ def test_list_says_what_status_says(musa):
 
 
 # list, show, help -----------------------------------------------------------------------------------------------------
-def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
+def test_list_shows_every_patchset_with_its_source_and_those_that_fit_first(musa):
     assert musa("apply", DDP, "--verify", "none").code == 0
     path = musa.path / "mmengine-0.10.7.dist-info" / "METADATA"
     path.write_text(path.read_text().replace("0.10.7", "2.0"))
@@ -542,7 +542,7 @@ def test_list_shows_every_patchset_what_fits_first_and_where_it_is_from(musa):
         assert musa("restore").code == 0
 
 
-def test_what_is_broken_is_one_line_and_keeps_nothing_else_from_being_used(site):
+def test_a_broken_patchset_is_one_line_and_the_others_can_be_used(site):
     broken = site.cwd / "patchsets/wrong"
     broken.mkdir(parents=True)
     (broken / "patchset.toml").write_text('schema = 1\nkind = "fxi"\nname = "wrong"\n')
@@ -576,7 +576,7 @@ def test_list_shows_a_broken_folder_and_ends_with_1(site):
 
 
 @pytest.mark.parametrize("words", [["list"], ["show", DDP], ["diff", DDP], ["apply", DDP], ["check", DDP]])
-def test_a_hidden_patchset_is_said_aloud(site, words):
+def test_a_patchset_that_hides_another_is_reported(site, words):
     folder = site.source(DDP)
     run = site if words[0] in ("apply", "diff", "check") else functools.partial(sitepatch, cwd=site.cwd)
     assert "hides" not in run(*words, *(["--dry-run"] if words[0] == "apply" else [])).err, "it is the same patchset"
@@ -587,7 +587,7 @@ def test_a_hidden_patchset_is_said_aloud(site, words):
 
 
 @pytest.mark.parametrize("overlay", [[], ["--overlay"]])
-def test_the_answer_of_run_has_the_remarks_too(site, overlay):
+def test_the_answer_of_run_has_the_notes_too(site, overlay):
     manifest = site.source(DDP) / "patchset.toml"
     manifest.write_text(manifest.read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
     words = ["run", DDP, *overlay, "--json", "--verify", "none", "--target", site.path, "--", "true"]
@@ -597,7 +597,7 @@ def test_the_answer_of_run_has_the_remarks_too(site, overlay):
 
 
 @pytest.mark.parametrize("words", ["list", "hook status"])
-def test_what_answers_for_an_environment_names_it_where_more_is_asked_for(site, words):
+def test_with_verbose_a_command_names_the_environment(site, words):
     words = [*words.split(), "--target", site.path]
     assert re.search(f"^environment: .*: {site.path}$", sitepatch(*words, "-v", cwd=site.cwd).err, re.MULTILINE)
     assert "environment: " not in sitepatch(*words, cwd=site.cwd).err
@@ -615,7 +615,7 @@ def test_list_is_not_stopped_by_a_package_that_is_a_link(tmp_path, linked):
     assert done.code == 0 and re.match("applicable +mine ", done.out), done
 
 
-def test_show_prints_also_a_file_that_is_added_above_the_hunks(tmp_path):
+def test_show_prints_added_files_above_the_hunks(tmp_path):
     added = "+++ pk/helper.py\n+import os\n\n"
     write_patchset(tmp_path, "mine", f"Why.\n\n{added}--- pk/m.py\n@@ f @@\n-g(x)\n+g(x, 1)\n", "pk")
     told = sitepatch("show", "mine", "--patch-dir", tmp_path, cwd=tmp_path).out
@@ -624,13 +624,13 @@ def test_show_prints_also_a_file_that_is_added_above_the_hunks(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["solo", "solo-lite"])
-def test_list_finds_a_patchset_by_the_package_that_it_is_for_and_by_what_provides_that(tmp_path, text):
+def test_list_finds_a_patchset_by_its_package_and_by_the_distribution(tmp_path, text):
     spatch = "Why.\n\n--- solo.py\n@@ f @@\n-g(x)\n+g(x, 1)\n"
     write_patchset(tmp_path, "mine", spatch, "solo", more='distributions = ["solo-lite"]\n')
     assert "  mine  " in sitepatch("list", text, "--patch-dir", tmp_path, cwd=tmp_path).out
 
 
-def test_show_tells_why_it_exists_its_options_and_its_patches(tmp_path):
+def test_show_prints_the_reason_the_options_and_the_patches(tmp_path):
     done = sitepatch("show", DDP, cwd=tmp_path)
     assert done.code == 0
     for text in (
@@ -660,12 +660,12 @@ def test_every_command_has_help_with_an_example(tmp_path, command):
     assert "--json" in done.out
 
 
-def test_the_version(tmp_path):
+def test_version_prints_the_version(tmp_path):
     assert sitepatch("--version", cwd=tmp_path).out == f"sitepatch, version {__version__}\n"
 
 
 # JSON, colours, pipes -------------------------------------------------------------------------------------------------
-def test_json_of_every_command(site):
+def test_every_command_answers_in_json(site):
     def asked(*words):
         done = site(*words, "--json") if words[0] not in ("list", "show") else sitepatch(*words, "--json", cwd=site.cwd)
         told = json.loads(done.out)
@@ -691,7 +691,7 @@ def test_json_of_every_command(site):
     assert error["exit_code"] == 2 and "known patchsets" in error["hint"]
 
 
-def test_colours_only_where_they_are_wanted(site):
+def test_colours_are_printed_only_where_they_are_asked_for(site):
     assert "\x1b[" not in site("apply", DDP, "--dry-run").out
     assert "\x1b[34mnot needed" in site("apply", DDP, "--dry-run", FORCE_COLOR="1", TERM="dumb").out
     assert "\x1b[" not in site("apply", DDP, "--dry-run", FORCE_COLOR="1", NO_COLOR="1").out
@@ -726,7 +726,7 @@ def test_a_diff_on_a_terminal_goes_through_the_pager(site):
     assert "+++ b/" + RUNNER in (site.cwd / "paged").read_text(encoding="utf-8")
 
 
-def test_a_reader_that_goes_away_is_no_traceback(site):
+def test_a_closed_pipe_prints_no_traceback(site):
     command = [sys.executable, "-m", "patcher", "show", DDP]
     read, write = os.pipe()
     os.close(read)
@@ -735,7 +735,7 @@ def test_a_reader_that_goes_away_is_no_traceback(site):
     assert done.stderr == b""
 
 
-def test_who_interrupts_what_a_command_says_is_told_that_its_work_is_done(site):
+def test_an_interrupt_while_the_answer_is_printed_reports_that_the_work_is_done(site):
     """It waits for a reader of its answer, as it does before a pager."""
     assert site("apply", DDP).code == 0
     read, write = full_pipe()
@@ -799,7 +799,7 @@ def full_pipe():
     return read, write
 
 
-def test_quiet_says_nothing_but_errors(site):
+def test_quiet_prints_only_errors(site):
     done = site("apply", DDP, "-q")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert site("apply", "nothing", "-q").err.startswith("error: ")
@@ -823,7 +823,7 @@ def test_names_and_settings_complete_with_tab(site):
 
 
 # other environments ---------------------------------------------------------------------------------------------------
-def test_a_virtual_environment_by_python_and_by_variable(tmp_path):
+def test_a_virtual_environment_is_found_by_its_python_and_by_its_variable(tmp_path):
     venv.create(str(tmp_path / "env"), with_pip=False)
     (site,) = (tmp_path / "env").glob("lib/python3*/site-packages")
     lay_out("mmengine-0.10.7", site)
@@ -842,14 +842,14 @@ def test_a_virtual_environment_by_python_and_by_variable(tmp_path):
     assert tree(site) == before
 
 
-def test_a_patch_dir_is_looked_at_first(site):
+def test_a_patch_dir_comes_first(site):
     site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "99.1"')])
     (site.cwd / "patchsets").rename(site.cwd / "mine")
     assert site("apply", DDP, "--patch-dir", site.cwd / "mine").code == 0
     assert f"{DDP} 99.1" in site("status").out
 
 
-def test_the_module_runs_like_the_command(tmp_path):
+def test_python_dash_m_runs_like_the_command(tmp_path):
     done = subprocess.run([sys.executable, "-m", "patcher", "--version"], env=environ(), cwd=str(ROOT), stdout=subprocess.PIPE)
     assert done.stdout.decode() == f"sitepatch, version {__version__}\n"
 
@@ -878,7 +878,7 @@ def test_an_empty_path_is_refused_and_not_the_current_directory(tmp_path, words)
     assert site.tree() == before
 
 
-def test_restore_has_a_dry_run_and_set_does_not_go_with_it(tmp_path):
+def test_restore_has_a_dry_run_and_refuses_set(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     assert site("apply", DDP).code == 0
     before = site.tree()
@@ -897,7 +897,7 @@ def test_a_closed_stdout_does_not_stop_a_command(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 @pytest.mark.parametrize("words", ["list", "--help", "status --json", "status", "doctor"])
-def test_an_output_that_cannot_be_written_is_an_error_in_one_line(tmp_path, words):
+def test_an_unwritable_stdout_is_an_error_in_one_line(tmp_path, words):
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
@@ -912,13 +912,13 @@ def test_a_working_directory_that_was_deleted_is_named(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 @pytest.mark.parametrize(("words", "code"), [("list", 0), ("no-such-command", 2), ("show no-such-patchset", 2), ("list --no-such-option", 2)])
-def test_an_error_output_that_cannot_be_written_does_not_change_the_exit_code(tmp_path, words, code):
+def test_an_unwritable_stderr_does_not_change_the_exit_code(tmp_path, words, code):
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=subprocess.PIPE, stderr=full)
     assert done.returncode == code
 
 
-def test_a_command_in_a_hint_is_for_the_environment_and_the_patchsets_of_the_one_that_gives_it(tmp_path):
+def test_a_command_in_a_hint_has_the_environment_and_patch_dirs_of_the_command_that_gave_it(tmp_path):
     home = tmp_path / "a home"
     home.mkdir()
     world, options = World(home), ("--patch-dir", home / "mine")

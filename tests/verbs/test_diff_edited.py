@@ -38,7 +38,7 @@ def world(tmp_path):
     return world
 
 
-def test_a_file_is_named_even_where_nothing_has_the_text_of_before(world):
+def test_an_edited_file_is_named_even_where_its_original_is_nowhere(world):
     assert done(world("diff", "--exit-code")).out == ""
     world.edit()
     world.edit("VALUE = 2\n", "demo/n.py")
@@ -89,7 +89,7 @@ def test_what_was_edited_is_shown_apart_from_what_a_patchset_changed(world):
 
 
 @pytest.mark.parametrize("where", ["a backup", "the wheel"])
-def test_the_text_of_before_is_found_on_this_machine_and_the_diff_takes_the_edit_back(world, where):
+def test_the_original_is_found_on_this_machine_and_the_diff_undoes_the_edit(world, where):
     if where == "a backup":
         world.backup()
     else:

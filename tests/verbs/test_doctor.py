@@ -111,25 +111,25 @@ def test_in_a_clean_environment_everything_is_ok_and_nothing_is_written(site):
     assert site.tree() == before
 
 
-def test_what_sitepatch_has_done_is_nothing_unusual(patched):
+def test_doctor_has_no_findings_about_what_sitepatch_applied(patched):
     before = patched.tree()
     assert doctor(patched) == []
     assert patched.tree() == before
 
 
-def test_a_venv_in_which_nothing_is_installed_is_in_order(tmp_path):
+def test_an_empty_venv_is_in_order(tmp_path):
     made, _ = places.venv(tmp_path / "venv")
     assert found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path)) == []
 
 
-def test_the_help_says_what_is_looked_at(tmp_path):
+def test_the_help_lists_what_is_checked(tmp_path):
     assert "of other files only whether a backup lies" in " ".join(sitepatch("doctor", "--help", cwd=tmp_path).out.split())
 
 
 # --- directories and files ------------------------------------------------------------------------------------------
 
 
-def test_what_this_user_may_not_write():
+def test_what_this_user_may_not_write_is_a_problem():
     public = Path(tempfile.mkdtemp())  # pytest's own folders are closed to others
     public.chmod(0o755)
     site = Site(public, "mmengine-0.10.7")
@@ -178,7 +178,7 @@ def test_many_findings_of_one_check_are_a_few_lines_and_all_of_them_with_verbose
     assert len(doctor(patched)) == 5
 
 
-def test_an_immutable_file(site):
+def test_an_immutable_file_is_a_problem(site):
     if shutil.which("chattr") is None or subprocess.run(["chattr", "+i", site.file()], check=False).returncode:
         pytest.skip("chattr +i does not work here")
     try:
@@ -191,7 +191,7 @@ def test_an_immutable_file(site):
     ("option", "check", "text"),
     [("size=1m", "space", "KiB are left"), ("nr_inodes=200", "space", "no more files"), ("ro", "permissions", "mounted read-only")],
 )
-def test_a_disk_that_takes_nothing(tmp_path, option, check, text):
+def test_a_disk_that_takes_no_file_is_reported(tmp_path, option, check, text):
     disk = tmp_path / "disk"
     disk.mkdir()
     options = "size=64m" if option == "ro" else option
@@ -239,7 +239,7 @@ def test_backups_beside_target_files_are_noted(site):
 # --- packages -------------------------------------------------------------------------------------------------------
 
 
-def test_a_package_of_which_backups_alone_are_left(tmp_path):
+def test_a_package_with_nothing_left_but_backups_is_a_problem(tmp_path):
     made, site = places.venv(tmp_path / "venv")
     folder = site / "mmengine/runner"
     folder.mkdir(parents=True)
@@ -249,7 +249,7 @@ def test_a_package_of_which_backups_alone_are_left(tmp_path):
     expect(rows, (PROBLEM, "packages", "mmengine holds no module: mmengine is uninstalled, and `import mmengine` still"))
 
 
-def test_an_editable_install(tmp_path):
+def test_an_editable_install_is_a_problem(tmp_path):
     made, site = places.venv(tmp_path / "venv")
     checkout = tmp_path / "checkout"
     lay_out("mmengine-0.10.7", checkout)
@@ -259,7 +259,7 @@ def test_an_editable_install(tmp_path):
     expect(rows, (PROBLEM, "packages", rf"mmengine is an editable install.*--target {checkout}"))
 
 
-def test_a_package_inside_an_archive(site, tmp_path):
+def test_a_package_inside_an_archive_is_a_problem(site, tmp_path):
     lay_out("mmengine-0.10.7", tmp_path / "egg")
     shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path / "egg")
     places = (str(tmp_path / "packed.zip"), str(site.path))
@@ -267,21 +267,21 @@ def test_a_package_inside_an_archive(site, tmp_path):
     expect(rows, (PROBLEM, "packages", "mmengine lies inside the archive"))
 
 
-def test_a_package_that_is_a_link_out_of_the_site_directory(site, tmp_path):
+def test_a_package_that_is_a_link_out_of_the_site_directory_is_a_problem(site, tmp_path):
     shutil.move(str(site.path / "mmengine"), str(tmp_path / "elsewhere"))
     (site.path / "mmengine").symlink_to(tmp_path / "elsewhere")
     (row,) = doctor(site)
     expect([row], (PROBLEM, "packages", "is a link to .*/elsewhere, outside the site directory.*--target"))
 
 
-def test_a_package_in_two_site_directories(site, tmp_path):
+def test_a_package_in_two_site_directories_is_noted(site, tmp_path):
     lay_out("mmengine-0.7.4", tmp_path / "later")
     places = (str(site.path), str(tmp_path / "later"))
     rows = inside(Environment(sys.executable, places, places, sys.version_info[:2]))
     expect(rows, (NOTE, "packages", rf"mmengine is found twice: .*; {site.path} comes first"))
 
 
-def test_two_records_of_one_package(site):
+def test_two_records_of_one_package_are_a_problem(site):
     shutil.copytree(site.path / "mmengine-0.10.7.dist-info", site.path / "mmengine-0.10.6.dist-info")
     metadata = site.path / "mmengine-0.10.6.dist-info/METADATA"
     metadata.write_text(metadata.read_text().replace("0.10.7", "0.10.6"))
@@ -295,19 +295,19 @@ def test_two_records_of_one_package(site):
     )
 
 
-def test_a_package_of_the_system(site, tmp_path):
+def test_a_package_from_outside_the_virtual_environment_is_noted(site, tmp_path):
     made, own = places.venv(tmp_path / "venv")
     sites = (str(own), str(site.path))
     rows = inside(Environment(str(made), sites, ("/nowhere", *sites), sys.version_info[:2]))
     expect(rows, *[(NOTE, "environment", f"{name} is not of the virtual environment") for name in ("mmengine", "torch")])
 
 
-def test_a_compiled_twin(site):
+def test_a_compiled_module_that_is_imported_instead_is_a_problem(site):
     site.file().with_suffix(".abi3.so").touch()
     expect(doctor(site), (PROBLEM, "loader", r"the compiled runner.abi3.so beside it comes first"))
 
 
-def test_an_edit_by_hand(site):
+def test_an_edit_by_hand_is_a_problem(site):
     site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
     rows = doctor(site)
     expect(rows, (PROBLEM, "hand edits", r"1 file that patchsets are for: edited by hand.*sitepatch diff --edited"))
@@ -316,7 +316,7 @@ def test_an_edit_by_hand(site):
 # --- what stands applied --------------------------------------------------------------------------------------------
 
 
-def test_what_became_of_patched_files(patched, tmp_path):
+def test_patched_files_that_changed_since_are_a_problem(patched, tmp_path):
     lay_out("mmengine-0.10.7", tmp_path / "again")
     shutil.copyfile(str(tmp_path / "again" / UTILS), str(patched.file(UTILS)))
     patched.file(FILES[0]).unlink()
@@ -340,7 +340,7 @@ def stale(file, to, mode):
 
 @pytest.mark.parametrize("mode", list(py_compile.PycInvalidationMode))
 @pytest.mark.parametrize("level", ["", "1"])
-def test_bytecode_of_an_older_source(patched, mode, level):
+def test_bytecode_of_another_source_is_a_problem(patched, mode, level):
     file = patched.file()
     py_compile.compile(str(file), doraise=True)
     assert doctor(patched) == []  # its own
@@ -353,14 +353,14 @@ def test_bytecode_of_an_older_source(patched, mode, level):
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_its_own_bytecode_of_any_level_is_in_order(tmp_path, level):
+def test_its_own_bytecode_is_in_order_at_any_level(tmp_path, level):
     file = tmp_path / "m.py"
     file.write_text('"""Of levels 0 and 1."""\nassert __file__, "of level 0"\n')
     py_compile.compile(str(file), optimize=level, doraise=True)
     assert list(stale_files(str(file))) == []
 
 
-def test_bytecode_that_cannot_be_read_is_of_no_source(patched):
+def test_bytecode_that_cannot_be_read_counts_as_of_no_source(patched):
     file = patched.file()
     py_compile.compile(str(file), doraise=True)
     pyc = Path(importlib.util.cache_from_source(str(file)))
@@ -382,7 +382,7 @@ def test_bytecode_that_no_loader_would_take_is_not_reported(patched):
         assert doctor(patched) == []
 
 
-def test_bytecode_under_a_prefix(patched, tmp_path):
+def test_bytecode_under_a_prefix_is_checked(patched, tmp_path):
     file, prefix = patched.file(), tmp_path / "prefix"
     expect(doctor(patched, PYTHONPYCACHEPREFIX=str(prefix)), (NOTE, "bytecode", f"PYTHONPYCACHEPREFIX is set to {prefix}"))
     tag = Path(importlib.util.cache_from_source(str(file))).name
@@ -394,7 +394,7 @@ def test_bytecode_under_a_prefix(patched, tmp_path):
 
 
 @told
-def test_an_interrupted_run_and_one_that_is_under_way(site):
+def test_an_interrupted_run_is_a_problem_and_one_under_way_is_noted(site):
     killed_once_committed(site, "apply", DDP)
     (first, *rest) = doctor(site)
     expect([first], (PROBLEM, "applied", "not all is as it was applied"))
@@ -413,7 +413,7 @@ def test_damaged_hooks_are_one_line_and_hook_status_has_each(site):
         assert f"{name}/hook.json: is not the JSON that sitepatch writes" in told.out + told.err
 
 
-def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_says(site):
+def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_reports(site):
     (site.path / "_mine").mkdir()
     (site.path / "_mine/hook.json").write_bytes(encode_fields({"name": "mine", "version": "1", "mode": "repair", "patchsets": {}, "files": []}))
     look, *rest = installed_hooks(discover(None, str(site.path)))
@@ -422,12 +422,12 @@ def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_says(site
 
 
 @told
-def test_who_is_at_work_here(patched):
+def test_a_process_that_holds_the_lock_is_noted(patched):
     with held(patched.path) as holder:
         expect(doctor(patched), (NOTE, "locks", f".sitepatch/lock is held by process {holder.pid}"))
 
 
-def test_a_store_that_is_damaged(patched):
+def test_a_damaged_store_is_a_problem(patched):
     home = patched.path / ".sitepatch"
     first, second, *_ = sorted((home / "pristine").iterdir())
     first.unlink()
@@ -447,7 +447,7 @@ def test_a_store_that_is_damaged(patched):
     assert "leftovers" not in [check for _, check, _ in rows], "what it named is not known"
 
 
-def test_leftovers(patched):
+def test_leftover_files_are_noted(patched):
     home = patched.path / ".sitepatch"
     made = [home / "pristine" / ("0" * 64), home / "receipts/x.json.new", home / "what", patched.path / "mmengine/runner" / temporary("mmengine/runner/runner.py")[0]]  # fmt: skip
     for path in made:
@@ -460,24 +460,24 @@ def test_leftovers(patched):
 # --- who runs it ----------------------------------------------------------------------------------------------------
 
 
-def test_a_patchset_that_is_broken_in_itself(site):
+def test_a_broken_patchset_is_a_problem(site):
     site.source(GUARD, toml=[("schema = 1", "schema = 99")])
     expect(doctor(site), (PROBLEM, "patchsets", r"patchset\.toml.*99"))
 
 
-def test_an_entry_point_that_leads_nowhere(site, tmp_path):
+def test_an_entry_point_that_leads_nowhere_is_a_problem(site, tmp_path):
     info = tmp_path / "path/x-1.dist-info"
     info.mkdir(parents=True)
     (info / "entry_points.txt").write_text("[sitepatch.patchsets]\nx = gone\n")
     expect(doctor(site, PYTHONPATH=f"{ROOT}:{info.parent}"), (PROBLEM, "patchsets", "x = gone leads to no directory"))
 
 
-def test_a_directory_of_patchsets_that_is_not_there_is_wrong_usage(site):
+def test_a_missing_directory_of_patchsets_is_wrong_usage(site):
     assert site("doctor", "--patch-dir", "gone").code == 2
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="is about what root does")
-def test_a_patchset_that_others_can_change(site, tmp_path):
+def test_a_patchset_that_others_can_change_is_a_problem(site, tmp_path):
     folder = site.source(GUARD)
     assert doctor(site) == []
     patch = next(folder.glob("*.spatch"))

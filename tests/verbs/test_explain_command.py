@@ -46,7 +46,7 @@ def hunks(site, *words, code):
 
 
 # what fits ------------------------------------------------------------------------------------------------------------
-def test_of_what_matches_it_tells_where_what_is_bound_and_what_changes(site):
+def test_a_match_is_shown_with_its_place_its_bindings_and_its_change(site):
     done = told(site, DDP, code=0)
     text = done.out
     assert re.search(rf"^applicable  {RUNNER}:32 +Runner\.wrap_model\n +hunk ddp_debug\.spatch:\d+\n", text, re.M)
@@ -72,7 +72,7 @@ def test_a_long_binding_is_cut_in_the_middle_and_whole_in_json(site):
     assert long in [match["names"].get("$IDS") for explanation in explained for match in explanation["matches"]]
 
 
-def test_an_option_is_seen_in_the_change(site):
+def test_the_value_of_an_option_is_shown_in_the_change(site):
     assert "limit=9" in told(site, DDP, "-v", "--set", "params=9", code=0).out
     assert told(site, DDP, "--set", "parms=9", code=2).err.startswith("error: ")
 
@@ -90,7 +90,7 @@ def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_is(s
     assert "recorded in the receipt" in told(site, DDP, code=0).out
 
 
-def test_a_patchset_that_another_is_applied_after_is_explained_on_the_text_it_was_matched_against(site):
+def test_a_patchset_below_another_one_is_explained_on_the_text_it_was_matched_against(site):
     other = tutorial(site.cwd)
     assert site("apply", other).code == 0
     before = hunks(site, DDP, code=0)
@@ -111,7 +111,7 @@ def written(site, name, hunk):
     (folder / "p.spatch").write_text(f"Why.\n\n--- {REDUCTIONS}\n{hunk}")
 
 
-def test_places_are_moved_by_all_that_was_applied_since(musa):
+def test_places_move_with_what_was_applied_since(musa):
     written(musa, "a-lower", "@@ reduce_storage @@\n-storage.is_musa\n+storage.is_other\n")
     written(musa, "b-upper", "@@ <module> @@\n-shared_cache = {}\n+first = {}\n+second = {}\n+shared_cache = dict(first)\n")
     assert [musa("apply", name).code for name in ("a-lower", "b-upper")] == [0, 0]
@@ -120,7 +120,7 @@ def test_places_are_moved_by_all_that_was_applied_since(musa):
     assert b"storage.is_other" in musa.file(REDUCTIONS).read_bytes().split(b"\n")[32]
 
 
-def test_upstream_reports_where_the_after_side_stands(musa):
+def test_upstream_reports_where_the_after_side_is(musa):
     drifted(musa, (b"storage.is_musa", b'getattr(storage, "is_musa", False)'), path=REDUCTIONS)
     (hunk,) = hunks(musa, GUARD, code=0)
     assert (hunk["state"], hunk["places"]) == ("upstream", [31])
@@ -128,7 +128,7 @@ def test_upstream_reports_where_the_after_side_stands(musa):
     assert "the code of the `+` lines is there already" in told(musa, GUARD, code=0).out
 
 
-def test_not_needed_reports_what_is_absent_and_what_is_nearly_it(tmp_path):
+def test_not_needed_reports_what_is_absent_and_the_nearest_code(tmp_path):
     site = Site(tmp_path, "torch-2.5.0")
     done = told(site, GUARD, code=0)
     assert done.out.startswith(f"not needed  {REDUCTIONS}  reduce_storage\n")
@@ -157,7 +157,7 @@ def test_a_renamed_argument_is_shown_on_both_sides_with_a_marker(site):
     assert text.strip() == "$MODEL = MMDistributedDataParallel(module=$M, device_ids=$IDS, ...)"
 
 
-def test_apply_reports_the_same_in_short_and_names_the_command(site):
+def test_apply_reports_the_nearest_code_in_short_and_names_explain(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     before = site.tree()
     done = site("apply", DDP)
@@ -187,7 +187,7 @@ def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(s
     assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 46: write that scope if it is meant"
 
 
-def test_a_renamed_scope_is_named_and_so_is_what_is_different_there(site):
+def test_a_renamed_scope_is_named_with_what_differs_in_it(site):
     drifted(
         site,
         (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def wrap_models(self, model_wrapper_cfg, model):"),
@@ -230,17 +230,17 @@ def test_ambiguous_shows_each_place_and_what_to_write(musa):
     assert "  $TEXT = \"a CUDA storage is not sent, a CUDA tensor is\"\n" in text
 
 
-def test_a_conflict_keeps_its_words(site):
+def test_a_file_edited_by_hand_is_explained_as_a_conflict(site):
     site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
     done = told(site, DDP, code=1)
     assert "somebody edited it" in done.out and "conflict" in done.out
 
 
-def test_a_package_that_is_not_there(site):
+def test_a_package_that_is_not_installed_is_reported(site):
     assert "torch is not installed in" in told(site, GUARD, code=1).out
 
 
-def test_a_hunk_of_a_patchset_that_upstream_took_in_half_is_a_conflict_here_too(site):
+def test_a_hunk_of_a_patchset_that_is_half_upstream_is_explained_as_a_conflict(site):
     drifted(site, (
         b"            model = MODEL_WRAPPERS.build(\n",
         b"            _sitepatch_ddp_report(\"Runner.wrap_model (model_wrapper_cfg)\", default_args[\"module\"],\n"
@@ -271,13 +271,13 @@ def test_colours_are_for_terminals(site):
     assert "\x1b[32m+" in painted
 
 
-def test_quiet_reports_what_does_not_fit_alone(site):
+def test_quiet_reports_only_what_does_not_fit(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     done = told(site, DDP, "-q", code=1)
     assert done.out.startswith("not found") and "applicable" not in done.out
 
 
-def test_json_has_all_of_it(site):
+def test_json_has_everything_that_the_text_has(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     lost = next(hunk for hunk in hunks(site, DDP, code=1) if hunk["state"] == "not found")
     assert set(lost) == {
@@ -304,7 +304,7 @@ def test_help_has_an_example_and_a_name_is_completed(site):
     assert sitepatch("check", "mmengine-dpp-debug", "--explain", cwd=site.cwd).code == 2
 
 
-def test_names_of_any_length_are_shown_in_short(site):
+def test_long_names_are_shortened(site):
     (site.cwd / "patchsets" / "long").mkdir(parents=True)
     (site.cwd / "patchsets" / "long" / "patchset.toml").write_text(
         'schema = 1\nname = "long"\nversion = "1"\nkind = "debug"\nsummary = "x"\n'

@@ -27,7 +27,7 @@ def plugin(path):
     return module
 
 
-def test_every_answer_that_is_not_as_asked_for_gives_the_module_a_message():
+def test_every_answer_that_is_not_as_requested_gives_the_module_a_message():
     problem, seen = plugin(COMMAND).problem, 0
     for path in sorted(GOLDEN.glob("*.json")):
         for record in json.loads(path.read_text()):

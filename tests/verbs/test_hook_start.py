@@ -71,7 +71,7 @@ def signed(site, *paths):
 
 # one look ---------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("paths", "count"), [((M,), "1 file"), ((M, N), "2 files")])
-def test_it_is_applied_recorded_and_said_once(site, run, paths, count):
+def test_a_patchset_is_applied_recorded_and_reported_once(site, run, paths, count):
     spatch = site.above / "mine/two/p.spatch"
     spatch.write_text("".join(f"--- {path}\n@@ <module> @@\n-VALUE = 1\n+VALUE = 22\n" for path in paths))
     folder = site.put("two")
@@ -94,7 +94,7 @@ def test_an_upgrade_is_applied_and_its_record_is_watched(site, run):
     assert site.value() == "MORE = 0\nVALUE = 22\n"
 
 
-def test_what_does_not_fit_is_recorded_with_the_engine_and_said_once(site, run):
+def test_what_does_not_fit_is_recorded_with_the_engine_and_reported_once(site, run):
     site.install("3.0", "NOTHING = 1\n")
     folder = site.put("two")
     code, (said,), state = run(folder)
@@ -114,7 +114,7 @@ def test_what_would_not_compile_is_not_written_and_recorded(site, run):
     assert run(folder) == (1, [], state)
 
 
-def test_another_sitepatch_or_library_calls_for_another_look_after_a_failure(site, run):
+def test_after_a_failure_another_sitepatch_or_library_means_another_look(site, run):
     site.install("3.0", "NOTHING = 1\n")
     folder = site.put("two")
     for name, needs in (("sitepatch", ["some.Lib>=1", "other; python_version < '3'"]), ("some_lib", []), ("unrelated", [])):
@@ -132,7 +132,7 @@ def test_another_sitepatch_or_library_calls_for_another_look_after_a_failure(sit
     assert boot.recorded_problems(folder, version, "repair")
 
 
-def test_an_absent_package_is_no_failure_and_is_seen_when_it_comes(site, run):
+def test_an_absent_package_is_no_failure_and_is_patched_once_installed(site, run):
     patchset(site.above, "late/m.py", 5, "late")
     folder = site.put("late")
     assert run(folder, "strict") == (0, [], signed(site, "late/__init__.py", "late.py", "late/m.py"))
@@ -143,7 +143,7 @@ def test_an_absent_package_is_no_failure_and_is_seen_when_it_comes(site, run):
     assert code == 1 and said == "late: late/m.py: not found: late 1.0 has no such file"
 
 
-def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, run):
+def test_a_lock_that_is_taken_is_not_recorded(site, run):
     """The start goes on soon, and the next one looks again: else it would run the old code, and say nothing new."""
     folder = site.put("two")
     begun = time.monotonic()
@@ -155,13 +155,13 @@ def test_a_lock_that_is_taken_is_nothing_that_is_recorded(site, run):
     assert run(folder)[:2] == (0, [APPLIED.format("1 file")])
 
 
-def test_it_is_compiled_and_not_imported(site, run):
+def test_a_patched_file_is_compiled_and_not_imported(site, run):
     site.install(text=f"import pathlib\npathlib.Path({str(site.above / 'imported')!r}).touch()\nVALUE = 1\n")
     run(site.put("two"))
     assert "VALUE = 22" in site.value() and not (site.above / "imported").exists()
 
 
-def test_one_that_cannot_be_written_is_one_line_and_nothing_is_recorded(site, public):
+def test_a_file_that_cannot_be_written_is_one_line_and_nothing_is_recorded(site, public):
     folder = site.put("two")
     closed = [path for path in (site.path, *site.path.rglob("*")) if path.is_dir()]
     for path in closed:
@@ -194,7 +194,7 @@ def meanwhile(monkeypatch, *actions):
     after(monkeypatch, os, "write", act)
 
 
-def test_a_file_that_is_changed_after_it_was_looked_at_is_looked_at_again(site, run, monkeypatch):
+def test_a_file_that_changes_after_the_look_is_looked_at_again(site, run, monkeypatch):
     folder = site.put("two")
     meanwhile(monkeypatch, lambda: site.install(), lambda: site.install("2.0", "A = 0\nVALUE = 1\n"))
     code, said, state = run(folder)
@@ -230,7 +230,7 @@ def test_an_interrupted_run_is_recovered_and_reported_but_not_in_mode_warn(site,
     ("new", "mtime", "record", "waited"),
     [(2, 7, False, 1.0), (2, 2_999_999_998, False, 4.0), (22, 7, False, 0.0), (2, 7, True, 0.0)],
 )
-def test_until_a_reinstall_would_show_it_waits(site, run, monkeypatch, new, mtime, record, waited):
+def test_the_record_waits_until_a_reinstall_would_be_noticed(site, run, monkeypatch, new, mtime, record, waited):
     """Where the clock of whoever wrote the file was wrong, not as long as that."""
     patchset(site.above, new=new)
     os.utime(site.path / M, (mtime, mtime))
@@ -257,7 +257,7 @@ def test_without_a_record_a_patch_that_keeps_the_size_is_recorded_once_its_secon
 
 # two hooks --------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "wins"), [("other", True), ("sitepatch-hook-y", False)])
-def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site, run, name, wins):
+def test_of_two_hooks_that_disagree_the_first_by_name_wins(site, run, name, wins):
     folder = site.put("two")
     patchset(site.above, new=33, version="2")
     other = site.put("two", name=name)
@@ -274,7 +274,7 @@ def test_of_two_hooks_that_want_it_otherwise_the_first_by_name_has_its_way(site,
 
 
 @pytest.mark.parametrize("name", ["other", "sitepatch-hook-y"])
-def test_hooks_that_want_the_same_do_not_mind_each_other(site, run, name):
+def test_hooks_that_agree_do_not_disturb_each_other(site, run, name):
     folder = site.put("two")
     site.put("two", name=name)
     assert run(folder) == (0, [APPLIED.format("1 file")], signed(site, M, RECORD))
@@ -324,7 +324,7 @@ def test_a_damaged_state_is_reported_and_made_anew(site, run, data):
 
 
 @pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), ["_sitepatch_hook_x: ValueError: x"])])
-def test_whatever_happens_is_one_line_at_most(site, run, monkeypatch, error, said):
+def test_any_failure_is_one_line_at_most(site, run, monkeypatch, error, said):
     fail(monkeypatch, fcntl, "flock", error)
     assert run(site.put("two")) == (1, said, [])
 
@@ -350,7 +350,7 @@ def test_the_lock_of_a_hook_is_waited_for_and_not_for_ever(site, run, hook, monk
 
 
 @pytest.mark.parametrize("where", ["the file cannot be made", "the filesystem has no locks"])
-def test_where_a_hook_cannot_be_locked_the_lock_of_the_store_has_to_do(site, run, hook, monkeypatch, where):
+def test_where_a_hook_cannot_be_locked_the_lock_of_the_store_is_enough(site, run, hook, monkeypatch, where):
     if where == "the file cannot be made":
         (hook / "lock").unlink()
         (hook / "lock").mkdir()
@@ -391,7 +391,7 @@ def status(site):
     return found[2:5]
 
 
-def test_what_hook_status_says_of_a_hook(site, run, monkeypatch):
+def test_hook_status_shows_the_state_of_a_hook(site, run, monkeypatch):
     folder = site.put("two")
     (site.path / "sitepatch_hook_x.pth").rename(site.path / "x")
     Path(folder, "state").write_text("?")

@@ -229,7 +229,7 @@ def lacks(ended, code, *patterns):
     return [f"exit code {ended.code}"] * (ended.code != code) + [each for each in patterns if not re.search(each, shown)]
 
 
-def test_of_forty_mistakes_all_are_told_what_is_wrong_where_and_what_comes_next(world):
+def test_each_of_forty_mistakes_is_answered_with_what_is_wrong_where_and_the_next_step(world):
     assert len(MISTAKES) == 40
     bad = {}
     for command, *asked in MISTAKES:
@@ -243,7 +243,7 @@ def test_of_forty_mistakes_all_are_told_what_is_wrong_where_and_what_comes_next(
 
 
 @pytest.mark.parametrize("mistake", FURTHER, ids=[command for command, *_ in FURTHER])
-def test_a_mistake_of_the_second_list_is_told_what_is_wrong_where_and_what_comes_next(world, mistake):
+def test_a_mistake_of_the_second_list_is_answered_with_what_is_wrong_where_and_the_next_step(world, mistake):
     command, *asked = mistake
     ended = answered(world, command)
     assert lacks(ended, *asked) == [] and "Traceback" not in ended.err, ended
@@ -265,7 +265,7 @@ def test_restore_over_an_edit_names_the_whole_command_that_drops_it(applied):
         assert told.code == 1 and "sitepatch restore good --force --target edited\n" in told.out, told
 
 
-def test_a_conflict_is_told_once(applied):
+def test_a_conflict_is_reported_once(applied):
     told = sitepatch("apply", "good", "--set", "level=5", "--target", "edited", cwd=applied)
     assert told.code == 1 and "conflict  good" in told.out, told
     assert "sitepatch restore good --target edited; with --force drop the edit" in told.out, told
@@ -278,14 +278,14 @@ def test_restore_of_an_unknown_name_lists_what_is_applied(applied):
     assert "drift" not in told.err and "searched" not in told.err, told
 
 
-def test_inside_of_its_own_folder_a_patchset_is_named_with_it(world):
+def test_inside_its_own_folder_a_patchset_is_found_by_a_hint(world):
     inside = world / "patchsets/good"
     told = sitepatch("check", "good", "--target", world / "site", cwd=inside)
     assert told.code == 2 and "it is the current directory, which is not searched\nhint: name it: --patch-dir ." in told.err, told
     assert sitepatch("check", "good", "--target", world / "site", "--patch-dir", ".", cwd=inside).code == 0
 
 
-def test_of_another_environment_in_the_current_directory_a_note_says_how_it_is_named(world):
+def test_a_note_names_the_option_for_another_environment_in_the_current_directory(world):
     (world / "project/.venv").mkdir(parents=True)
     (world / "project/.venv/pyvenv.cfg").write_text("")
     note = "the one of this directory is named with --python .venv"
@@ -294,7 +294,7 @@ def test_of_another_environment_in_the_current_directory_a_note_says_how_it_is_n
     assert note not in sitepatch("status", "--target", world / "site", cwd=world / "project").err
 
 
-def test_where_sitepatch_looks_into_its_own_environment_it_says_so(world):
+def test_a_note_says_that_sitepatch_looks_into_its_own_environment(world):
     told = sitepatch("edit", "nosuchpackage", "m.py", cwd=world)
     assert told.code == 1 and "nosuchpackage is not installed in" in told.err
     assert "this is the one that sitepatch runs in: --python PATH or --target DIR" in told.err

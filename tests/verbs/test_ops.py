@@ -92,7 +92,7 @@ def test_the_plan_is_reported_before_anything_is_written_and_nothing_is_printed(
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_progress_of_a_check_ends_with_all(site):
+def test_the_progress_of_a_check_ends_with_the_total(site):
     progress = Progress()
     check(place=Place(target=str(site.path)), events=progress)
     total = len(progress.steps)
@@ -134,7 +134,7 @@ def test_a_project_is_synced(site, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_where_others_are_at_work_all_the_time_what_is_seen_before_the_lock_does_not_count(site, monkeypatch):
+def test_only_what_is_seen_under_the_lock_counts_while_others_keep_writing(site, monkeypatch):
     env, looks, others, clock = Place(target=site.path).environment(), [], contextlib.ExitStack(), Clock(monkeypatch)
 
     def look():

@@ -10,7 +10,7 @@ from patcher.system.output import open_output, write_output
 from tests.command import DDP, Site, done
 
 
-def test_a_file_is_replaced_whole_with_its_mode_and_a_new_one_has_that_of_the_umask(tmp_path):
+def test_a_file_is_replaced_whole_and_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path):
     old = tmp_path / "old"
     old.write_bytes(b"old")
     old.chmod(0o640)
@@ -23,7 +23,7 @@ def test_a_file_is_replaced_whole_with_its_mode_and_a_new_one_has_that_of_the_um
     assert sorted(os.listdir(tmp_path)) == ["old", "some"] and os.listdir(tmp_path / "some/folder") == ["new"]
 
 
-def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     (tmp_path / "old").write_bytes(b"old")
     for name in ("old", "new"):
         with pytest.raises(KeyboardInterrupt), open_output(tmp_path / name) as file:
@@ -32,7 +32,7 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["old"] and (tmp_path / "old").read_bytes() == b"old"
 
 
-def test_links_lead_to_what_is_written(tmp_path):
+def test_output_to_a_link_is_written_to_its_target(tmp_path):
     (tmp_path / "real").write_bytes(b"old")
     for name, target in (("link", "real"), ("dangling", "made")):
         (tmp_path / name).symlink_to(target)
@@ -48,14 +48,14 @@ def read_fifo(path):
     return reader, texts
 
 
-def test_a_fifo_stays_one(tmp_path):
+def test_a_fifo_stays_a_fifo(tmp_path):
     reader, texts = read_fifo(tmp_path / "fifo")
     write_output(tmp_path / "fifo", b"text")
     reader.join(10)
     assert texts == [b"text"] and stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
 
 
-def test_what_stands_for_an_open_file_keeps_it(tmp_path):
+def test_output_to_a_file_descriptor_is_written_to_the_open_file(tmp_path):
     with open(tmp_path / "out", "w+b") as file:
         before = os.fstat(file.fileno()).st_ino
         write_output(f"/proc/self/fd/{file.fileno()}", b"text")

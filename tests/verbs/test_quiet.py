@@ -36,7 +36,7 @@ def on_terminal(site, *words, columns=200):
     return [line.rpartition("\x1b[K")[2] for line in shown.decode().replace("\r", "").splitlines()]
 
 
-def test_apply_of_one_patchset_says_six_lines_at_most_and_again_one(site):
+def test_apply_prints_six_lines_at_most_and_the_second_time_one(site):
     first = on_terminal(site, "apply", DDP)
     assert 2 <= len(first) <= 6 and first[-1].startswith(f"note: {RUNNING}")
     assert on_terminal(site, "apply", DDP) == [f"{DDP}: nothing to do, it is applied already"]
@@ -46,7 +46,7 @@ def test_apply_of_one_patchset_says_six_lines_at_most_and_again_one(site):
     assert any(RUNNING in line for line in on_terminal(site, "restore", "-v"))
 
 
-def test_restore_of_many_files_says_how_many_and_names_the_exceptions(tmp_path):
+def test_restore_of_many_files_counts_them_and_names_the_exceptions(tmp_path):
     site = Site(tmp_path)
     names = [f"tiny/m{number}.py" for number in range(8)]
     write_files(site.path, with_record("tiny", "1.0", {"tiny/__init__.py": "", **dict.fromkeys(names, "X = 1\n\n\nY = 1\n")}))
@@ -67,14 +67,14 @@ def test_restore_of_many_files_says_how_many_and_names_the_exceptions(tmp_path):
     ]
 
 
-def test_an_edited_text_that_is_set_aside_is_said_to_be_kept_once(site):
+def test_an_edited_text_that_is_set_aside_is_reported_once(site):
     done(site("apply", DDP))
     site.file().write_text(f"{site.file().read_text()}# mine\n")
     told = [line for line in done(site("restore", "--force")).err.splitlines() if "kept" in line]
     assert len(told) == 1 and told[0].count("kept") == 1 and told[0].startswith("kept: the edited mmengine/"), told
 
 
-def test_what_does_not_fit_is_shown_and_what_fits_is_not(site):
+def test_only_what_does_not_fit_is_shown(site):
     site.source(DDP, spatch=[("= MMDistributedDataParallel(", "= Other(")])
     shown = on_terminal(site, "apply", DDP, "--patch-dir", "patchsets")
     assert any(line.startswith("not found ") for line in shown) and not any(line.startswith("applicable ") for line in shown)
@@ -117,7 +117,7 @@ def test_what_is_cut_off_on_a_terminal_is_whole_elsewhere(site):
     assert "…" not in site("list").out
 
 
-def test_doctor_says_what_is_not_well_and_the_rest_when_it_is_asked(site):
+def test_doctor_shows_problems_and_with_verbose_the_rest(site):
     assert on_terminal(site, "doctor") == [f"0 problems in {site.path}"]
     assert len([line for line in on_terminal(site, "doctor", "-v") if line.startswith("ok ")]) > 10
     site.file().write_text(f"{site.file().read_text()}# mine\n")
@@ -125,14 +125,14 @@ def test_doctor_says_what_is_not_well_and_the_rest_when_it_is_asked(site):
     assert any("hand edits" in line for line in shown) and not any(line.startswith("ok ") for line in shown)
 
 
-def test_sync_that_has_nothing_to_do_says_one_line(site):
+def test_sync_with_nothing_to_do_prints_one_line(site):
     (site.cwd / "pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     done(site("sync"))
     shown = on_terminal(site, "sync")
     assert len(shown) == 1 and "nothing to do" in shown[0]
 
 
-def test_one_word_for_a_state_in_every_command(site, tmp_path):
+def test_every_command_has_the_same_word_for_a_state(site, tmp_path):
     (tmp_path / "train.log").write_text("RuntimeError: DistributedDataParallel device_ids and output_device arguments only work with\n")
     for words in (["list"], ["show", DDP], ["apply", DDP, "--dry-run"], ["check", DDP], ["diagnose", "train.log"]):
         shown = site(*words).out.split()
@@ -140,7 +140,7 @@ def test_one_word_for_a_state_in_every_command(site, tmp_path):
     assert "applicable" in site("list").out
 
 
-def test_a_name_of_a_built_in_patchset_is_taken_with_a_word(site):
+def test_a_name_that_hides_a_built_in_patchset_is_warned_about(site):
     (site.cwd / "fix.diff").write_text("")
     text = site.file().read_text()
     site.file().write_text(text.replace("    def ", "    # mine\n    def ", 1).replace("import os", "import os, sys", 1))

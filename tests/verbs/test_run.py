@@ -66,7 +66,7 @@ def test_what_is_named_is_applied_and_the_command_runs_patched(project):
     assert done(project.run(project.python, "-c", VALUE, options=["--quiet"])).err == ""
 
 
-def test_it_is_the_same_process(project):
+def test_the_command_runs_in_the_same_process(project):
     child = project.start("sh", "-c", "echo $$; cat; exit 7")
     out, err = child.communicate(b"from stdin\n")
     assert out.decode().split("\n") == [str(child.pid), "from stdin", ""], err
@@ -95,14 +95,14 @@ def test_directory_variables_and_descriptors_are_passed_on(project):
     os.close(read)
 
 
-def test_words_behind_the_dashes_are_the_commands(project):
+def test_words_after_the_dashes_belong_to_the_command(project):
     code = "import sys; print(sys.argv[1:])"
     ended = done(project.run(sys.executable, "-c", code, "--help", "--", "--set", "a=b", "-v"))
     assert ended.out == "['--help', '--', '--set', 'a=b', '-v']\n"
 
 
 @pytest.mark.parametrize("overlay", [[], ["--overlay"]])
-def test_in_json_it_is_one_line_on_stderr_and_stdout_is_the_commands(project, overlay):
+def test_json_is_one_line_on_stderr_and_stdout_belongs_to_the_command(project, overlay):
     code = "import sys, demo.m as m; print(m.VALUE); sys.stderr.write('mine\\n')"
 
     def run(*command, exit=0, **more):
@@ -168,7 +168,7 @@ def test_no_command_is_wrong_usage(project):
 
 
 # what the project asks for --------------------------------------------------------------------------------------------
-def test_without_a_name_the_environment_is_made_what_the_project_asks_for(project):
+def test_without_a_name_the_environment_is_brought_in_line_with_the_project(project):
     assert "expected what the project asks for" in done(project.run("echo", "ran", names=[]), 2).err
     done(project.run("true", names=["other"]))
     project.asks('"two"')
@@ -181,7 +181,7 @@ def test_without_a_name_the_environment_is_made_what_the_project_asks_for(projec
     assert "--set: found no patchset" in done(project.run("true", names=[], options=["--set", "a=1"]), 2).err
 
 
-def test_an_overlay_of_what_the_project_asks_for(project):
+def test_an_overlay_has_what_the_project_asks_for(project):
     done(project.run("true", names=["other"]))
     project.asks('"two"')
     code = "import demo.m, demo.n; print(demo.m.VALUE, demo.n.VALUE)"
@@ -190,7 +190,7 @@ def test_an_overlay_of_what_the_project_asks_for(project):
     assert project.values() == (1, 2), "nothing was written there"
 
 
-def test_where_another_version_than_the_pinned_one_is_found_nothing_is_run(project):
+def test_nothing_runs_where_the_version_is_not_the_pinned_one(project):
     project.asks('"two==9"')
     for more in ([], ["--overlay"]):
         ended = done(project.run("echo", "ran", names=[], options=more, SITEPATCH_CACHE=str(project.folder)), 1)
@@ -259,6 +259,6 @@ def test_names_complete_up_to_the_dashes(project):
     assert completed("sitepatch ru") == ["run"]
 
 
-def test_the_mode_of_what_it_makes_is_not_open_to_others(project):
+def test_what_run_writes_is_private_to_the_user(project):
     done(project.run("true", options=["--overlay"], SITEPATCH_CACHE=str(project.folder / "c")))
     assert stat.S_IMODE((project.folder / "c" / "overlay").stat().st_mode) == 0o700

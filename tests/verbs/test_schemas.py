@@ -35,13 +35,13 @@ def validator(command):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="Python 3.10 and later can evaluate the types")
-def test_the_schema_is_what_is_made_from_the_types():
+def test_the_schema_is_the_one_generated_from_the_types():
     from tools import schema
 
     assert schema.PATH.read_text(encoding="utf-8") == schema.made(), "python -m tools.schema"
 
 
-def test_every_golden_file_is_as_the_schema_of_its_command_says():
+def test_every_golden_file_is_valid_by_the_schema_of_its_command():
     validators, seen = {}, set()
     for path in sorted(GOLDEN.glob("*.json")):
         for record in json.loads(path.read_text()):
@@ -55,7 +55,7 @@ def test_every_golden_file_is_as_the_schema_of_its_command_says():
     assert seen == commands == {each["$ref"].rpartition("/")[2] for each in EVERY["anyOf"]} - {"failure"}
 
 
-def test_a_report_of_which_little_is_known_is_as_the_schema_says(tmp_path):
+def test_a_report_with_few_facts_is_valid_by_the_schema(tmp_path):
     line = 'sitepatch-ddp {"schema": 7, "parameters": {"cpu": 1}, "buffers": {}, "device_ids": null}'
     (tmp_path / "log").write_text(line + "\n")
     answer = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)
@@ -64,7 +64,7 @@ def test_a_report_of_which_little_is_known_is_as_the_schema_says(tmp_path):
     assert [each.message for each in validator("diagnose").iter_errors(answer)] == []
 
 
-def test_a_field_that_nobody_wrote_down_or_that_is_missing_is_an_error():
+def test_an_undocumented_or_missing_field_is_an_error():
     (answer,) = (each["stdout"] for each in json.loads((GOLDEN / "list.json").read_text())[:1])
     good = measured(answer)
     for wrong in ({**good, "more": 1}, {**good, "notes": None}, {**good, "patchsets": [{**good["patchsets"][0], "state": 1}]}):

@@ -86,7 +86,7 @@ def test_what_is_missing_is_applied_what_changed_is_updated_and_what_is_not_aske
     assert site.tree() == before
 
 
-def test_what_was_applied_by_hand_is_restored_and_that_is_said_before_it_is_done(site):
+def test_what_was_applied_by_hand_is_restored_and_announced_before(site):
     done(site("apply", GUARD))
     between = site.tree()
     asks(site, DDP)
@@ -116,7 +116,7 @@ def test_a_second_sync_writes_nothing_and_needs_no_syntax_tree(site):
 
 
 # pinned ---------------------------------------------------------------------------------------------------------------
-def test_where_another_version_than_the_pinned_one_is_found_nothing_is_done_and_both_are_named(site):
+def test_a_version_other_than_the_pinned_one_stops_sync_and_both_are_named(site):
     before = site.tree()
     asks(site, f"{DDP}==0.1 params=7", GUARD)
     (site.cwd / "requirements.txt").write_text(f"mmengine==0.10.7  # sitepatch: {DDP}==0.2\n")
@@ -142,7 +142,7 @@ def test_what_is_pinned_and_found_is_applied(site):
 
 
 # what a project asks for ----------------------------------------------------------------------------------------------
-def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_is_found_from_anywhere(site, tmp_path):
+def test_requirements_and_the_project_are_combined_and_a_patch_dir_is_found_from_anywhere(site, tmp_path):
     folder = site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "7.0"')])
     (tmp_path / "far" / "mine").mkdir(parents=True)
     shutil.move(str(folder), str(tmp_path / "far" / "mine" / DDP))
@@ -169,7 +169,7 @@ def test_requirements_and_the_project_together_ask_and_a_directory_of_patchsets_
         ('[tool.sitepatch]\npatchsets = ["a", "b"]\n', [], ['[0]: there is no patchset "a"', '[1]: there is no patchset "b"']),
     ],
 )  # fmt: skip
-def test_where_nothing_is_asked_for_nothing_is_done_and_the_message_says_how_to_ask(site, project, words, texts):
+def test_without_a_request_nothing_is_done_and_the_message_says_how_to_make_one(site, project, words, texts):
     done(site("apply", DDP))
     before = site.tree()
     (site.cwd / "r.txt").write_text("mmengine==0.10.7\n")
@@ -200,7 +200,7 @@ def test_what_fits_nothing_is_an_error_unless_its_package_is_optional(tmp_path):
         assert "torch is not installed in" in done(site("sync"), 1).out
 
 
-def test_optional_is_about_packages_and_releases_alone_code_that_is_not_there_stays_an_error(site):
+def test_optional_excuses_packages_and_releases_and_not_missing_code(site):
     asks(site, f"{DDP} optional")
     (site.path / "mmengine-0.10.7.dist-info").rename(site.path / "mmengine-2.0.0.dist-info")
     metadata = site.path / "mmengine-2.0.0.dist-info" / "METADATA"
@@ -220,7 +220,7 @@ def test_optional_is_about_packages_and_releases_alone_code_that_is_not_there_st
 
 
 # what stands in the way -----------------------------------------------------------------------------------------------
-def test_one_that_does_not_fit_keeps_the_others_from_being_changed(site):
+def test_one_patchset_that_does_not_fit_keeps_the_others_from_being_changed(site):
     done(site("apply", DYNAMO))
     site.file("torch/multiprocessing/reductions.py").write_text("x = 1\n")
     before = site.tree()
@@ -230,7 +230,7 @@ def test_one_that_does_not_fit_keeps_the_others_from_being_changed(site):
     assert site.tree() == before
 
 
-def test_an_edit_by_hand_stays_where_our_change_goes_and_stops_us_where_it_is_asked_for(site):
+def test_an_edit_by_hand_survives_a_restore_and_stops_an_apply(site):
     done(site("apply", DDP))
     edited = site.file(UTILS)
     pristine = Site(site.cwd / "p", "mmengine-0.10.7").file(UTILS).read_bytes()
@@ -249,7 +249,7 @@ def test_an_edit_by_hand_stays_where_our_change_goes_and_stops_us_where_it_is_as
     assert standing(site).keys() == {DDP}
 
 
-def test_an_edit_of_our_own_change_keeps_all_of_it_from_being_restored(site):
+def test_an_edit_of_our_own_change_keeps_the_patchset_from_being_restored(site):
     done(site("apply", DDP, GUARD))
     edited = site.file(UTILS)
     text = edited.read_text()
@@ -342,7 +342,7 @@ def test_root_is_refused_a_directory_of_patchsets_that_others_may_write_to(site)
 
 
 # after an installer, and side by side ---------------------------------------------------------------------------------
-def test_after_a_reinstall_or_another_release_it_is_applied_again(tmp_path):
+def test_after_a_reinstall_or_another_release_sync_applies_again(tmp_path):
     shop = Shop(tmp_path)
     shop.install("1.0")
     done(shop("apply", "shop-abs"))
@@ -362,7 +362,7 @@ def test_after_a_reinstall_or_another_release_it_is_applied_again(tmp_path):
     assert not (shop.site / ".sitepatch").exists()
 
 
-def test_eight_at_once_do_the_work_once_and_all_are_content(site):
+def test_eight_at_once_do_the_work_once_and_all_succeed(site):
     done(site("apply", GUARD))
     asks(site, DDP)
     command = [sys.executable, "-m", "patcher", "sync", "--verify", "none", "--target", str(site.path)]
@@ -398,7 +398,7 @@ def test_json_reports_what_was_done(site):
     assert f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}==0.1" in refused["error"]["message"]
 
 
-def test_quiet_says_nothing_but_errors_and_help_says_that_what_is_not_asked_for_is_restored(site):
+def test_quiet_prints_only_errors_and_the_help_says_that_the_rest_is_restored(site):
     asks(site, DDP)
     for _ in range(2):
         told = done(site("sync", "-q"))

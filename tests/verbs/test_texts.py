@@ -35,5 +35,5 @@ def plain(text):
     return re.sub(r"(?<=\S) {3,}", "  ", text)
 
 
-def test_every_text_is_of_a_scenario():
+def test_every_golden_text_belongs_to_a_scenario():
     assert {path.relative_to(GOLDEN).as_posix() for path in GOLDEN.glob("*/*")} == {f"{form}/{name}.txt" for form in FORMS for name in SCENARIOS}

@@ -110,7 +110,7 @@ def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_t
 
 
 @pytest.mark.once
-def test_quiet_says_nothing_and_json_has_the_seconds_of_each_step(venv):
+def test_quiet_prints_nothing_and_json_has_the_seconds_of_each_step(venv):
     name = venv.patchset("good", "three = 3", probe="import demo.m\nassert demo.m.three == 3\n")
     told = json.loads(venv("apply", name, "--json", "--verify", "probe").out)
     assert (told["ok"], told["written"]) == (True, True)
@@ -141,7 +141,7 @@ def test_where_nothing_is_written_nothing_is_verified(venv):
 
 
 @pytest.mark.once
-def test_verify_looks_at_what_is_applied(venv):
+def test_verify_checks_what_is_applied(venv):
     first = venv.patchset("first", MARK)
     second = venv.patchset("second", "two += 1", path="demo/n.py", imports=["demo.n"])
     assert venv("apply", first, second, "--verify", "none").code == 0
@@ -159,7 +159,7 @@ def test_verify_looks_at_what_is_applied(venv):
     assert (done.code, 'did you mean "first"?' in done.err) == (2, True)
 
 
-def test_a_module_sees_nothing_of_a_launcher_nor_a_hook_and_an_empty_directory(venv):
+def test_a_module_sees_no_launcher_and_no_hook_and_an_empty_directory(venv):
     seen = "import json, os, sys\nwith open(os.environ['MARKS'], 'w') as marks:\n"
     seen += "    json.dump([dict(os.environ), os.listdir('.'), sys.argv, sys.flags.isolated], marks)\n"
     name = venv.patchset("good", seen)
@@ -184,7 +184,7 @@ def test_a_module_sees_nothing_of_a_launcher_nor_a_hook_and_an_empty_directory(v
     ],
     ids=["closes-all", "replaces-stdout", "leaves-a-thread", "forks", "leaves-a-child", "exit-code", "chdir", "flood"],
 )
-def test_odd_modules_that_import_are_good(venv, code):
+def test_odd_modules_that_import_are_accepted(venv, code):
     done = venv("apply", venv.patchset("odd", code), SITEPATCH_VERIFY_TIMEOUT="300")  # more than this test would wait
     assert (done.code, "1 module imported" in done.out) == (0, True), done
     assert len(done.out) < 2000
@@ -234,7 +234,7 @@ def test_a_hang_is_ended_with_all_that_it_started(venv):
 
 
 @pytest.mark.parametrize("end", ["time.sleep(600)", "os.kill(os.getpid(), signal.SIGSEGV)"])
-def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies(venv, end):
+def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep(venv, end):
     code = "import os, signal, time\ndef deep(number):\n    if number:\n        deep(number - 1)\n    innermost()\n"
     code += f"def innermost():\n    {end}\nprint('what it wrote', flush=True)\n{MARK}deep(40)"
     words = ["apply", venv.patchset("bad", code)]
@@ -243,7 +243,7 @@ def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep_it_lies
     assert "importlib" not in done.out and "verify/child" not in done.out
 
 
-def test_an_interpreter_that_took_long_to_start_shows_the_place_all_the_same(tmp_path):
+def test_an_interpreter_that_is_slow_to_start_still_shows_the_place(tmp_path):
     """The parent process kills it soon after the limit, which it counts from before the start."""
     (tmp_path / "probe.py").write_text("import time\ntime.sleep(600)\n")
     request = {"name": "it", "search": sys.path, "ahead": False, "texts": {}, "serve": [], "hidden": [], "probe": str(tmp_path / "probe.py"), "until": time.monotonic() - 60}
@@ -253,7 +253,7 @@ def test_an_interpreter_that_took_long_to_start_shows_the_place_all_the_same(tmp
     assert done.returncode == 1 and b"(most recent call first):" in done.stderr
 
 
-def test_the_place_is_shown_also_where_the_interpreter_adds_a_stack_of_c_calls():
+def test_the_place_is_shown_even_where_the_interpreter_adds_a_stack_of_c_calls():
     dump = 'it\n\nCurrent thread 0x1 (most recent call first):\n  File "m.py", line 3 in f\n  File "<frozen importlib>", line 1 in g\n'
     dump += "\nCurrent thread's C stack trace (most recent call first):\n  Binary file x\n"  # Python 3.14
     assert relevant_lines(dump, _OWN) == 'it\ninnermost call first:\n  File "m.py", line 3 in f'
@@ -287,7 +287,7 @@ def test_a_commit_that_spans_two_directories_is_written_in_neither(venv):
     assert tree(second) != before, "the other directory is one that is patched"
 
 
-def test_a_link_stays_and_what_it_leads_to_is_never_touched(venv):
+def test_a_link_stays_and_its_target_is_never_touched(venv):
     file, cache = venv.site / "demo" / "m.py", venv.cwd / "cache.py"
     file.rename(cache)
     file.symlink_to(cache)
@@ -350,7 +350,7 @@ SEEN_PAST = {"a child process": "starts a Python process", "exec(open())": "by i
 
 
 @pytest.mark.parametrize("name", SEEN_PAST)
-def test_where_nothing_can_be_mounted_what_looks_past_the_planned_text_is_named(tmp_path, name):
+def test_where_nothing_can_be_mounted_a_module_that_reads_past_the_planned_text_is_named(tmp_path, name):
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": LOOKERS[name]})
     folder = venv.mine / venv.patchset("bad", "raise RuntimeError('boom')", imports=["demo.look"])
     file = FilePlan(str(venv.site), "demo/m.py", PRISTINE["demo/m.py"].encode(), b"raise RuntimeError('boom')\n", None, ())
@@ -364,7 +364,7 @@ def test_where_nothing_can_be_mounted_what_looks_past_the_planned_text_is_named(
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "soon"])
-def test_a_time_that_no_process_has_is_refused_before_anything_is_done(venv, text):
+def test_a_time_limit_that_no_process_can_have_is_refused_first(venv, text):
     before = venv.tree()
     done = venv("apply", venv.patchset("good", "three = 3"), SITEPATCH_VERIFY_TIMEOUT=text)
     assert (done.code, venv.tree()) == (2, before) and f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0" in done.err
@@ -388,7 +388,7 @@ def test_a_module_that_was_broken_before_is_reported_and_the_patch_stays(tmp_pat
     assert "Traceback" in venv("status", "--verify", "import", "-v").out
 
 
-def test_what_was_before_is_imported_from_memory_also_by_modules_that_look_at_their_own_source(tmp_path):
+def test_the_previous_text_is_imported_from_memory_even_by_modules_that_read_their_own_source(tmp_path):
     look = "import inspect\nfrom demo import m\nassert 'three' not in inspect.getsource(m), 'the new text'\nimport nothing\n"
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
     name = venv.patchset("patch", "three = 3", imports=["demo.look"])
@@ -398,7 +398,7 @@ def test_what_was_before_is_imported_from_memory_also_by_modules_that_look_at_th
     ]  # fmt: skip
 
 
-def test_the_text_of_before_that_imports_well_makes_it_the_fault_of_the_patch_also_where_a_module_reads_it(tmp_path):
+def test_the_patch_is_at_fault_where_the_previous_text_imports_even_if_a_module_reads_it(tmp_path):
     look = "import inspect\nfrom demo import m\nassert 'three' not in inspect.getsource(m), 'the new text'\n"
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
     venv.patchset("patch", "three = 3", imports=["demo.look"])
@@ -447,7 +447,7 @@ def older_python(than):
 
 # what stood before ----------------------------------------------------------------------------------------------------
 @pytest.mark.once
-def test_what_was_in_the_file_before_stays(venv):
+def test_a_failed_apply_leaves_the_previous_text(venv):
     pristine = venv.tree()
     venv.patchset("first", "three = 3")
     venv.patchset("bad", "four = 4\nraise RuntimeError('boom')")
@@ -462,7 +462,7 @@ def test_what_was_in_the_file_before_stays(venv):
 
 
 @pytest.mark.once
-def test_an_update_that_fails_leaves_the_version_that_stood_with_its_stored_copy(venv):
+def test_a_failed_update_leaves_the_previous_version_and_its_stored_copy(venv):
     pristine = venv.tree()
     venv.patchset("moves", "three = 3")
     assert venv("apply", "moves").code == 0
@@ -478,13 +478,13 @@ def test_an_update_that_fails_leaves_the_version_that_stood_with_its_stored_copy
 
 
 @pytest.mark.skipif(not MOUNTS, reason="this machine lets nobody mount")
-def test_a_module_that_changes_its_own_file_while_it_is_verified_changes_what_it_is_shown(venv):
+def test_a_module_that_changes_its_own_file_while_verified_changes_only_what_it_is_shown(venv):
     code = "import os\nwith open(__file__, 'a') as file:\n    wrote = file.write('# mine')\nraise RuntimeError('boom')"
     refused(venv, ["apply", venv.patchset("bad", code)], "RuntimeError: boom")
 
 
 @pytest.mark.skipif(not MOUNTS or os.getuid(), reason="this machine lets nobody mount, or only its owner")
-def test_a_disk_that_is_unmounted_while_a_module_is_verified_is_kept_by_nobody(tmp_path):
+def test_a_disk_can_be_unmounted_while_a_module_is_verified(tmp_path):
     around, copies = tmp_path / "around", tmp_path / "copies"
     disk = around / "disk"
     around.mkdir()
@@ -518,7 +518,7 @@ def test_bytecode_of_another_text_is_found(venv):
     assert (done.code, "stale bytecode" in done.out) == (1, True), done
 
 
-def test_bytecode_of_another_text_is_found_where_the_variable_puts_it(venv):
+def test_bytecode_of_another_text_is_found_under_a_prefix(venv):
     assert venv("apply", venv.patchset("good", "three = 3")).code == 0
     prefix = venv.cwd / "cache"
     cached = Path(f"{prefix}{venv.site}/demo/m.{sys.implementation.cache_tag}.pyc")
@@ -548,7 +548,7 @@ def test_verify_fails_where_the_change_is_gone(venv, spoil, word):
 # flags ----------------------------------------------------------------------------------------------------------------
 @pytest.mark.once
 @pytest.mark.parametrize("how", ["none", "compile"])
-def test_what_is_not_asked_for_is_not_run(venv, how):
+def test_checks_that_are_not_requested_do_not_run(venv, how):
     done = venv("apply", venv.patchset("bad", MARK + "raise RuntimeError('boom')"), "--verify", how)
     assert (done.code, venv.pids()) == (0, []), done
     assert ("verified  1 file compiled" in done.out) == (how == "compile")
@@ -559,7 +559,7 @@ def test_what_is_not_asked_for_is_not_run(venv, how):
     assert "boom" in venv.text(), "status changes nothing"
 
 
-def test_a_directory_is_compiled_alone_unless_an_interpreter_is_named(venv, tmp_path):
+def test_a_directory_is_only_compiled_unless_an_interpreter_is_named(venv, tmp_path):
     packages = tmp_path / "packages"
     shutil.copytree(str(venv.site / "demo"), str(packages / "demo"))
     name = venv.patchset("good", MARK + "import sched, helper")
@@ -586,7 +586,7 @@ def test_options_that_contradict_each_other_are_refused(venv, words):
 
 # probes ---------------------------------------------------------------------------------------------------------------
 @pytest.mark.once
-def test_a_probe_runs_only_when_it_is_asked_for(venv):
+def test_a_probe_runs_only_on_request(venv):
     name = venv.patchset("good", "three = 3", probe=MARK)
     other = venv.patchset("other", "four = 4")
     assert "1 probe passed" not in venv("apply", name).out
@@ -687,7 +687,7 @@ def killed_while_verifying(venv):
 
 
 @pytest.mark.once
-def test_killed_while_verifying_it_has_written_nothing(venv):
+def test_killed_while_verifying_apply_has_written_nothing(venv):
     before = venv.tree()
     killed_while_verifying(venv)
     assert {path: state for path, state in venv.tree().items() if not path.startswith(".sitepatch")} == before
@@ -738,7 +738,7 @@ def test_the_modules_of_the_changed_files_are_imported_where_a_patchset_names_no
     assert venv("restore").code == 0
 
 
-def test_a_file_that_no_import_can_name_is_said(venv):
+def test_a_file_that_no_import_can_name_is_reported(venv):
     (venv.site / "demo/a-b.py").write_text("raise SystemExit\n")
     (venv.site / "demo/__main__.py").write_text("raise SystemExit\n")
     for name in ("a-b", "__main__"):

@@ -44,7 +44,7 @@ def build(site, **facts):
     site.file("torch/version.py").write_text(f"__version__ = '2.9.0'\n{text}")
 
 
-def test_is_musa_asked_for_without_the_property(tmp_path):
+def test_code_that_reads_a_missing_is_musa_is_a_problem(tmp_path):
     site = Site(tmp_path, "torch-2.7.1-musa")
     done = site("doctor", "--json")
     (one,) = [one for one in json.loads(done.out)["findings"] if one["severity"] == PROBLEM]
@@ -57,7 +57,7 @@ def test_a_stock_torch_asks_for_nothing(tmp_path):
     assert found(Site(tmp_path, "torch-2.9.0", "mmengine-0.10.7", "triton-3.5.1")) == {}
 
 
-def test_libcuda_that_ldconfig_lists_and_that_is_not_there(tmp_path, machine):
+def test_a_libcuda_that_ldconfig_lists_and_that_does_not_exist_is_a_problem(tmp_path, machine):
     site = Site(tmp_path, "triton-3.5.1")
     assert found(site) == {}
     machine.append(f"\tlibcuda.so.1 (libc6,x86-64) => {tmp_path}/libcuda.so.1\n")
@@ -67,7 +67,7 @@ def test_libcuda_that_ldconfig_lists_and_that_is_not_there(tmp_path, machine):
     assert found(site) == {}
 
 
-def test_a_build_for_cuda_on_a_machine_without_a_driver(tmp_path, machine):
+def test_a_cuda_build_on_a_machine_without_a_driver_is_noted(tmp_path, machine):
     site = Site(tmp_path, "torch-2.9.0")
     build(site, cuda="12.8", hip=None)
     assert found(site)["driver"][0] == NOTE
@@ -75,7 +75,7 @@ def test_a_build_for_cuda_on_a_machine_without_a_driver(tmp_path, machine):
     assert found(site) == {}
 
 
-def test_a_backend_that_this_torch_does_not_have(tmp_path, machine):
+def test_a_backend_that_this_torch_lacks_is_noted(tmp_path, machine):
     site = Site(tmp_path, "torch-2.9.0", "mmengine-0.10.7")
     build(site, cuda=None, hip=None)
     assert found(site)["backend"][0] == NOTE and "backend='gloo'" in found(site)["backend"][2]
@@ -85,7 +85,7 @@ def test_a_backend_that_this_torch_does_not_have(tmp_path, machine):
     assert "backend" not in found(site)
 
 
-def test_ldconfig_is_read(machine, monkeypatch):
+def test_listed_libraries_are_those_of_ldconfig(machine, monkeypatch):
     machine += ["\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n", "\tlibc.so.6 (libc6) => /lib/libc.so.6\n", "\udcff libcuda.so\n"]
     assert training.listed_libraries("libcuda.so") == ["/usr/lib/libcuda.so.1"]
     fail(monkeypatch, subprocess, "run", FileNotFoundError("/sbin/ldconfig"))
