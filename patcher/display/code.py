@@ -156,13 +156,7 @@ def _lines(hunk: DiffHunk, layout: HunkLayout) -> Iterator[Html]:
     ending = _ending(hunk)
     if ending:
         code = tag("code", ending, class_="end")
-        yield tag(
-            "div",
-            _NO_NUMBER,
-            _NO_NUMBER,
-            code,
-            class_="l",
-        )
+        yield tag("div", _NO_NUMBER, _NO_NUMBER, code, class_="l")
 
 
 def _ending(hunk: DiffHunk) -> str:

@@ -23,13 +23,7 @@ def pager() -> str:
     if command is None:
         with suppress(OSError, subprocess.SubprocessError):
             # what a repository sets for itself is no choice of its user
-            query = [
-                "git",
-                "-C",
-                "/",
-                "var",
-                "GIT_PAGER",
-            ]
+            query = ["git", "-C", "/", "var", "GIT_PAGER"]
             child = subprocess.run(
                 query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5
             )
@@ -51,11 +45,7 @@ def paged(page: str) -> bool:
     if not command:
         return False
     # as git does: leave at once what fits on one screen
-    variables = {
-        "LESS": "FRX",
-        "LV": "-c",
-        **os.environ,
-    }
+    variables = {"LESS": "FRX", "LV": "-c", **os.environ}
     child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=variables)
     with suppress(BrokenPipeError, KeyboardInterrupt):
         child.communicate(page.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))

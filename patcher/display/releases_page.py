@@ -257,14 +257,7 @@ def _reasons(table: _Table) -> Html:
         title, _, body = translated(str(reason)).partition("\n")
         below = tag("pre", lines(body)) if body else ""
         releases = _versions(group, table.checked)
-        item = tag(
-            "li",
-            coded(title),
-            below,
-            " ",
-            releases,
-            id=group.anchor,
-        )
+        item = tag("li", coded(title), below, " ", releases, id=group.anchor)
 
         items.append(item)
 
@@ -289,22 +282,10 @@ def _changed_file(change: _Change, group: _Group, *, table: _Table) -> Iterator[
     view = View(diff)
     anchor, *places = anchors(diff, view, names=table.names, before=f"{group.anchor}:")
     size = tag("span", counts(diff.added, diff.removed))
-    head = tag(
-        "h4",
-        link(anchor, diff.path),
-        " ",
-        size,
-        class_="path",
-    )
+    head = tag("h4", link(anchor, diff.path), " ", size, class_="path")
 
     body = hunks(view, places, layout=HunkLayout())
-    yield tag(
-        "section",
-        head,
-        *body,
-        class_="file",
-        id=anchor,
-    )
+    yield tag("section", head, *body, class_="file", id=anchor)
 
 
 # the table of the patches -----------------------------------------------------------------------
@@ -384,10 +365,7 @@ def _tables(caption: str, head: Sequence[Html], *, rows: _Rows) -> Iterator[Html
 
 def _one_table(caption: str, head: Sequence[Html], *, rows: Sequence[Html]) -> Html:
     """A table of these rows below its first one."""
-    parts = [
-        tag("thead", tag("tr", *head)),
-        tag("tbody", *rows),
-    ]
+    parts = [tag("thead", tag("tr", *head)), tag("tbody", *rows)]
 
     if caption:
         parts.insert(0, tag("caption", caption))
@@ -398,14 +376,7 @@ def _cell(state: str, why: str = "", **attributes: str) -> Html:
     """The cell for a state, with a link to its reason."""
     kind, sign = _MARKS.get(state, _FAILED)
     word = tag("span", f" {term(state)}", class_="word")
-    return tag(
-        "td",
-        sign,
-        word,
-        why,
-        class_=kind,
-        **attributes,
-    )
+    return tag("td", sign, word, why, class_=kind, **attributes)
 
 
 # the table of the hunks -------------------------------------------------------------------------
@@ -450,10 +421,7 @@ def _row(release: ReleaseOutcome, table: _Table) -> Html:
         version = tag("span", release.version, class_="yanked")
         yanked = join(" ", localized("yanked"))
 
-    cells = [
-        tag("th", version, yanked, scope="row"),
-        *_cells(release, table),
-    ]
+    cells = [tag("th", version, yanked, scope="row"), *_cells(release, table)]
 
     if table.changes:
         links: list[Html] = []

@@ -196,13 +196,7 @@ def _summary(outcome: DiffOutcome, files: Sequence[_File]) -> Html:
         removed += file.view.diff.removed
 
     size = counts(added, removed)
-    return tag(
-        "p",
-        localized(what),
-        " ",
-        size,
-        class_="summary",
-    )
+    return tag("p", localized(what), " ", size, class_="summary")
 
 
 def _where(
@@ -266,14 +260,7 @@ def _contents_row(file: _File) -> Html:
             scopes.append(tag("li", link(place, hunk.scope)))
 
     below = tag("ul", *scopes) if scopes else ""
-    return tag(
-        "li",
-        link(anchor, diff.path),
-        " ",
-        size,
-        mark,
-        below,
-    )
+    return tag("li", link(anchor, diff.path), " ", size, mark, below)
 
 
 # the reasons ------------------------------------------------------------------------------------
@@ -288,13 +275,7 @@ def _why(reason: Reason) -> Html:
     summary = tag("p", about.summary, class_="summary")
     prose = tag("div", summary, *_prose(translated_prose(about.prose)))
     proof = tag("div", _list(_facts(reason)), _proof(reason.checked))
-    return tag(
-        "section",
-        heading,
-        prose,
-        proof,
-        class_="why",
-    )
+    return tag("section", heading, prose, proof, class_="why")
 
 
 def _facts(reason: Reason) -> Iterator[tuple[str, str]]:
@@ -444,13 +425,7 @@ def _section(file: _File, layout: HunkLayout) -> Html:
     diff = file.view.diff
     anchor, *places = file.names
     size = tag("span", counts(diff.added, diff.removed))
-    path = tag(
-        "h3",
-        link(anchor, diff.path),
-        " ",
-        size,
-        class_="path",
-    )
+    path = tag("h3", link(anchor, diff.path), " ", size, class_="path")
 
     about = file.about
     if diff.release:

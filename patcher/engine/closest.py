@@ -95,13 +95,7 @@ def closest(
     taken_lines = {source.lines.number(place.start) for place in taken}
     most_lines = hunk.before.written.count("\n") + 1 + _FURTHER
     best: _Run | None = None
-    runs = _runs(
-        source,
-        rows,
-        pattern,
-        most_lines,
-        taken_lines=taken_lines,
-    )
+    runs = _runs(source, rows, pattern, most_lines, taken_lines=taken_lines)
 
     for words in runs:
         least = best.score if best else 0.0
@@ -111,13 +105,7 @@ def closest(
 
     if best is None or best.likeness < LEAST:
         return None
-    return _described(
-        source,
-        hunk.before,
-        best,
-        pattern,
-        rows,
-    )
+    return _described(source, hunk.before, best, pattern, rows)
 
 
 # words --------------------------------------------------------------------------------------------
@@ -286,13 +274,7 @@ def _described(
     """Describe the closest run; `blocks` are the words of each line, range by range."""
     difference = _first_difference(run.words, pattern)
     if difference.pattern and not difference.code and not pattern.is_expression:
-        difference = _moved(
-            source,
-            side,
-            difference,
-            pattern,
-            blocks,
-        )
+        difference = _moved(source, side, difference, pattern, blocks)
 
     words, hint = _advice(source, side, difference)
     start = run.words[0].start

@@ -191,13 +191,7 @@ def name_use(source: Source, lines: LineRanges) -> NameUse | None:
         early |= _in(path, _read_early(function))
         deleted |= _in(path, _read_below_del(function.body))
 
-    return NameUse(
-        module,
-        lost,
-        outer=outer,
-        early=early,
-        deleted=deleted,
-    )
+    return NameUse(module, lost, outer=outer, early=early, deleted=deleted)
 
 
 def _in(path: str, names: Iterable[ast.Name]) -> set[tuple[str, str]]:

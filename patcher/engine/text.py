@@ -545,12 +545,7 @@ def _splices(file: _Text, form: HunkText, alignment: _Alignment) -> Iterator[Spl
         first = last
 
 
-def _splice(
-    file: _Text,
-    start: int,
-    end: int,
-    new: Sequence[str],
-) -> Splice:
+def _splice(file: _Text, start: int, end: int, new: Sequence[str]) -> Splice:
     """Replace the lines `[start, end)`.
 
     The last line of a file keeps its end, or the lack of one.

@@ -282,12 +282,7 @@ def _option(reader: _Reader, name: str, table: Mapping[str, Any]) -> Option | No
     )
 
 
-def _typed(
-    reader: _Reader,
-    where: str,
-    kind: str,
-    value: Any,
-) -> Any:
+def _typed(reader: _Reader, where: str, kind: str, value: Any) -> Any:
     """A value of an option, an integer as a float where that is the kind."""
     if kind == "float" and type(value) is int:
         value = float(value)
@@ -337,12 +332,7 @@ def _variant(
     good = _is_short(versions) and is_range(versions)
     if not good and is_version(versions):
         expected = Message('"=={version}" for that release alone, or a range', version=versions)
-    reader.check(
-        f"{where}.versions",
-        versions,
-        good=good,
-        expected=expected,
-    )
+    reader.check(f"{where}.versions", versions, good=good, expected=expected)
 
     names = table.get("names", [])
     for index, name in enumerate(names):
@@ -394,13 +384,7 @@ def _variant_patches(
 
             patches.append(patch)
             if "package" in table:
-                _check_paths(
-                    reader,
-                    place,
-                    name,
-                    patch,
-                    package,
-                )
+                _check_paths(reader, place, name, patch, package)
 
     if others and not patches and len(reader.problems) == before:
         _check_paths(reader, *others[0], package)

@@ -249,13 +249,7 @@ def _added_file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
     if flags.when_present:
         lines.rows[number] = heading[: -len(_WHEN_PRESENT)]
     path = _path(lines, number)
-    hunk, end = _whole_file(
-        lines,
-        start,
-        start,
-        tag="+",
-        scope=ADDED,
-    )
+    hunk, end = _whole_file(lines, start, start, tag="+", scope=ADDED)
 
     hunk = hunk._replace(flags=flags)
     if not hunk.lines:

@@ -490,13 +490,7 @@ def _check_removed(hunk: HunkText, run: _Run, after: Side) -> None:
         if _has_other_run(place, run.node.field(), names=names):
             continue
         if not any(same(place, node) for node in others):
-            _refuse_deleted(
-                hunk,
-                run,
-                place=place,
-                side=after,
-                count=1,
-            )
+            _refuse_deleted(hunk, run, place=place, side=after, count=1)
 
 
 def _is_kept(run: _Run, place: Node, after: Side) -> bool:
