@@ -1,4 +1,4 @@
-"""Answers and outcomes of releases, as the tests write them."""
+"""Short forms of answers and of outcomes of releases, for tests."""
 
 from patcher.compatibility import ReleaseChanges, ReleaseName, ReleaseOutcome
 from patcher.installed.interpreter import Environment

@@ -1,4 +1,4 @@
-"""The real command, run as a child on throw-away directories of packages: what the scenarios share."""
+"""The real command, run as a child on throw-away directories of packages; shared by the scenarios."""
 
 import errno
 import hashlib
@@ -65,7 +65,7 @@ def shown(*words, cwd, **more):
 
 
 def _all_of(leader):
-    """What is written on a terminal until its other end is closed."""
+    """Everything written to a terminal until its other end is closed."""
     data = b""
     while True:
         try:
@@ -164,5 +164,5 @@ def killed_once_committed(site, *words):
 
 
 def changed(before, after):
-    """The files that are not what they were, of two of `tree`."""
+    """The paths that differ between two results of `tree`."""
     return {name for name in before if before[name] != after.get(name)}

@@ -1,4 +1,4 @@
-"""Shared by all tests: assertions in helper modules are explained like those in tests; what was tried is counted."""
+"""Shared by all tests: assertions in helper modules are explained like those in tests; the points that were tried are counted."""
 
 import os
 import signal
@@ -144,7 +144,7 @@ def heard():
 
 @pytest.fixture
 def site(tmp_path, request):
-    """A `--target` directory with the stand-ins that STAND_INS of the module names; with that of MMEngine without."""
+    """A `--target` directory with the stand-ins that STAND_INS of the module names; by default that of MMEngine."""
     from tests.command import Site
 
     return Site(tmp_path, *getattr(request.module, "STAND_INS", ("mmengine-0.10.7",)))

@@ -65,7 +65,7 @@ def blocks(page):
 
 
 class World:
-    """A project beside a virtual environment with the stand-ins, in which a page is tried."""
+    """A project beside a virtual environment with the stand-ins, where the commands of a page are run."""
 
     def __init__(self, folder, real=None, **stubs):
         """`real` is a virtual environment with real packages; `stubs` are commands, as the body of a shell script."""
@@ -89,7 +89,7 @@ class World:
         self.env = environ(VIRTUAL_ENV=str(self.venv), PATH=path, EDITOR="editor", EDIT="", **more)
 
     def run(self, command):
-        """The end of a command: by a fork where it is sitepatch alone, else by a shell."""
+        """Run a command, in a fork where it is sitepatch alone, else in a shell; returns how it ended."""
         words = shlex.split(command, comments=True)
         if words[0] == "sitepatch" and not re.search(r"[|&;<>$~]", command.partition("  #")[0]):
             return Ended(starts.run(words[1:], cwd=self.cwd, env=self.env))
@@ -138,7 +138,7 @@ class World:
 def run_page(page, world, real=False):
     """Run the blocks of a page, those for real packages too where they are there; returns how many commands they have.
 
-    A Chinese page is run in Chinese; what a reader need not see is said in the English one.
+    A Chinese page is run in Chinese; the comments for the tests are in the English one.
     """
     number = 0
     world.env["SITEPATCH_LANG"] = "zh" if page in CHINESE else "en"

@@ -1,4 +1,4 @@
-"""Faults of the system that a test makes: calls that fail where no disk, kernel or clock here could be brought to do so.
+"""Faults of the system that a test makes: calls that fail where no real disk, kernel or clock could be made to.
 
 Functions of `os`, `fcntl`, `time` and the like are replaced, none of sitepatch.
 """

@@ -1,4 +1,4 @@
-"""What the tests of the hook share: an environment, a hook for it made by the real command, installed as pip or by unpacking."""
+"""Shared by the tests of the hook: an environment, and a hook made by the real command, installed by pip or by unpacking."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def packed(directory, out):
 
 
 def engine_wheel(folder):
-    """A wheel that stands for that of sitepatch: it leads to this checkout, and to what that needs."""
+    """A wheel in place of that of sitepatch: it leads to this checkout and its dependencies."""
     above = Path(libcst.__file__).parents[1]
     return wheel(folder, "sitepatch", patcher.__version__, {"checkout.pth": f"{ROOT}\n{above}\n"})
 
@@ -64,7 +64,7 @@ class Place:
         self.before = sorted(path.relative_to(self.site).as_posix() for path in self.site.rglob("*"))
 
     def unpack(self, name, version):
-        """Put a wheel into the site directory, in the place of what was there of that name, as an installer does."""
+        """Put a wheel into the site directory, replacing what had its name, as an installer does."""
         for old in self.site.glob(f"{name}-*.dist-info"):
             for row in (old / "RECORD").read_text().splitlines():
                 (self.site / row.rsplit(",", 2)[0]).unlink()
@@ -73,7 +73,7 @@ class Place:
             archive.extractall(str(self.site))
 
     def change_engine(self, code=""):
-        """Put a sitepatch into the site directory: that of this checkout, in which `code` is run first."""
+        """Put the sitepatch of this checkout into the site directory, with `code` run first."""
         (self.site / "patcher").mkdir(exist_ok=True)
         head = f"__path__ = [{str(Path(patcher.__file__).parent)!r}]\n__version__ = {patcher.__version__!r}\n"
         (self.site / "patcher/__init__.py").write_text(head + code)
@@ -89,7 +89,7 @@ class Place:
         return packed(self.path / directory, self.path / "dist")
 
     def install(self, *words):
-        """A hook, made and installed without running anything in the environment."""
+        """Make and install a hook without running anything in the environment."""
         self.init(*words)
         self.put(self.wheel())
 

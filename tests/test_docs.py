@@ -1,4 +1,4 @@
-"""README and docs: each command block is run and says what is shown, each link leads somewhere, the Chinese pages are those of the English ones.
+"""README and docs: each command block runs and prints what is shown, each link leads somewhere, the Chinese pages match the English ones.
 
 A block is run in a virtual environment with the stand-ins, one for each page, by forks of one process; a Chinese page in Chinese, where it
 shows what a command says. What installs and trains is a
@@ -47,7 +47,7 @@ def test_the_recording_shows_the_output_of_the_commands(language, page):
     assert text == [re.sub("<[^>]*>", "", line) for line in shown], "make it anew: python docs/recording.py"
 
 
-# what is written in a line ---------------------------------------------------------------------------------------------
+# commands within a line -----------------------------------------------------------------------------------------------
 def written_commands(page):
     """Every `sitepatch ...` of a page: in a line of text, in blocks, in Dockerfiles."""
     text = read(page)

@@ -110,7 +110,7 @@ reduce_storage(SimpleNamespace(is_cuda=False, device=SimpleNamespace(type="cpu")
     assert "no attribute 'is_musa'" in run(tmp_path, code).stdout.splitlines()[-1]
 
 
-# What each text of the variable makes of the setting: in the stand-in, and after the patchset (None: the variable is not set).
+# The setting for each value of the variable: in the stand-in, and after the patchset (None: the variable is not set).
 VALUES = {
     "torch-dynamo-suppress": (
         "config.suppress_errors", "TORCHDYNAMO_SUPPRESS_ERRORS", {None: False, "": False, "0": True, "false": True, "1": True, "true": True},

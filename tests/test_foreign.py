@@ -1,4 +1,4 @@
-"""What others did to a file is seen and kept: edits by hand, and pip in a real environment. Every test runs the command."""
+"""What others do to a file is noticed and kept: edits by hand, and pip in a real environment. Every test runs the command."""
 
 import hashlib
 import json
@@ -64,7 +64,7 @@ def test_a_file_edited_before_is_refused_and_with_force_comes_back_as_it_was_edi
     assert "edited by hand before it was patched (unproven); restore gives the edited file back" in told.out
     states = {each["path"]: each["origin"] for each in json.loads(site("status", "--json").out)["files"]}
     assert (states.pop(RUNNER), set(states.values())) == ("edited", {"recorded"})
-    done(site("apply", DDP, "--set", "params=1"))  # an update needs no --force: what stood before is known
+    done(site("apply", DDP, "--set", "params=1"))  # an update needs no --force: the original is known
     done(site("restore"))
     assert site.tree() == before
 
@@ -99,7 +99,7 @@ def test_an_unrecorded_file_is_patched_and_reported_as_unproven(site):
 
 
 def test_edits_after_are_kept_and_only_our_change_is_taken_out(site):
-    """One place after the other, and all together; each line of the file that we did not touch."""
+    """One place after the other, and all together: each line of the file that we did not touch."""
     pristine = site.file().read_bytes()
     before = site.tree()
     lines = pristine.splitlines(keepends=True)

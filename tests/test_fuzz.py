@@ -11,7 +11,7 @@ from tools import fuzz
 pytestmark = pytest.mark.once
 
 CASES = 500
-# The other tests are about what the fuzzer says of a fault of the engine, of which none is known: they put one into it.
+# The other tests are about how the fuzzer reports a fault of the engine. None is known, so they put one into it.
 
 
 def test_every_case_has_an_answer_and_no_damage() -> None:

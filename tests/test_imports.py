@@ -18,7 +18,7 @@ from tests.imports import loaded
 from tools import samples
 
 PACKAGE = Path(patcher.__file__).parent
-HEAVY = {"libcst", "pip", "diff_match_patch", "pip_requirements_parser", "platformdirs", "tomlkit"}  # what few commands need
+HEAVY = {"libcst", "pip", "diff_match_patch", "pip_requirements_parser", "platformdirs", "tomlkit"}  # what only few commands need
 
 MODEL = {"", "errors", "message", "model", "record"}
 BASE = {*MODEL, "facts", "system", "text"}
@@ -62,7 +62,7 @@ def modules():
 
 @functools.lru_cache(maxsize=None)
 def imported(tree):
-    """What a module imports, wherever in it."""
+    """What a module imports, anywhere in it."""
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -156,7 +156,7 @@ def test_only_display_prints():
 
 @pytest.mark.once
 def test_what_decides_does_no_io():
-    """By its imports and by what it calls: what is read is given to it."""
+    """Judged by its imports and its calls: it is given what others have read."""
     pure = {"__future__", "bisect", "typing", "warnings"}
     ours_pure = {*MODEL, "facts", "text"}
     deciding = {"planner/plan.py": ours_pure, "planner/resolve.py": ours_pure, "planner/reconcile.py": ours_pure, "planner/merge.py": ours_pure, "planner/changed_context.py": {*ours_pure, "engine"}}
@@ -174,7 +174,7 @@ def test_what_decides_does_no_io():
 
 @pytest.mark.once
 def test_a_public_name_means_one_thing():
-    """One module defines it. A command has the name of the function that it calls, and `main` begins a program."""
+    """One module defines it. A command is named after the function it calls, and `main` begins a program."""
     homes = collections.defaultdict(list)
     for path, _, tree in modules():
         for node in tree.body:
@@ -239,7 +239,7 @@ PATH_METHODS = (
 
 
 def writing(tree):
-    """The calls that could change a file, as they are named; `open` where its mode is one that writes."""
+    """The names of the calls that could change a file; `open` only with a mode that writes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             module = node.value.id if isinstance(node.value, ast.Name) else ""
@@ -325,7 +325,7 @@ finally:
 
 
 def read(site, *words):
-    """How often `sitepatch WORDS` opens what has each name, or lists it."""
+    """How often `sitepatch WORDS` opens or lists a file or directory, by name."""
     argv = ["sitepatch", *words, "--target", str(site.path)]
     done = subprocess.run([sys.executable, "-c", WATCH.format(argv=argv)], env=environ(), cwd=str(site.cwd), capture_output=True, text=True, check=True)
     return collections.Counter(json.loads(done.stderr.split("\n")[-2]))
@@ -400,7 +400,8 @@ def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):
     samples.patchset(site.cwd / "patchsets", "words", "demo", samples.many("demo", 1))
     site("apply", "words", "--verify", "none")
     assert "diff_match_patch" not in loaded(site, "diff", "words", "--target", site.path)
-    assert "diff_match_patch" in loaded(site, "diff", "words", "--target", site.path, before="sys.stdout.isatty = lambda: True", PAGER="cat")  # for who reads it alone
+    # only for a reader
+    assert "diff_match_patch" in loaded(site, "diff", "words", "--target", site.path, before="sys.stdout.isatty = lambda: True", PAGER="cat")
     back = loaded(site, "restore", "--target", site.path)
     assert back & {"libcst", "packaging", "importlib.metadata", "subprocess"} == set()
 

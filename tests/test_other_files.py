@@ -1,4 +1,4 @@
-"""Files that a patchset adds, and files that are not Python: applied, shown, checked, exported, restored as every other."""
+"""Files that a patchset adds, and files that are not Python: applied, shown, checked, exported and restored like any other."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def test_a_reinstall_leaves_an_added_file_and_the_next_apply_takes_it_over(other
     done(other("apply", "more"))
     assert other.value() == "42"
     other.install(other.wheel)
-    shutil.rmtree(other.path / ".sitepatch")  # and with it what is known of the file
+    shutil.rmtree(other.path / ".sitepatch")  # and with it all knowledge of the file
     said = other("apply", "more")
     assert said.code == 1 and "it was left behind" in said.out and "upstream did it" not in said.out, said
 
@@ -159,7 +159,7 @@ def test_a_missing_directory_is_made_and_removed_again(tmp_path, verify):
     subprocess.run([sys.executable, "-c", "import demo.n"], env={"PYTHONPATH": str(other.path)}, check=True)
     assert list((other.path / "demo/new/deep/__pycache__").iterdir())
     done(other("restore"))
-    for cache in other.path.rglob("__pycache__"):  # of the package: it is none of ours
+    for cache in other.path.rglob("__pycache__"):  # it belongs to the package and not to us
         shutil.rmtree(cache)
     assert other.tree() == other.before and not (other.path / "demo/new").exists()
 
@@ -354,7 +354,7 @@ def test_lines_are_found_once_or_refused_and_the_rest_stays_as_it_is(data, body,
     [
         (b"a\nc\n", " a\n-b\n c\n", True),
         (b"a\nx\nc\n", " a\n-b\n c\n", False),  # what it keeps has changed too
-        (b"b\na\nc\n", " a\n-b\n c\n", False),  # it stands elsewhere
+        (b"b\na\nc\n", " a\n-b\n c\n", False),  # it is somewhere else
         (b"a\nc\nb\n", " a\n-b\n c\n", False),
         (b"a\nc\n", " a\n-b\n+d\n c\n", False),
     ],

@@ -1,4 +1,4 @@
-"""What is promised about where the files lie: each in environments that real installers have made, through the command."""
+"""The promises about where the files are: each in environments made by real installers, by the command."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.once
 
 
 def run(*words, folder):
-    """Run an installer that sees nothing but the test's folder."""
+    """Run an installer that sees only the test's folder."""
     variables = environ(PYTHONPATH="", UV_CACHE_DIR=str(folder / "cache"), UV_NO_CONFIG="1", PIP_CONFIG_FILE=os.devnull)
     done = subprocess.run([*map(str, words)], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     assert done.returncode == 0, done.stdout.decode()
@@ -51,7 +51,7 @@ def by_pip(folder, python, site):
 
 
 def by_hard_links(folder, python, site):
-    """As conda does it: the package lies unpacked, with its bytecode, in a cache, and each of its files is linked."""
+    """As conda does it: the package is unpacked, with its bytecode, in a cache, and each of its files is a hard link."""
     cache = folder / "cache" / "pkgs" / "demo-1.0"
     if not cache.exists():
         with zipfile.ZipFile(str(wheel(folder / "wheels"))) as archive:
@@ -122,7 +122,7 @@ class Shared(NamedTuple):
 
 @pytest.fixture
 def shared(tmp_path):
-    """A base installation with `demo`, and a virtual environment of it that sees what it has."""
+    """A base installation with `demo`, and a virtual environment that sees its packages."""
     system, library = base(tmp_path / "base")
     install(library, FILES)
     python, site = venv(tmp_path / "env", "--system-site-packages", python=system)
@@ -225,7 +225,7 @@ def test_a_conda_environment_is_found_by_its_variable(tmp_path):
     assert (value(python), sources(site), tree(tmp_path / "cache")) == (1, before, cache)
 
 
-# what would not run, and whose it is ----------------------------------------------------------------------------------
+# what would not run, and who owns it -----------------------------------------------------------------------------------
 def compiled(site):
     """Only its name is looked at, by the interpreter's finder too."""
     install(site, FILES)
@@ -300,7 +300,7 @@ def test_parts_of_a_namespace_package_are_patched_each_as_its_distribution(tmp_p
 
 
 def test_a_package_that_two_distributions_list_is_named(tmp_path):
-    """As mmengine and mmengine-lite: the files are those of the one that was installed last."""
+    """Like mmengine and mmengine-lite: the files are those of the one that was installed last."""
     python, site = venv(tmp_path / "env")
     install(site, FILES, "demo-lite", "1.0")
     install(site, {**FILES, "demo/__init__.py": "last = True\n"}, "demo", "2.0")

@@ -1,4 +1,4 @@
-"""One writer at a time, any number of readers: commands that start together, readers meanwhile, and some that are killed.
+"""One writer at a time, any number of readers: commands that start together, readers during a commit, and killed commands.
 
 The rounds with a killed process are few by default; SITEPATCH_ALL_ROUNDS=1 runs all 200.
 """
@@ -119,7 +119,7 @@ def planned(site):
 def test_a_plan_that_another_process_made_obsolete_is_refused_and_says_so(site):
     _, plan, patchsets = planned(site)
     assert site("apply", DDP).code == 0
-    before = {**site.tree(), ".sitepatch/lock": ""}  # it tells who had it last
+    before = {**site.tree(), ".sitepatch/lock": ""}  # it records who had it last
     with pytest.raises(OutdatedError, match="has changed since the plan was made"):
         commit(site.path, [file.to_commit for file in plan.files], {one.folder.digest: one.folder.files for one in patchsets})
     assert {**site.tree(), ".sitepatch/lock": ""} == before
@@ -150,7 +150,7 @@ def test_other_changes_in_the_site_directory_are_no_reason_to_look_again(site):
 
 
 def test_a_change_that_takes_long_is_waited_for_before_anything_is_decided(site):
-    """In the middle of it files look edited by hand."""
+    """In the middle of the change files look edited by hand."""
     with in_the_middle(site, apply) as go_on:
         waiting = start(site, "apply", DDP)
         assert waiting.stderr.readline().startswith(b"waiting: ")
@@ -161,7 +161,7 @@ def test_a_change_that_takes_long_is_waited_for_before_anything_is_decided(site)
 
 @contextlib.contextmanager
 def in_the_middle(site, command):
-    """A command that has put the files in place and waits before it does so with the receipts; yields what lets it go on."""
+    """A command that has put the files in place and waits before the receipts; yields what lets it continue."""
     told, tell = os.pipe()
     wait, go = os.pipe()
     child = os.fork()
@@ -229,7 +229,7 @@ def test_a_command_that_looks_waits_for_a_commit_under_way_and_looks_again(site,
 @told
 @pytest.mark.parametrize("words", [["check"], ["check", "--explain"]])
 def test_a_command_that_reads_the_code_waits_too(site, monkeypatch, words):
-    """Else a file that is patched already, and of which no receipt says so yet, looks edited by hand."""
+    """Otherwise a file that is already patched but has no receipt yet looks edited by hand."""
     with in_the_middle(site, apply) as go_on:
         monkeypatch.setattr(time, "sleep", lambda seconds: go_on())
         code, out = looked(site, *words, DDP)
@@ -328,7 +328,7 @@ def by_command(folder, path, number):
 
 
 def by_hand(folder, path, number):
-    """What an editor of installed files does: in place."""
+    """Edit in place, as an editor does with installed files."""
     data = TEXT.replace("'1'", f"'{number % 2 + 1}'").encode()
     with path.open("wb") as file:
         for start in range(0, len(data), 4096):
@@ -423,7 +423,7 @@ def flow(command, site, delay, *, fork=True, hook=None):
 def test_rounds_in_which_a_random_process_is_killed(site):
     """Four start together, to apply or to take it back; one is killed somewhere on its way; nothing is lost.
 
-    In every third pair of rounds it is any one at any moment, else the first that comes to some call that changes a file.
+    In every third pair of rounds any process is killed at any moment, otherwise the first that reaches a call that changes a file.
     """
     dice = random.Random(20)
     rounds = 200 if ALL else 12
@@ -573,7 +573,7 @@ def test_uv_is_waited_for_and_named(venv):
 
 
 def until_it_waits(process):
-    """What a command says on stderr, up to what it waits for."""
+    """The stderr of a command, up to the line that says what it waits for."""
     said = ""
     while not said.split("\n")[-1].startswith("waiting: "):
         line = process.stderr.readline().decode()
@@ -656,7 +656,7 @@ def uv_install(uv, site):
 
 
 def waits(path):
-    """Whether a process stands in line for a flock(2) on a file."""
+    """Whether a process waits for a flock(2) on a file."""
     end = f":{os.stat(path).st_ino}"
     rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     return any(row[1] == "->" and row[6].endswith(end) for row in rows)

@@ -1,4 +1,4 @@
-"""A receipt belongs to a file and a patchset: after reinstalls, upgrades and edits nothing is forgotten, and nothing claimed that is not so."""
+"""A receipt belongs to a file and a patchset: after reinstalls, upgrades and edits nothing is forgotten and nothing wrong is claimed."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Place:
         write_patchset(self.folder / "patches", name, spatch, "pk", **{"kind": "fix", **tables})
 
     def install(self, version="1.0", text=TEXT):
-        """As an installer does: what it did not install stays."""
+        """Install like an installer: files that it did not install stay."""
         for old in self.site.glob("pk-*.dist-info"):
             for path in old.iterdir():
                 path.unlink()

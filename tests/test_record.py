@@ -1,4 +1,4 @@
-"""A record is what NamedTuple makes of the same class: values, defaults, copies, and what it refuses."""
+"""A record behaves like a NamedTuple of the same class: values, defaults, copies, and what it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A patchset is applied, seen and taken back: the real command on a real directory, on every interpreter."""
+"""A patchset is applied, shown and restored: the real command on a real directory, on every interpreter."""
 
 import json
 import subprocess

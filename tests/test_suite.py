@@ -1,4 +1,4 @@
-"""The suite itself: how it may be started, and what its parts hold."""
+"""The suite itself: how it may be started, and what its selections contain."""
 
 import signal
 import subprocess
@@ -35,7 +35,7 @@ def test_every_name_in_a_selection_is_that_of_a_test():
     ("words", "whole"), [([], False), (["--all"], True), (["tests/faults"], True), (["-m", "once"], True), (["-k", "soak"], True)]
 )
 def test_a_selection_is_made_only_where_no_tests_are_named(words, whole):
-    """A long test is not in the selection, and runs where it is meant."""
+    """A long test is not in the selection, and runs where it is named."""
     others = [path for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name not in ("faults", "text")]
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--ignore-glob=tests/test_*", *(f"--ignore={path}" for path in others), *words]
     listed = subprocess.run(command, cwd=str(ROOT), stdout=subprocess.PIPE, check=True, text=True).stdout

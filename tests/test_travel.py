@@ -41,7 +41,7 @@ ACL = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in E
 
 
 def refused(site, words, *texts, code=1, also=None):
-    """The command is refused, says why, and nothing changed: in the directory, and in `also`, a directory beside it."""
+    """Check that the command is refused, says why, and changes nothing: in the directory, and in `also`, a directory beside it."""
 
     def seen():
         here = {name: told for name, told in site.tree().items() if name != ".sitepatch/lock"}  # which holds a process id
@@ -114,7 +114,7 @@ def test_a_patch_of_a_path_that_leaves_the_directory_is_refused(site, tmp_path, 
 
 
 def link_out(site, tmp_path):
-    """Put the folder of the target outside, and a link in its place."""
+    """Move the folder of the target outside and put a link in its place."""
     out = tmp_path / "out"
     shutil.move(str(site.file().parent), str(out))
     site.file().parent.symlink_to(out)
@@ -260,9 +260,9 @@ def test_a_changed_text_of_a_stored_patchset_is_not_applied(site, tmp_path):
     done(site("apply", DDP))
     copy = store_file(site, "patchsets")
     copy.write_text(copy.read_text().replace("_sitepatch_ddp_report", "evil"))
-    # the fix comes first, so what stands applied would have to be made anew from its stored text
+    # the fix comes first, so the applied patchset would have to be derived anew from its stored text
     refused(site, ["apply", "ids-fix", "--patch-dir", "patches"], str(copy), "the stored patchset is damaged")
-    done(site("restore"))  # for which the text is not needed
+    done(site("restore"))  # which does not need the text
 
 
 # who may write patches for root ---------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_root_is_refused_a_link_that_others_may_change_and_sudo_trusts_its_user(
 
 
 def refusal(folder):
-    """The error of applying a patchset of the current directory that hides a built-in one, "" for none."""
+    """The error of applying a patchset of the current directory that hides a built-in one; empty if there is none."""
     os.chdir(folder)
     try:
         Catalogue([]).check_trusted([DDP])
@@ -439,7 +439,7 @@ def test_a_copy_is_a_directory_of_its_own(site, tmp_path):
 
 @ROOT_ONLY
 def test_a_layer_above_is_restored_and_the_one_below_stays_patched(site, tmp_path):
-    """As of an image whose last layer is patched, in a container that takes the patch back: overlayfs, not a copy."""
+    """Like an image whose last layer is patched, in a container that restores it: overlayfs, not a copy."""
     before = {name: told if told == "directory" else told[0] for name, told in site.tree().items()}
     done(site("apply", DDP))
     patched = site.tree()
@@ -494,7 +494,7 @@ def test_the_store_names_no_place_of_this_machine(site, tmp_path):
             assert place == "/" or place.encode() not in path.read_bytes(), path
 
 
-# the format ages ------------------------------------------------------------------------------------------------------
+# older formats --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("number", [0, 2, 3])
 @pytest.mark.parametrize("what", ["receipts", "journal", "patchsets"])
 def test_a_store_in_another_format_is_refused_with_the_release_that_wrote_it(site, tmp_path, what, number):
@@ -516,7 +516,7 @@ def test_a_store_in_another_format_is_refused_with_the_release_that_wrote_it(sit
 def test_two_packages_of_one_directory_are_each_restored_by_themselves(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     done(site("apply", DDP))
-    lay_out("torch-2.7.1-musa", site.path)  # installed later, beside what stands patched
+    lay_out("torch-2.7.1-musa", site.path)  # installed later, beside the patched one
     before = tree(site.path / "torch")
     done(site("apply", GUARD))
     done(site("restore", GUARD))

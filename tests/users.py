@@ -1,4 +1,4 @@
-"""What the tests of files and their owners share: doing things as another, unprivileged user, and what is left open."""
+"""Shared by the tests of files and their owners: acting as another, unprivileged user, and open descriptors."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-NOBODY = 0 if os.geteuid() else 65534  # a user who owns nothing; who is not root stays who they are
+NOBODY = 0 if os.geteuid() else 65534  # a user who owns nothing; without root, the current user
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as other users")
 
 
@@ -56,11 +56,11 @@ def public(tmp_path):
 
 
 def open_descriptors():
-    """Their numbers. There may be fewer later where nothing was left open, too: one that only garbage had is closed at any time."""
+    """The numbers of open descriptors. There may be fewer later even if nothing leaked: garbage closes its own at any time."""
     return set(os.listdir("/dev/fd"))
 
 
 def give(folder, uid, gid=None):
-    """Give a directory and all below it to a user."""
+    """Give a directory and everything below it to a user."""
     for path in [Path(folder), *Path(folder).rglob("*")]:
         os.lchown(path, uid, uid if gid is None else gid)

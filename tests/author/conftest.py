@@ -1,4 +1,4 @@
-"""Shared by the tests of what becomes a patchset."""
+"""Shared by the tests of how patchsets are made."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`sitepatch capture`: an edit of installed source becomes a patchset, and that may take the place of the edit."""
+"""`sitepatch capture`: an edit of installed source becomes a patchset, which may replace the edit."""
 
 import json
 import os
@@ -159,7 +159,7 @@ def test_a_failed_verification_leaves_the_edit(world, monkeypatch):
     made = capture(world)
     broken = made.plan.files[0]._replace(after=b"def (:\n")
     broken = broken._replace(to_commit=broken.to_commit._replace(new=NewBytes(b"def (:\n", merged=True)))
-    # no edit is known whose hunks make a file that does not compile: it is put into the plan
+    # no known edit has hunks that make a file that does not compile, so such a text is put into the plan
     monkeypatch.setattr(capturing, "make_plan", lambda *words, **more: made.plan._replace(files=(broken,)))
     outcome = adopt(made)
     assert outcome.verified.failed and not outcome.written
@@ -309,7 +309,7 @@ def test_an_edit_from_before_a_forced_apply_is_reported_as_below_the_patch(world
     assert "demo/m.py: was edited before it was patched with --force: `sitepatch restore` gives that text back" in told.err
 
 
-# what it was before ---------------------------------------------------------------------------------------------------
+# the original ---------------------------------------------------------------------------------------------------------
 def before(world, **more):
     return [(one.before.where, one.before.data, one.before.proven) for one in capture(world, **more).files]
 

@@ -1,4 +1,4 @@
-"""`python -m tools.carry` on releases made here: which edits it finds, and how it judges what is made of them."""
+"""`python -m tools.carry` on releases made here: which edits it finds, and how it judges their results."""
 
 import shutil
 from random import Random

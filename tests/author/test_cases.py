@@ -1,4 +1,4 @@
-"""Cases beside patchsets: those of the built-in ones, and what a case answers that is not as expected."""
+"""Cases beside patchsets: those of the built-in ones, and the answer of a case that fails."""
 
 import ast
 import shutil
@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 
 def outcome(folder, **files):
-    """What comes of the one case among files whose names have _ for a dot."""
+    """The outcome of the one case among files whose names have _ for a dot."""
     for name, text in files.items():
         (folder / "cases" / (name.replace("_", ".").replace("not.needed", "not-needed") + ".py")).write_text(text)
     (path,) = find_cases(folder)

@@ -1,4 +1,4 @@
-"""What a hunk that was made of an edit does to a release that has the code otherwise: the edit, or nothing."""
+"""A hunk made from an edit, applied to a release with different code, makes the edit or nothing."""
 
 import textwrap
 
@@ -256,7 +256,7 @@ CASES = {  # before, after, a release, and what becomes of it
 
 
 def tried(before, after, other):
-    """The states of the hunks of an edit in another release, and what they make of it."""
+    """The states of the hunks of an edit in another release, and their result."""
     draft = generalise([FileEdit("pkg/m.py", before.encode(), after.encode())])
     assert draft.complete, draft
     hunks = parse_spatch(draft.spatch(), "draft")[1][0].hunks

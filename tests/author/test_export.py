@@ -62,7 +62,7 @@ def texts(site):
 
 
 def applied(site, *names):
-    """What `apply` makes of a copy of the site."""
+    """The result of `apply` on a copy of the site."""
     copy = site.parent / "applied"
     shutil.copytree(site, copy)
     assert apply(names, place=place(copy)).ok
@@ -266,7 +266,7 @@ def test_the_wheel_of_a_vendor_is_fetched_from_its_source_and_keeps_its_label(en
     with pytest.raises(SitepatchError, match=r"is another build .*demo/__init__.py differs"):
         exported(env, "two", output="other")
     (env.site / "demo-1.0+cu1.dist-info/direct_url.json").unlink()
-    with pytest.raises(SitepatchError, match=r"demo 1.0\+cu1: the index has no such release") as caught:  # the index has another build alone
+    with pytest.raises(SitepatchError, match=r"demo 1.0\+cu1: the index has no such release") as caught:  # the index has only another build
         exported(env, "two", output="other")
     assert "--wheel" in caught.value.hint
 
@@ -277,4 +277,4 @@ def test_the_commands_that_other_tools_run_exist(name, number):
     assert len(found) == number
     for line in found:
         words = ["newest" if word == '"$AGAINST"' else word for word in line.split() if word != "$NAMES"]
-        commands.get_command(None, words[0]).make_context(words[0], words[1:])  # raises what the command line would
+        commands.get_command(None, words[0]).make_context(words[0], words[1:])  # raises the error of the command line

@@ -1,4 +1,4 @@
-"""A draft as a patchset folder: complete, as it will be read, or not there at all."""
+"""A draft becomes a patchset folder: complete and readable, or not there at all."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The form that a hunk is given where practice on real edits showed another one to be wrong or needlessly narrow."""
+"""The form of a hunk where practice with real edits showed another one to be wrong or needlessly narrow."""
 
 import pytest
 

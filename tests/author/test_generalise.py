@@ -1,4 +1,4 @@
-"""Which hunk an edit becomes: the most general one that still says its place, and makes the edit and nothing else."""
+"""Which hunk an edit becomes: the most general one that still fixes its place and makes the edit and nothing else."""
 
 import textwrap
 

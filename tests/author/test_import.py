@@ -1,4 +1,4 @@
-"""`sitepatch import`: a diff of somebody becomes a patchset for what is installed, or nothing is written."""
+"""`sitepatch import`: somebody's diff becomes a patchset for what is installed, or nothing is written."""
 
 import functools
 import json
@@ -37,7 +37,7 @@ def run(world, text, name="mine", **more):
 
 
 def refused(world, text, **more):
-    """(path, problem, hint) of what does not fit, and (path, why) of what stops it; nothing is written."""
+    """Check that nothing is written; returns (path, problem, hint) of what does not fit and (path, reason) of what stops it."""
     before = tree(world.cwd)
     made = run(world, text, **more)
     assert not made.ok and tree(world.cwd) == before
@@ -158,7 +158,7 @@ def test_a_name_alone_is_not_enough_for_a_file_of_a_few_lines(world):
     assert run(world, diff("Y = 1\n", "Y = 2\n", "a/twin/m.py")).ok
 
 
-# what is no code of an installed file ---------------------------------------------------------------------------------
+# what is not code of an installed file --------------------------------------------------------------------------------
 
 
 def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
@@ -393,7 +393,7 @@ def test_a_release_without_the_test_that_a_patch_changes_takes_the_rest(tmp_path
     done(world("apply", "mine", "--dry-run"))
     another(world, {"demo/__init__.py": "", "demo/m.py": M, "demo/tests/test_m.py": test.replace("_load", "_other").replace("load(1)", "1")})
     other = ("--target", world.cwd / "other/site", "--force")
-    done(sitepatch("apply", "theirs", *other, cwd=world.cwd), 1)  # there is nothing else that it is about
+    done(sitepatch("apply", "theirs", *other, cwd=world.cwd), 1)  # the diff is about nothing else
     done(sitepatch("apply", "mine", *other, cwd=world.cwd))
     assert (world.cwd / "other/site/demo/m.py").read_text() == EDIT
 
@@ -436,7 +436,7 @@ def test_a_patched_file_counts_as_upstream_shipped_it(world):
 
 def test_hunks_that_do_not_make_the_code_of_the_diff_are_never_written(world, monkeypatch):
     wrong = Draft((DraftFile(("demo/m.py",), (DraftHunk("@@ load @@\n-build(path)\n+build(None)\n", 5, "made up"),)),))
-    # no edit is known for which wrong hunks are made: they are put in the place of the right ones
+    # no known edit gets wrong hunks, so they are put in place of the right ones
     monkeypatch.setattr(series, "generalise", lambda *words, **more: wrong)
     with pytest.raises(SitepatchError, match=r"demo/m\.py: the hunks do not make the edited file: other code comes of them"):
         run(world, diff())

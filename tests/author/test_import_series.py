@@ -1,4 +1,4 @@
-"""`sitepatch import` of several patches: a series with a `.spatch` for each, in which each is read after those before it."""
+"""`sitepatch import` of several patches: a series with a `.spatch` for each, each read on top of those before it."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ def states(made):
 
 
 def quilt(world, **patches):
-    """debian/patches with a series of these patches."""
+    """Write debian/patches with a series of these patches."""
     folder = world.cwd / "debian" / "patches"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "series").write_text("# ours\n" + "".join(f"{name}.patch -p1\n" for name in patches))
@@ -439,7 +439,7 @@ def test_a_patch_of_a_file_that_was_edited_by_hand_is_in_conflict(world):
 
 
 def test_a_patch_is_tried_in_every_variant_of_a_series(world):
-    """It comes into those whose oldest and newest release it fits; of the others is said why."""
+    """It is added to those whose oldest and newest release it fits; for the others the reason is reported."""
     quilt(world, one=ONE)
     folder = run(world, world.cwd, world.cwd).folder
     toml = (folder / "patchset.toml").read_text()
@@ -511,7 +511,7 @@ def lists(folder):
 
 
 def reinstall(world, version, files):
-    """Another release of demo in the place of what is installed."""
+    """Install another release of demo in place of the present one."""
     shutil.rmtree(world.path)
     (world.cwd / "other.whl").write_bytes(wheel("demo", version, {**LAYOUT, **files}))
     world.install(world.cwd / "other.whl")

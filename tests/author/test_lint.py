@@ -17,7 +17,7 @@ CALL = "fetch(url, retries=$R, verify=True, timeout=$T)"
 
 
 def findings(folder, toml=TOML, spatch=FINE):
-    """(rule, file, line) of all that is found."""
+    """(rule, file, line) of all findings."""
     mine = folder / "mine"
     mine.mkdir()
     (mine / "patchset.toml").write_text(toml)

@@ -1,4 +1,4 @@
-"""A patchset.toml that somebody wrote is changed where it is meant; comments, order and line ends stay."""
+"""A handwritten patchset.toml is changed only where necessary; comments, order and line ends stay."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said around a diff: who made it, why, where it comes from."""
+"""What is written around a diff: who made it, why, where it comes from."""
 
 import pytest
 

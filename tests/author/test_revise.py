@@ -1,4 +1,4 @@
-"""A patchset that is captured again after further edits: what holds stays as it is written, and its version is raised."""
+"""A patchset that is captured again after further edits: what holds stays as written, and the version is raised."""
 
 import re
 import subprocess

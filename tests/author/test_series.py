@@ -1,4 +1,4 @@
-"""A series: each patch of it is read against what those before it have made."""
+"""A series: each patch is read against the result of those before it."""
 
 import json
 import random
@@ -99,7 +99,7 @@ def vendor(folder, versions="", **spatches):
 
 
 def test_a_patch_that_upstream_has_leaves_the_others_of_its_file_applied(tmp_path):
-    """Also one that deletes what is gone there: the one patch is upstream, the patchset is applied."""
+    """This holds for a patch that deletes what is gone there, too: that patch is upstream, the patchset is applied."""
     world = World(tmp_path, {**FILES, "demo/m.py": HAS})
     vendor(tmp_path, drops=DROPS, after=AFTER)
     made = HAS.replace("basename", "abspath")

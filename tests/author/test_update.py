@@ -89,7 +89,7 @@ def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_
 
 
 def test_a_range_stops_at_the_first_release_that_has_the_change_itself(world):
-    """What it finds beyond that is another code: upstream has rewritten its own fix."""
+    """What it finds beyond that is other code: upstream has rewritten its own fix."""
     fixed = M.replace("build(path)\n    if", "build(path)\n    print(model)\n    if")
     with closing(Index()) as index:
         for version, text in (("1.0", M), ("1.1", LATER), ("1.2", fixed), ("1.3", LATER), ("1.4", M)):

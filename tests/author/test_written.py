@@ -1,4 +1,4 @@
-"""The hunks that are written for more than a hundred edits, word for word: tests/golden/edits.txt.
+"""The hunks written for more than a hundred edits, word for word: tests/golden/edits.txt.
 
 After a change that is meant: `SITEPATCH_WRITE_GOLDEN=1 python -m pytest tests/author/test_written.py -p no:xdist`, and review the diff.
 """

@@ -1,4 +1,4 @@
-"""What the tests of logs share: real errors, logs that are packed, summaries of torchrun, and what is found in a text."""
+"""Shared by the tests of logs: real errors, compressed logs, summaries of torchrun, and the findings in a text."""
 
 import bz2
 import gzip
@@ -29,7 +29,7 @@ def sections(*names):
 
 
 def found(known, *texts):
-    """The symptoms that are found in some logs."""
+    """The symptoms found in some logs."""
     data = [text if isinstance(text, bytes) else text.encode() for text in texts]
     logs = [read_log(f"{at}.log", io.BufferedReader(io.BytesIO(each)), known.patterns) for at, each in enumerate(data)]
     return known.outcome(logs).findings

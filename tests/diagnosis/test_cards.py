@@ -1,4 +1,4 @@
-"""Which card there is: asked of what is installed, and of the tensors in a log; never of what a text merely mentions."""
+"""Which card there is, by what is installed and by the tensors in a log; never by what a text merely mentions."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What a rank of `diagnose --ranks` chooses and does, step by step, on PyTorches that are made of a few names."""
+"""What a rank of `diagnose --ranks` chooses and does, step by step, on fakes of PyTorch with a few names."""
 
 import faulthandler
 import json
@@ -19,7 +19,7 @@ SERVED = {"gloo": ["card", "cpu"], "hccl": ["npu"], "nccl": ["cuda"], "ccl": ["c
 
 
 def pytorch(cards=None, private="privateuseone", current=None, served=SERVED, defaults=None, **more):
-    """A PyTorch with so many cards of each kind, that of `private` by a vendor's package; it writes down what is called."""
+    """A fake PyTorch with this many cards of each kind, `private` by a vendor's package; it records the calls."""
     calls = []
 
     def called(name, *result):
@@ -47,7 +47,7 @@ def pytorch(cards=None, private="privateuseone", current=None, served=SERVED, de
 
 @pytest.fixture
 def ended(tmp_path, monkeypatch):
-    """Run a rank in this process; its exit code, its last report, and what it called. What would end this process is written down."""
+    """Run a rank in this process; returns its exit code, its last report and its calls. A call that would end this process is recorded."""
 
     def run(torch, rank=1, backend="", ahead=False, size=3, **more):
         code, watched = [], []

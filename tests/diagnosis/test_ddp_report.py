@@ -67,7 +67,7 @@ def read(*texts):
 
 
 def classified(*texts):
-    """The first wrapping of the newest run, classified."""
+    """The classification of the first wrapping of the newest run."""
     return find_runs(read(*texts))[-1].wraps[0]
 
 
@@ -499,7 +499,7 @@ def test_a_report_of_another_schema_is_not_read_and_that_is_reported(tmp_path, s
 
 # which run, which wrapping --------------------------------------------------------------------------------------------
 def shape(*texts):
-    """For each run, for each wrapping, its ranks."""
+    """The ranks of each wrapping of each run."""
     return [[[row.rank for row in wrap.rows] for wrap in run.wraps] for run in find_runs(read(*texts))]
 
 
@@ -684,7 +684,7 @@ def test_the_newest_run_is_shown_and_any_other_on_request(tmp_path):
         done = sitepatch("diagnose", "log", "--run", wrong, cwd=tmp_path)
         assert done.code == 2
         assert f"--run: found {wrong}, expected all or a number from 1 to 2" in done.err
-        with pytest.raises(UsageError, match=f"--run: found {wrong}, "):  # those who call it from Python get it, too
+        with pytest.raises(UsageError, match=f"--run: found {wrong}, "):  # callers from Python get it, too
             diagnose(tmp_path / "log", run=wrong, place=Place(target=tmp_path))
 
 
@@ -729,7 +729,7 @@ def test_the_text_of_a_log_does_not_control_the_terminal(tmp_path):
 
 # memory ---------------------------------------------------------------------------------------------------------------
 def megabytes(count, separator):
-    """A log of so many megabytes with a report at its beginning, near it and at its end."""
+    """A log of this many megabytes with a report at its beginning, near it and at its end."""
     noise = (b"\xff\xfeEpoch(train) loss: 0.1 " * 40 + separator) * 1000
     for at in range(count * (1 << 20) // len(noise)):
         yield noise
@@ -740,7 +740,7 @@ def megabytes(count, separator):
 
 @pytest.mark.parametrize("separator", [b"\n", b" "], ids=["lines", "one line"])
 def test_sixty_megabytes_are_read_in_the_memory_of_three(separator):
-    """Piped through the real command, which is not allowed to grow with them."""
+    """They are piped through the real command, whose memory may not grow with them."""
     def most(count):
         code = "import resource, sys; from patcher.verbs.main import main\ntry: main()\nfinally: " \
                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"  # fmt: skip

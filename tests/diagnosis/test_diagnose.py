@@ -1,4 +1,4 @@
-"""`sitepatch diagnose`: what real errors look like is recognised, innocent logs are not blamed, and the command that is told cures."""
+"""`sitepatch diagnose`: real errors are recognised, innocent logs are not blamed, and the command that is printed cures."""
 
 import gzip
 import io
@@ -132,7 +132,7 @@ def test_an_innocent_log_is_not_blamed(known, heading, text):
 
 
 def test_an_ordinary_line_of_training_matches_nothing(known):
-    """Each match costs as much as reading thousands of lines, and a log has millions of these."""
+    """Each match costs as much as reading thousands of lines, and a log has millions of them."""
     text = dict(sections("innocent"))["training"]
     assert "mmengine" in text and read_log("log", io.BytesIO(text.encode()), known.patterns).sightings == ()
 
@@ -173,10 +173,10 @@ def test_pieces_of_any_size_give_the_same_findings(known, size):
     assert log.lines == 13
 
 
-# In the next tests work is counted, since seconds would be those of the machine: what is called so often has to say so.
+# The next tests count work, since seconds depend on the machine.
 @pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "RuntimeError: The server socket has failed to ", REFUSED[12:90]])
 def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch, noise):
-    """A line without end in which a mark stands everywhere: how many bytes are searched in all."""
+    """An endless line with a mark everywhere: the number of bytes that are searched in all is bounded."""
     looked, expressions = [], patterns._expressions
 
     class Recorder:
@@ -209,7 +209,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("line", SHAPES.values(), ids=SHAPES)
 def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
-    """What is expensive is done for each shape, however many lines have it; what is seen in them is counted all the same."""
+    """The expensive part is done once per shape, however many lines have it; the sightings are counted all the same."""
     looked, look = [], signs.SignReader.read
     monkeypatch.setattr(signs.SignReader, "read", lambda self, *given: looked.append(given) or look(self, *given))
     text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
@@ -220,7 +220,7 @@ def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatc
         assert sorted(log.errors[0].ranks) == list(range(8)) and {len(each.ranks) for each in log.sightings} <= {8}
 
 
-SIGNS = (  # a line for each sign of an error by which one is seen that nobody knows
+SIGNS = (  # a line for each sign by which an unknown error is recognised
     "ShopMismatch: 7 and 8", "terminate called after throwing", "segfault at 0", "double free or corruption", "Killed",
     "CRITICAL the loader gave up", "[E] it gave up", "E1206 18:44:00.000000 7 a.cpp:9] it gave up", "[rank0]:[E1206 18:44:00.0 a.cpp:9] it gave up",
     "exited with code 3", "returned non-zero exit status 3", "exit status: 3", "运行报错，求助", "跑到一半出错了",
@@ -316,7 +316,7 @@ def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
 
 # which rank failed first ----------------------------------------------------------------------------------------------
 def failures(known, *texts):
-    """What is known of the first failure in each launcher's summary, as the headings of torchrun.log have it."""
+    """The first failure in each launcher's summary, in the form of the headings of torchrun.log."""
     logs = [read_log(f"rank{at}.log" if len(texts) > 1 else "log", io.BytesIO(text.encode()), known.patterns) for at, text in enumerate(texts)]
     found = [(each, each.ending.signal or f"exit code {each.ending.exitcode}", each.traceback) for each in known.outcome(logs).errors.failures]
     return [f"rank {each.rank}, {ended}" + (f": {raised.error} at {raised.at}" if raised.error else "") for each, ended, raised in found]
@@ -388,7 +388,7 @@ def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
 
 
 def test_the_other_failures_of_torch_1_9_are_below_the_first_one(known):
-    """Of which the first one only waited: what it waited for is named, with what its own entry has recorded."""
+    """The first one only waited: what it waited for is named, with what its own entry recorded."""
     heading, text = next(each for each in TORCHRUN if "'extraInfo'" in each[1] and "NO_OTHER" in each[1])
     entry = text[text.index("  time:") : text.index("====", text.index("  time:"))]
 
@@ -471,7 +471,7 @@ WAITED = sections("waited")
 
 
 def causes(known, *texts, names=()):
-    """What is known of the ranks that failed first, as the headings of waited.log have it."""
+    """The ranks that failed first, in the form of the headings of waited.log."""
     logs = [read_log(name, io.BytesIO(text.encode()), known.patterns) for name, text in itertools.zip_longest(names, texts, fillvalue="log")]
     found = []
     for each in known.outcome(logs).errors.failures:
@@ -701,7 +701,7 @@ def test_some_lines_are_an_error_only_where_a_log_ends_with_them(known, text, fo
 
 @pytest.mark.parametrize("unit", ["No ", "No module named x", "a typical problem ", "new message ", "fixes a ", "Aborted a (", "x.y"])
 def test_a_line_of_a_megabyte_is_read_however_it_repeats_itself(known, unit):
-    """With work that grows with the square of a line this takes hours."""
+    """If the work grew with the square of a line, this would take hours."""
     assert read_text(known, unit * ((1 << 20) // len(unit))).logs[0].lines == 1
 
 

@@ -68,7 +68,7 @@ class Text(NamedTuple):
 
     @property
     def right(self) -> bool:
-        """Whether the first answer is the right one; of an error that nobody knows, that it is named and nothing else said."""
+        """Whether the first answer is the right one; for an unknown error, whether it alone is named."""
         return self.named and not self.symptoms if self.expected == UNKNOWN else self.symptoms[:1] == (self.expected,)
 
 
@@ -96,7 +96,7 @@ def test_the_collection_is_large_enough_and_holds_no_issue_twice():
 
 
 def figures(texts):
-    """How many of some texts are named, how many of those that something here answers are answered rightly, and of how many each."""
+    """How many texts are named, how many of those with an answer here are answered rightly, and the totals of both."""
     answerable = [text for text in texts if text.expected != UNKNOWN]
     return sum(text.named for text in texts), len(texts), sum(text.right for text in answerable), len(answerable)
 
@@ -159,7 +159,7 @@ def answer(outcome):
 @pytest.mark.once
 @pytest.mark.parametrize("name", sorted(path.stem for path in LOGS.glob("*.log")))
 def test_every_text_is_answered_word_for_word(known, name):
-    """What a change of a rule changes is seen in the diff of tests/golden/texts.txt, which SITEPATCH_WRITE_GOLDEN=1 writes anew."""
+    """The effect of a changed rule is the diff of tests/golden/texts.txt, which SITEPATCH_WRITE_GOLDEN=1 rewrites."""
     answers = []
     for heading, text in sections(name):
         outcome = known.outcome([read_log("log", io.BufferedReader(io.BytesIO(text.encode())), known.patterns)])

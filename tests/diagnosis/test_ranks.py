@@ -23,7 +23,7 @@ PLACE = ["--python", sys.executable, "--target", STANDIN]
 
 
 class Trial:
-    """A directory in which ranks of the stand-in meet, and the command on it."""
+    """A directory in which ranks of the stand-in meet, and the command that starts them."""
 
     def __init__(self, folder):
         self.cwd, self.folder = folder, folder / "meet"
@@ -33,7 +33,7 @@ class Trial:
         return environ(STANDIN=str(self.folder), STANDIN_DO="\n".join(told), **({"STANDIN_CARDS": str(cards)} if cards else {}))
 
     def __call__(self, *told, cards=0, size=2, words=()):
-        """The field `trial` and the names of the symptoms, once the ranks have done what they are told."""
+        """Run the command; returns the field `trial` and the names of the symptoms."""
         words = ["diagnose", "--ranks", size, "--timeout", "300", "--json", *PLACE, *words]
         done = sitepatch(*words, cwd=self.cwd, **self.variables(told, cards))
         answer = json.loads(done.out)

@@ -1,4 +1,4 @@
-"""How a log is cut into blocks, lines and paragraphs, and what is looked for in them: each rule at its limits."""
+"""How a log is cut into blocks, lines and paragraphs, and what is searched in them: each rule at its limits."""
 
 import io
 import os

@@ -1,6 +1,6 @@
 """The answers to many reports of mmengine-ddp-debug, word for word, each with some facts that differ from those of a good run.
 
-What a change of a rule changes is seen in the diff of tests/golden/reports.txt, which SITEPATCH_WRITE_GOLDEN=1 writes anew.
+The effect of a changed rule is the diff of tests/golden/reports.txt, which SITEPATCH_WRITE_GOLDEN=1 rewrites.
 """
 
 import io
@@ -20,7 +20,7 @@ from tests.diagnosis.logs import REFUSAL
 pytestmark = pytest.mark.once
 
 GOLDEN = ROOT / "tests/golden/reports.txt"
-RUNS = (  # of thousands those to which the answers differ most
+RUNS = (  # of thousands the ones whose answers differ most
     19, 61, 62, 66, 70, 75, 93, 105, 112, 134, 142, 163, 170, 247, 280, 290, 291, 347, 356, 371, 424, 428, 448, 479, 516, 532, 547, 551,
     563, 580, 602, 611, 687, 694, 698, 706, 775, 782, 808, 810, 817, 823, 917, 931, 937, 1053, 1065, 1130, 1141, 1206, 1255, 1296, 1297,
     1307, 1370, 1391, 1449, 1467, 1469, 1480, 1485, 1631, 1650, 1688, 1697, 1723, 1846, 1851, 1852, 1918, 1941, 1962, 1974, 2028, 2047,
@@ -64,7 +64,7 @@ OFTEN = ("parameters", "device_ids", "current", "get_device", "wrapper", "before
 
 
 def some(choice, most):
-    """A few facts that are not those of a good run, each value of each fact as often as the others of it."""
+    """A few facts that differ from a good run, each value of a fact as often as the others."""
     names = sorted(OTHER, key=lambda name: choice.random() * (1 if name in OFTEN else 2))[: int(most * choice.random()) + 1]
     return {name: OTHER[name][int(len(OTHER[name]) * choice.random())] for name in names}
 
@@ -86,7 +86,7 @@ def answer(number):
 
 
 def concluded(*ranks):
-    """The codes and the hints of what is concluded of ranks with these facts."""
+    """The codes and the hints of the conclusions about ranks with these facts."""
     lines = ("sitepatch-ddp " + json.dumps({**GOOD, "world_size": str(len(ranks)), **facts}).replace("#", str(rank)) + "\n" for rank, facts in enumerate(ranks))
     return {one.code: one.hint for one in find_runs([read_log("log", io.BytesIO("".join(lines).encode()))])[0].wraps[0].conclusions}
 

@@ -1,4 +1,4 @@
-"""What the source of the Chinese catalogue says."""
+"""Reads the source of the Chinese catalogue."""
 
 import json
 import re
@@ -9,7 +9,7 @@ CATALOG = ROOT / "patcher/locale/zh.po"
 
 
 def entries():
-    """What the catalog's source says: {msgid: (comment, msgstr)}."""
+    """The entries of the catalogue: {msgid: (comment, msgstr)}."""
     text = CATALOG.read_text(encoding="utf-8")
     found = re.findall(r'^#\. (.*)\nmsgid (".*")\nmsgstr (".*")$', text, re.MULTILINE)
     return {json.loads(msgid): (comment, json.loads(msgstr)) for comment, msgid, msgstr in found}

@@ -1,4 +1,4 @@
-"""Pages of `--html` with something hostile in every field, with every state of a release, and with very much."""
+"""Pages of `--html` with something hostile in every field, with every state of a release, and with very many changes."""
 
 from patcher.compatibility import APPLICABLE, Checked
 from patcher.display.differences import DiffOutcome, HandEditDiff, Reason

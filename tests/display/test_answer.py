@@ -1,4 +1,4 @@
-"""What becomes of values in an answer in JSON."""
+"""How values are written in a JSON answer."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a user reads of a difference: marked words, functions, the pager; what another program reads is plain."""
+"""What a user sees of a diff: marked words, functions, the pager; other programs get plain text."""
 
 import contextlib
 import re

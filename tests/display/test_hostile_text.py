@@ -1,4 +1,4 @@
-"""Text of others never reaches a terminal as anything but text: every command, every field, on a real terminal."""
+"""Text by others reaches a terminal only as text: every command, every field, on a real terminal."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def raw_controls(text):
 
 
 def forged(text):
-    """Whether colours or lines of others came through."""
+    """Whether colours or lines from hostile text came through."""
     return "\x1b[32mGREEN" in text or bool(re.search("^fix  other", text, re.MULTILINE))
 
 

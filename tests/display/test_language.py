@@ -1,4 +1,4 @@
-"""What people read, in Chinese: complete, as wide as the terminal, and nothing that English pays for or a program sees."""
+"""What people read, in Chinese: complete, no wider than the terminal, at no cost to English, and invisible to programs."""
 
 import inspect
 import json
@@ -58,7 +58,7 @@ def test_each_sentence_is_a_template_with_fields_and_none_is_concatenated():
 
 
 def test_each_field_of_a_template_is_filled():
-    """mypy sees no fields, and a message that nobody has seen fails where something is wrong already."""
+    """mypy does not check fields, and a rare message would fail just when something else is already wrong."""
     found = list(given())
     assert len(found) > 700
     assert [f"{place}: {template!r}" for place, template, fields, names in found if names is not None and not fields <= names] == []

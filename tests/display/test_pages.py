@@ -1,4 +1,4 @@
-"""Pages are well formed, escaped and small; what is on the page of a review; its places keep their names."""
+"""Pages are well formed, escaped and small; what the page of a review shows; its anchors are stable."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_text_becomes_html_in_one_place():
 
 
 def rich_review():
-    """A review with everything that one can have."""
+    """A review with everything a review can have."""
     m = b"import os\n\n\n" + code(30)
     n = b"class A:\n    def f(self):\n        if self:\n            return [1, 'one', None]  # a list\n\n\n@wraps\ndef last(x):\n    return x"
     applied = differing(
@@ -74,7 +74,7 @@ def rich_review():
 
 
 def rich_releases():
-    """Releases with everything that they can have."""
+    """Releases with everything they can have."""
     answers = tuple(answer("p", f"pkg/m{number % 3}.py", "f" * (number % 2), State.APPLICABLE, (number,)) for number in range(8))
     old = code(3)
     first, second = differing(("pkg/m0.py", old, old + b"x = 1\n"), ("pkg/m1.py", old, old.replace(b"return 1\n", b"return 2\n")))

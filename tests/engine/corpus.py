@@ -169,7 +169,7 @@ def statement(function: Function, random: Random, kind: str) -> Optional[Made]:
 
 
 def deletion(function: Function, random: Random) -> Optional[Made]:
-    """A statement taken away from above another. A docstring is no part of a run of statements."""
+    """A statement removed from above another. A docstring is no part of a run of statements."""
     usable = {id(node) for node in statements(function.node)}
     found = [(node, below) for node, below in pairs(function.node) if id(node) in usable]
     found = [(node, below) for node, below in found if not isinstance(getattr(getattr(node, "value", None), "value", None), str)]

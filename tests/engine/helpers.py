@@ -100,9 +100,9 @@ def hold(case: Case) -> None:
 
 
 def use_older_python(monkeypatch: pytest.MonkeyPatch, without: str = "") -> None:
-    """As where the running interpreter is older than the syntax of the files, or of those with this text.
+    """Behave as if the running interpreter were older than the syntax of the files, or of those with this text.
 
-    It cannot be made otherwise: the syntax of a test is one that each Python knows on which the tests are run.
+    There is no other way: a test has only syntax that every Python the tests run on knows.
     """
     parse = Source._ast
     monkeypatch.setattr(Source, "_ast", lambda source: None if without in source.text else parse(source))

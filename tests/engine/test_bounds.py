@@ -1,4 +1,4 @@
-"""Code that nests too deeply for the parser gets an answer in words, as a hunk and as a target; what people write is read."""
+"""Code that nests too deeply for the parser gets a readable answer, as a hunk and as a target; code as people write it is read."""
 
 import ast
 import resource
@@ -88,7 +88,7 @@ def test_code_that_is_too_deep_is_refused(name: str, size: int, monkeypatch: pyt
     check_state(f"def f(a, b, c):\n{body(code)}", "-x = old(1)\n+x = 1\n", State.CONFLICT, words)
 
 
-@pytest.mark.parametrize("name", [name for name in DEEP if name != "blocks"])  # of those libcst keeps count itself
+@pytest.mark.parametrize("name", [name for name in DEEP if name != "blocks"])  # libcst counts those itself
 def test_it_is_refused_before_libcst_is_called(name: str) -> None:
     with pytest.raises(SyntaxProblem, match="nested too deeply"):
         check_depth(DEEP[name](12 if name == "cases" else 600))
@@ -117,7 +117,7 @@ def test_code_that_is_only_wide_is_read(name: str) -> None:
 
 @pytest.mark.parametrize(("scope", "hunk"), [("f", "-old(1)\n+max(1)\n"), ("<module>", " import os\n+import sys\n")])
 def test_one_tree_of_the_standard_parser_is_held_at_a_time(scope: str, hunk: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees are counted where they are made: what a process holds at its peak differs from one machine to another."""
+    """Trees are counted where they are made, since the peak memory of a process differs between machines."""
     read: List[Source] = []
     parse = Source._ast
 

@@ -45,7 +45,7 @@ def test_every_line_of_an_accepted_hunk_is_accounted_for() -> None:
     check([(" ", "", "\\"), (" ", "", "# note"), ("-", "", "a.b"), ("+", "", "x = 1")])
     random, accepted = Random(1), 0
     for _ in range(1500):
-        indents, codes = random.choices(INDENT, k=3), random.choices(CODE, k=4)  # few of each: more of it is accepted
+        indents, codes = random.choices(INDENT, k=3), random.choices(CODE, k=4)  # few of each, so that more is accepted
         accepted += check([(random.choice(" -+"), random.choice(indents), random.choice(codes)) for _ in range(random.randint(1, 7))])
     assert accepted > 30
 

@@ -1,4 +1,4 @@
-"""What a user is told of a hunk and a text, to the letter: the cases and the answers are in `explained.txt`.
+"""What a user is told about a hunk and a text, word for word: the cases and the answers are in `explained.txt`.
 
 A case has a name, a scope with flags, a text, a hunk and what is told of them: by `apply`, then by `explain`.
 SITEPATCH_WRITE_GOLDEN=1 writes what is told anew.
@@ -26,7 +26,7 @@ def marked(mark: Mark) -> str:
 
 
 def told(source: str, hunk: str, header: str) -> str:
-    """What `apply` and `explain` say of the first hunk."""
+    """What `apply` and `explain` say about the first hunk."""
     _, files = parse_spatch(f"--- package/module.py\n{header}\n{hunk}", "case.spatch")
     data = source.encode()
     answer = rewrite(data, files[0].hunks, OPTIONS).answers[0]

@@ -223,7 +223,7 @@ def test_one_piece_is_changed_and_every_other_byte_stays(name: str) -> None:
 
 @pytest.mark.parametrize("name", CODE)
 def test_one_piece_is_changed_without_the_standard_parser_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tool that runs on an older Python than the code is written for has libcst alone."""
+    """A tool that runs on an older Python than the code is written for has only libcst."""
     use_older_python(monkeypatch)
     test_one_piece_is_changed_and_every_other_byte_stays(name)
 

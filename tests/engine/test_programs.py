@@ -42,6 +42,6 @@ def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         splices = tuple(one._replace(new=one.new.replace(b"max(", b"min(")) for one in result.splices)
         return result._replace(splices=splices, data=apply_splices(data, splices))
 
-    monkeypatch.setattr(programs, "rewrite", careless)  # the engine's, of which no wrong result is known
+    monkeypatch.setattr(programs, "rewrite", careless)  # the engine's: it has no known wrong result
     said = [programs.answer(programs.program(seed)) for seed in range(60)]
     assert [why for state, why in said if state == "WRONG" and why.startswith("another program")]

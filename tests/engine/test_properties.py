@@ -1,4 +1,4 @@
-"""Hunks made from real functions: what is promised for every hunk.
+"""Hunks made from real functions: the promises that hold for every hunk.
 
 A run tries a sample from the standard library, always the same one on the same interpreter, whatever else is installed.
 SITEPATCH_ALL_CORPUS=1 tries every function, those of every installed package too (hours).
@@ -35,12 +35,12 @@ Maker = Callable[[Function, Random], Optional[Made]]
 
 @lru_cache(maxsize=None)
 def files() -> List[Path]:
-    """Those that functions are taken from."""
+    """The files that functions are taken from."""
     return corpus.files(2_000_000) if ALL else corpus.files(installed=False)
 
 
 class Tried(Counter):  # type: ignore[type-arg]
-    """How often what came out."""
+    """How often each outcome came up."""
 
     def report(self, tell: Callable[[str], None], what: str) -> None:
         said = ", ".join(f"{count} {name}" for name, count in self.most_common())

@@ -1,4 +1,4 @@
-"""Rules 17 to 19: where an insertion stands, and what becomes of comments and blank lines."""
+"""Rules 17 to 19: where an insertion goes, and what happens to comments and blank lines."""
 
 
 from patcher.model import State

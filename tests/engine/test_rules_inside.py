@@ -1,4 +1,4 @@
-"""Rule 28: the statements that have to stand around a place."""
+"""Rule 28: the statements that have to enclose a place."""
 
 
 from patcher.engine.explain import explain

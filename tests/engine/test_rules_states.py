@@ -214,7 +214,7 @@ RULE_27 = {
         ("def g(a):\n    x = 1\n", "-def f(...):\n-    ...\n", True),
         ("def f(a):\n    old(a)\n    old(a)\n", "-old(a)\n", False),
         ("def f(a):\n    old(a)\n", "-old(a)\n@@ f @@ count=2\n-old(a)\n", False),
-        ("def f(a):\n    old(a)\n    y()\n    x = 1\n", " x = 1\n-old(a)\n", False),  # it stands elsewhere
+        ("def f(a):\n    old(a)\n    y()\n    x = 1\n", " x = 1\n-old(a)\n", False),  # it is somewhere else
         ("def f(a):\n    old(a)\n    x = 1\n    y = 2\n", " x = 1\n-old(a)\n y = 2\n", False),
     ],
 )

@@ -1,4 +1,4 @@
-"""What matching costs, counted in steps and in bytes parsed, not in seconds: it grows with the scope and not with the file."""
+"""The cost of matching, counted in steps and in bytes parsed, not in seconds: it grows with the scope and not with the file."""
 
 import gc
 import sys
@@ -144,7 +144,7 @@ def test_very_many_matches_are_ambiguous_and_not_all_counted() -> None:
 
 
 def test_what_is_bound_and_read_again_is_bounded() -> None:
-    """`$A` and `$B` are read after the runs, so each pair of what they can stand for is a state of its own."""
+    """`$A` and `$B` are read after the runs, so each pair of their possible values is a state of its own."""
     source = "def f(a):\n" + "".join(f"    x{number} = {number}\n" for number in range(90)) + "    b()\n"
     text = " def f(...):\n     ...\n     $A = $D\n     ...\n     $B = $E\n     ...\n     $C = $F\n     ...\n     c($A, $B, $C)\n+    b()\n"
     check_state(source, text, State.CONFLICT, "too many ways")

@@ -1,4 +1,4 @@
-"""What the engine tells who writes patches: a file's tree, where its code begins and ends, what a node is."""
+"""What the engine tells code that writes patches: a file's tree, where its code begins and ends, what a node is."""
 
 import argparse
 import ast

@@ -1,11 +1,11 @@
-"""The commands that are stopped at each call: what stands before each, and the two trees that may be found after it."""
+"""The commands that are stopped at each call: the environment before each, and the two trees that may be found after it."""
 
 import os
 
 from patcher.store.store import Store
 from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode, edit, edit_beside_backups
 
-SCENARIOS = {  # what stands before, and the command
+SCENARIOS = {  # the steps before, and the command
     "apply": ([], ("apply", NAME), 1),
     "update": ([("apply", NAME)], ("apply", NAME), 2),
     "restore": ([("apply", NAME)], ("restore",), 1),
@@ -29,7 +29,7 @@ class Case:
         assert self.count > CALLS[name]
 
     def measure(self):
-        """Keep the environment as it stands now, and the trees before and after the command; returns how that ended."""
+        """Keep the present environment, and the trees before and after the command; returns how the command ended."""
         add_bytecode(self.tiny.site)
         self.tiny.save()
         self.old = self.tiny.tree()
@@ -55,7 +55,7 @@ class Case:
         return "new" if now == self.new else "old"
 
     def next_command(self, told):
-        """Run a command that has nothing else to do than to recover: the outcome, and what it said about it."""
+        """Run a command that has nothing to do but recover; returns the outcome, and what it said about it."""
         waiting = Store(str(self.tiny.site)).interrupted()
         done = self.tiny.run("restore", OTHER)
         assert done.code == 0, (told, done.text)

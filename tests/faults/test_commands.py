@@ -40,7 +40,7 @@ def test_killed_before_and_after_every_call_a_command_is_done_or_undone(case, co
         waiting.add(waited)
     counted("kills", len(tried))
     assert outcomes == {"old", "new"}
-    assert len(waiting) == 3  # to be undone, to be finished, nothing to do
+    assert len(waiting) == 3  # to undo, to finish, nothing to do
 
 
 def test_killed_half_way_through_every_write_a_command_is_done_or_undone(case, counted):
@@ -131,7 +131,7 @@ def every(case, step):
 
 
 def check_failed(case, done, told):
-    """A command in which a call failed says so, and what became of the files; returns whether it did fail."""
+    """Check that a command with a failed call reports it and the state of the files; returns whether it failed."""
     assert Store(str(case.tiny.site)).interrupted() == "", (told, done.text)
     if done.code == 0:
         case.next_command(told)  # an empty .sitepatch may be left where the very last removals fail
@@ -186,7 +186,7 @@ def test_recovery_may_be_killed_at_every_call(case, counted):
 
 
 def test_recovery_may_be_interrupted_at_every_call(case, counted):
-    """Ctrl-C stops the command, not the recovery that has begun, and says what came of it."""
+    """Ctrl-C stops the command, not the recovery that has begun, and the result is reported."""
     points, decided = 0, {}
     for point, told, done in recoveries(case, "SIGINT"):
         told = (told, done.text)

@@ -1,4 +1,4 @@
-"""Something else in place of one of the files of `.sitepatch`: every command says what and what to do, and does no harm."""
+"""Something else in place of one of the files of `.sitepatch`: every command names it and the next step, and does no harm."""
 
 import hashlib
 import os
@@ -79,7 +79,7 @@ def test_something_else_in_place_of_our_file_is_named_and_nothing_is_done(tiny, 
             assert done.code in (0, 1), told
             continue
         assert done.code == 1, told
-        others = name == RECEIPT and command in ("status", "restore")  # of which one receipt tells nothing
+        others = name == RECEIPT and command in ("status", "restore")  # one receipt says nothing about the others
         assert ("damaged" if others else "error:") in done.text or "conflict" in done.text, told
         assert "hint:" in done.text, told
         assert str(place) in done.text, told

@@ -45,7 +45,7 @@ def mounted(where, *words):
     finally:
         subprocess.run(["umount", str(where)], check=True)
         while "loop" in words and subprocess.run(["losetup", "-j", str(words[-1])], stdout=subprocess.PIPE, check=True).stdout:
-            time.sleep(0.01)  # a process that was given all mounts as they were, such as one that verifies, still has this one
+            time.sleep(0.01)  # a process that inherited all mounts, such as one that verifies, still has this one
 
 
 def fill(folder):
@@ -140,7 +140,7 @@ def test_restore_of_a_broken_link_and_of_twins_works_on_a_full_disk(tmp_path):
 
 
 def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp_path, request):
-    """btrfs tells of room that it does not give: there the run fails in the middle, and is undone."""
+    """btrfs reports room that it does not have: there the run fails in the middle, and is undone."""
     tiny = moved(Tiny(tmp_path), small_disk)
     before = tiny.tree()
     fill(small_disk)
@@ -200,7 +200,7 @@ def test_a_read_only_filesystem_is_named_with_every_path_before_anything_changes
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_power_cut_at_any_call_loses_nothing_on_a_real_disk(tmp_path, counted, kind):
-    """What the filesystem has sent to its disk before a call is all that is left, and it is mounted again."""
+    """Only what the filesystem sent to its disk before the call is left, and it is mounted again."""
     image = tmp_path / "image"
     words = loop(image, kind)
     outcomes, points = set(), 0

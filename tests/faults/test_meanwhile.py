@@ -1,4 +1,4 @@
-"""What others do while a commit is under way, or after it was killed: edits that are saved then, and files that became something else."""
+"""Changes by others during a commit, or after it was killed: saved edits, and files that became something else."""
 
 import os
 import shutil
@@ -72,7 +72,7 @@ def test_an_edit_that_is_saved_between_two_renames_is_kept_and_reported(tiny, wo
     (place,) = found(tiny.site)
     assert (tiny.site / place).read_bytes() == before + MINE
     assert done.code == 1, done.text
-    if place == LAST:  # it was not replaced any more, or it was replaced before
+    if place == LAST:  # it was no longer replaced, or had been replaced before
         assert f"{LAST} in {tiny.site}: changed by somebody else" in done.text or "was changed by somebody else" in done.text, done.text
     else:
         assert f"{LAST} was saved by somebody while it was replaced: that text is kept as {tiny.site}/{place}" in done.text, done.text
@@ -185,7 +185,7 @@ def test_recovery_does_what_it_can_and_commands_for_other_files_work(tiny, tmp_p
 
     assert tiny.run("apply", NAME, first=dies).code == -signal.SIGKILL
     assert phase in (tiny.site / ".sitepatch/journal.json").read_text()
-    if not (tiny.site / path).exists():  # what was to be made there
+    if not (tiny.site / path).exists():  # what was about to be made there
         (tiny.site / path).mkdir()
     change(tiny.site / path, tmp_path / "away")
     done = tiny.run("restore", ALONE)

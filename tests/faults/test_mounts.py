@@ -109,7 +109,7 @@ def test_a_file_that_is_a_mount_is_refused_before_anything_is_changed(tiny, word
 
 
 def test_a_patched_file_that_a_mount_hides_is_not_forgotten(tiny):
-    """What is mounted there holds what upstream shipped, as if a reinstall had replaced the file."""
+    """The mounted file has the text that upstream shipped, as if a reinstall had replaced the file."""
     before = tiny.tree()
     begin = mounted_file(tiny)
     assert tiny.run("apply", NAME).code == 0
@@ -253,7 +253,7 @@ def test_recovery_that_undoes_may_be_killed_anywhere(stuck, counted):
 
 
 def test_a_lost_prepared_file_means_undoing_too(stuck):
-    """Somebody has tidied up between a kill and the next command."""
+    """Somebody tidied up between a kill and the next command."""
     tried = 0
     for point, state in stuck.killed():
         if "finished" not in Store(str(state)).interrupted():

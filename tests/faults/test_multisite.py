@@ -23,7 +23,7 @@ APPLY = Change(unit.A, unit.sha(unit.PRISTINE[unit.A]), NewBytes(unit.new(unit.A
 
 
 class Two:
-    """Two site directories, a plan for one file in each, and what they hold before and after it."""
+    """Two site directories, a plan for one file in each, and their content before and after it."""
 
     def __init__(self, folder, word):
         self.folder, self.word = folder, word

@@ -1,4 +1,4 @@
-"""What may not be done is said before anything is done: every path, and what would help."""
+"""What is not permitted is reported before anything is done: every path, and what would help."""
 
 import os
 

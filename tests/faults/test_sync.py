@@ -1,4 +1,4 @@
-"""All or nothing for a `sync` that applies, updates and takes back in one run: killed and interrupted at every third call, or at every one."""
+"""All or nothing for a `sync` that applies, updates and restores in one run: killed and interrupted at every third call, or at every one."""
 
 import signal
 
@@ -20,7 +20,7 @@ RUN = ("sync", "--verify", "none")
 
 
 class Syncing(Case):
-    """An environment in which one patchset is to be updated, one to be applied and one to be taken back."""
+    """An environment in which one patchset is to be updated, one to be applied and one to be restored."""
 
     def __init__(self, folder):
         self.name, self.tiny, self.words, self.version = "sync", Tiny(folder), RUN, 2
@@ -49,7 +49,7 @@ def case(tmp_path):
 def test_killed_before_and_after_every_call_a_sync_is_done_or_undone_and_the_next_one_finishes(case, counted):
     outcomes = []
     tried = [("before", point) for point in range(1, case.count + 1, 1 if ALL else 3)]
-    tried += [("after", point) for point in (range(1, case.count + 1) if ALL else [case.count])]  # else it is the next one's before
+    tried += [("after", point) for point in (range(1, case.count + 1) if ALL else [case.count])]  # otherwise it is what the next one finds before
     for how, point in tried:
         told = f"killed {how} call {point}"
         assert case.run(point, how).code == -signal.SIGKILL, told

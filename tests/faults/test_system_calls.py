@@ -43,7 +43,7 @@ def run(case, *command):
 def points(case, tmp_path):
     """(name, number among the calls of that name) of each system call that changes something in the site directory."""
     log = tmp_path / "log"
-    run(case, sys.executable)  # writes the bytecode of what is imported: else another process may, and calls have other numbers
+    run(case, sys.executable)  # writes the bytecode of the imports: otherwise another process may, and calls have other numbers
     done = strace(case, log=log)
     if done.returncode:
         pytest.skip(f"strace may not trace here: {done.stdout.decode()[-200:]}")
@@ -68,7 +68,7 @@ def traced(request, tmp_path):
 
 
 def test_no_system_call_bypasses_our_layer(traced):
-    """As many as the layer counts: what it does not know would be a place to die that no test tries."""
+    """There are as many as the layer counts: a call it does not know would be a place to die that no test tries."""
     case, found = traced
     assert NAMES
     assert len(found) == case.count, found

@@ -82,7 +82,7 @@ def edit(site):
 
 
 def add_bytecode(site):
-    """Bytecode of an interpreter that is not here, for each patched file; it must not outlive a change of its source."""
+    """Add bytecode of a foreign interpreter for each patched file; it must not outlive a change of its source."""
     for path in MODES:
         cache = (site / path).parent / "__pycache__"
         cache.mkdir(exist_ok=True)
@@ -111,7 +111,7 @@ class Tiny:
         install(self.site)
 
     def words(self, *words, version=1):
-        """The command line; what is verified is written already, and verifying writes nothing here."""
+        """The command line, without verification, which writes nothing here."""
         words = [*words, "--verify", "none"] if words[0] == "apply" else words
         return [*words, "--target", str(self.site), "--patch-dir", str(self.sources / str(version))]
 
@@ -140,7 +140,7 @@ class Tiny:
         return in_child(command, point, how)
 
     def save(self):
-        """Keep the site directory as it stands now, for `reset`."""
+        """Keep the present site directory for `reset`."""
         shutil.rmtree(self._saved, ignore_errors=True)
         shutil.copytree(self.site, self._saved, symlinks=True)
 

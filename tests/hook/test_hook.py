@@ -1,4 +1,4 @@
-"""The hook keeps patches applied: whatever an installer does, the next start of Python makes it good, once."""
+"""The hook keeps patches applied: whatever an installer does, the next start of Python repairs it, once."""
 
 import fcntl
 import hashlib
@@ -30,7 +30,7 @@ def value(ended):
 
 
 def quiet(place):
-    """A start that has nothing to do: it says nothing and writes nothing."""
+    """Check that a start with nothing to do prints and writes nothing."""
     place.start("-c", "import demo.m")  # its bytecode
     before = tree(place.site)
     ended = place.start()
@@ -311,7 +311,7 @@ def test_without_sitepatch_each_start_prints_a_line_and_strict_stops(place):
 
 
 def test_a_module_that_starts_python_is_not_imported_by_the_start_that_patches_it(place):
-    """Else that Python, in whose environment nothing says who started it, would wait for this start, which waits for it."""
+    """Otherwise that Python, which cannot know who started it, would wait for this start, which waits for it."""
     code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', '0'], env={}, check=True)\nVALUE = 1\n"
     (place.site / "demo/m.py").write_text(code)
     (place.site / "demo-1.0.dist-info/RECORD").unlink()

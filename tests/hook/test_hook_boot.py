@@ -1,4 +1,4 @@
-"""What runs at every start of Python is small, runs once, and finds its way in odd places; nothing of it is in the main wheel."""
+"""What runs at every start of Python is small, runs once, and works in odd surroundings; nothing of it is in the main wheel."""
 
 import ast
 import csv
@@ -46,7 +46,7 @@ def test_the_wheel_holds_one_module_the_patchsets_and_a_requirement_of_sitepatch
 
 
 def test_nothing_of_the_main_wheel_runs_when_python_starts():
-    """The wheel itself is looked at by tests/real/test_wheel.py; this is all that it is made from."""
+    """tests/real/test_wheel.py looks at the wheel itself; these are all the files it is built from."""
     found = [path for top in ("patcher", "patchsets", "fixtures") for path in (ROOT / top).rglob("*")]
     assert found
     assert [path for path in found if path.suffix in (".pth", ".start") or path.name == "sitecustomize.py"] == []

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.once
 
 
 def build(place, hook="build_wheel", code=0, folder="patches"):
-    """Run the directory's own backend as an installer does, where nothing else can be imported; returns (stdout, stderr)."""
+    """Run the directory's own backend as an installer does, with nothing else to import; returns (stdout, stderr)."""
     out = place.path / "built"
     out.mkdir(exist_ok=True)
     code_ = f"import sys; sys.path.insert(0, '.'); import backend; print(backend.{hook}({str(out)!r}))"

@@ -1,4 +1,4 @@
-"""Which folders of a site directory are hooks, and what is read of one."""
+"""Which folders of a site directory are hooks, and how one is read."""
 
 import pytest
 

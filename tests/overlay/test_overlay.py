@@ -25,7 +25,7 @@ IMPORT = "import demo.m as m; print(m.VALUE)"
 
 
 def every(test):
-    """The test with several interpreters, whichever of them runs it."""
+    """Run the test with several interpreters."""
     return pytest.mark.once(pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))(test))
 
 
@@ -291,7 +291,7 @@ def test_a_warning_and_a_log_record_name_the_file_and_the_line(over):
     assert f"{over.site}/demo/m.py m 13\n" in said
 
 
-# what is refused, and said ---------------------------------------------------------------------------------------------
+# what is refused and reported------------------------------------------------------------------------------------------
 def refused(ended, *texts):
     assert ended.code != 0, ended
     assert "sitepatch run --overlay: " in ended.err, ended
@@ -538,7 +538,7 @@ def test_many_processes_make_one_overlay_at_once(own):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("locks", [True, False])  # of other machines none is seen, on NFS
+@pytest.mark.parametrize("locks", [True, False])  # on NFS no lock of another machine is seen
 def test_threads_make_one_overlay_in_every_order(own, monkeypatch, locks):
     if not locks:
         monkeypatch.setattr(fcntl, "flock", lambda *_: None)
@@ -626,7 +626,7 @@ def test_an_overlay_works_for_an_unwritable_site_directory(own):
 
 @pytest.mark.parametrize("stderr", ["full", "broken", "closed"])
 def test_no_message_of_an_overlay_changes_how_a_process_ends(own, stderr):
-    """What cannot be said is not raised either: a refusal that a program handles, and a stop."""
+    """A message that cannot be printed raises nothing: a refusal that a program handles, and a stop."""
     handled = "try:\n    import importlib.util as u; s = u.spec_from_file_location('x', {!r}); s.loader.exec_module(u.module_from_spec(s))\n"
     handled = (handled + "except ImportError:\n    print('handled')").format(str(own.site / "demo/m.py"))
 

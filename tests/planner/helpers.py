@@ -1,4 +1,4 @@
-"""Patchsets of one line for MMEngine that meet in one function, as the tests of plans and of what others do need them."""
+"""Patchsets of one line for MMEngine that meet in one function, for the tests of plans and of edits by others."""
 
 from pathlib import Path
 

@@ -188,13 +188,13 @@ def test_an_edit_beside_our_change_or_in_it_is_kept_exactly_or_refused(seed, cou
 
 
 def test_steps_that_stay_are_not_taken_out_and_done_again():
-    """An edit in the lines of one of them is nobody's business then."""
+    """An edit in the lines of one of them then does not matter."""
     first, second = step("a", Splice(0, 1, b"one")), step("b", Splice(6, 7, b"two"))
     assert replace_steps(b"1\nx\n2\n", [first, second], [first], b"one # me\nx\ntwo\n") == b"one # me\nx\n2\n"
 
 
 def test_an_edit_of_a_change_that_stays_is_kept_where_another_one_above_it_goes():
-    """The one that stays is at another offset then."""
+    """The one that stays is then at another offset."""
     pristine, edited = b"a = 1\nb = 1\nc = 1\n", b"a = 99\nb = 1\nc = 'by hand'\n"
     old = [step("above", Splice(4, 5, b"99")), step("stays", Splice(17, 18, b"999"))]
     assert replace_steps(pristine, old, [step("stays", Splice(16, 17, b"999"))], edited) == b"a = 1\nb = 1\nc = 'by hand'\n"
@@ -225,6 +225,6 @@ def test_a_merged_text_that_is_not_python_is_noticed(text, expected):
 
 
 def test_lines_that_are_the_same_at_both_ends_are_never_part_of_an_edit():
-    """Where equal lines could be paired in several ways, an insertion stands behind them, and the rest is one edit."""
+    """Where equal lines could be paired in several ways, an insertion goes after them, and the rest is one edit."""
     assert line_edits([b"c"], [b"c", b"c"]) == [(1, 1, 1, 2)]
     assert line_edits([b"a"], [b"b", b"a", b"a"]) == [(0, 0, 0, 2)]

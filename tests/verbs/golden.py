@@ -141,7 +141,7 @@ class World:
         return start(*words[:at], *options, *words[at:], cwd=self.cwd, **self.variables())
 
     def do(self, step):
-        """Do a step of a scenario; returns the record of a command, None for another step."""
+        """Do a step of a scenario; returns the record of a command, or None for any other step."""
         if isinstance(step, dict):
             for path, text in step.items():
                 self.write(path, text)
@@ -159,7 +159,7 @@ class World:
 
 
     def tell(self, step, options, start):
-        """Do a step; returns the text that a command writes, for people."""
+        """Do a step; returns the text that a command prints for people."""
         if not isinstance(step, str):
             self.do(step)
             return ""
@@ -169,7 +169,7 @@ class World:
 
 
 def answer(text):
-    """What a stream has: a JSON object, or lines."""
+    """The content of a stream: a JSON object, or lines."""
     return json.loads(text) if text.startswith("{") and "\n{" not in text else text.splitlines()
 
 
@@ -235,7 +235,7 @@ def edit_copies(world):
 
 
 def leave(world):
-    """Leave beside what is applied what a run that ended too early leaves, and in the store what is nobody's."""
+    """Leave what an aborted run leaves beside applied files, and files in the store that belong to nothing."""
     for path in (*(f"demo/{name}" for name in temporary("demo/m.py")), ".sitepatch/receipts/odd", ".sitepatch/odd"):
         (world.path / path).write_text("")
 
@@ -388,7 +388,7 @@ SCENARIOS = {
 
 
 def compared(path, text):
-    """Fail where a text is not that of its golden file, which is written where that is asked for."""
+    """Fail where a text differs from its golden file; with SITEPATCH_WRITE_GOLDEN=1 write the file instead."""
     if WRITE:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

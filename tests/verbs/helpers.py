@@ -1,4 +1,4 @@
-"""What tests of several commands need: a package with one function and a patchset for it, the one that the documentation teaches."""
+"""Shared by tests of several commands: a package with one function and a patchset for it, the one of the tutorial."""
 
 import click
 
@@ -52,7 +52,7 @@ def tutorial(folder):
 
 
 def ship(site, path, data):
-    """Make `data` what the package's RECORD says that it installed."""
+    """Write `data` to the file and to the package's RECORD, as if it had been installed."""
     site.file(path).write_bytes(data)
     rerecord(site.path, path, data)
 

@@ -1,4 +1,4 @@
-"""What tests of the commands ask the functions with, in this process."""
+"""Helpers for tests that call the functions behind the commands in this process."""
 
 from patcher.display.console import Console
 from patcher.place import Events
@@ -9,7 +9,7 @@ def console(*, as_json=False, quiet=False, verbose=False):
 
 
 class Progress(Events):
-    """Keeps how far each step was, and of how many."""
+    """Records the progress of each step, and its total."""
 
     def __init__(self):
         self.steps = []

@@ -1,4 +1,4 @@
-"""`sitepatch check`: would it apply here, would it apply to other releases; the real pip asks an index of our own."""
+"""`sitepatch check`: does a patchset fit here, does it fit other releases; the real pip asks an index of our own."""
 
 import contextlib
 import json
@@ -46,7 +46,7 @@ TWICE = PLAIN.replace("return 2", "return storage.is_musa")
 
 
 def documented(folder):
-    """The patches that the documentation shows, each as a patchset of that folder; their names, that of a whole patchset first."""
+    """Write each patch of the documentation as a patchset below `folder`; returns their names, the complete patchset first."""
     text = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("docs/index.md", "docs/howto/change.md"))
     found = [block for block in re.findall(r"```diff\n(.*?)```", text, re.DOTALL) if re.search(r"^@@ [A-Za-z<]", block, re.M)]
     names = [tutorial(folder.parent)]
@@ -62,7 +62,7 @@ def documented(folder):
 
 @pytest.fixture(scope="module")
 def index():
-    """An index with a project that has lived: every kind of release that there is."""
+    """An index with a project that has every kind of release."""
     found = Index()
     found.add("demo", "1.0", files(PLAIN))
     found.add("demo", "1.1", files(GONE))
@@ -108,7 +108,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def check(index, patchsets, cache, tmp_path_factory):
-    """Run `sitepatch check` with the index; the releases stay kept for the tests that come after."""
+    """Run `sitepatch check` with the index; the releases stay cached for the tests that follow."""
     cwd = tmp_path_factory.mktemp("cwd")
 
     def run(*words, **more):
@@ -553,7 +553,7 @@ def test_an_interrupt_ends_it_with_130_and_leaves_nothing_behind(index, patchset
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables, cwd=str(tmp_path))
     try:
         assert index.asked.wait(60)
-        child.send_signal(signal.SIGINT)  # to it alone: nobody else tells pip
+        child.send_signal(signal.SIGINT)  # pip gets them from nobody else
         out, err = child.communicate(timeout=120)
     finally:
         child.kill()

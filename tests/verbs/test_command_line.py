@@ -1,4 +1,4 @@
-"""How the command line reads: the help, what a typing error is answered with, what all commands have in common."""
+"""The command line: its help, its answers to typing errors, and what all commands have in common."""
 
 import json
 

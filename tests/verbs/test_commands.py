@@ -208,7 +208,7 @@ def test_what_is_fixed_upstream_is_reported_and_is_no_failure(musa):
 
 # bad input ------------------------------------------------------------------------------------------------------------
 def refused(site, code, words, *texts):
-    """The command ends with `code`, says `texts`, and leaves the tree as it was."""
+    """Check that the command ends with `code`, prints `texts`, and leaves the tree as it was."""
     before = site.tree()
     done = site(*words)
     assert done.code == code, done
@@ -510,7 +510,7 @@ def test_an_interrupted_run_is_finished_by_the_next_command_which_reports_it(sit
 
 
 def test_list_and_status_agree(musa):
-    """Of the same patchset in the same environment, whatever has become of its files."""
+    """They name the same state of a patchset, whatever has happened to its files."""
     assert musa("apply", DDP, "--verify", "none").code == 0
     runner = musa.path / RUNNER
     patched, pristine = runner.read_bytes(), (ROOT / "fixtures/mmengine-0.10.7" / RUNNER).read_bytes()
@@ -736,7 +736,7 @@ def test_a_closed_pipe_prints_no_traceback(site):
 
 
 def test_an_interrupt_while_the_answer_is_printed_reports_that_the_work_is_done(site):
-    """It waits for a reader of its answer, as it does before a pager."""
+    """The command waits for a reader of its answer, as it would for a pager."""
     assert site("apply", DDP).code == 0
     read, write = full_pipe()
     command = [sys.executable, "-m", "patcher", "restore", "--target", str(site.path)]
@@ -789,7 +789,7 @@ def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_tracebac
 
 
 def full_pipe():
-    """Both ends of a pipe that nobody reads and that takes no byte more."""
+    """Both ends of a full pipe that nobody reads."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     with contextlib.suppress(BlockingIOError):

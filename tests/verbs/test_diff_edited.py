@@ -1,4 +1,4 @@
-"""`diff` names what people edited by hand, and shows it apart from what patchsets changed where the original text can be had."""
+"""`diff` names files edited by hand and, where their original is available, shows the edits apart from what patchsets changed."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ ADDED = '+    print("loaded", model)  # where is it?\n'
 
 @pytest.fixture
 def world(tmp_path):
-    """demo, of which ./patchsets has a patchset, and other, of which it has none."""
+    """demo, for which ./patchsets has a patchset, and other, for which it has none."""
     world = World(tmp_path)
     world.install(wheel(tmp_path / "wheels", "other", files={"other/__init__.py": "X = 1\n"}))
     folder = tmp_path / "patchsets" / "mine"

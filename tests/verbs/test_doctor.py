@@ -1,4 +1,4 @@
-"""`sitepatch doctor`: each thing that bites is made in a throw-away environment and found, and a clean one has none."""
+"""`sitepatch doctor`: each known trouble is set up in a throw-away environment and found; a clean one has none."""
 
 import contextlib
 import importlib.util
@@ -54,11 +54,11 @@ def patched(tmp_path):
 
 
 def found(answer):
-    """What is not in order: (severity, check, what and hint)."""
+    """The findings that are not ok: (severity, check, text and hint)."""
     told = json.loads(answer.out)
     assert answer.code == (0 if told["ok"] else 1)
     rows = [(one["severity"], one["check"], f"{one['what']} | {one['hint']}") for one in told["findings"]]
-    assert {check for _, check, _ in rows} == {check.name for check in (*CHECKS, *TROUBLES)}  # every check has its say
+    assert {check for _, check, _ in rows} == {check.name for check in (*CHECKS, *TROUBLES)}  # every check has a finding
     assert told["ok"] == all(severity != PROBLEM for severity, _, _ in rows)
     return [row for row in rows if row[0] != OK]
 
@@ -68,14 +68,14 @@ def doctor(site, *words, **more):
 
 
 def expect(rows, *requested):
-    """Exactly these findings, in this order; each text is a regular expression."""
+    """Check that these are the findings, in this order; each text is a regular expression."""
     assert [row[:2] for row in rows] == [one[:2] for one in requested], rows
     for (_, _, text), (_, _, pattern) in zip(rows, requested):
         assert re.search(pattern, text, re.DOTALL), text
 
 
 def inside(env, patch_dirs=()):
-    """What is found in an environment that is no directory of its own."""
+    """The findings in an environment that is described and not on the disk."""
     rows = examine(Examination(env, patch_dirs), CHECKS)
     return [(one.severity, one.check, f"{one.what} | {one.hint}") for one in rows if one.severity != OK]
 
@@ -162,7 +162,7 @@ def test_what_this_user_may_not_write_is_a_problem():
     rows = [row for row in rows if row[1] != "environment"]  # the interpreter of the tests may be closed to others
     assert {tuple(row[:2]) for row in rows} == {(PROBLEM, "permissions")}, rows
     folders = {str(site.path), *(str((site.path / path).parent) for path in TARGETS)}
-    assert {row[2].split(":")[0] for row in rows} == folders  # their files belong to the same user, which is said once
+    assert {row[2].split(":")[0] for row in rows} == folders  # their files belong to the same user, which is reported once
     why = "its mode does not let you write" if os.getuid() else "may not write here, its owner is"
     assert all(why in row[2] for row in rows)
 
@@ -313,7 +313,7 @@ def test_an_edit_by_hand_is_a_problem(site):
     expect(rows, (PROBLEM, "hand edits", r"1 file that patchsets are for: edited by hand.*sitepatch diff --edited"))
 
 
-# --- what stands applied --------------------------------------------------------------------------------------------
+# --- what is applied ------------------------------------------------------------------------------------------------
 
 
 def test_patched_files_that_changed_since_are_a_problem(patched, tmp_path):
@@ -328,7 +328,7 @@ def test_patched_files_that_changed_since_are_a_problem(patched, tmp_path):
 
 
 def stale(file, to, mode):
-    """Bytecode of other text, that an interpreter takes for that of `file`."""
+    """Write bytecode of another text that an interpreter takes for that of `file`."""
     other = file.with_name("other.py")
     other.write_bytes(b"old = True\n" + b"#" * 99)
     py_compile.compile(str(other), cfile=str(to), invalidation_mode=mode, doraise=True)

@@ -1,4 +1,4 @@
-"""`sitepatch check --explain`: real drift on the stand-ins, told by the real command; and what `apply` says of it."""
+"""`sitepatch check --explain`: real drift in the stand-ins, explained by the real command and reported by `apply`."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def drifted(site, *changes, path=RUNNER):
 
 
 def told(site, *words, code, **more):
-    """What the command says, and that it has written nothing."""
+    """Run the command and check that it wrote nothing."""
     before = site.tree()
     done = site("check", *words, "--explain", **more)
     assert done.code == code, done
@@ -252,7 +252,7 @@ def test_a_hunk_of_a_patchset_that_is_half_upstream_is_explained_as_a_conflict(s
     assert "upstream did it another way" in " ".join(told(site, DDP, code=1).out.split())
 
 
-# how it is told -------------------------------------------------------------------------------------------------------
+# how it is printed ----------------------------------------------------------------------------------------------------
 def test_text_is_readable_in_100_columns(musa):
     drifted(musa, (b"device_ids=[int(os.environ['LOCAL_RANK'])],", b"devices=[int(os.environ['LOCAL_RANK'])],"))
     drifted(musa, (b"build(", b"create("), path=STRATEGY)

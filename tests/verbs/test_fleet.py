@@ -1,4 +1,4 @@
-"""Many hosts: what the Ansible collection makes of answers, and the playbooks of the documentation under real ansible-core."""
+"""Many hosts: how the Ansible collection reads answers, and the playbooks of the documentation under real ansible-core."""
 
 import importlib.util
 import json
@@ -78,7 +78,7 @@ def test_the_module_runs_as_ansible_runs_it(tmp_path):
 
 # the table of hosts ---------------------------------------------------------------------------------------------------
 def answers():
-    """What `status --json` said where two patchsets are applied, and where one of them is outdated."""
+    """The output of `status --json` where two patchsets are applied, and where one of them is outdated."""
     records = json.loads((GOLDEN / "status.json").read_text())
     applied, outdated = [each["stdout"] for each in records if each["command"].startswith("sitepatch status")][1:3]
     return applied, outdated

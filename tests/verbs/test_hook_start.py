@@ -1,4 +1,4 @@
-"""What the process that a start runs makes of each state of a file and says, in this process; and what `hook status` says of it then."""
+"""What the child of a start does and prints for each state of a file, in this process; and what `hook status` then reports."""
 
 import fcntl
 import os
@@ -144,7 +144,7 @@ def test_an_absent_package_is_no_failure_and_is_patched_once_installed(site, run
 
 
 def test_a_lock_that_is_taken_is_not_recorded(site, run):
-    """The start goes on soon, and the next one looks again: else it would run the old code, and say nothing new."""
+    """The start continues soon and the next one looks again: otherwise it would run the old code and report nothing."""
     folder = site.put("two")
     begun = time.monotonic()
     with Folder.open(str(site)) as opened, locked(opened):
@@ -182,9 +182,9 @@ def test_where_the_state_cannot_be_written_each_start_looks_again(site, run):
         assert run(folder, "warn") == (1, [f"two is not applied in {site}"], [])
 
 
-# somebody else is at work -----------------------------------------------------------------------------------------------
+# another process is at work ---------------------------------------------------------------------------------------------
 def meanwhile(monkeypatch, *actions):
-    """Let somebody do an action each time that the hook has written a line: that it has applied something."""
+    """Run an action each time the hook has written the line that it applied something."""
     left = list(actions)
 
     def act(fd, _):
@@ -231,7 +231,7 @@ def test_an_interrupted_run_is_recovered_and_reported_but_not_in_mode_warn(site,
     [(2, 7, False, 1.0), (2, 2_999_999_998, False, 4.0), (22, 7, False, 0.0), (2, 7, True, 0.0)],
 )
 def test_the_record_waits_until_a_reinstall_would_be_noticed(site, run, monkeypatch, new, mtime, record, waited):
-    """Where the clock of whoever wrote the file was wrong, not as long as that."""
+    """If the clock of the machine that wrote the file was wrong, it does not wait that long."""
     patchset(site.above, new=new)
     os.utime(site.path / M, (mtime, mtime))
     if not record:

@@ -1,4 +1,4 @@
-"""Forty mistakes that people make, each as it is typed: what is wrong, where, and what to do next. The list came before the texts."""
+"""Forty mistakes that people make, as they type them: the answer says what is wrong, where, and what to do next. The list is older than the texts."""
 
 import re
 import shutil
@@ -224,7 +224,7 @@ def answered(world, command):
 
 
 def lacks(ended, code, *patterns):
-    """What of an answer is missing."""
+    """The patterns that an answer lacks."""
     shown = ended.out + ended.err
     return [f"exit code {ended.code}"] * (ended.code != code) + [each for each in patterns if not re.search(each, shown)]
 
@@ -251,7 +251,7 @@ def test_a_mistake_of_the_second_list_is_answered_with_what_is_wrong_where_and_t
 
 @pytest.fixture(scope="module")
 def applied(world):
-    """A second site, in which `good` is applied and its line was edited by hand since."""
+    """A second site, where `good` is applied and its line has been edited by hand since."""
     shutil.copytree(world / "site", world / "edited")
     assert sitepatch("apply", "good", "--target", "edited", cwd=world).code == 0
     file = world / "edited/requests/sessions.py"

@@ -1,4 +1,4 @@
-"""Three tables: the options of each command, what its help says, and the exit code of each kind of mistake."""
+"""Three tables: the options of each command, its help, and the exit code of each kind of mistake."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a user names for output is written through, and never becomes something else."""
+"""Output goes through whatever the user names, and that never becomes something else."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ def test_a_file_is_replaced_whole_and_keeps_its_mode_and_a_new_one_follows_the_u
     old.chmod(0o640)
     with open(old, "rb") as reader:
         write_output(old, b"new")
-        assert reader.read() == b"old"  # whoever reads it has the old one to the end
+        assert reader.read() == b"old"  # a reader gets the old one to its end
     write_output(tmp_path / "some" / "folder" / "new", b"text")
     assert (old.read_bytes(), stat.S_IMODE(old.stat().st_mode)) == (b"new", 0o640)
     assert stat.S_IMODE((tmp_path / "some/folder/new").stat().st_mode) == 0o644

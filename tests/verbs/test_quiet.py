@@ -1,4 +1,4 @@
-"""What a person sees on a terminal: few lines, none that says what was said before or what is well."""
+"""What a person sees on a terminal: few lines, and none that repeats another or says that all is well."""
 
 import os
 import re
@@ -85,7 +85,7 @@ LEAST = "torch 2.13.0", "accelerate 1.15.0", "transformers 5.24.0"  # beside MME
 
 
 def test_the_list_is_one_screen(site):
-    """A line for each that is for what is installed, or is somebody's own; of the others the packages."""
+    """A line for each patchset that is for an installed package or is the user's own; for the others, their packages."""
     site.source(DDP)
     for name, version in (each.split() for each in LEAST):
         write_files(site.path, with_record(name, version, {f"{name}/__init__.py": ""}))

@@ -1,4 +1,4 @@
-"""`sitepatch run`: patchsets are applied, then the command is what it would be without sitepatch in front of it."""
+"""`sitepatch run`: patchsets are applied, then the command runs as it would without sitepatch in front of it."""
 
 import json
 import os
@@ -20,7 +20,7 @@ VALUE = "import demo.m as m; print(m.VALUE)"
 
 
 class Project:
-    """A venv with a package, patchsets for it, and the command in the directory of the project."""
+    """A venv with a package, patchsets for it, and the command, run in the directory of the project."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""`sync` makes an environment equal to what a project asks for: the real command on a real directory, then a look at it."""
+"""`sync` brings an environment in line with the project: the real command on a real directory, then a look at the files."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def asks(site, *entries, more=""):
 
 
 def standing(site):
-    """What `status` tells: the names of patchsets that stand applied, with the options of each."""
+    """The applied patchsets that `status` reports, with the options of each."""
     files = json.loads(done(site("status", "--json")).out)["files"]
     return {step["name"]: step["options"] for file in files for step in file["patchsets"]}
 
@@ -219,7 +219,7 @@ def test_optional_excuses_packages_and_releases_and_not_missing_code(site):
     assert f"conflict  {GUARD}" in done(site("sync"), 1).out
 
 
-# what stands in the way -----------------------------------------------------------------------------------------------
+# what prevents a change -----------------------------------------------------------------------------------------------
 def test_one_patchset_that_does_not_fit_keeps_the_others_from_being_changed(site):
     done(site("apply", DYNAMO))
     site.file("torch/multiprocessing/reductions.py").write_text("x = 1\n")
@@ -383,7 +383,7 @@ def test_the_options_complete_with_tab(site):
     assert told.out.split() == ["file,"]
 
 
-# how it is told -------------------------------------------------------------------------------------------------------
+# how it is printed ----------------------------------------------------------------------------------------------------
 def test_json_reports_what_was_done(site):
     done(site("apply", GUARD))
     asks(site, DDP)

@@ -29,7 +29,7 @@ def test_the_texts_are_those_of_the_golden_file(name, form, tmp_path):
 
 
 def plain(text):
-    """Without what the speed of the machine, the length of its paths, and where sitepatch is installed from decide."""
+    """The text without what depends on the speed of the machine, the length of its paths and the place of sitepatch."""
     text = re.sub(r"(?m)^sitepatch @ .*\n", "", text)
     text = re.sub(r"\d+\.\d\d s\b", "<seconds> s", text.replace("\x1b", "^")).replace(PYTHON, "Python 3.X")
     return re.sub(r"(?<=\S) {3,}", "  ", text)

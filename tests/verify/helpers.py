@@ -1,4 +1,4 @@
-"""A virtual environment with a package whose patch does what is to be feared, and the command on it."""
+"""A virtual environment with a package whose patch does the worst, and the command on it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is promised about verifying: each in a real environment, with a package whose patch does what is to be feared."""
+"""The promises about verifying: each in a real environment, with a package whose patch does the worst."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def venv(tmp_path):
 
 
 def until(good):
-    """Wait for something that must come."""
+    """Wait until `condition` holds; fail if it never does."""
     end = time.monotonic() + 120
     while not good():
         assert time.monotonic() < end, "it never came"
@@ -58,7 +58,7 @@ def running(pid):
 
 
 def refused(venv, words, *texts, code=1, **more):
-    """The command ends with `code`, says `texts`, and every byte, mode and mtime is as before; returns how it ended."""
+    """Check that the command ends with `code`, prints `texts`, and keeps every byte, mode and mtime; returns how it ended."""
     before = venv.tree()
     return check_refused(venv, before, venv(*words, **more), texts, code)
 
@@ -86,7 +86,7 @@ def ended_by_time(venv, words, *texts, hanging=1):
     for seconds in (1, 10, 60):
         venv.marks.write_text("")
         done = venv(*words, SITEPATCH_VERIFY_TIMEOUT=str(seconds))
-        if len(venv.pids()) == hanging and "broken before" not in done.out:  # what stood before is given the same time
+        if len(venv.pids()) == hanging and "broken before" not in done.out:  # the previous text is given the same time
             break
         venv("restore")
     check_refused(venv, before, done, (f"gave no answer in {seconds} seconds", *texts))
@@ -436,7 +436,7 @@ def test_a_target_that_is_older_than_sitepatch_itself_can_run_on(tmp_path):
 
 
 def older_python(than):
-    """A Python 3 older than `than` (6 or later), "" if none is here."""
+    """The path of a Python 3 older than `than` (3.6 or later), empty if there is none."""
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     for minor in range(than[1] - 1, 5, -1):
         for python in (*sorted(versions.glob(f"3.{minor}.*/bin/python")), shutil.which(f"python3.{minor}")):
@@ -445,7 +445,7 @@ def older_python(than):
     return ""
 
 
-# what stood before ----------------------------------------------------------------------------------------------------
+# the previous text ----------------------------------------------------------------------------------------------------
 @pytest.mark.once
 def test_a_failed_apply_leaves_the_previous_text(venv):
     pristine = venv.tree()
@@ -620,7 +620,7 @@ def test_a_probe_that_hangs_stops_apply_and_is_reported_by_verify(venv):
 
 
 def probe_fails_after_apply(venv, name, text, **more):
-    """`status --verify probe` says `text` of a patchset that is applied without its probe, and leaves it as it is."""
+    """Check that `status --verify probe` prints `text` for a patchset applied without its probe, and leaves it as it is."""
     assert venv("apply", name).code == 0
     done = venv("status", "--verify", "probe", **more)
     assert (done.code, text in done.out, "three" in venv.text()) == (1, True, True), done

@@ -1,4 +1,4 @@
-"""The checks of `doctor` are run one by one, whatever one of them does."""
+"""All checks of `doctor` run, even if one of them fails."""
 
 from patcher.errors import SitepatchError
 from patcher.installed.interpreter import Environment

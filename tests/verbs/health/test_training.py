@@ -1,4 +1,4 @@
-"""The checks of `doctor` for known troubles: each is made in a directory of stand-ins and found, and with its cure it is gone."""
+"""The checks of `doctor` for known troubles: each is set up in a directory of stand-ins and found; with its cure it is gone."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ DEVICE = "mmengine-device"
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A machine without a driver whose ldconfig prints the lines `listed`: no test can take out or install what there is here."""
+    """A machine without a driver whose ldconfig prints the lines `listed`: no test can change what the real machine has."""
     listed, real = [], subprocess.run
 
     def run(words, **more):
