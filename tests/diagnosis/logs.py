@@ -28,10 +28,15 @@ def sections(*names):
     return list(zip(parts[::2], parts[1::2]))
 
 
+def log_of(text, patterns=(), name="log"):
+    """What is read from a log with this text or these bytes."""
+    data = text if isinstance(text, bytes) else text.encode()
+    return read_log(name, io.BufferedReader(io.BytesIO(data)), patterns)
+
+
 def found(known, *texts):
     """The symptoms found in some logs."""
-    data = [text if isinstance(text, bytes) else text.encode() for text in texts]
-    logs = [read_log(f"{at}.log", io.BufferedReader(io.BytesIO(each)), known.patterns) for at, each in enumerate(data)]
+    logs = [log_of(text, known.patterns, name=f"{at}.log") for at, text in enumerate(texts)]
     return known.outcome(logs).findings
 
 

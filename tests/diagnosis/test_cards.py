@@ -1,17 +1,15 @@
 """Which card there is, by what is installed and by the tensors in a log; never by what a text merely mentions."""
 
-import io
 import json
 
 import pytest
 
-from patcher.diagnosis.files import read_log
 from patcher.installed.accelerators import installed_accelerators
 from patcher.installed.interpreter import discover
 from patcher.place import Place
 from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import Site
-from tests.diagnosis.logs import FRAME, REFUSED, found
+from tests.diagnosis.logs import FRAME, REFUSED, found, log_of
 
 pytestmark = pytest.mark.once
 
@@ -73,7 +71,7 @@ def test_installed_accelerators_are_found(tmp_path, files, kinds):
 )
 def test_a_text_proves_a_card_by_a_tensor_on_it_alone(line, kinds):
     text = f"ShopError: closed\n{line}\n"
-    assert list(read_log("log", io.BytesIO(text.encode())).devices) == kinds
+    assert list(log_of(text).devices) == kinds
 
 
 MMENGINE_LOG = f"""2026/01/05 10:02:11 - mmengine - INFO -
@@ -175,5 +173,7 @@ def test_a_process_that_lost_its_parent_is_not_told_of_a_damaged_checkpoint(tmp_
     spawn = '  File "/usr/lib/python3.11/multiprocessing/spawn.py", line 122, in spawn_main\n    exitcode = _main(fd)\n'
     text = f"Traceback (most recent call last):\n{spawn}    self = reduction.pickle.load(from_parent)\nEOFError: Ran out of input\n"
     known = KnownSymptoms(Place(target=str(tmp_path)))
-    names = [[each.symptom.name for each in known.outcome([read_log("log", io.BytesIO(data.encode()), known.patterns)]).findings] for data in (text, "EOFError: Ran out of input\n")]
+    names = []
+    for data in (text, "EOFError: Ran out of input\n"):
+        names.append([each.symptom.name for each in known.outcome([log_of(data, known.patterns)]).findings])
     assert names == [["spawned-without-its-parent"], ["checkpoint-damaged"]]

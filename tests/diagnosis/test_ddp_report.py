@@ -26,7 +26,7 @@ from patcher.text.listed import number_ranges
 from patcher.text.terminal import width
 from patcher.verbs.diagnose import diagnose
 from tests.command import environ, sitepatch
-from tests.diagnosis.logs import REFUSAL
+from tests.diagnosis.logs import REFUSAL, log_of
 from tests.patchsets.ddp import Model, Tensor, helper
 
 pytestmark = pytest.mark.once
@@ -63,7 +63,7 @@ def ours(text):
 
 
 def read(*texts):
-    return [read_log(f"{at}.log", io.BytesIO(text if isinstance(text, bytes) else text.encode())) for at, text in enumerate(texts)]
+    return [log_of(text, name=f"{at}.log") for at, text in enumerate(texts)]
 
 
 def classified(*texts):
@@ -233,8 +233,9 @@ def test_a_refusal_despite_the_right_device_is_of_another_model():
     assert codes(*texts[:1], report(1, model("musa:1"), [1])) == [("refused", "0")], "the other rank was not refused"
     one = lines(2)[0].strip() + REFUSAL + lines(2)[1]
     assert codes(one) == [("refused", "0-1")], "a refusal that names no rank may be of any"
-    own = [read_log(f"rank{rank}.log", io.BytesIO((ours(text) + REFUSAL * (not rank)).encode())) for rank, text in enumerate(lines(2))]
-    assert [[each.rank for each in log.refusals] for log in own] == [[0], []], "a log of one rank names it"
+    first, second = (ours(text) for text in lines(2))
+    assert [each.rank for each in log_of(first + REFUSAL, name="rank0.log").refusals] == [0], "a log of one rank names it"
+    assert [*log_of(second, name="rank1.log").refusals] == []
 
 
 def test_a_refusal_belongs_to_the_run_before_it():
@@ -500,7 +501,10 @@ def test_a_report_of_another_schema_is_not_read_and_that_is_reported(tmp_path, s
 # which run, which wrapping --------------------------------------------------------------------------------------------
 def shape(*texts):
     """The ranks of each wrapping of each run."""
-    return [[[row.rank for row in wrap.rows] for wrap in run.wraps] for run in find_runs(read(*texts))]
+    runs = []
+    for run in find_runs(read(*texts)):
+        runs.append([[row.rank for row in wrap.rows] for wrap in run.wraps])
+    return runs
 
 
 def test_a_rank_that_comes_back_as_another_process_begins_a_new_run():
@@ -528,10 +532,11 @@ def test_runs_that_meet_at_other_ports_are_different():
 
 
 def test_several_models_of_one_process_are_wrappings_of_one_run():
-    texts = [
-        ours(report(rank, model(f"cuda:{rank}"), [rank], sequence=number, time=1.7e9 + number * 10 + rank, model=f"Part{number}"))
-        for number in range(3) for rank in range(2)
-    ]  # fmt: skip
+    texts = []
+    for number in range(3):
+        for rank in range(2):
+            time = 1.7e9 + number * 10 + rank
+            texts.append(ours(report(rank, model(f"cuda:{rank}"), [rank], sequence=number, time=time, model=f"Part{number}")))
     assert shape("".join(texts)) == [[[0, 1], [0, 1], [0, 1]]]
     assert shape("".join(reversed(texts))) == [[[0, 1], [0, 1], [0, 1]]]
     assert shape("".join(texts[:-1])) == [[[0, 1], [0, 1], [0]]]

@@ -3,7 +3,6 @@
 `python -m tests.diagnosis.test_issues` prints the table by text, and the figures.
 """
 
-import io
 import json
 import os
 import re
@@ -13,11 +12,10 @@ from typing import NamedTuple, Tuple
 
 import pytest
 
-from patcher.diagnosis.files import read_log
 from patcher.place import Place
 from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import ROOT
-from tests.diagnosis.logs import LOGS, PLAIN, REFUSED, sections
+from tests.diagnosis.logs import LOGS, PLAIN, REFUSED, log_of, sections
 
 UNKNOWN = "-"  # no patchset and no advice is about it
 LEAST = {  # how many are named, and answered rightly
@@ -77,7 +75,7 @@ def read(known, name, changed=str):
     for heading, text in sections(name):
         issue, _, expected = heading.rpartition(" ")
         text = changed(text)
-        outcome = known.outcome([read_log("log", io.BufferedReader(io.BytesIO(text.encode())), known.patterns)])
+        outcome = known.outcome([log_of(text, known.patterns)])
         symptoms = tuple(finding.symptom.name for finding in outcome.findings)
         texts.append(Text(issue, expected, symptoms, not outcome.ok))
     return texts
@@ -125,7 +123,7 @@ def test_errors_are_read_however_they_are_pasted(known, way):
 @pytest.mark.parametrize("wrap", [cut, folded])
 def test_an_error_is_found_wrapped_at_any_column(known, wrap, width):
     text = "\n".join(wrap(REFUSED, width)) + "\n"
-    outcome = known.outcome([read_log("log", io.BytesIO(text.encode()), known.patterns)])
+    outcome = known.outcome([log_of(text, known.patterns)])
     assert [(finding.symptom.name, finding.lines.line <= 4) for finding in outcome.findings] == [(PLAIN, True)]
     assert not outcome.errors.unexplained
 
@@ -162,7 +160,7 @@ def test_every_text_is_answered_word_for_word(known, name):
     """The effect of a changed rule is the diff of tests/golden/texts.txt, which SITEPATCH_WRITE_GOLDEN=1 rewrites."""
     answers = []
     for heading, text in sections(name):
-        outcome = known.outcome([read_log("log", io.BufferedReader(io.BytesIO(text.encode())), known.patterns)])
+        outcome = known.outcome([log_of(text, known.patterns)])
         answers.append("\n  ".join([f"{name}: {heading}", *answer(outcome)]) + "\n")
     golden = re.split(r"^(?=\S)", GOLDEN.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     mine, others = ([each for each in golden if each.startswith(f"{name}: ") == own] for own in (True, False))

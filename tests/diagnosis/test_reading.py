@@ -19,7 +19,7 @@ from patcher.diagnosis.log import LogReader
 from patcher.diagnosis.rank_names import earlier_attempts, rank_of_file, rank_of_line
 from patcher.errors import UsageError
 from patcher.text.patterns import matches_pattern
-from tests.diagnosis.logs import PACKED, REFUSED, entry, raised, summary
+from tests.diagnosis.logs import PACKED, REFUSED, entry, log_of, raised, summary
 
 TEXT = b"".join(b"\x1b[1;31m%d\x1b(B\x1b[m%s\r\n" % (row, b"x" * (row % 97)) for row in range(3000)) + b"y" * (5 << 18) + b"\n\nno end"
 
@@ -104,7 +104,7 @@ PORT = "RuntimeError: Address already in use"
     ],
 )  # fmt: skip
 def test_a_line_may_merely_mention_an_error(line, spoken):
-    log = read_log("log", io.BytesIO(line.encode()), ["Address already in use"])
+    log = log_of(line, ["Address already in use"])
     assert bool(log.mentions) == spoken and bool(log.sightings) != spoken
 
 
@@ -190,47 +190,47 @@ def test_the_number_of_ranks_and_entries_is_bounded():
     ],
 )  # fmt: skip
 def test_a_line_may_merely_mention_an_unknown_error(line, spoken):
-    log = read_log("log", io.BytesIO(line.encode()))
+    log = log_of(line)
     assert (len(log.mentions), len(log.errors)) == ((1, 0) if spoken else (0, 1))
 
 
 @pytest.mark.parametrize("level", ["WARNING: ", "[INFO] ", "[W1027 10:00:00.000 socket.cpp:1] ", "DEBUG 7 "])
 def test_what_a_logger_calls_less_than_an_error_is_no_error(level):
-    log = read_log("log", io.BytesIO(f"{level}ShopError: closed\n".encode()))
+    log = log_of(f"{level}ShopError: closed\n")
     assert (log.errors, log.mentions) == ((), ())
 
 
 def test_the_end_of_a_launcher_is_no_error_of_its_own():
-    log = read_log("log", io.BytesIO(b"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: train.py\nShopError: closed\n"))
+    log = log_of(b"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: train.py\nShopError: closed\n")
     assert [each.text for each in log.errors] == ["ShopError: closed"]
 
 
 def test_an_error_of_a_logger_within_a_traceback_is_left_to_its_end():
     text = b'Traceback (most recent call last):\n  File "train.py", line 7, in main\n[ERROR] the shop is shut\nShopError: closed\n'
-    assert [each.text for each in read_log("log", io.BytesIO(text)).errors] == ["ShopError: closed"]
+    assert [each.text for each in log_of(text).errors] == ["ShopError: closed"]
 
 
 @pytest.mark.parametrize("error", ["ShopError: closed", 'Traceback (most recent call last):\n  File "a.py", line 7\nShopError: closed'])
 @pytest.mark.parametrize(("line", "spoken"), [(7, True), (8, False)])
 def test_an_example_has_six_lines_after_what_stands_before_it(error, line, spoken):
     text = "A typical error:\n" + "\n" * (line - 2 - error.count("\n")) + error
-    assert bool(read_log("log", io.BytesIO(text.encode())).errors) != spoken
+    assert bool(log_of(text).errors) != spoken
 
 
 def test_the_patterns_of_an_error_are_those_around_it():
-    (error,) = read_log("log", io.BytesIO(f"ShopError: {PORT}\n".encode()), ["Address already in use", "Address"]).errors
+    (error,) = log_of(f"ShopError: {PORT}\n", ["Address already in use", "Address"]).errors
     assert sorted(error.patterns) == ["Address", "Address already in use"]
 
 
 @pytest.mark.parametrize(("between", "left"), [(2, []), (3, [None])])
 def test_the_traceback_of_a_retried_failure_is_forgotten(between, left):
     text = "x\n" * 3 + raised(0, "ShopError: closed").replace("[rank0]: ", "") + "\n" * between + "Retrying in 5 seconds\n"
-    log = read_log("log", io.BytesIO(text.encode()))
+    log = log_of(text)
     assert list(log.tracebacks) == left and bool(log.errors) == bool(left)
 
 
 def test_an_error_stays_beside_the_next_one_unless_that_replaced_it():
-    log = read_log("log", io.BytesIO(f"ShopError: closed\nCardError: none\n{PORT}\n".encode()), ["Address already in use"])
+    log = log_of(f"ShopError: closed\nCardError: none\n{PORT}\n", ["Address already in use"])
     assert [each.text for each in log.errors] == ["ShopError: closed", "CardError: none", PORT] and len(log.sightings) == 1
 
 
@@ -262,17 +262,17 @@ def test_the_devices_are_those_of_the_text_around_errors():
 def test_the_rank_of_a_refusal_is_the_first_that_its_lines_name():
     begin, end = REFUSED[:110], REFUSED[110:]  # of about one width
     for text, rank in ((f"{begin}\n 3: {end}", 3), (f" 4: {begin}\n 3: {end}", 4), (REFUSED, None)):
-        assert [each[:] for each in read_log("log", io.BytesIO(f"x\n\n{text}".encode())).refusals] == [(3, rank, 0)]
+        assert [each[:] for each in log_of(f"x\n\n{text}").refusals] == [(3, rank, 0)]
 
 
 def test_the_number_of_errors_is_bounded():
     names = ["".join(chr(97 + int(digit)) for digit in f"{number:04}") for number in range(1100)]
     text = "".join(f"[rank{number}]: Shop{name}Error: closed\n[rank0]: ignored: Card{name}Error: closed\n" for number, name in enumerate(names))
-    log = read_log("log", io.BytesIO(text.encode()))
+    log = log_of(text)
     assert [(each.text, each.ranks) for each in log.errors] == [(f"Shop{name}Error: closed", (number,)) for number, name in enumerate(names[:1000])]
     assert [each.text for each in log.mentions] == [f"[rank0]: ignored: Card{name}Error: closed" for name in names[:1000]]
     text = "".join(f'[rank{rank}]: ShopError: closed\nsitepatch-ddp {{"schema": 7\n[rank{rank}]: {REFUSED}' for rank in range(1100))
-    log = read_log("log", io.BytesIO(text.encode()))
+    log = log_of(text)
     assert log.errors[0].number == 1100 and log.errors[0].ranks == tuple(range(1000))
     assert (len(log.cut), log.cut_count, len(log.refusals)) == (1000, 1100, 1000)
 

@@ -3,7 +3,6 @@
 The effect of a changed rule is the diff of tests/golden/reports.txt, which SITEPATCH_WRITE_GOLDEN=1 rewrites.
 """
 
-import io
 import json
 import os
 from random import Random
@@ -11,11 +10,10 @@ from random import Random
 import pytest
 
 from patcher.diagnosis.conclusions import is_wrong
-from patcher.diagnosis.files import read_log
 from patcher.diagnosis.runs import find_runs
 from patcher.diagnosis.table import heading, table, well
 from tests.command import ROOT
-from tests.diagnosis.logs import REFUSAL
+from tests.diagnosis.logs import REFUSAL, log_of
 
 pytestmark = pytest.mark.once
 
@@ -69,16 +67,24 @@ def some(choice, most):
     return {name: OTHER[name][int(len(OTHER[name]) * choice.random())] for name in names}
 
 
+def ddp_line(rank, facts):
+    """The line of mmengine-ddp-debug on a rank, with some facts that differ from those of a good run."""
+    report = json.dumps({**GOOD, **facts})
+    return f"sitepatch-ddp {report}\n".replace("#", str(rank))
+
+
 def answer(number):
     """The facts of a run, and the answer to it."""
     choice = Random(number)
     size, same, odd = int(3 * choice.random()) + 1, some(choice, 8), some(choice, 2) if choice.random() < 0.5 else {}
     refused = choice.random() < 0.2
     yield f"{number}: {size} x {json.dumps(same)}" + (f", the last {json.dumps(odd)}" if odd else "") + (", refused" if refused else "")
-    lines = ["sitepatch-ddp " + json.dumps({**GOOD, "world_size": str(size), **same, **(odd if rank == size - 1 else {})}) + "\n" for rank in range(size)]
-    lines += [f"[rank#]: {REFUSAL}"] * refused
-    text = "".join(line.replace("#", str(min(rank, size - 1))) for rank, line in enumerate(lines))
-    for run in find_runs([read_log("log", io.BytesIO(text.encode()))]):
+    facts = {"world_size": str(size), **same}
+    lines = [ddp_line(rank, facts) for rank in range(size - 1)]
+    lines.append(ddp_line(size - 1, {**facts, **odd}))
+    if refused:
+        lines.append(f"[rank{size - 1}]: {REFUSAL}")
+    for run in find_runs([log_of("".join(lines))]):
         for wrap in run.wraps:
             yield f"{run.number} {run.when} {wrap.number} {heading(wrap)}, {'wrong' if is_wrong(wrap.conclusions) else well(wrap)}"
             yield from (f"{cells} | {verdict}" for cells, verdict in table(wrap)[1:])
@@ -87,8 +93,9 @@ def answer(number):
 
 def concluded(*ranks):
     """The codes and the hints of the conclusions about ranks with these facts."""
-    lines = ("sitepatch-ddp " + json.dumps({**GOOD, "world_size": str(len(ranks)), **facts}).replace("#", str(rank)) + "\n" for rank, facts in enumerate(ranks))
-    return {one.code: one.hint for one in find_runs([read_log("log", io.BytesIO("".join(lines).encode()))])[0].wraps[0].conclusions}
+    lines = [ddp_line(rank, {"world_size": str(len(ranks)), **facts}) for rank, facts in enumerate(ranks)]
+    run = find_runs([log_of("".join(lines))])[0]
+    return {one.code: one.hint for one in run.wraps[0].conclusions}
 
 
 @pytest.mark.parametrize(
@@ -108,14 +115,14 @@ def test_each_rule_holds_at_its_limits(facts, codes):
 
 
 def test_a_refusal_after_a_report_shared_with_another_log_belongs_to_that_run():
-    report = "sitepatch-ddp " + json.dumps({**GOOD, "world_size": "1"}).replace("#", "0") + "\n"
-    (run,) = find_runs([read_log(name, io.BytesIO(text.encode())) for name, text in (("one", report), ("two", report + REFUSAL))])
+    report = ddp_line(0, {"world_size": "1"})
+    (run,) = find_runs([log_of(report, name="one"), log_of(report + REFUSAL, name="two")])
     assert [one.code for one in run.wraps[0].conclusions] == ["refused"]
 
 
 @pytest.mark.parametrize("wrong", [{"buffers": []}, {"parameters": []}, {"device_ids": {}}, {"buffers": {"cpu": -1}}])
 def test_impossible_facts_are_no_report(wrong):
-    log = read_log("log", io.BytesIO(b"sitepatch-ddp " + json.dumps({**GOOD, **wrong}).encode()))
+    log = log_of("sitepatch-ddp " + json.dumps({**GOOD, **wrong}))
     assert (log.reports, log.cut) == ((), (1,))
 
 
