@@ -633,10 +633,12 @@ class Elsewhere(Record):
     Attributes:
         path: the file.
         line: the line at which it defines the scope, 0 where only its name is the same.
+        scope: that in which it has the code, "" for that of the hunk.
     """
 
     path: str
     line: int
+    scope: str = ""
 
 
 @reported("scope line state problem hint scopes near matches elsewhere closest forms")

@@ -552,8 +552,11 @@ def without_marks(data: bytes) -> bytes:
 def _closest_line(explanation: Explanation) -> int:
     """The line (1-based) above which a hunk is marked.
 
-    That is the closest code, else its scope, else the first of the file.
+    That is its code in another scope, else the closest code, else its scope, else the first of the
+    file.
     """
+    if explanation.elsewhere:
+        return explanation.elsewhere[0].line
     if explanation.closest:
         return explanation.closest.line
     if explanation.scopes:

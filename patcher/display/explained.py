@@ -12,6 +12,8 @@ _WIDTH = 86
 """Columns beside the states."""
 _LONGEST = 60
 """Characters of the code that a metavariable stands for."""
+_SPATCH = ("--- ", "@@ ", "-", "+", " ")
+"""How a line of a `.spatch` begins."""
 _FEW_SCOPES = 4
 """How many of the definitions that were searched are named."""
 
@@ -28,7 +30,7 @@ def explained_row(answer: Answer, diff_lines: int = 20) -> Row:
     details += _other_files(answer)
     details += _diff(answer, diff_lines)
     if answer.hint:
-        details += _wrapped(Message("hint: {hint}", hint=answer.hint))
+        details += _hint(answer.hint)
     if explanation is not None:
         details += _other_forms(explanation)
     details.append("")
@@ -85,7 +87,7 @@ def _other_files(answer: Answer) -> list[str]:
     for file in answer.elsewhere:
         if file.line:
             path = f"{file.path}:{file.line}"
-            meaning = Message("`{scope}` stands in", scope=answer.scope)
+            meaning = Message("`{scope}` stands in", scope=file.scope or answer.scope)
         else:
             path = file.path
             meaning = Message("a file of that name:")
@@ -193,6 +195,17 @@ def _marked(side: str, mark: Mark, *, digits: int) -> list[str]:
         join_styled(head, line),
         join_styled(margin + blank, style(arrows, fg="yellow")),
     ]
+
+
+def _hint(hint: str) -> list[str]:
+    """A hint; the lines of a `.spatch` in it stay whole, so that they can be pasted."""
+    lines: list[str] = []
+    for line in translated(Message("hint: {hint}", hint=hint)).split("\n"):
+        if line.startswith(_SPATCH):
+            lines.append(join_styled("  ", line))
+        else:
+            lines += wrapped(line, _WIDTH)
+    return lines
 
 
 def _wrapped(text: str) -> list[str]:

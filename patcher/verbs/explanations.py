@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
 from patcher.author.changed import python_files
 from patcher.engine.explain import explain
 from patcher.engine.source import definition_lines
+from patcher.engine.tree import SyntaxProblem, Tree
 from patcher.errors import SitepatchError
 from patcher.facts import Assignment, TargetFile, Wanted
 from patcher.installed.environment import locate
 from patcher.installed.interpreter import Environment
-from patcher.model import Answer, Elsewhere, Explanation, Requested, Splice, State, apply_splices
+from patcher.message import Message
+from patcher.model import (
+    Answer,
+    Elsewhere,
+    Explanation,
+    HunkFlags,
+    HunkText,
+    OptionValue,
+    Requested,
+    Splice,
+    State,
+    apply_splices,
+)
 from patcher.patchset.layers import layers_of
 from patcher.planner.assignments import update_hint
 from patcher.planner.reconcile import reconciled, refused_answers
@@ -89,12 +102,25 @@ def _of_file(assignment: Assignment, file: TargetFile) -> list[Answer]:
 
     explained: list[Answer] = []
     for answer, (text, explanation) in zip(planned, alone):
-        explained.append(_explained(answer, file, data=text, explanation=explanation))
+        explained.append(
+            _explained(
+                answer,
+                file,
+                data=text,
+                explanation=explanation,
+                options=assignment.requested.options,
+            )
+        )
     return explained
 
 
 def _explained(
-    planned: Answer, file: TargetFile, *, data: bytes, explanation: Explanation
+    planned: Answer,
+    file: TargetFile,
+    *,
+    data: bytes,
+    explanation: Explanation,
+    options: Mapping[str, OptionValue],
 ) -> Answer:
     """The answer of `apply` with the explanation of the hunk by itself, for the text `data`."""
     # no text has what is closest
@@ -119,11 +145,61 @@ def _explained(
         changed = apply_splices(data, splices)
         diff = diff_texts(planned.site, planned.path, before=data, after=changed).text
 
-    elsewhere: tuple[Elsewhere, ...] = ()
-    is_lost = planned.state is State.NOT_FOUND
-    if is_lost and not explanation.scopes and not explanation.elsewhere:
-        elsewhere = scope_elsewhere(planned.site, planned.path, scope=planned.scope)
-    return answer._replace(explanation=explanation, diff=diff, elsewhere=elsewhere)
+    answer = answer._replace(explanation=explanation, diff=diff)
+    if planned.state is State.NOT_FOUND and not explanation.scopes:
+        return _followed(answer, explanation, data=data, options=options)
+    return answer
+
+
+def _followed(
+    answer: Answer,
+    explanation: Explanation,
+    *,
+    data: bytes,
+    options: Mapping[str, OptionValue],
+) -> Answer:
+    """The answer of a hunk whose scope is gone, with what to write where its code is known.
+
+    It is looked for in the same file `data`, then in the others of the package.
+    """
+    hunk = explanation.hunk
+    for match in explanation.elsewhere:
+        renamed = hunk._replace(scope=match.scope, others=())
+        if match.scope and _holds(data, renamed, options):
+            hint = Message("add this form to the hunk:\n{lines}", lines=_form(hunk, match.scope))
+            return answer.with_result(hint=hint)
+    if explanation.elsewhere:
+        return answer
+
+    places = _code_elsewhere(answer.site, answer.path, hunk, options)
+    if len(places) != 1:
+        places = places or scope_elsewhere(answer.site, answer.path, scope=answer.scope)
+        return answer._replace(elsewhere=places)
+    place = places[0]
+    lines = [f"--- {answer.path}", f"--- {place.path}", f"@@ {hunk.scope} @@"]
+    lines += [f"{tag}{text}".rstrip() for tag, text, _ in hunk.lines]
+    if place.scope:
+        lines.append(_form(hunk, place.scope))
+    template = "write this at the end of the .spatch, in place of the hunk:\n{lines}"
+    hint = Message(template, lines="\n".join(lines))
+    explanation = explanation._replace(near=(), closest=None)
+    return answer.with_result(hint=hint)._replace(explanation=explanation, elsewhere=places)
+
+
+def _form(hunk: HunkText, scope: str) -> str:
+    """The text of a further form of a hunk, for another scope."""
+    lines = [f"@@ or {scope} @@"]
+    for tag, text, _ in hunk.lines:
+        lines.append(f"{tag}{text}".rstrip())
+    return "\n".join(lines)
+
+
+def _holds(data: bytes, hunk: HunkText, options: Mapping[str, OptionValue]) -> bool:
+    """Whether a hunk can be applied to a file, or is upstream there."""
+    try:
+        return Tree(data).answer(hunk, options).state in (State.APPLICABLE, State.UPSTREAM)
+    except SyntaxProblem:
+        return False
 
 
 def _current_lines(file: TargetFile, name: str, *, splices: Sequence[Splice]) -> tuple[int, ...]:
@@ -169,6 +245,9 @@ def _without_a_file(env: Environment, answer: Answer) -> Answer:
 
     site = located.site
     elsewhere = list(scope_elsewhere(site, path, scope=answer.scope))
+    if len(elsewhere) == 1:
+        template = "add `--- {near}` below `--- {path}` in the .spatch"
+        answer = answer.with_result(hint=Message(template, near=elsewhere[0].path, path=path))
     _, _, name = path.rpartition("/")
     for other in _sources(site, path):
         folder, _, other_name = other.rpartition("/")
@@ -178,22 +257,54 @@ def _without_a_file(env: Environment, answer: Answer) -> Answer:
     return answer._replace(site=site, elsewhere=tuple(elsewhere[:_MOST]))
 
 
-def scope_elsewhere(site: str, path: str, scope: str) -> tuple[Elsewhere, ...]:
-    """Where else in the package of a file a scope is defined: by its text, then by its name."""
-    name = scope.split(".")[-1]
-    if not name.isidentifier():
+def _code_elsewhere(
+    site: str, path: str, hunk: HunkText, options: Mapping[str, OptionValue]
+) -> tuple[Elsewhere, ...]:
+    """The other files of a package in which a hunk fits, in its scope or one of the same name."""
+    name = hunk.scope.split(".")[-1]
+    if hunk.flags != HunkFlags() or hunk.others:
         return ()
+    places: list[Elsewhere] = []
+    for other, data in _defining(site, path, name):
+        if not _is_python(data):
+            continue
+        for scope in Tree(data).definitions:
+            is_named = scope.split(".")[-1] == name
+            if is_named and _holds(data, hunk._replace(scope=scope), options):
+                renamed = "" if scope == hunk.scope else scope
+                places.append(Elsewhere(other, definition_lines(data, scope)[0], scope=renamed))
+    return tuple(places[:_MOST])
+
+
+def _is_python(data: bytes) -> bool:
+    try:
+        Tree(data)
+    except SyntaxProblem:
+        return False
+    return True
+
+
+def _defining(site: str, path: str, name: str) -> Iterator[tuple[str, bytes]]:
+    """The other files of the package of a file whose text defines a name."""
+    if not name.isidentifier():
+        return
     keyword = rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+"
     definition = re.compile(keyword + name.encode() + rb"\b", re.MULTILINE)
-    places: list[Elsewhere] = []
     for other in _sources(site, path):
         try:
             data = read_installed(site, other) or b""
         except OSError:
             continue  # what cannot be read cannot be named
         if definition.search(data):
-            for line in definition_lines(data, scope):
-                places.append(Elsewhere(other, line))
+            yield other, data
+
+
+def scope_elsewhere(site: str, path: str, scope: str) -> tuple[Elsewhere, ...]:
+    """Where else in the package of a file a scope is defined: by its text, then by its name."""
+    places: list[Elsewhere] = []
+    for other, data in _defining(site, path, scope.split(".")[-1]):
+        for line in definition_lines(data, scope):
+            places.append(Elsewhere(other, line))
         if len(places) >= _MOST:
             break
     return tuple(places[:_MOST])

@@ -321,8 +321,13 @@ def _texts(patchset: Patchset, trial: ReleaseTrial) -> _Files:
     for path in paths_of(pick_variants(patchset)[located.package]):
         hunks[path] = ()
     for patch in patches:
-        for path in _present(trial, patch) if not patch.deletes else ():
-            hunks[path] = (*hunks.get(path, ()), *patch.hunks)
+        if patch.deletes:
+            continue
+        homes = _homes(trial, patch)
+        for path in _present(trial, patch):
+            for hunk in patch.hunks:
+                home = homes.get(hunk.line, path)
+                hunks[home] = (*hunks.get(home, ()), hunk)
 
     pristine: dict[str, bytes] = {}
     for path in hunks:
@@ -376,6 +381,16 @@ def _present(trial: ReleaseTrial, patch: FilePatch) -> list[str]:
         if answer.path in patch.paths:
             moved += [file.path for file in answer.elsewhere]
     return [max(moved, key=moved.count)] if moved else []
+
+
+def _homes(trial: ReleaseTrial, patch: FilePatch) -> dict[int, str]:
+    """The other file that has the code of a hunk now, by the line of the hunk."""
+    homes: dict[int, str] = {}
+    for answer in trial.answers:
+        is_of_patch = answer.path in patch.paths and answer.origin == patch.hunks[0].origin
+        if is_of_patch and answer.explanation and answer.elsewhere:
+            homes[answer.explanation.line] = answer.elsewhere[0].path
+    return homes
 
 
 def _edits(outcome: UpdateOutcome, trial: ReleaseTrial, copy: str) -> list[FileEdit]:

@@ -381,3 +381,52 @@ def test_a_bound_moves_to_what_is_proven(versions, proven, failed, expected):
 )
 def test_a_range_ends_on_the_unproven_side(versions, version, known, expected):
     assert ended(versions, version, known) == expected
+
+
+STAYS = "@@ build @@\n-os.path.basename(path)\n+os.path.basename(path or '')\n"
+MOVES = "@@ load @@\n-check(model)\n+check(model or path)\n"
+LOADER = "class Loader:\n    def load(self, path, strict=True):\n        model = build(path)\n        if strict:\n            check(model)\n"
+WITHOUT = M[: M.index("def load")] + M[M.index("def build") :]
+INSIDE_N = {**FILES, "demo/m.py": WITHOUT, "demo/n.py": f"from demo.m import build, check\n\n\n{LOADER}"}
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "spatch"),
+    [
+        (INSIDE_N, "demo/n.py", f"--- demo/m.py\n{STAYS}\n{{}}"),
+        ({**FILES, "demo/m.py": f"{WITHOUT}\n\n{LOADER}"}, "demo/m.py", f"--- demo/m.py\n{STAYS}\n{MOVES}{{}}"),
+    ],
+    ids=["another file", "another scope"],
+)
+def test_what_check_says_to_write_where_code_has_moved_can_be_pasted(world, files, path, spatch):
+    ours = world.cwd / "patchsets/mine/mine.spatch"
+    ours.write_text(f"--- demo/m.py\n{STAYS}\n{MOVES}")
+    (world.cwd / "other").mkdir()
+    other = World(world.cwd / "other", files)
+    ours_there = ("--patch-dir", world.cwd / "patchsets")
+    told = done(other("check", "mine", "--explain", *ours_there), 1).out
+    pasted = re.search(r"hint: [^\n]*:\n(( +[-+@][^\n]*\n)+)", told)[1]
+    ours.write_text(spatch.format(re.sub("(?m)^ +", "", pasted)))
+    done(other("apply", "mine", *ours_there))
+    assert "check(model or path)" in other.text(path)
+    assert "basename(path or '')" in other.text()
+    shutil.rmtree(world.cwd / "patchsets/mine/cases")
+    done(world("apply", "mine"))
+    assert "check(model or path)" in world.text()
+
+
+def test_the_file_to_which_a_function_moved_is_opened_with_what_fits_elsewhere_in_place(world):
+    (world.cwd / "patchsets/mine/mine.spatch").write_text(f"--- demo/m.py\n{STAYS}\n{MOVES}")
+    (world.cwd / "editor.py").write_text(
+        "import pathlib, sys\nf = pathlib.Path(sys.argv[1]) / 'demo'\nm, n = (f / 'm.py').read_text(), (f / 'n.py').read_text()\n"
+        "assert \"basename(path or '')\" in m and 'sitepatch' not in m, m\n"
+        "assert '+check(model or path)\\n            check(model)' in n, n\n"
+        "(f / 'n.py').write_text(n.replace('\\n            check(model)', '\\n            check(model or path)'))\n"
+    )
+    how = {"EDITOR": f"{shlex.quote(sys.executable)} {world.cwd / 'editor.py'}", "VISUAL": ""}
+    with closing(Index()) as index:
+        index.add("demo", "1.2", INSIDE_N)
+        done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **how))
+    text = (world.cwd / "patchsets/mine/mine-1.2.spatch").read_text()
+    assert "--- demo/n.py\n@@ Loader.load @@" in text
+    assert "--- demo/m.py\n@@ build @@" in text

@@ -184,7 +184,7 @@ def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(s
     first = found[-1]
     assert first["problem"] == "there is no `Runner.wrap_model` in this file"
     assert [(each["line"], each["scope"]) for each in first["explanation"]["elsewhere"]] == [(46, "Runner.build_wrapper")]
-    assert first["hint"] == "the code stands in `Runner.build_wrapper`, line 46: write that scope if it is meant"
+    assert first["hint"].startswith("add this form to the hunk:\n@@ or Runner.build_wrapper @@\n")
 
 
 def test_a_renamed_scope_is_named_with_what_differs_in_it(site):

@@ -340,7 +340,7 @@ def _requested(patchset: Patchset, number: int) -> Requested:
 def _explained(patchset: Patchset, trial: ReleaseTrial, events: Events) -> ReleaseTrial:
     """A trial with the hunks that fail explained.
 
-    And with all files of the package where one of the patchset is gone.
+    And with all files of the package where one of the patchset is gone, or the scope of a hunk is.
     """
     variant = patchset.variants[trial.variant]
     located = trial.located
@@ -349,12 +349,22 @@ def _explained(patchset: Patchset, trial: ReleaseTrial, events: Events) -> Relea
         there = any(Path(located.site, path).is_file() for path in patch.paths)
         is_missing = is_missing or not (there or patch.adds or patch.deletes)
 
+    requested = _requested(patchset, trial.variant)
+    answers, _ = explanations(Environment.alone(located.site), requested)
+    is_missing = is_missing or any(map(_lost_scope, answers))
     if is_missing and located.dist_info == "":
         folder = whole_package(located, set(paths_of([variant])), events)
         if isinstance(folder, Path):
             located = located._replace(site=str(folder))
+            answers, _ = explanations(Environment.alone(located.site), requested)
 
-    requested = _requested(patchset, trial.variant)
-    answers, _ = explanations(Environment.alone(located.site), requested)
     failed = tuple(answer for answer in answers if answer.state.failed)
     return trial._replace(located=located, answers=failed)
+
+
+def _lost_scope(answer: Answer) -> bool:
+    """Whether a file has neither the scope of a hunk nor its code elsewhere."""
+    explanation = answer.explanation
+    if answer.state is not State.NOT_FOUND or explanation is None:
+        return False
+    return not explanation.scopes and not explanation.elsewhere
