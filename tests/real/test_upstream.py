@@ -37,21 +37,32 @@ def test_export_gives_each_patch_with_the_text_of_a_pull_request_and_git_takes_i
     package, site, mails, clone = name.partition("-")[0], tmp_path / "site", tmp_path / "mails", tmp_path / "clone"
     install(site, package, RELEASES[package], files_of(real_cache, package, RELEASES[package], FILES[package]))
     sitepatch(site, "export", name, "--patch-dir", COMMAND_ROOT / "fixtures/upstream", "--output", mails)
-    files = sorted(mails.iterdir())
-    assert [re.sub("^[0-9]+-|[.]patch$", "", file.name) for file in files] == NAMES[name]
     shutil.copytree(site / package, clone / package)
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "as released"], ["tag", "released"]):
         assert git(clone, *words).returncode == 0
+    if len(NAMES[name]) == 1:  # a patch, and no mail
+        taken = git(clone, "apply", given=mails.read_bytes())
+        assert taken.returncode == 0, taken.stdout
+        check_code(clone, git(clone, "diff").stdout.decode())
+        return
+    files = sorted(mails.iterdir())
+    assert [re.sub("^[0-9]+-|[.]patch$", "", file.name) for file in files] == NAMES[name]
     for file in files:  # each is a pull request of its own
         git(clone, "checkout", "-q", "-B", file.stem, "released")
         taken = git(clone, "am", given=file.read_bytes())
         assert taken.returncode == 0, taken.stdout
         subject, _, text = git(clone, "log", "-1", "--format=%B").stdout.decode().partition("\n")
         assert 20 < len(subject) <= 72 and "How it was tried: " in text, text
-        changed = git(clone, "show", "--format=").stdout.decode()
-        assert "sitepatch" not in changed, "it is code of upstream's own"
-        for path in set(re.findall("^[+]{3} b/(.*)", changed, re.MULTILINE)):
-            compile((clone / path).read_bytes(), path, "exec", dont_inherit=True)
+        check_code(clone, git(clone, "show", "--format=").stdout.decode())
+
+
+def check_code(clone, changed):
+    """What a diff changes is code of upstream's own that compiles."""
+    assert "sitepatch" not in changed
+    paths = set(re.findall("^[+]{3} b/(.*)", changed, re.MULTILINE))
+    assert paths
+    for path in paths:
+        compile((clone / path).read_bytes(), path, "exec", dont_inherit=True)
 
 
 def apply(environment, name="mmengine-upstream"):
