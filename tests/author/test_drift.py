@@ -255,7 +255,7 @@ CASES = {  # before, after, a release, and what becomes of it
 }  # fmt: skip
 
 
-def tried(before, after, other):
+def states_and_result(before, after, other):
     """The states of the hunks of an edit in another release, and their result."""
     draft = generalise([FileEdit("pkg/m.py", before.encode(), after.encode())])
     assert draft.complete, draft
@@ -268,7 +268,7 @@ def tried(before, after, other):
 @pytest.mark.parametrize("name", CASES)
 def test_a_hunk_makes_the_edit_of_a_release_or_nothing(name):
     before, after, other, expected = CASES[name]
-    states, made = tried(before, after, other)
+    states, made = states_and_result(before, after, other)
     if expected is REFUSED:
         assert any(state.failed for state in states) and made == other
     elif expected is UPSTREAM:

@@ -39,7 +39,7 @@ def texts(draft):
     return [hunk.text for file in draft.files for hunk in file.hunks]
 
 
-def made(draft, text):
+def result(draft, text):
     found = rewrite(text.encode(), parse_spatch(draft.spatch(), "test")[1][0].hunks, {})
     assert {answer.state for answer in found.answers} == {State.APPLICABLE}
     return found.data.decode()
@@ -49,7 +49,7 @@ def test_the_old_value_is_left_open_where_another_release_has_a_different_one():
     after, other = HOME.replace("LIMIT = 10", "LIMIT = 99"), VALUE
     forms = ["@@ <module> @@\n-LIMIT = 10\n+LIMIT = 99\n@@ or @@\n-LIMIT = $number\n+LIMIT = 99\n"]
     assert texts(drafted(after)) == texts(drafted(after, other)) == forms
-    assert made(drafted(after), HOME) == made(drafted(after), other) == after
+    assert result(drafted(after), HOME) == result(drafted(after), other) == after
     draft = drafted(after, other.replace("12", "DEFAULT"))
     assert texts(draft) == ["@@ <module> @@\n-LIMIT = $OLD\n+LIMIT = 99\n"]
     assert draft.files[0].hunks[0].form.endswith("the old value left open")
@@ -98,9 +98,9 @@ def test_a_hunk_has_another_form_where_no_single_one_holds_in_all_releases():
         assert draft.complete and len(texts(draft)) == 1
         assert texts(draft)[0].count("@@ or @@\n") == 1
         assert "; where that is not found: " in draft.files[0].hunks[0].form
-        assert made(draft, BASE) == INSERTED
+        assert result(draft, BASE) == INSERTED
         for other in others:
-            assert made(draft, other).count("    report(model, port)\n    return model") == 1
+            assert result(draft, other).count("    report(model, port)\n    return model") == 1
 
 
 def test_a_file_that_moved_is_not_the_one_whose_value_would_be_overwritten():
@@ -121,8 +121,8 @@ def test_a_definition_is_looked_for_in_any_class_where_another_release_has_it_in
     assert texts(drafted(TAKEN))[0].startswith("@@ Pool.take @@")
     draft = drafted(TAKEN, RENAMED)
     assert texts(draft)[0].startswith("@@ *.take @@")
-    assert made(draft, HOME) == TAKEN
-    assert made(draft, RENAMED) == TAKEN.replace("class Pool", "class BasePool")
+    assert result(draft, HOME) == TAKEN
+    assert result(draft, RENAMED) == TAKEN.replace("class Pool", "class BasePool")
 
 
 def test_a_hunk_that_holds_anyway_is_not_loosened():
@@ -145,7 +145,7 @@ def test_a_function_renamed_in_another_release_gets_a_form():
     draft = drafted(TAKEN, other)
     change = "-self.free.pop(key)\n+self.free.pop(key, None)\n"
     assert texts(draft) == [f"@@ Pool.take @@\n{change}@@ or Rest._take_one @@\n{change}"]
-    assert made(draft, other) == other.replace("free.pop(key)", "free.pop(key, None)")
+    assert result(draft, other) == other.replace("free.pop(key)", "free.pop(key, None)")
     twice = other + HOME.replace("def take", "def _take_two").replace("class Pool", "class Last")
     assert texts(drafted(TAKEN, twice)) == [f"@@ Pool.take @@\n{change}"]  # which one is meant?
     unlike = HOME.replace("def take", "def _take").replace("self.size = 4", "for each in self: print(each, key, sep='', end='-')")
@@ -158,7 +158,7 @@ def test_a_function_renamed_in_another_release_gets_a_form():
     other = HOME.replace("def take", "def _take")
     draft = drafted(header, other)
     assert "@@ or Pool._take @@\n-def _take(...):\n+def _take(..., b=1):\n" in texts(draft)[0]
-    assert made(draft, other) == other.replace("self, key)", "self, key, b=1)", 1)
+    assert result(draft, other) == other.replace("self, key)", "self, key, b=1)", 1)
 
 
 def test_a_loose_scope_never_changes_the_edit_in_the_original_release():
@@ -166,7 +166,7 @@ def test_a_loose_scope_never_changes_the_edit_in_the_original_release():
     after = twice.replace("free.pop(key)", "free.pop(key, None)", 1)
     edit = FileEdit("pkg/m.py", twice.encode(), after.encode())
     draft = generalise([edit], [{"pkg/m.py": RENAMED.encode()}])
-    assert made(draft, twice) == after
+    assert result(draft, twice) == after
     assert "*" not in draft.spatch()
 
 
@@ -193,7 +193,7 @@ def test_a_local_renamed_in_another_release_is_a_placeholder(names, hunk):
         other = other.replace(name, new)
     draft = drafted_search("table[index]", "load(table, index)", other.replace("TABLE", "x"))
     assert texts(draft) == [f"@@ f @@\n{hunk}"]
-    assert made(draft, SEARCH) == SEARCH.replace("table[index]", "load(table, index)")
+    assert result(draft, SEARCH) == SEARCH.replace("table[index]", "load(table, index)")
 
 
 def test_a_placeholder_for_a_local_keeps_what_names_its_place():
@@ -209,7 +209,7 @@ def test_a_placeholder_for_a_local_keeps_what_names_its_place():
     assert "x.table($TABLE" in draft.spatch()
     twice = SEARCH.replace("table", "rows").replace("return", "start, end = x[index]\n    return")
     draft = drafted_search("table[index]", "table[index + 1]", twice)
-    assert made(draft, twice) == twice.replace("rows[index]", "rows[index + 1]")
+    assert result(draft, twice) == twice.replace("rows[index]", "rows[index + 1]")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_string_that_differs_in_a_version_is_a_placeholder(code, old, new, oth
     draft = generalise([FileEdit("pkg/m.py", code.encode(), code.replace(old, new).encode())], [{"pkg/m.py": code.replace(*other).encode()}])
     (text,) = texts(draft)
     assert text.partition("@@\n")[2] == hunk
-    assert made(draft, code) == code.replace(old, new)
+    assert result(draft, code) == code.replace(old, new)
 
 
 IMPORTS = "import os\nfrom lib import (\n    a,\n    warn as w,\n)\n\n\ndef f(x):\n    y = get(x)\n    return y\n"
@@ -249,7 +249,7 @@ def test_an_import_that_new_code_reads_is_carried_along_to_a_release_that_does_n
     assert (first if more else "") == (f"@@ <module> @@ when-present\n{carried} ...\n" if carried else "")
     hunks = parse_spatch(draft.spatch(), "test")[1][0].hunks
     assert rewrite(IMPORTS.encode(), hunks, {}).data == USED.encode()
-    assert not carried or made(draft, other).startswith(carried.replace("+", ""))
+    assert not carried or result(draft, other).startswith(carried.replace("+", ""))
 
 
 def test_a_moved_file_is_the_one_other_file_in_which_every_hunk_holds():

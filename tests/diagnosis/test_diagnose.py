@@ -506,19 +506,19 @@ def test_a_rank_that_waited_is_not_the_one_that_failed(known, heading, text, aro
 
 
 def test_the_rank_that_was_waited_for_is_reported_first(tmp_path):
-    def told(text):
+    def json_answer(text):
         (tmp_path / "log").write_text(text, encoding="utf-8")
         done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
         assert done.code == 1
         return [" ".join(line.split()) for line in done.out.splitlines()]
 
     waited = dict(WAITED)
-    late = told(waited["late rank 2: rank 3 waited"])
+    late = json_answer(waited["late rank 2: rank 3 waited"])
     assert late[:2] == ["late rank 2 log:24", "torchrun saw rank 3 fail first, on localhost, 2026-11-23_07:56:54: it waited in vain"]
     assert late[2].startswith("RuntimeError: [") and late[3].startswith("raised in ") and late[5].startswith("hint: it still ran when torchrun ended it")
-    cause = told(waited["rank 1: KeyError: 'loss_weight', rank 0 waited"])
+    cause = json_answer(waited["rank 1: KeyError: 'loss_weight', rank 0 waited"])
     assert cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"] and cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
-    victim = told(waited["rank 0 waited"])
+    victim = json_answer(waited["rank 0 waited"])
     assert victim[0] == "waited rank 0 log:10" and victim[5].startswith("hint: it waited for another rank, and is a victim")
 
 
@@ -579,7 +579,7 @@ def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
 
 
 # what cures -----------------------------------------------------------------------------------------------------------
-def told(site, text, *words):
+def json_answer(site, text, *words):
     (site.cwd / "job.log").write_text(text)
     done = site("diagnose", "job.log", "--json", *words)
     answer = json.loads(done.out)
@@ -593,28 +593,28 @@ def test_the_command_that_is_printed_applies_the_cure(tmp_path, known, name):
     site = Site(tmp_path, next(folder for start, folder in fixture.items() if name.startswith(start)))
     cured = {symptom.name for symptom, patchset in known.symptoms if patchset and patchset.name == name}
     text = next(text for heading, text in sections("errors", "cuda", "reported") if cured & set(heading.split()))
-    answer = told(site, text)
+    answer = json_answer(site, text)
     (one,) = answer["findings"]
     assert (one["patchset"], one["fit"]) == (name, "applicable"), one
     assert answer["cure"] == f"sitepatch apply {name} --target {site.path}"
     assert sitepatch(*shlex.split(answer["cure"])[1:], cwd=tmp_path).code == 0
-    answer = told(site, text)
+    answer = json_answer(site, text)
     assert [each["fit"] for each in answer["findings"]] == ["applied"] and answer["cure"] == ""
     assert "the cause is another one" in site("diagnose", "job.log").out
 
 
 def test_a_patchset_that_does_not_help_here_is_not_recommended(tmp_path):
     site = Site(tmp_path, "torch-2.9.0")
-    (one,) = told(site, FRAME + REFUSED)["findings"]
+    (one,) = json_answer(site, FRAME + REFUSED)["findings"]
     assert (one["fit"], one["fit_text"]) == ("absent", f"mmengine is not installed in {site.path}")
     musa = "AttributeError: 'UntypedStorage' object has no attribute 'is_musa'\n"
-    answer = told(site, musa)
+    answer = json_answer(site, musa)
     assert (answer["findings"][0]["fit"], answer["cure"]) == ("not needed", "")
 
 
 def test_a_job_without_mmengine_is_not_advised_to_patch_it_though_it_is_installed(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
-    answer = told(site, TORCHRUN[0][1] + REFUSED)
+    answer = json_answer(site, TORCHRUN[0][1] + REFUSED)
     assert [(each["symptom"], each["patchset"]) for each in answer["findings"]][:1] == [(PLAIN, "")] and answer["cure"] == ""
 
 
@@ -622,7 +622,7 @@ def test_where_the_code_differs_explain_is_named(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     file = site.file("mmengine/dist/utils.py")
     file.write_text(file.read_text().replace("torch.cuda.set_device(", "torch.gpu.choose("))
-    (one,) = told(site, FRAME + REFUSED)["findings"]
+    (one,) = json_answer(site, FRAME + REFUSED)["findings"]
     assert one["fit"] == "does not fit" and one["fit_text"].endswith(f"see sitepatch check {DEVICE} --explain --target {site.path}")
 
 
@@ -636,7 +636,7 @@ def test_an_environment_is_examined_only_where_there_is_something_to_cure(tmp_pa
 def test_where_an_accelerator_is_installed_its_own_patchset_is_reported(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (site.path / "torch_gcu").mkdir()
-    answer = told(site, FRAME + REFUSED)
+    answer = json_answer(site, FRAME + REFUSED)
     assert [each["symptom"] for each in answer["findings"]] == ["moved-back-to-the-cpu"]
     assert answer["findings"][0]["patchset"] == "mmengine-device"
 
@@ -853,8 +853,8 @@ def test_the_installed_package_of_a_card_names_the_device_in_the_command(tmp_pat
 def test_a_cause_that_cannot_be_cured_here_has_no_command_that_hides_its_consequence(tmp_path):
     site = Site(tmp_path, "torch-2.7.1-musa")
     failed = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
-    assert "torch-dynamo-suppress" in told(site, failed)["cure"]
-    answer = told(site, failed + "AssertionError: libcuda.so cannot found!\n")
+    assert "torch-dynamo-suppress" in json_answer(site, failed)["cure"]
+    answer = json_answer(site, failed + "AssertionError: libcuda.so cannot found!\n")
     assert [each["symptom"] for each in answer["findings"]] == ["libcuda-not-found", "compile-backend-failed"] and answer["cure"] == ""
 
 

@@ -176,7 +176,10 @@ def main():
         for name in LEAST:
             texts = read(known, name)
             for text in texts:
-                print(f"{text.issue:58} {'right' if text.right else 'wrong' if text.named else 'not named'}  {', '.join(text.symptoms) or 'not known here'}")
+                verdict = "wrong" if text.named else "not named"
+                if text.right:
+                    verdict = "right"
+                print(f"{text.issue:58} {verdict}  {', '.join(text.symptoms) or 'not known here'}")
             named, size, right, answerable = figures(texts)
             print(f"{name}: {named} of {size} named ({named / size:.0%}), {right} of {answerable} answered rightly ({right / answerable:.0%})\n")
         texts = read(known, "issues-innocent")

@@ -18,7 +18,8 @@ TORCH = "install PyTorch there, or name an environment that has it: --python"
 def rank(number, done, problem="", code=None, *, time=0.0, inside=None, **facts):
     """A rank that has done this many steps, each a second longer than the one before, and is in the next one."""
     steps = [(name, float(seconds)) for seconds, name in enumerate(STEPS[:done], 1)]
-    inside = ("" if done == 6 else STEPS[done]) if inside is None else inside
+    if inside is None:
+        inside = "" if done == 6 else STEPS[done]
     return EndedRank(number, steps, inside, f"cpu:{number // 2}", "gloo", "2.7", problem=problem, code=code, time=time, **facts)
 
 

@@ -68,7 +68,10 @@ def test_something_else_in_place_of_our_file_is_named_and_nothing_is_done(tiny, 
     for command, words in COMMANDS.items():
         tiny.reset()
         place = tiny.site / ".sitepatch" / name
-        (shutil.rmtree if place.is_dir() else os.unlink)(place) if place.exists() else None
+        if place.is_dir():
+            shutil.rmtree(place)
+        elif place.exists():
+            place.unlink()
         KINDS[kind](place)
         before = files(tiny)
         version = 2 if command == "apply" else 1

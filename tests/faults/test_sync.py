@@ -48,16 +48,17 @@ def case(tmp_path):
 
 def test_killed_before_and_after_every_call_a_sync_is_done_or_undone_and_the_next_one_finishes(case, counted):
     outcomes = []
-    tried = [("before", point) for point in range(1, case.count + 1, 1 if ALL else 3)]
-    tried += [("after", point) for point in (range(1, case.count + 1) if ALL else [case.count])]  # otherwise it is what the next one finds before
-    for how, point in tried:
+    every = range(1, case.count + 1)
+    points = [("before", point) for point in (every if ALL else every[::3])]
+    points += [("after", point) for point in (every if ALL else every[-1:])]  # otherwise it is what the next one finds before
+    for how, point in points:
         told = f"killed {how} call {point}"
         assert case.run(point, how).code == -signal.SIGKILL, told
         outcomes.append(case.next_command(told)[0])
         if point % 9 == 1:
             assert case.tiny.run(*RUN, version=2).code == 0, told
             assert case.tiny.tree() == case.new, told
-    counted("kills", len(tried))
+    counted("kills", len(points))
     assert set(outcomes) == {"old", "new"}
 
 

@@ -488,7 +488,12 @@ def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
         change, now = file.to_commit, file.before
         assert change is None or change.old == (sha256(now).hexdigest() if now else "")
         merged = change is not None and change.new is not None and change.new.merged
-        done = "nothing" if change is None else "forgotten" if change.forget else "merged" if merged else "written"
+        if change is None:
+            done = "nothing"
+        elif change.forget:
+            done = "forgotten"
+        else:
+            done = "merged" if merged else "written"
         if change is not None and done != "forgotten":
             assert (change.new is None) == (change.receipt is None and not merged)
             assert (change.new is None or change.new.data == file.after) and (not file.steps or change.receipt)

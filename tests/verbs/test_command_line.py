@@ -21,7 +21,10 @@ def test_the_help_is_grouped_and_no_line_of_it_is_cut(tmp_path, columns):
     out = sitepatch("--help", cwd=tmp_path, COLUMNS=columns).out
     found, title = {}, ""
     for line in out.splitlines():
-        title = line if line in SECTIONS else title if line[:2] == "  " else ""
+        if line in SECTIONS:
+            title = line
+        elif not line.startswith("  "):
+            title = ""
         if title and line[:2] == "  " and line[2] != " ":
             found.setdefault(title, set()).add(line.split()[0])
     assert found == SECTIONS and list(found) == list(SECTIONS)

@@ -28,7 +28,7 @@ def drifted(site, *changes, path=RUNNER):
     ship(site, path, data)
 
 
-def told(site, *words, code, **more):
+def explained_by_check(site, *words, code, **more):
     """Run the command and check that it wrote nothing."""
     before = site.tree()
     done = site("check", *words, "--explain", **more)
@@ -40,21 +40,21 @@ def told(site, *words, code, **more):
 
 def hunks(site, *words, code):
     """The JSON answer's hunks."""
-    answer = json.loads(told(site, *words, "--json", code=code).out)
+    answer = json.loads(explained_by_check(site, *words, "--json", code=code).out)
     assert (answer["schema"], answer["command"], answer["ok"]) == (1, "check", code == 0)
     return answer["answers"]
 
 
 # what fits ------------------------------------------------------------------------------------------------------------
 def test_a_match_is_shown_with_its_place_its_bindings_and_its_change(site):
-    done = told(site, DDP, code=0)
+    done = explained_by_check(site, DDP, code=0)
     text = done.out
     assert re.search(rf"^applicable  {RUNNER}:32 +Runner\.wrap_model\n +hunk ddp_debug\.spatch:\d+\n", text, re.M)
     for binding in ("$MODEL = model", "$M = model", "$IDS = [int(os.environ['LOCAL_RANK'])]", "$ARGS = default_args"):
         assert f"  {binding}\n" in text
     assert '+            _sitepatch_ddp_report("Runner.wrap_model", model, _sitepatch_ddp_before, lambda:' in text
     assert re.search(r"… [0-9]+ more: sitepatch diff mmengine-ddp-debug", text)
-    assert " more: " not in told(site, DDP, "-v", code=0).out
+    assert " more: " not in explained_by_check(site, DDP, "-v", code=0).out
 
 
 def test_the_diffs_of_the_hunks_add_up_to_what_apply_changes(site):
@@ -67,14 +67,14 @@ def test_the_diffs_of_the_hunks_add_up_to_what_apply_changes(site):
 def test_a_long_binding_is_cut_in_the_middle_and_whole_in_json(site):
     long = "[int(os.environ['LOCAL_RANK']), int(os.environ['RANK']) % 8, int(os.environ['WORLD_SIZE'])]"
     drifted(site, (b"device_ids=[int(os.environ['LOCAL_RANK'])],", f"device_ids={long},".encode()))
-    assert "  $IDS = [int(os.environ['LOCAL_RANK']…nt(os.environ['WORLD_SIZE'])]\n" in told(site, DDP, code=0).out
+    assert "  $IDS = [int(os.environ['LOCAL_RANK']…nt(os.environ['WORLD_SIZE'])]\n" in explained_by_check(site, DDP, code=0).out
     explained = [hunk["explanation"] for hunk in hunks(site, DDP, code=0) if hunk["explanation"]]
     assert long in [match["names"].get("$IDS") for explanation in explained for match in explanation["matches"]]
 
 
 def test_the_value_of_an_option_is_shown_in_the_change(site):
-    assert "limit=9" in told(site, DDP, "-v", "--set", "params=9", code=0).out
-    assert told(site, DDP, "--set", "parms=9", code=2).err.startswith("error: ")
+    assert "limit=9" in explained_by_check(site, DDP, "-v", "--set", "params=9", code=0).out
+    assert explained_by_check(site, DDP, "--set", "parms=9", code=2).err.startswith("error: ")
 
 
 def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_is(site):
@@ -87,7 +87,7 @@ def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_is(s
             lines = site.file(hunk["path"]).read_text(encoding="utf-8").split("\n")
             first = next(line[1:] for line in hunk["diff"].split("\n")[2:] if line.startswith("+"))
             assert lines[hunk["places"][0] - 1] == first
-    assert "recorded in the receipt" in told(site, DDP, code=0).out
+    assert "recorded in the receipt" in explained_by_check(site, DDP, code=0).out
 
 
 def test_a_patchset_below_another_one_is_explained_on_the_text_it_was_matched_against(site):
@@ -125,12 +125,12 @@ def test_upstream_reports_where_the_after_side_is(musa):
     (hunk,) = hunks(musa, GUARD, code=0)
     assert (hunk["state"], hunk["places"]) == ("upstream", [31])
     assert hunk["explanation"]["matches"][0]["text"] == 'elif getattr(storage, "is_musa", False):'
-    assert "the code of the `+` lines is there already" in told(musa, GUARD, code=0).out
+    assert "the code of the `+` lines is there already" in explained_by_check(musa, GUARD, code=0).out
 
 
 def test_not_needed_reports_what_is_absent_and_the_nearest_code(tmp_path):
     site = Site(tmp_path, "torch-2.5.0")
-    done = told(site, GUARD, code=0)
+    done = explained_by_check(site, GUARD, code=0)
     assert done.out.startswith(f"not needed  {REDUCTIONS}  reduce_storage\n")
     assert "the code that it changes is not in `reduce_storage`" in " ".join(done.out.split())
     assert "the pattern has `is_musa`, the code has `is_cuda`" in done.out
@@ -139,7 +139,7 @@ def test_not_needed_reports_what_is_absent_and_the_nearest_code(tmp_path):
 # what does not fit ----------------------------------------------------------------------------------------------------
 def test_a_renamed_argument_is_shown_on_both_sides_with_a_marker(site):
     drifted(site, (b"device_ids=[int(os.environ['LOCAL_RANK'])],", b"devices=[int(os.environ['LOCAL_RANK'])],"))
-    lines = [line[12:] for line in told(site, DDP, code=1).out.splitlines()]
+    lines = [line[12:] for line in explained_by_check(site, DDP, code=1).out.splitlines()]
     at = lines.index("closest, 73% of the pattern:")
     spatch = int(lines[at + 4].split("|")[0].split()[-1])
     assert lines[at : at + 7] == [
@@ -193,7 +193,7 @@ def test_a_renamed_scope_is_named_with_what_differs_in_it(site):
         (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def wrap_models(self, model_wrapper_cfg, model):"),
         (b"device_ids=[int(os.environ['LOCAL_RANK'])],", b"devices=[int(os.environ['LOCAL_RANK'])],"),
     )
-    text = told(site, DDP, code=1).out
+    text = explained_by_check(site, DDP, code=1).out
     assert "the file has `Runner.wrap_models`\n" in text
     assert "closest in `Runner.wrap_models`, 73% of the pattern:\n" in text
     assert "write `@@ Runner.wrap_models @@` if that is the one" in " ".join(text.split())
@@ -205,7 +205,7 @@ def test_a_scope_that_moved_to_another_file_of_the_package_is_named_and_never_gu
     site.file("mmengine/runner/_runner.py").write_bytes(text)
     first = next(hunk for hunk in hunks(site, DDP, code=1) if (hunk["path"], hunk["scope"]) == (RUNNER, "Runner.wrap_model"))
     assert [(each["path"], each["line"]) for each in first["elsewhere"]] == [("mmengine/runner/_runner.py", 16)]
-    assert "`Runner.wrap_model` stands in mmengine/runner/_runner.py:16" in told(site, DDP, code=1).out
+    assert "`Runner.wrap_model` stands in mmengine/runner/_runner.py:16" in explained_by_check(site, DDP, code=1).out
 
 
 def test_a_file_that_moved_is_named_by_its_scope_and_its_name(site):
@@ -225,19 +225,19 @@ def test_ambiguous_shows_each_place_and_what_to_write(musa):
     assert hunk["state"] == "ambiguous"
     assert [match["text"].split("(")[0] for match in hunk["explanation"]["matches"]] == ["raise RuntimeError"] * 3
     assert hunk["hint"].startswith("write the header around it: `if storage.is_cuda:` (line 22), ")
-    text = told(musa, "one", code=1).out
+    text = explained_by_check(musa, "one", code=1).out
     assert text.count("raise RuntimeError(") == 3
     assert "  $TEXT = \"a CUDA storage is not sent, a CUDA tensor is\"\n" in text
 
 
 def test_a_file_edited_by_hand_is_explained_as_a_conflict(site):
     site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
-    done = told(site, DDP, code=1)
+    done = explained_by_check(site, DDP, code=1)
     assert "somebody edited it" in done.out and "conflict" in done.out
 
 
 def test_a_package_that_is_not_installed_is_reported(site):
-    assert "torch is not installed in" in told(site, GUARD, code=1).out
+    assert "torch is not installed in" in explained_by_check(site, GUARD, code=1).out
 
 
 def test_a_hunk_of_a_patchset_that_is_half_upstream_is_explained_as_a_conflict(site):
@@ -249,7 +249,7 @@ def test_a_hunk_of_a_patchset_that_is_half_upstream_is_explained_as_a_conflict(s
     ))  # fmt: skip
     states = {hunk["state"] for hunk in hunks(site, DDP, code=1)}
     assert "conflict" in states
-    assert "upstream did it another way" in " ".join(told(site, DDP, code=1).out.split())
+    assert "upstream did it another way" in " ".join(explained_by_check(site, DDP, code=1).out.split())
 
 
 # how it is printed ----------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_text_is_readable_in_100_columns(musa):
     drifted(musa, (b"device_ids=[int(os.environ['LOCAL_RANK'])],", b"devices=[int(os.environ['LOCAL_RANK'])],"))
     drifted(musa, (b"build(", b"create("), path=STRATEGY)
     for name, code in ((DDP, 1), (GUARD, 0), (DYNAMO, 0)):
-        for line in told(musa, name, code=code).out.splitlines():
+        for line in explained_by_check(musa, name, code=code).out.splitlines():
             code_of_a_diff = re.match(r" +[-+ ] {4}|.*# sitepatch|.*suppress_errors = ", line)
             assert len(line) <= 100 or code_of_a_diff, line
             assert line == line.rstrip() or code_of_a_diff
@@ -265,15 +265,15 @@ def test_text_is_readable_in_100_columns(musa):
 
 def test_colours_are_for_terminals(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
-    assert "\x1b" not in told(site, DDP, code=1).out
-    painted = told(site, DDP, code=1, FORCE_COLOR="1").out
+    assert "\x1b" not in explained_by_check(site, DDP, code=1).out
+    painted = explained_by_check(site, DDP, code=1, FORCE_COLOR="1").out
     assert "\x1b[33m^~~~~~\x1b[0m" in painted and "\x1b[31mnot found" in painted
     assert "\x1b[32m+" in painted
 
 
 def test_quiet_reports_only_what_does_not_fit(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
-    done = told(site, DDP, "-q", code=1)
+    done = explained_by_check(site, DDP, "-q", code=1)
     assert done.out.startswith("not found") and "applicable" not in done.out
 
 
