@@ -45,7 +45,7 @@ from patcher.text.diffs import diff_texts
 
 _MARK = b"# sitepatch:"
 _HEAD = "this hunk is missing here: change the code below, lines that begin so are taken out again"
-_SECTION = "+++ "  # the header of the section for a file that is added
+_SECTION = ("--- ", "+++ ")  # with which the header of a section begins
 
 _FileKey = Tuple[str, str]
 """A site directory, and a path below it."""
@@ -78,7 +78,8 @@ class SpatchChange(Record):
 
     Attributes:
         gone: the lines (1-based) on which the hunks begin that go.
-        added: the hunks that come for a file, by path; in a section of their own where it has none.
+        added: the hunks that come for a file, by path: for its last section, or a new one where it
+            has none; or whole sections, with their headers.
     """
 
     gone: set[int]
@@ -198,13 +199,14 @@ class WrittenPatchset(Record):
                 change.gone.add(hunk.line)
         for edited, result in results:
             home = self._home(edited.file)
-            path = edited.file.path
-            hunks = result.draft.text
-            if not hunks:
+            draft = result.draft
+            if not draft.hunks:
                 continue
             change = changes.setdefault(home, SpatchChange(set(), {}))
-            if result.draft.adds:
-                hunks = f"{_SECTION}{path}\n{hunks}"
+            path = edited.file.path
+            hunks = draft.text if draft.has_moves else draft.hunks_text
+            if draft.adds:
+                hunks = f"+++ {path}\n{hunks}"
             change.added[path] = hunks
         return changes
 
@@ -427,18 +429,17 @@ def revised_spatch(text: str, origin: str, change: SpatchChange) -> str:
     for number, (patch, end) in enumerate(zip(patches, ends)):
         more: list[str] = []
         for path, hunks in change.added.items():
-            if last.get(path) == number:
+            if last.get(path) == number and not hunks.startswith(_SECTION):
                 more.append(hunks)
         section = _revised_section(lines[:end], patch, gone=change.gone, more=more)
         if section:
             sections.append(section)
     for path, hunks in change.added.items():
-        if path in last:
-            continue
         section = hunks.strip("\n")
-        if not hunks.startswith(_SECTION):
-            section = f"--- {path}\n{section}"
-        sections.append(section)
+        if hunks.startswith(_SECTION):
+            sections.append(section)
+        elif path not in last:
+            sections.append(f"--- {path}\n{section}")
     if not sections:
         return ""
 

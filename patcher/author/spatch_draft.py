@@ -127,6 +127,16 @@ class DraftFile(Record):
         return "\n".join(parts)
 
     @property
+    def hunks_text(self) -> str:
+        """The hunks as they are written, for a section that is there: of all places alike."""
+        return "\n".join(hunk.text for hunk in self.hunks)
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some hunks have places of their own."""
+        return any(hunk.moved for hunk in self.hunks)
+
+    @property
     def sections(self) -> list[tuple[tuple[str, ...], list[DraftHunk]]]:
         """The hunks that follow one another and have the same places, each with these."""
         sections: list[tuple[tuple[str, ...], list[DraftHunk]]] = []

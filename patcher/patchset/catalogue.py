@@ -105,7 +105,8 @@ class Catalogue:
         for other_folder, other_source in others:
             is_same = has_texts(other_folder, patchset.folder.files)
             if is_same and source == LOCAL and other_source == BUILT_IN:  # in a clone of sitepatch
-                return FoundPatchset(load_patchset(other_folder, BUILT_IN), tuple(shadows))
+                built_in = patchset.folder._replace(source=BUILT_IN)
+                return FoundPatchset(patchset._replace(folder=built_in), tuple(shadows))
             if not is_same:
                 shadow = Message(
                     "{name} ({source}) is used; it hides {name} ({other}) in {where}",
