@@ -231,7 +231,7 @@ def test_apply_on_a_file_edited_after_is_refused_and_with_force_keeps_a_copy(sit
     patched = site.file().read_bytes()
     with site.file().open("ab") as file:
         file.write(MINE)
-    refused(site, ["apply", DDP], "edited by hand after it was patched", "`sitepatch restore` takes our change out")
+    refused(site, ["apply", DDP], "edited by hand after it was patched", "take our change out and keep the edit")
     forced = done(site("apply", DDP, "--force"))
     assert site.file().read_bytes() == patched
     (kept,) = (site.path / ".sitepatch" / "edited").iterdir()
@@ -260,8 +260,8 @@ def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     hold = (
         "import os, sys, patcher.store.journal as j, patcher.verbs.main as c\n"
         "write = j.write_journal\n"
-        "def stop(home, phase, *rest):\n"
-        "    write(home, phase, *rest)\n"
+        "def stop(home, phase, *rest, **more):\n"
+        "    write(home, phase, *rest, **more)\n"
         "    phase == 'committing' and (os.write(1, b'here\\n'), sys.stdin.readline())\n"
         "j.write_journal = stop\n"
         f"sys.argv = ['sitepatch', 'apply', '{DDP}', '-q', '--target', {str(site.path)!r}]\n"
