@@ -33,6 +33,7 @@ BECOME = ("verify/child.py:",)  # modules without `Message`, whose sentences bec
 NOTHING_SAID = {  # what is no message, though it has two words
     "# edited by hand",
     "@@ or @@",
+    "@@ or {} @@",
     "Content-Type: text/plain; charset=UTF-8",
     "DistributedDataParallel device_ids and output_device",
     "Generator: sitepatch",
