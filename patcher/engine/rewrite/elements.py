@@ -128,11 +128,7 @@ class ElementRow:
 
 
 def change_elements(
-    edits: Edits,
-    before: list[Node],
-    after: list[Node],
-    code: Node,
-    key: str,
+    edits: Edits, before: list[Node], after: list[Node], code: Node, key: str
 ) -> None:
     """Edit the list in field `key` of `code` as the after side has it.
 
@@ -157,13 +153,7 @@ def change_elements(
     row = ElementRow(edits, elements, separator=",")
     leaves_one = code.kind == "Tuple" and remaining == 1 < len(elements)
     if leaves_one and code.parenthesised:
-        reordering = _reordering(
-            edits,
-            pairs,
-            gaps=gaps,
-            row=row,
-            leaves_one=True,
-        )
+        reordering = _reordering(edits, pairs, gaps=gaps, row=row, leaves_one=True)
 
         if reordering:
             _reorder(edits, after, reordering=reordering, row=row)
@@ -172,13 +162,7 @@ def change_elements(
     if _needs_another_node(code, elements, after=after, remaining=remaining):
         raise ReplaceWhole
 
-    reordering = _reordering(
-        edits,
-        pairs,
-        gaps=gaps,
-        row=row,
-        leaves_one=False,
-    )
+    reordering = _reordering(edits, pairs, gaps=gaps, row=row, leaves_one=False)
 
     if reordering:
         _reorder(edits, after, reordering=reordering, row=row)
@@ -187,20 +171,11 @@ def change_elements(
     bare: Node | None = None
     if len(elements) == 1 < remaining and is_bare(elements[0]):
         bare = elements[0]
-    _change(
-        pairs,
-        gaps,
-        row=row,
-        code=code,
-        bare=bare,
-    )
+    _change(pairs, gaps, row=row, code=code, bare=bare)
 
 
 def _needs_another_node(
-    code: Node,
-    elements: list[Node],
-    after: list[Node],
-    remaining: int,
+    code: Node, elements: list[Node], after: list[Node], remaining: int
 ) -> bool:
     """Whether a list must be written anew: as another node, or with other brackets."""
     if code.kind == "ClassDef":
@@ -307,9 +282,7 @@ def _have_moved(gaps: Sequence[Gap]) -> bool:
 
 
 def _place_by_place(
-    olds: Sequence[Node],
-    news: Sequence[Node],
-    pairs: Sequence[NodePair],
+    olds: Sequence[Node], news: Sequence[Node], pairs: Sequence[NodePair]
 ) -> tuple[list[NodePair], list[Gap]]:
     """An alignment in which operands that change places are written over each other.
 
@@ -351,11 +324,7 @@ def _place_by_place(
 
 # changes in place --------------------------------------------------------------------------------
 def _change(
-    pairs: list[NodePair],
-    gaps: list[Gap],
-    row: ElementRow,
-    code: Node,
-    bare: Node | None = None,
+    pairs: list[NodePair], gaps: list[Gap], row: ElementRow, code: Node, bare: Node | None = None
 ) -> None:
     """Change the elements of a list that stay, replace, delete and insert the others.
 
@@ -397,13 +366,7 @@ def _change(
         elif gap.above is not None:
             above = _last_above(edits, gap.above, gone=gone)
 
-        _insert(
-            inserted,
-            above,
-            staying=staying,
-            row=row,
-            code=code,
-        )
+        _insert(inserted, above, staying=staying, row=row, code=code)
 
     if removed:
         removed.sort(key=lambda element: element.outer_start)
@@ -491,10 +454,7 @@ def _is_removed_at_once(last: Node, start: int, row: ElementRow) -> bool:
 
 
 def _remove_one_by_one(
-    edits: Edits,
-    deleted: Sequence[Node],
-    gone: set[int],
-    row: ElementRow,
+    edits: Edits, deleted: Sequence[Node], gone: set[int], row: ElementRow
 ) -> None:
     """Delete elements; `gone` are the ids of all that go from the list."""
     elements = row.elements
@@ -569,10 +529,7 @@ def _remove_in_line(edits: Edits, element: Node, row: ElementRow) -> None:
 
 
 def _remove_leading(
-    edits: Edits,
-    deleted: Sequence[Node],
-    staying: Sequence[Node],
-    row: ElementRow,
+    edits: Edits, deleted: Sequence[Node], staying: Sequence[Node], row: ElementRow
 ) -> None:
     """Delete elements, each with the separator before it; the first that stays loses its own."""
     text = row.text
@@ -614,11 +571,7 @@ class _Insertion(Record):
 
 
 def _insert(
-    inserted: list[Node],
-    above: Node | None,
-    staying: list[Node],
-    row: ElementRow,
-    code: Node,
+    inserted: list[Node], above: Node | None, staying: list[Node], row: ElementRow, code: Node
 ) -> None:
     """Insert elements, in the layout of their list.
 
@@ -779,11 +732,7 @@ class _Reordering(Record):
 
 
 def _reordering(
-    edits: Edits,
-    pairs: Sequence[NodePair],
-    gaps: Sequence[Gap],
-    row: ElementRow,
-    leaves_one: bool,
+    edits: Edits, pairs: Sequence[NodePair], gaps: Sequence[Gap], row: ElementRow, leaves_one: bool
 ) -> _Reordering | None:
     """How to write a list line by line, if that is needed to keep comments with their elements.
 
@@ -844,12 +793,7 @@ def _commented(edits: Edits, nodes: Sequence[Node], row: ElementRow) -> list[Nod
     return commented
 
 
-def _reorder(
-    edits: Edits,
-    after: Sequence[Node],
-    reordering: _Reordering,
-    row: ElementRow,
-) -> None:
+def _reorder(edits: Edits, after: Sequence[Node], reordering: _Reordering, row: ElementRow) -> None:
     """Write a list anew, line by line."""
     items: list[Node] = []
     for node in after:
@@ -878,13 +822,7 @@ def _has_comment(row: ElementRow, code: Node) -> bool:
     return "#" in row.text[past : row.line_end(code)]
 
 
-def _line_of(
-    edits: Edits,
-    row: ElementRow,
-    item: Node,
-    *,
-    is_separated: bool,
-) -> str:
+def _line_of(edits: Edits, row: ElementRow, item: Node, *, is_separated: bool) -> str:
     """The lines of an element of the file or an inserted one, with or without a separator."""
     separator = row.separator if is_separated else ""
     is_inserted = not any(item is element for element in row.elements)

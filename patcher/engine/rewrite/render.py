@@ -44,13 +44,7 @@ class Renderer:
         match: the match.
     """
 
-    def __init__(
-        self,
-        file: Lines,
-        unit: str,
-        hunk: Hunk,
-        match: Match,
-    ) -> None:
+    def __init__(self, file: Lines, unit: str, hunk: Hunk, match: Match) -> None:
         self.hunk = hunk
         self.match = match
         # ids of the before nodes whose code is kept, in order
@@ -76,10 +70,7 @@ class Renderer:
     @cached_property
     def _counterparts(self) -> Counterparts:
         return Counterparts(
-            self.hunk,
-            self.match.nodes.keys(),
-            kept=self.kept.keys(),
-            changed=self.changed,
+            self.hunk, self.match.nodes.keys(), kept=self.kept.keys(), changed=self.changed
         )
 
     @cached_property
@@ -139,22 +130,10 @@ class Renderer:
         end = max(node.end, node.outer_end)
         return self._part(node, node.outer_start, end=end, indent=indent)
 
-    def _part(
-        self,
-        node: Node,
-        start: int,
-        end: int,
-        indent: str,
-    ) -> str:
+    def _part(self, node: Node, start: int, end: int, indent: str) -> str:
         """The characters `[start, end)` of the after side, which hold a node, at its place."""
         self._base = self.hunk.after.lines.indent(start)
-        return self._fill(
-            start,
-            end,
-            nodes=[node],
-            indent=indent,
-            begins_line=False,
-        )
+        return self._fill(start, end, nodes=[node], indent=indent, begins_line=False)
 
     def _needs_own_parentheses(self, node: Node) -> bool:
         """Whether the parentheses around an expression are needed to hold its lines together."""
@@ -231,11 +210,7 @@ class Renderer:
         return with_parentheses(written, self.binds(node), place=node)
 
     def _adds_parentheses(
-        self,
-        node: Node,
-        code: Node,
-        counterpart: Node | None,
-        bare: bool,
+        self, node: Node, code: Node, counterpart: Node | None, bare: bool
     ) -> bool:
         """Whether code gets parentheses that it does not have in the file.
 
@@ -347,13 +322,7 @@ class Renderer:
         return tail.lstrip(" \t").startswith(";")
 
     def _fill(
-        self,
-        start: int,
-        end: int,
-        nodes: Sequence[Node],
-        indent: str,
-        *,
-        begins_line: bool = True,
+        self, start: int, end: int, nodes: Sequence[Node], indent: str, *, begins_line: bool = True
     ) -> str:
         """The characters `[start, end)` of the after side, nodes written and lines indented."""
         edits: list[Edit] = []
@@ -380,13 +349,7 @@ class Renderer:
         """A text of the hunk with the line breaks of the file."""
         return text.replace("\n", self._file.newline)
 
-    def _indentations(
-        self,
-        start: int,
-        end: int,
-        edits: list[Edit],
-        indent: str,
-    ) -> list[Edit]:
+    def _indentations(self, start: int, end: int, edits: list[Edit], indent: str) -> list[Edit]:
         """The edits that indent the lines beginning in `[start, end)`, but for those in `edits`."""
         side = self.hunk.after
         filled: list[tuple[int, int]] = []
@@ -429,12 +392,7 @@ class Renderer:
         return indent + self._unit * depth + rest
 
     # nodes ---------------------------------------------------------------------------------------
-    def _write_all(
-        self,
-        nodes: Sequence[Node],
-        edits: list[Edit],
-        indent: str,
-    ) -> None:
+    def _write_all(self, nodes: Sequence[Node], edits: list[Edit], indent: str) -> None:
         """Add the edits that write nodes.
 
         Nodes that are neighbours in the file, too, are written as one, with what is between them.
@@ -449,11 +407,7 @@ class Renderer:
 
             index += len(group)
 
-    def _kept_group(
-        self,
-        nodes: Sequence[Node],
-        index: int,
-    ) -> tuple[list[Node], list[Node]]:
+    def _kept_group(self, nodes: Sequence[Node], index: int) -> tuple[list[Node], list[Node]]:
         """A node with those below it that follow it in the file, too; and their code there."""
         group = [nodes[index]]
         codes = self._kept_codes(nodes[index])
@@ -512,11 +466,7 @@ class Renderer:
                     self._write_all(value, edits, indent=indent)
 
     def _write_decorator_comments(
-        self,
-        node: Node,
-        counterpart: Node | None,
-        edits: list[Edit],
-        indent: str,
+        self, node: Node, counterpart: Node | None, edits: list[Edit], indent: str
     ) -> None:
         """Write the comments behind a decorator, and above one that moves."""
         moved = None if counterpart in self.changed else counterpart
@@ -548,12 +498,7 @@ class Renderer:
             return False
         return self._has_comments_above(node)
 
-    def _write_run(
-        self,
-        node: Node,
-        counterpart: Node | None,
-        edits: list[Edit],
-    ) -> None:
+    def _write_run(self, node: Node, counterpart: Node | None, edits: list[Edit]) -> None:
         """Write a run of arguments, elements or parameters; an empty one goes with one comma."""
         codes = self.match.nodes[id(counterpart)]
         assert isinstance(codes, list) and counterpart is not None
@@ -589,11 +534,7 @@ class Renderer:
         return ", ".join(self._code(code) for code in codes)
 
     def _write_statements(
-        self,
-        nodes: Sequence[Node],
-        codes: list[Node],
-        edits: list[Edit],
-        indent: str,
+        self, nodes: Sequence[Node], codes: list[Node], edits: list[Edit], indent: str
     ) -> None:
         """Write neighbours that are kept as `codes`, at the new indentation (rule 18).
 
@@ -611,12 +552,7 @@ class Renderer:
 
         before = side.text[row_start : first.begin]
         if before.strip():  # a body on its header's line, written or not
-            edit = self._body_below_header(
-                first,
-                codes,
-                written=before,
-                indent=indent,
-            )
+            edit = self._body_below_header(first, codes, written=before, indent=indent)
 
             edits.append(edit)
             return
@@ -645,21 +581,9 @@ class Renderer:
         if self.counterpart(nodes[0]) is not None:
             deleted = self.deleted_ranges
 
-        return reindented(
-            self._file,
-            deleted,
-            codes=codes,
-            indent=indent,
-            comments=comments,
-        )
+        return reindented(self._file, deleted, codes=codes, indent=indent, comments=comments)
 
-    def _body_below_header(
-        self,
-        node: Node,
-        codes: list[Node],
-        written: str,
-        indent: str,
-    ) -> Edit:
+    def _body_below_header(self, node: Node, codes: list[Node], written: str, indent: str) -> Edit:
         """The edit that gives lines of its own to a kept body on the line of its header.
 
         `written` is that line up to the body.
@@ -672,12 +596,7 @@ class Renderer:
             header_width = len(written) - len(written.lstrip())
             header_indent = written[:header_width]
             deeper = self._indent(header_indent, indent) + self._unit
-            body = reindented(
-                self._file,
-                self.deleted_ranges,
-                codes=codes,
-                indent=deeper,
-            )
+            body = reindented(self._file, self.deleted_ranges, codes=codes, indent=deeper)
 
         text = self._file.newline + body if body else " pass"
         return Edit(node.start - 1, node.end, text=text)

@@ -20,11 +20,7 @@ _LAST_CLAUSES = {"Else": 1, "Finally": 2}
 
 
 def change_lines(
-    edits: Edits,
-    before: list[Node],
-    after: list[Node],
-    siblings: list[Node],
-    parent: Node | None,
+    edits: Edits, before: list[Node], after: list[Node], siblings: list[Node], parent: Node | None
 ) -> None:
     """Align two lists of nodes that have lines of their own, and edit those lines.
 
@@ -183,12 +179,7 @@ def _change_comments(edits: Edits, old: Node, new: Node) -> None:
     _check_no_comment_inside(edits, new, code=code)
 
 
-def _insert_comments(
-    edits: Edits,
-    rows: Sequence[int],
-    code: Node,
-    at: int,
-) -> None:
+def _insert_comments(edits: Edits, rows: Sequence[int], code: Node, at: int) -> None:
     """Insert rows of comments beside a statement of the file, unless all of them are blank."""
     if not _have_text(edits.hunk.after, rows):
         return
@@ -214,12 +205,7 @@ def _check_no_comment_inside(edits: Edits, new: Node, code: Node) -> None:
         raise Conflict(message)
 
 
-def _change_trailing_comment(
-    edits: Edits,
-    old: Node,
-    new: Node,
-    code: Node,
-) -> None:
+def _change_trailing_comment(edits: Edits, old: Node, new: Node, code: Node) -> None:
     """Write the comment at the end of a changed line, where that changes."""
     comment = _new_trailing_comment(edits, old, new=new)
     if comment is None:
@@ -295,13 +281,7 @@ def _swap(edits: Edits, gap: Gap) -> None:
     regions = _regions(edits, gap)
     if is_simple:
         written = written.rstrip("\r\n")
-        _swap_line(
-            edits,
-            old,
-            new=new,
-            code=first_code,
-            written=written,
-        )
+        _swap_line(edits, old, new=new, code=first_code, written=written)
     else:
         start = edits.lines.start(first_code.begin)
         end = lines_end(edits.lines, regions[0].last)
@@ -365,13 +345,7 @@ def _regions(edits: Edits, gap: Gap) -> list[_Region]:
     return regions
 
 
-def _swap_line(
-    edits: Edits,
-    old: Node,
-    new: Node,
-    code: Node,
-    written: str,
-) -> None:
+def _swap_line(edits: Edits, old: Node, new: Node, code: Node, written: str) -> None:
     """Write one statement in the place of another one on its line, with its comment."""
     line_end = edits.lines.end(code.end)
     tail = edits.text[code.end : line_end].rstrip()
@@ -460,12 +434,7 @@ def _block_extent(edits: Edits, block: Node) -> tuple[int, int] | None:
 
 
 # insert ------------------------------------------------------------------------------------------
-def _insert(
-    edits: Edits,
-    gap: Gap,
-    siblings: list[Node],
-    parent: Node | None,
-) -> None:
+def _insert(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
     """Insert the nodes of a gap beside the line of the hunk that they touch (rule 17)."""
     above = gap.above
     below = gap.below
@@ -493,12 +462,7 @@ def _insert(
         _insert_first(edits, gap, siblings=siblings, parent=parent)
 
 
-def _insert_last(
-    edits: Edits,
-    gap: Gap,
-    lowest: Node,
-    block: Node | None,
-) -> None:
+def _insert_last(edits: Edits, gap: Gap, lowest: Node, block: Node | None) -> None:
     """Insert at the end of a block, below its last statement."""
     edits.check_own_lines(lowest, block)
     at = _block_end(edits, lowest, block=block)
@@ -571,12 +535,7 @@ def _block_end(edits: Edits, statement: Node, block: Node | None) -> int:
     return end
 
 
-def _insert_after(
-    edits: Edits,
-    gap: Gap,
-    code: Node,
-    parent: Node | None,
-) -> None:
+def _insert_after(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
     """Insert below a statement of the file, and below the comments there that the hunk names."""
     edits.check_own_lines(code, parent)
     end = lines_end(edits.lines, code)
@@ -585,12 +544,7 @@ def _insert_after(
     _add_lines(edits, gap, at=at, indent=indent)
 
 
-def _insert_before(
-    edits: Edits,
-    gap: Gap,
-    code: Node,
-    parent: Node | None,
-) -> None:
+def _insert_before(edits: Edits, gap: Gap, code: Node, parent: Node | None) -> None:
     """Insert above a statement of the file, and above its comments that the hunk does not name."""
     edits.check_own_lines(code, parent)
     at = edits.lines.start(code.begin)
@@ -600,12 +554,7 @@ def _insert_before(
     _add_lines(edits, gap, at=at, indent=indent)
 
 
-def _add_lines(
-    edits: Edits,
-    gap: Gap,
-    at: int,
-    indent: str,
-) -> None:
+def _add_lines(edits: Edits, gap: Gap, at: int, indent: str) -> None:
     """Insert the lines of a gap at `at`, the beginning of a line or the end of the file."""
     rows = _inserted_rows(edits, gap)
     written = edits.render.lines(rows, gap.inserted, indent=indent)
@@ -653,12 +602,7 @@ def _below_comments(edits: Edits, gap: Gap, at: int) -> int:
     return at
 
 
-def _above_comments(
-    edits: Edits,
-    gap: Gap,
-    at: int,
-    indent: str,
-) -> int:
+def _above_comments(edits: Edits, gap: Gap, at: int, indent: str) -> int:
     """`at`, or the offset above the comments over it, up to one that the hunk names."""
     named = _named_comments(edits, gap)
     while at:
@@ -674,12 +618,7 @@ def _above_comments(
     return at
 
 
-def _insert_first(
-    edits: Edits,
-    gap: Gap,
-    siblings: list[Node],
-    parent: Node | None,
-) -> None:
+def _insert_first(edits: Edits, gap: Gap, siblings: list[Node], parent: Node | None) -> None:
     """Insert after the docstring, in a module after the `from __future__` imports as well.
 
     A docstring is inserted only if there is none.
@@ -709,11 +648,7 @@ def _insert_first(
         _add_lines(edits, gap, at=len(edits.text), indent="")
 
 
-def _check_no_docstring(
-    edits: Edits,
-    doc: Node | None,
-    siblings: Sequence[Node],
-) -> None:
+def _check_no_docstring(edits: Edits, doc: Node | None, siblings: Sequence[Node]) -> None:
     """Refuse to insert a docstring where there is one."""
     for node in _top_statements(siblings):
         if doc is None and node.is_text:
