@@ -15,7 +15,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """What is too long for each change: the real packages, the installers, kills at each call, random code; an hour on two cores."""
+    """What is too long for each change: the real packages, the installers, kills at each call, random code; hours on two cores."""
     session.install(".[test]")
     session.run("pytest", "-n", "auto", "-m", "slow", *session.posargs)
 

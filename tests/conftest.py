@@ -55,7 +55,7 @@ SAMPLED = (  # one promise at many points, calls or errors: of each long test in
     "tests/verbs/test_commands.py", "tests/verbs/test_doctor.py", "tests/verbs/test_sync.py",
 )  # fmt: skip
 _DIAGNOSE, _LANGUAGE = "tests/diagnosis/test_diagnose.py::test_", "tests/display/test_language.py::test_"
-SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: most of an hour on two cores
+SLOW = (  # of the long tests those that have a command of their own, `nox -s slow`: more than an hour on two cores
     "tests/real/", "tests/installers/", "tests/engine/test_properties.py", "tests/author/test_random_edits.py", "tests/author/test_export.py",
     "tests/author/test_update.py", "tests/test_travel.py", "tests/test_foreign.py", "tests/store/test_bytecode.py", "tests/test_places.py",
     "tests/hook/test_hook_starts.py", "tests/hook/test_hook.py::test_a_line_with_a_directory", "tests/patchsets/test_accelerate_hygiene.py", "tests/patchsets/test_triton_path.py",

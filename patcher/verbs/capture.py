@@ -107,6 +107,7 @@ def capture(
     is_there = folder is not None and (folder / MANIFEST).is_file()
     if name and not is_there:
         output_folder(name, output, events.note)
+
     check_also(one_or_more(also))
     env = place.environment()
     events.started(env)
@@ -117,6 +118,7 @@ def capture(
         found = _edited_copies(env, Path(copy), old)
     else:
         found = _edited_files(env, one_or_more(words), os.fspath(pristine), old, events=events)
+
     edits = _edits(env, found, old, copies=os.fspath(copy))
     releases, unread = further_releases(one_or_more(also), _packages(edits.files), events)
     if old:
@@ -126,8 +128,10 @@ def capture(
         draft = _drafted(edits, releases)
         name = name or proposed_name(draft, output)
         hunks = _proven(name, named_folder(name, output), draft, edits=edits, releases=releases)
+
     hunks = hunks._replace(draft=_with_new(hunks.draft, found.new))
     outcome = CaptureOutcome(name, edits, hunks, notes=(*found.notes, *unread))
+
     is_empty = not hunks.texts and (old is None or hunks.gone > 0)
     if is_empty or not (hunks.draft.complete or partial):
         return outcome

@@ -144,10 +144,12 @@ def check(
             "expected one patchset, which is explained for this environment",
             found="--against" if wanted else count(len(named), "patchset"),
         )
+
     catalogue = Catalogue(place.patch_dirs)
     loaded, broken = catalogue.load()
     patchsets = [item.patchset for item in loaded]
     every = [patchset.name for patchset in patchsets]
+
     requested, notes = choose(named or every, settings, place.patch_dirs)
     inspection = _inspect(requested, catalogue, {} if named else broken)
     if wanted:
@@ -160,9 +162,11 @@ def check(
         answers, remarks = settled(env, lambda: explanations(env, requested[0]))
         notes = [*notes, *remarks]
         return CheckOutcome(inspection, tuple(answers), notes=tuple(notes), explained=True)
+
     if named:  # all together, as `apply` would take them
         answers, remarks = _answers(env, [requested], events)
         return CheckOutcome(inspection, tuple(answers), notes=(*notes, *remarks))
+
     answers, remarks = _answers(env, [[item] for item in requested], events)
     return CheckOutcome(
         inspection,

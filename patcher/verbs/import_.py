@@ -156,6 +156,7 @@ def import_(
     series = find_series(name, output)
     folder = series.folder if series else output_folder(name, output, events.note)
     check_also(one_or_more(also))
+
     inputs = named_patches(one_or_more(patches), data)
     env = place.environment()
     events.started(env)
@@ -170,15 +171,18 @@ def import_(
         problem = Message("--names: the patchset {name} is there already", name=name)
         hint = "write them into `names` of its variant: {path}"
         raise UsageError(problem, Message(hint, path=folder / MANIFEST))
+
     importer = Importer(InstalledSources(env, fuzz, moved), series, omitted, releases, injected)
     importer.notes.update(dict.fromkeys(unread))
     results = importer.results(inputs, events.progress)
+
     files = tuple(importer.diffs(name))
     notes = tuple(importer.notes)
     outcome = ImportOutcome(folder, results, importer.single, files=files, notes=notes)
     _check_left_out(omitted, outcome)
     if not importer.patches:
         return outcome
+
     file_name = "" if data is not None else Path(one_or_more(patches)[0]).name
     head = _head(name, inputs[0], importer.homes, file_name=file_name)
     return _written(outcome, importer, head)
