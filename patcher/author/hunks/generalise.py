@@ -98,7 +98,7 @@ class _PythonFile:
         combination = Combination(self.edit.before, self.maker, self.leftovers, self.injected)
         parts, result = combination.combined(self.parts(found))
         moves_code = any(part.best.elsewhere for part in parts)
-        layout = self.leftovers.layout(result, has_hunks=bool(parts), elsewhere=moves_code)
+        difference = self.leftovers.difference(result, has_hunks=bool(parts), elsewhere=moves_code)
 
         carried: list[DraftHunk] = []
         if self.others or carries:
@@ -115,7 +115,7 @@ class _PythonFile:
             paths=tuple(paths),
             hunks=(*carried, *hunks),
             left_out=tuple(self.leftovers.parts),
-            difference=layout,
+            difference=difference,
         )
 
     def hunk(self, part: Part) -> DraftHunk:

@@ -12,7 +12,7 @@ from patcher.author.same_code import same_code
 from patcher.author.spatch_draft import FileEdit, LeftOut
 from patcher.engine.tree import Tree
 from patcher.message import Message, joined
-from patcher.text.lines import line_edits
+from patcher.text.lines import LineEdit, line_edits
 
 
 class Leftovers:
@@ -75,10 +75,10 @@ class Leftovers:
                 kept.append(difference)
         return kept
 
-    def layout(self, result: bytes, *, has_hunks: bool, elsewhere: bool) -> str:
+    def difference(self, result: bytes, *, has_hunks: bool, elsewhere: bool) -> str:
         """What differs between the edited file and what the hunks make of it, in words.
 
-        If other code differs, or the edit changes no code, that is added to `parts`.
+        What is thereby in no hunk is added to `parts`.
 
         Args:
             result: what the hunks make of the file.
@@ -88,43 +88,52 @@ class Leftovers:
         if result == self.edit.after:
             return ""
         if not self.parts and not same_code(result, self.edit.after, anywhere=elsewhere):
-            why = Message("the hunks together would not make the edited code")
-            is_code = bool(differences(Tree(result), self.after))
-            if not is_code:
-                why = Message("the indentation and the blanks of strings, which are not compared")
-            self.parts.append(LeftOut(self.edit.path, 1, text="", why=why, code=is_code))
+            self._add_other_code(result)
 
         old, new = result.splitlines(keepends=True), self.edit.after.splitlines(keepends=True)
         edits = line_edits(old, new)
-        comments: list[str] = []
-        blank = moved = 0
-        for old_start, old_end, new_start, new_end in edits:
-            old_lines = _stripped(old[old_start:old_end])
-            new_lines = _stripped(new[new_start:new_end])
-            if not any(chain(old_lines, new_lines)):
-                blank += 1
-            elif _code(old_lines) == _code(new_lines) and old_lines != new_lines:
-                comments.append(str(new_start + 1))
-            else:
-                moved += 1
-
-        words: list[Message] = []
-        if comments:
-            template = (
-                "comments differ in line {lines}: they are not matched, so no hunk changes them"
-            )
-            words.append(Message(template, lines=", ".join(comments)))
-        if moved:
-            template = "{places} in the layout or the position of code"
-            words.append(Message(template, places=_places(moved)))
-        if blank:
-            words.append(Message("{places} in blank lines", places=_places(blank)))
-
+        words = joined("; ", _in_words(edits, old, new))
         if not has_hunks and not self.parts:
             line = edits[0][2] + 1
-            why = Message("nothing but comments and layout: {words}", words=joined("; ", words))
+            why = Message("nothing but comments and layout: {words}", words=words)
             self.parts.append(LeftOut(self.edit.path, line, text="", why=why, code=False))
-        return joined("; ", words)
+        return words
+
+    def _add_other_code(self, result: bytes) -> None:
+        """Leave out the whole edit: what the hunks make of the file is other code."""
+        why = Message("the hunks together would not make the edited code")
+        is_code = bool(differences(Tree(result), self.after))
+        if not is_code:
+            why = Message("the indentation and the blanks of strings, which are not compared")
+        self.parts.append(LeftOut(self.edit.path, 1, text="", why=why, code=is_code))
+
+
+def _in_words(
+    edits: Sequence[LineEdit], old: Sequence[bytes], new: Sequence[bytes]
+) -> list[Message]:
+    """What kinds of lines differ between two texts of the same code, and in how many places."""
+    comments: list[str] = []
+    blank = moved = 0
+    for old_start, old_end, new_start, new_end in edits:
+        old_lines = _stripped(old[old_start:old_end])
+        new_lines = _stripped(new[new_start:new_end])
+        if not any(chain(old_lines, new_lines)):
+            blank += 1
+        elif _code(old_lines) == _code(new_lines) and old_lines != new_lines:
+            comments.append(str(new_start + 1))
+        else:
+            moved += 1
+
+    words: list[Message] = []
+    if comments:
+        template = "comments differ in line {lines}: they are not matched, so no hunk changes them"
+        words.append(Message(template, lines=", ".join(comments)))
+    if moved:
+        template = "{places} in the layout or the position of code"
+        words.append(Message(template, places=_places(moved)))
+    if blank:
+        words.append(Message("{places} in blank lines", places=_places(blank)))
+    return words
 
 
 def _shown(tag: str, text: str) -> str:
