@@ -183,9 +183,11 @@ def _side(lines: list[DiffLine], layout: HunkLayout, *, kind: str) -> list[Html]
     if len(lines) <= _LONG:
         return shown
 
-    what = "inserted" if kind == "inserted" else "removed"
     hidden = len(lines) - _SHOWN
-    summary = tag("summary", count(hidden, f"more {what} line"))
+    many = count(hidden, "more removed line")
+    if kind == "inserted":
+        many = count(hidden, "more inserted line")
+    summary = tag("summary", many)
     folded = tag("details", summary, *shown[_SHOWN:], class_=f"more {kind}")
     return [*shown[:_SHOWN], folded]
 
