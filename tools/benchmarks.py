@@ -35,9 +35,9 @@ LIMITS = {
     "sitepatch status, 12 files": 9.0,
     "sitepatch apply, again": 9.0,
     "sitepatch restore, one file": 9.0,
-    "sitepatch apply, first, one hunk": 19.0,
+    "sitepatch apply, first, one hunk": 30.0,  # the import of libcst alone takes 16
     "sitepatch apply, first, mmengine-ddp-debug": 12.0,
-    "sitepatch run --overlay, again": 19.0,
+    "sitepatch run --overlay, again": 28.0,  # with libcst: no result of a user's own is kept
     "sitepatch sync, 100 patchsets, nothing to do": 12.0,
 }
 ONE_HUNK = """Print the device_ids.
