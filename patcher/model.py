@@ -105,6 +105,11 @@ class HunkText(Record):
         return self.scope in (TEXT, ADDED, DELETED)
 
     @property
+    def written(self) -> list[str]:
+        """Its lines, below the header, as a .spatch has them."""
+        return [f"{tag}{text}".rstrip() for tag, text, _ in self.lines]
+
+    @property
     def only_imports(self) -> bool:
         """Whether it inserts imports and changes nothing else.
 
@@ -206,6 +211,12 @@ class Rewrite(Record):
     splices: tuple[Splice, ...]
     answers: tuple[HunkAnswer, ...]
     gone: bool = False
+
+    @property
+    def finds_code(self) -> bool:
+        """Whether the text before has the code of these hunks, on one of its sides (rule 1)."""
+        states = {answer.state for answer in self.answers}
+        return not any(state.failed for state in states) and states != {State.NOT_NEEDED}
 
 
 class Option(Record):

@@ -9,7 +9,7 @@ from patcher.author.spatch_draft import Draft, FileEdit
 from patcher.engine.engine import rewrite
 from patcher.errors import Location, SitepatchError
 from patcher.message import Message, joined, one_line
-from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite, State
+from patcher.model import Answer, FilePatch, HunkText, Located, OptionValue, Rewrite
 from patcher.patchset.layers import rewrite_layers
 from patcher.planner.reconcile import reconciled
 from patcher.record import Record
@@ -127,10 +127,7 @@ def _path_with_code(
     existing = [path for path in patch.paths if path in texts]
     if len(existing) > 1:
         for path in existing:
-            answers = rewrite(texts[path], patch.hunks).answers
-            states = {answer.state for answer in answers}
-            is_there = states != {State.NOT_NEEDED}
-            if is_there and not any(state.failed for state in states):
+            if rewrite(texts[path], patch.hunks).finds_code:
                 return path
     return existing[0] if existing else ""
 

@@ -566,7 +566,4 @@ def _closest_line(explanation: Explanation) -> int:
 
 
 def _written(hunk: HunkText) -> list[str]:
-    lines = [_HEAD, f"@@ {hunk.scope} @@"]
-    for tag, line, _ in hunk.lines:
-        lines.append(f"{tag}{line}".rstrip())
-    return lines
+    return [_HEAD, f"@@ {hunk.scope} @@", *hunk.written]

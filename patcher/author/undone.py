@@ -101,9 +101,7 @@ def _with_form(text: str, hunk: HunkText, form: HunkText) -> str:
         end += 1
     while not lines[end - 1].strip():
         end -= 1
-    added = ["@@ or @@"]
-    for tag, line, _ in form.lines:
-        added.append(f"{tag}{line}".rstrip())
+    added = ["@@ or @@", *form.written]
     return "\n".join([*lines[:end], *added, *lines[end:]]) + "\n"
 
 

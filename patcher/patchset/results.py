@@ -105,7 +105,7 @@ class EveryHunk:
         by_spatch: dict[str, dict[HunkText, None]] = {}
         for hunk in self._hunks:
             by_spatch.setdefault(hunk.origin, {})[hunk] = None
-        return {origin: EveryHunk(tuple(hunks)) for origin, hunks in by_spatch.items()}
+        return {origin: EveryHunk(list(hunks)) for origin, hunks in by_spatch.items()}
 
     @cached_property
     def identity(self) -> str:

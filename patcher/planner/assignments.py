@@ -364,5 +364,4 @@ def _fits(
         data = Store(located.site).pristine(receipt.pristine.sha256)
 
     request = results.request_of(requested, hunks, names=names)
-    states = {answer.state for answer in results.rewrite_with_known(data, request).answers}
-    return not any(state.failed for state in states) and states != {State.NOT_NEEDED}
+    return results.rewrite_with_known(data, request).finds_code

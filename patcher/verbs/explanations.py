@@ -6,6 +6,7 @@ import re
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from patcher.author.changed import python_files
+from patcher.author.same_code import readable
 from patcher.engine.explain import explain
 from patcher.engine.source import definition_lines
 from patcher.engine.tree import SyntaxProblem, Tree
@@ -163,9 +164,10 @@ def _followed(
     It is looked for in the same file `data`, then in the others of the package.
     """
     hunk = explanation.hunk
+    tree = readable(data)
     for match in explanation.elsewhere:
         renamed = hunk._replace(scope=match.scope, others=())
-        if match.scope and _holds(data, renamed, options):
+        if match.scope and tree is not None and _holds(tree, renamed, options):
             hint = Message("add this form to the hunk:\n{lines}", lines=_form(hunk, match.scope))
             return answer.with_result(hint=hint)
     if explanation.elsewhere:
@@ -176,8 +178,7 @@ def _followed(
         places = places or scope_elsewhere(answer.site, answer.path, scope=answer.scope)
         return answer._replace(elsewhere=places)
     place = places[0]
-    lines = [f"--- {answer.path}", f"--- {place.path}", f"@@ {hunk.scope} @@"]
-    lines += [f"{tag}{text}".rstrip() for tag, text, _ in hunk.lines]
+    lines = [f"--- {answer.path}", f"--- {place.path}", f"@@ {hunk.scope} @@", *hunk.written]
     if place.scope:
         lines.append(_form(hunk, place.scope))
     template = "write this at the end of the .spatch, in place of the hunk:\n{lines}"
@@ -188,16 +189,13 @@ def _followed(
 
 def _form(hunk: HunkText, scope: str) -> str:
     """The text of a further form of a hunk, for another scope."""
-    lines = [f"@@ or {scope} @@"]
-    for tag, text, _ in hunk.lines:
-        lines.append(f"{tag}{text}".rstrip())
-    return "\n".join(lines)
+    return "\n".join([f"@@ or {scope} @@", *hunk.written])
 
 
-def _holds(data: bytes, hunk: HunkText, options: Mapping[str, OptionValue]) -> bool:
+def _holds(tree: Tree, hunk: HunkText, options: Mapping[str, OptionValue]) -> bool:
     """Whether a hunk can be applied to a file, or is upstream there."""
     try:
-        return Tree(data).answer(hunk, options).state in (State.APPLICABLE, State.UPSTREAM)
+        return tree.answer(hunk, options).state in (State.APPLICABLE, State.UPSTREAM)
     except SyntaxProblem:
         return False
 
@@ -266,22 +264,15 @@ def _code_elsewhere(
         return ()
     places: list[Elsewhere] = []
     for other, data in _defining(site, path, name):
-        if not _is_python(data):
+        tree = readable(data)
+        if tree is None:
             continue
-        for scope in Tree(data).definitions:
+        for scope in tree.definitions:
             is_named = scope.split(".")[-1] == name
-            if is_named and _holds(data, hunk._replace(scope=scope), options):
+            if is_named and _holds(tree, hunk._replace(scope=scope), options):
                 renamed = "" if scope == hunk.scope else scope
                 places.append(Elsewhere(other, definition_lines(data, scope)[0], scope=renamed))
     return tuple(places[:_MOST])
-
-
-def _is_python(data: bytes) -> bool:
-    try:
-        Tree(data)
-    except SyntaxProblem:
-        return False
-    return True
 
 
 def _defining(site: str, path: str, name: str) -> Iterator[tuple[str, bytes]]:

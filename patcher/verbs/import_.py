@@ -163,6 +163,7 @@ def import_(
     if series:
         series = series.installed(env)
 
+    # sources apply what they find for the patches that follow: the importer has its own
     sources = InstalledSources(env, fuzz, moved)
     releases, unread = _further(inputs, one_or_more(also), sources, series, events=events)
     omitted = one_or_more(leave_out)

@@ -105,7 +105,10 @@ def carried_imports(
     unbound = Tree(after.encoded(_without_imports(after))).unbound(Tree(b""), ranges)
     names = {item.name for item in unbound} & lines.keys()
     if others:
-        needed = {name for name in names if not all(other.binds({name}) for other in others)}
+        needed = set(names)
+        for name in names:
+            if all(other.binds({name}) for other in others):
+                needed.remove(name)
     else:
         needed = names and names - _read_around(before, found)
     # in the order of the module

@@ -279,29 +279,16 @@ def _check_names(hunk: HunkText, before: Side, after: Side) -> None:
     for node in after.placeholders("meta"):
         if node.name == "_":
             message = Message("`$_` stands for anything and cannot be written")
-            raise_marked(
-                hunk,
-                after,
-                message=message,
-                start=node.start,
-                end=node.end,
-            )
-
-        if node.name not in bound:
+        elif node.name not in bound:
             known = sorted(f"${name}" for name in bound if name[0] != "_")
             message = Message(
                 "`${name}` is not bound by the before side; bound there: {known}",
                 name=node.name,
                 known=", ".join(known) or Message("none"),
             )
-
-            raise_marked(
-                hunk,
-                after,
-                message=message,
-                start=node.start,
-                end=node.end,
-            )
+        else:
+            continue
+        raise_marked(hunk, after, message=message, start=node.start, end=node.end)
 
 
 def _name_wildcards(side: Side) -> None:
