@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 import tarfile
 import threading
 import zipfile
@@ -32,6 +33,12 @@ def sdist(distribution, version):
         info.size = len(data)
         archive.addfile(info, io.BytesIO(data))
     return out.getvalue()
+
+
+def size_of(part):
+    """The number of bytes in the part of a file that a Content-Range header names."""
+    first, last = map(int, re.match(r"bytes (\d+)-(\d+)/", part).groups())
+    return last + 1 - first
 
 
 class Index:

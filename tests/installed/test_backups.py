@@ -34,21 +34,34 @@ def edit(site, path=RUNNER, backup=".debug_backup"):
     return data
 
 
-@pytest.mark.parametrize("backup", [".backup", ".debug_backup", ".orig", ".bak", "~"])
+BACKUPS = [".backup", ".debug_backup", ".orig", ".bak", "~"]
+
+
+@pytest.mark.parametrize("backup", BACKUPS)
+def test_status_names_the_backup_beside_an_edited_file(site, backup):
+    edit(site, backup=backup)
+    name = f"runner.py{backup}"
+    (reported,) = json.loads(site("status", "--json").out)["backups"]
+    assert reported == {"site": str(site.path), "path": RUNNER, "name": name}
+    assert f"{name} beside it is what was installed; put it back: sitepatch restore --from-backup {RUNNER}" in site("status").err
+    done(site("status", "--check"))  # is about what was applied
+
+
+@pytest.mark.parametrize("backup", BACKUPS)
+def test_a_dry_run_shows_what_would_be_put_back_and_writes_nothing(site, backup):
+    edit(site, backup=backup)
+    before = site.tree()
+    dry = done(site("restore", "--from-backup", "--dry-run"))
+    assert "-print('here')" in dry.out and "1 file would be changed" in dry.err
+    assert site.tree() == before
+
+
+@pytest.mark.parametrize("backup", BACKUPS)
 def test_a_file_is_put_back_from_the_backup_beside_it(site, backup):
     site.file().chmod(0o640)
     stat = site.file().stat()
     data = edit(site, backup=backup)
-    name = f"runner.py{backup}"
     before = site.tree()
-    (told,) = json.loads(site("status", "--json").out)["backups"]
-    assert told == {"site": str(site.path), "path": RUNNER, "name": name}
-    assert f"{name} beside it is what was installed; put it back: sitepatch restore --from-backup {RUNNER}" in site("status").err
-    dry = done(site("restore", "--from-backup", "--dry-run"))
-    assert "-print('here')" in dry.out and "1 file would be changed" in dry.err
-    assert site.tree() == before
-    done(site("status", "--check"))  # is about what was applied
-
     done(site("restore", "--from-backup"))
     now = site.file().stat()
     assert site.file().read_bytes() == data
@@ -111,15 +124,15 @@ def test_words_are_files_or_packages_and_one_that_names_nothing_stops_all(site, 
     assert wrong.code == 1 and all(f"{word}: found no backup" in wrong.err for word in ("torch", "mmengine/dis"))
     assert site.tree() == before
 
-    def meant(*words):
+    def selected(*words):
         place = Place(target=str(site.path))
         return [file.path for file in restore_backups(words, place=place, dry_run=True).changed]
 
-    assert meant(RUNNER) == meant(str(site.file())) == [RUNNER]
-    assert meant("mmengine/dist/") == [UTILS]
-    assert meant() == meant("mmengine") == meant(str(site.path), RUNNER) == [UTILS, RUNNER]
+    assert selected(RUNNER) == selected(str(site.file())) == [RUNNER]
+    assert selected("mmengine/dist/") == [UTILS]
+    assert selected() == selected("mmengine") == selected(str(site.path), RUNNER) == [UTILS, RUNNER]
     monkeypatch.chdir(site.file().parent)
-    assert meant("runner.py") == [RUNNER]
+    assert selected("runner.py") == [RUNNER]
     assert site("restore", "--from-backup", "--force").code == 2
 
 
@@ -138,7 +151,10 @@ def test_several_directories_change_all_or_none(tmp_path, monkeypatch):
         edit(each)
     before = [each.tree() for each in sites]
     places = [Place(target=str(each.path)) for each in sites]
-    files = tuple(file for each in places for file in restore_backups(place=each, dry_run=True).changed)
+    files = []
+    for place in places:
+        files.extend(restore_backups(place=place, dry_run=True).changed)
+    plan = Plan(tuple(files), ())
     put_in_place = journal.put_in_place
 
     def fails(site, home, entries):
@@ -148,19 +164,20 @@ def test_several_directories_change_all_or_none(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched, pytest.raises(StoreError, match="why"):
         patched.setattr(journal, "put_in_place", fails)
-        commit_plan(Plan(files, ()), ())
+        commit_plan(plan, ())
     for each, old in zip(sites, before):  # a copy of the edited text is kept before anything is changed
-        left = {path: found for path, found in each.tree().items() if old.get(path) != found}
+        now = each.tree()
+        differing = sorted(path for path, entry in now.items() if entry != old.get(path))
         kept = f".sitepatch/edited/runner.py.{sha256(each.file().read_bytes()).hexdigest()[:16]}"
-        assert sorted(left) == [".sitepatch", ".sitepatch/edited", kept, ".sitepatch/lock"]
-        assert set(old) <= set(each.tree())
-    commit_plan(Plan(files, ()), ())
+        assert differing == [".sitepatch", ".sitepatch/edited", kept, ".sitepatch/lock"]
+        assert set(old) <= set(now)
+    commit_plan(plan, ())
     assert [each.file().read_bytes().endswith(b"print('here')\n") for each in sites] == [False, False]
 
 
 def test_doctor_names_the_backup_and_the_command(site):
     edit(site)
-    told = json.loads(sitepatch("doctor", "--json", "--target", site.path, cwd=site.cwd).out)["findings"]
-    (one,) = [each for each in told if each["check"] == "backups"]
-    assert one["what"] == f"{RUNNER} was edited by hand, and runner.py.debug_backup beside it is what was installed"
-    assert one["hint"].startswith(f"put it back: sitepatch restore --from-backup {RUNNER} --target {site.path}; or ")
+    findings = json.loads(sitepatch("doctor", "--json", "--target", site.path, cwd=site.cwd).out)["findings"]
+    (finding,) = [each for each in findings if each["check"] == "backups"]
+    assert finding["what"] == f"{RUNNER} was edited by hand, and runner.py.debug_backup beside it is what was installed"
+    assert finding["hint"].startswith(f"put it back: sitepatch restore --from-backup {RUNNER} --target {site.path}; or ")

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.command import sitepatch
-from tests.index import Index, wheel
+from tests.index import Index, size_of, wheel
 from tests.proxy import CountingProxy
 from tests.verbs.helpers import PLAIN, SHARE, write_patchset
 
@@ -59,57 +59,79 @@ def guarded():
 
 
 @pytest.fixture
+def empty_index():
+    index = Index()
+    yield index
+    index.close()
+
+
+@pytest.fixture
 def check(tmp_path):
-    """Run `check --against` with an index; whether it has read the release, and no more of it than parts."""
+    """Run `check --against` with an index, without the variables in `dropped`: tells whether it could read the release.
+
+    What it has read is never more than a tenth of the wheel.
+    """
     write_patchset(tmp_path / "mine", "ask")
 
     def run(index, *dropped, **more):
         bundles = dict.fromkeys(("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "")  # pip takes them rather than PIP_CERT
         variables = {**index.variables(tmp_path / "cache"), **bundles, **more}
         for name in dropped:
-            del variables[name]
+            variables.pop(name, None)
         ended = sitepatch("check", "ask", "--against", "1.0", "--patch-dir", tmp_path / "mine", cwd=tmp_path, **variables)
         assert (ended.code == 0) == ("applicable" in ended.out), ended.err
         if ended.code == 0:
-            parts = [part.split()[1].split("/")[0].split("-") for part in index.parts]
-            assert sum(1 + int(last) - int(first) for first, last in parts) < len(LARGE) / 10
-            assert len(parts) == len(index.fetched), "the whole wheel was not asked for"
+            assert sum(map(size_of, index.parts)) < len(LARGE) / 10
+            assert len(index.parts) == len(index.fetched), "the whole wheel was not asked for"
         print(ended.out, ended.err)
         return ended.code == 0
 
     return run
 
 
+def url_of(index):
+    return index.variables("")["PIP_INDEX_URL"]
+
+
 def with_user(index, user):
-    return index.variables("")["PIP_INDEX_URL"].replace("://", f"://{user}@")
+    return url_of(index).replace("://", f"://{user}@")
 
 
-@pytest.mark.parametrize("way", ["URL", "netrc", "keyring", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_EXTRA_INDEX_URL"])
-def test_an_index_behind_a_password_gives_parts_too(guarded, check, tmp_path, way):
+def test_a_password_in_the_url_of_an_index_is_used_for_parts_too(guarded, check):
     assert not check(guarded)
-    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
-    (tmp_path / "netrc").chmod(0o600)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/keyring").write_text(KEYRING)
-    (tmp_path / "bin/keyring").chmod(0o755)
-    empty, plain, full = Index(), guarded.variables("")["PIP_INDEX_URL"], with_user(guarded, "me:secret")
-    elsewhere = {"PIP_INDEX_URL": empty.variables("")["PIP_INDEX_URL"]}
-    dropped, more = {
-        "URL": ((), {"PIP_INDEX_URL": full}),
-        "netrc": ((), {"NETRC": str(tmp_path / "netrc")}),
-        "keyring": ((), {"PIP_INDEX_URL": with_user(guarded, "me"), "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}),
-        "UV_INDEX_URL": (("PIP_INDEX_URL",), {"UV_INDEX_URL": full}),
-        "UV_DEFAULT_INDEX": (
-            ("PIP_INDEX_URL",),
-            {"UV_DEFAULT_INDEX": f"my-own={plain}", "UV_INDEX_MY_OWN_USERNAME": "me", "UV_INDEX_MY_OWN_PASSWORD": "secret"},
-        ),
-        "UV_INDEX": (("PIP_EXTRA_INDEX_URL",), {**elsewhere, "UV_INDEX": f"other={elsewhere['PIP_INDEX_URL']} {full}"}),
-        "UV_EXTRA_INDEX_URL": (("PIP_EXTRA_INDEX_URL",), {**elsewhere, "UV_EXTRA_INDEX_URL": full}),
-    }[way]
-    try:
-        assert check(guarded, *dropped, **more)
-    finally:
-        empty.close()
+    assert check(guarded, PIP_INDEX_URL=with_user(guarded, "me:secret"))
+
+
+def test_a_password_in_netrc_is_used_for_parts_too(guarded, check, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    netrc.chmod(0o600)
+    assert not check(guarded)
+    assert check(guarded, NETRC=str(netrc))
+
+
+def test_a_password_of_the_keyring_is_used_for_parts_too(guarded, check, tmp_path):
+    keyring = tmp_path / "bin/keyring"
+    keyring.parent.mkdir()
+    keyring.write_text(KEYRING)
+    keyring.chmod(0o755)
+    assert not check(guarded)
+    assert check(guarded, PIP_INDEX_URL=with_user(guarded, "me"), PATH=f"{keyring.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_a_password_that_uv_is_given_for_its_default_index_is_used_for_parts_too(guarded, check):
+    assert not check(guarded)
+    assert check(guarded, "PIP_INDEX_URL", UV_INDEX_URL=with_user(guarded, "me:secret"))
+    credentials = {"UV_INDEX_MY_OWN_USERNAME": "me", "UV_INDEX_MY_OWN_PASSWORD": "secret"}
+    assert check(guarded, "PIP_INDEX_URL", UV_DEFAULT_INDEX=f"my-own={url_of(guarded)}", **credentials)
+
+
+@pytest.mark.parametrize("variable", ["UV_INDEX", "UV_EXTRA_INDEX_URL"])
+def test_a_password_that_uv_is_given_for_another_index_is_used_for_parts_too(guarded, check, empty_index, variable):
+    assert not check(guarded)
+    empty, full = url_of(empty_index), with_user(guarded, "me:secret")
+    value = f"other={empty} {full}" if variable == "UV_INDEX" else full
+    assert check(guarded, "PIP_EXTRA_INDEX_URL", PIP_INDEX_URL=empty, **{variable: value})
 
 
 def test_an_index_with_a_certificate_of_a_private_authority_gives_parts_too(check, certificates):
@@ -143,8 +165,8 @@ def test_a_proxy_is_used_for_every_request(check, variable):
     index = served(Index())
     try:
         with CountingProxy() as proxy:
-            unnamed = index.variables("")["PIP_INDEX_URL"].replace("127.0.0.1", "localhost")
-            assert check(index, "NO_PROXY", "no_proxy", PIP_INDEX_URL=unnamed, NO_PROXY="", no_proxy="", **{variable: proxy.url})
+            url = url_of(index).replace("127.0.0.1", "localhost")
+            assert check(index, "NO_PROXY", "no_proxy", PIP_INDEX_URL=url, **{variable: proxy.url})
             assert proxy.connections["localhost"] == index.connections > 0
     finally:
         index.close()

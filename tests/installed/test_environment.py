@@ -85,8 +85,12 @@ NAMESPACE = {"demo-part": ("demo/part/__init__.py", "1.0"), "demo-other": ("demo
 @pytest.mark.parametrize("edited", [False, True])
 @pytest.mark.parametrize("init", [False, True])
 def test_of_a_namespace_package_the_distribution_of_the_files_counts(tmp_path, init, edited):
-    shared = {"demo/__init__.py": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"} if init else {}
-    parts = {**NAMESPACE, **({} if init else {"zebra": ("demo/z.py", "1.0")})}
+    if init:
+        shared = {"demo/__init__.py": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"}
+        parts = NAMESPACE
+    else:
+        shared = {}
+        parts = {**NAMESPACE, "zebra": ("demo/z.py", "1.0")}
     for name, (path, version) in parts.items():
         install(tmp_path, {**shared, path: "x = 1\n"}, name, version)
         if edited:
@@ -176,7 +180,7 @@ def test_an_editable_install_is_refused_and_its_checkout_named(tmp_path, how, la
     (files / "demo" / "__init__.py").write_text("__version__: str = '3.1'\n")
     site.mkdir()
     how(site, checkout if how is editable_by_url else files)
-    env = searching(site, *[files][: int(searched)], sites=(site,))
+    env = searching(site, files, sites=(site,)) if searched else searching(site, sites=(site,))
     with pytest.raises(SitepatchError) as caught:
         locate(env, "demo")
     assert caught.value.message == f"demo is an editable install; its files lie in {files}"
@@ -262,8 +266,11 @@ def test_a_file_that_would_not_be_imported_is_reported(tmp_path, beside, reason)
         (tmp_path / "demo" / beside).parent.mkdir(exist_ok=True)
         (tmp_path / "demo" / beside).write_text("")
     env = directory(tmp_path)
-    found = blocker(locate(env, "demo"), "demo/runner.py", env)
-    assert found is None if reason is None else reason in (found or "")
+    problem = blocker(locate(env, "demo"), "demo/runner.py", env)
+    if reason is None:
+        assert problem is None
+    else:
+        assert reason in problem
 
 
 def test_what_is_no_python_source_or_lies_in_the_standard_library_is_reported(tmp_path):
@@ -315,14 +322,12 @@ def test_an_editable_install_by_pip_and_setuptools(tmp_path, home, mode):
     assert str(checkout) in caught.value.message
 
 
-DEBIAN = next(
-    (path for path in ("/usr/bin/python3",) if Path(path).exists() and Path("/usr/lib/python3/dist-packages").is_dir()), None
-)
+DEBIAN, DIST_PACKAGES = "/usr/bin/python3", "/usr/lib/python3/dist-packages"
 
 
-@pytest.mark.skipif(DEBIAN is None, reason="no Debian Python with dist-packages here")
+@pytest.mark.skipif(not (Path(DEBIAN).exists() and Path(DIST_PACKAGES).is_dir()), reason="no Debian Python with dist-packages here")
 def test_debians_dist_packages_are_found_on_its_own_interpreter():
     """Nothing is changed there: the directory in which `apt` puts packages is found, after the one in which pip does."""
     sites = discover(DEBIAN, None).sites
-    assert sites[-1] == "/usr/lib/python3/dist-packages"
+    assert sites[-1] == DIST_PACKAGES
     assert any(each.startswith("/usr/local/lib/python3") and each.endswith("/dist-packages") for each in sites[:-1])

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import random
-import re
 import socket
 import struct
 import warnings
@@ -22,7 +21,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.place import SILENT
 from patcher.verbs.releases.against import check_releases
 from patcher.verbs.releases.fetched import fetch_all, list_releases
-from tests.index import Index, wheel
+from tests.index import Index, size_of, wheel
 from tests.verbs.helpers import PLAIN, SHARE, files, write_patchset
 
 pytestmark = pytest.mark.once
@@ -33,21 +32,21 @@ INFO = "demo-1.0.dist-info"
 
 @pytest.fixture
 def index():
-    found = Index()
-    found.parts = []
-    yield found
-    found.close()
+    served = Index()
+    served.parts = []
+    yield served
+    served.close()
 
 
 @pytest.fixture
 def pip(index, monkeypatch, tmp_path):
-    """The real pip, told of the index alone."""
-    told(monkeypatch, index.variables(tmp_path / "cache"))
-    with Pip() as found:
-        yield found
+    """The real pip, which knows of the index alone."""
+    set_variables(monkeypatch, index.variables(tmp_path / "cache"))
+    with Pip() as real:
+        yield real
 
 
-def told(monkeypatch, variables):
+def set_variables(monkeypatch, variables):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
@@ -65,6 +64,20 @@ def send(handler, code, data, part="", length=None):
     handler.end_headers()
     handler.wfile.write(data)
     handler.close_connection = True
+
+
+def answering(code, kind="text/html", body=b""):
+    """What answers every request with this body."""
+
+    def act(handler, data):
+        handler.send_response(code)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+        handler.close_connection = True
+
+    return act
 
 
 def reset(handler, *_):
@@ -91,15 +104,15 @@ LIARS = {  # what answers for the bytes first to last of the wheel, of which the
 
 @pytest.mark.parametrize("liar", LIARS)
 def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index, pip, tmp_path, liar):
-    asked, whole = [], []
+    sizes, whole = [], []
 
     def act(handler, data):
         if not handler.headers["Range"]:
-            whole.append(1)
+            whole.append(NAME)
             send(handler, 200, data)
             return
         first, last = map(int, handler.headers["Range"][len("bytes=") :].split("-"))
-        asked.append(last + 1 - first)
+        sizes.append(last + 1 - first)
         if last:
             LIARS[liar](handler, data, first, last)
         else:
@@ -108,7 +121,7 @@ def test_where_a_part_is_not_what_was_asked_for_the_whole_wheel_is_fetched(index
     index.put("demo", NAME, LARGE)
     index.acts[NAME] = act
     assert (fetched(pip, tmp_path) / SHARE).read_text() == PLAIN and len(whole) == 1
-    assert len(asked) < 16 and sum(asked) < 1 << 20
+    assert len(sizes) < 16 and sum(sizes) < 1 << 20
 
 
 @pytest.mark.parametrize(("status", "size"), [(206, 1 << 60), (206, 0), (416, 10), (404, 10)])
@@ -126,24 +139,21 @@ def test_where_a_server_says_another_size_or_refuses_parts_the_whole_wheel_is_fe
 
 # the hash that the index gives ----------------------------------------------------------------------------------------
 def page_of(form, digest, metadata=""):
-    """What answers with a page of the index, as PEP 503 or PEP 691 has it."""
-    hashes = {"sha256": digest} if digest else {}
-    files = [{"filename": NAME, "url": f"/files/demo/{NAME}", "hashes": hashes, "core-metadata": {"sha256": metadata}}]
-    fragment = f"#sha256={digest}" if digest else ""
-    more = f' data-core-metadata="sha256={metadata}"' if metadata else ""
-    kind, text = {
-        "json": ("application/vnd.pypi.simple.v1+json", json.dumps({"meta": {"api-version": "1.0"}, "name": "demo", "files": files if metadata else [{**files[0], "core-metadata": False}]})),
-        "html": ("text/html", f'<!DOCTYPE html><html><body><a href="/files/demo/{NAME}{fragment}"{more}>{NAME}</a></body></html>'),
-    }[form]
-
-    def act(handler, _):
-        handler.send_response(200)
-        handler.send_header("Content-Type", kind)
-        handler.send_header("Content-Length", str(len(text)))
-        handler.end_headers()
-        handler.wfile.write(text.encode())
-
-    return act
+    """What answers with a page of the index: HTML as PEP 503 has it, JSON as PEP 691."""
+    url = f"/files/demo/{NAME}"
+    if form == "html":
+        fragment = f"#sha256={digest}" if digest else ""
+        attribute = f' data-core-metadata="sha256={metadata}"' if metadata else ""
+        text = f'<!DOCTYPE html><html><body><a href="{url}{fragment}"{attribute}>{NAME}</a></body></html>'
+        return answering(200, "text/html", text.encode())
+    file = {
+        "filename": NAME,
+        "url": url,
+        "hashes": {"sha256": digest} if digest else {},
+        "core-metadata": {"sha256": metadata} if metadata else False,
+    }
+    text = json.dumps({"meta": {"api-version": "1.0"}, "name": "demo", "files": [file]})
+    return answering(200, "application/vnd.pypi.simple.v1+json", text.encode())
 
 
 @pytest.mark.parametrize("page", ["html", "json"])
@@ -179,27 +189,26 @@ def test_parts_of_a_wheel_are_held_against_the_hash_that_the_index_gives_for_its
         assert sum(map(size_of, index.parts)) < len(LARGE) / 10
 
 
-def size_of(part):
-    first, last = map(int, re.match(r"bytes (\d+)-(\d+)/", part).groups())
-    return last + 1 - first
-
 
 # the directory of a large wheel ---------------------------------------------------------------------------------------
-def headers(at):
-    """A wheel whose directory has a megabyte: 12,000 small files before or after those that matter, or both; and one of 5 MB."""
-    with zipfile.ZipFile(io.BytesIO(wheel("demo", "1.0", {SHARE: PLAIN}))) as archive:
-        matter = [(name, archive.read(name)) for name in archive.namelist()]
-    small = [(f"demo/include/ATen/ops/{'x' * 30}_{number}.h", b"") for number in range(12000)]
-    large = [("demo/large.bin", b"#" * (5 << 20))]
-    members = {"first": [*matter, *large, *small], "last": [*large, *small, *matter], "middle": [*large, *small, *matter, *((f"{name}pp", b"") for name, _ in small)]}
-    members["apart"] = [*matter[:1], *large, *small, *matter[1:]]
-    return packed(dict(members[at]).items())
+def wheel_with_a_long_directory(place):
+    """A wheel of 12,000 empty files, one of 5 MB, and those that matter at this place among them."""
+    matter = unpacked(wheel("demo", "1.0", {SHARE: PLAIN}))
+    large = ("demo/large.bin", b"#" * (5 << 20))
+    headers = [(f"demo/include/ATen/ops/{'x' * 30}_{number}.h", b"") for number in range(12000)]
+    if place == "first":
+        return packed([*matter, large, *headers])
+    if place == "last":
+        return packed([large, *headers, *matter])
+    if place == "apart":
+        return packed([matter[0], large, *headers, *matter[1:]])
+    more_headers = [(f"{name}pp", b"") for name, _ in headers]
+    return packed([large, *headers, *matter, *more_headers])
 
 
 @pytest.mark.parametrize(("at", "most"), [("first", 300_000), ("last", 300_000), ("apart", 300_000), ("middle", 2_600_000)])
 def test_of_a_long_directory_no_more_is_fetched_than_has_the_files(index, pip, tmp_path, at, most):
-    data = headers(at)
-    index.put("demo", NAME, data)
+    index.put("demo", NAME, wheel_with_a_long_directory(at))
     folder = fetched(pip, tmp_path)
     assert (folder / SHARE).read_text() == PLAIN and (folder / INFO / "METADATA").is_file()
     assert sum(map(size_of, index.parts)) < most and index.connections == 1
@@ -265,12 +274,13 @@ def test_names_that_lead_out_of_a_wheel_lead_nowhere(tmp_path):
     names = ["../evil.py", "demo/../../evil.py", str(tmp_path / "evil.py"), "..", "demo/share.py/evil.py", "..\\evil.py", "../evil.dist-info/RECORD"]
     data = packed([*unpacked(SOUND), *((name, b"evil") for name in names)])
     folder = local(tmp_path / NAME, data, tmp_path / "cache/deep")
-    found = {path.relative_to(folder).as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()}
-    assert found == {SHARE, *(f"{INFO}/{each}" for each in ("METADATA", "RECORD", "WHEEL"))}
+    written = {path.relative_to(folder).as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+    assert written == {SHARE, f"{INFO}/METADATA", f"{INFO}/RECORD", f"{INFO}/WHEEL"}
 
 
 def test_whatever_bytes_a_wheel_has_it_is_read_or_refused_in_words():
-    rng, told = random.Random(7), 0
+    rng = random.Random(7)
+    refused = 0
     for _ in range(2500):
         data = bytearray(SOUND)
         for _ in range(rng.randint(1, 5)):
@@ -278,49 +288,38 @@ def test_whatever_bytes_a_wheel_has_it_is_read_or_refused_in_words():
         try:
             _members("a wheel", io.BytesIO(bytes(data)), [SHARE])
         except SitepatchError as error:
-            told += str(error).startswith("a wheel: ")
-    assert told > 1000
+            refused += str(error).startswith("a wheel: ")
+    assert refused > 1000
 
 
 # an index that is down half-way ---------------------------------------------------------------------------------------
-def listing(code, kind="text/html", body=b"", length=None):
-    def act(handler, data):
-        handler.send_response(code)
-        handler.send_header("Content-Type", kind)
-        handler.send_header("Content-Length", str(length or len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-        handler.close_connection = True
-
-    return act
-
 
 @pytest.mark.parametrize(
     ("act", "problem"),
     [
-        (listing(403), "Could not fetch URL .*: 403 Client Error"),
-        (listing(200, "application/octet-stream", b"\0"), "Skipping page .* Content-Type: application/octet-stream"),
-        (listing(200, "application/vnd.pypi.simple.v1+json", b"{"), "JSONDecodeError: Expecting property name"),
+        (answering(403), "Could not fetch URL .*: 403 Client Error"),
+        (answering(200, "application/octet-stream", b"\0"), "Skipping page .* Content-Type: application/octet-stream"),
+        (answering(200, "application/vnd.pypi.simple.v1+json", b"{"), "JSONDecodeError: Expecting property name"),
     ],
     ids=["forbidden", "no listing", "half of a listing"],
 )  # fmt: skip
 def test_a_listing_that_cannot_be_had_is_no_project_without_releases(index, monkeypatch, act, problem):
     index.add("demo", "1.0", files(PLAIN))
     index.acts["demo"] = act
-    told(monkeypatch, index.variables(""))
+    set_variables(monkeypatch, index.variables(""))
     with Pip() as pip, pytest.raises(SitepatchError, match=f"pip could not list the releases of demo: {problem}"):
         pip.listing("demo")
 
 
 def test_an_index_that_nobody_serves_is_no_project_without_releases(index, monkeypatch):
-    told(monkeypatch, {**index.variables(""), "PIP_RETRIES": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple/"})
+    set_variables(monkeypatch, {**index.variables(""), "PIP_RETRIES": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple/"})
     with Pip() as pip, pytest.raises(SitepatchError, match="pip could not list the releases of demo: Could not fetch URL") as caught:
         pip.listing("demo")
     assert "is there a network" in caught.value.hint
 
 
 def test_an_index_that_pip_does_not_trust_is_named(monkeypatch):
-    told(monkeypatch, {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "http://index.example/simple/", "PIP_EXTRA_INDEX_URL": ""})
+    set_variables(monkeypatch, {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "http://index.example/simple/", "PIP_EXTRA_INDEX_URL": ""})
     with Pip() as pip, pytest.raises(SitepatchError, match=r"index\.example is not a trusted or secure host") as caught:
         pip.listing("demo")
     assert "pip config set global.trusted-host index.example" in caught.value.hint
@@ -329,9 +328,12 @@ def test_an_index_that_pip_does_not_trust_is_named(monkeypatch):
 @pytest.mark.parametrize("kind", ["a file", "a FIFO"])
 def test_a_page_of_an_index_names_no_file_of_this_machine(index, monkeypatch, tmp_path, kind):
     there = tmp_path / NAME
-    os.mkfifo(there) if kind == "a FIFO" else there.write_bytes(wheel("demo", "1.0", files(PLAIN)))
-    index.acts["demo"] = listing(200, body=f'<a href="{there.as_uri()}">{NAME}</a>'.encode())
-    told(monkeypatch, index.variables(""))
+    if kind == "a FIFO":
+        os.mkfifo(there)
+    else:
+        there.write_bytes(wheel("demo", "1.0", files(PLAIN)))
+    index.acts["demo"] = answering(200, body=f'<a href="{there.as_uri()}">{NAME}</a>'.encode())
+    set_variables(monkeypatch, index.variables(""))
     with Pip() as pip:
         releases = pip.listing("demo")
     assert not releases.wheels and not releases.versions
@@ -347,21 +349,32 @@ def test_a_release_that_the_index_does_not_have_is_reported_as_such(index, pip, 
 
 @pytest.mark.filterwarnings("ignore:Creating a LegacyVersion:DeprecationWarning")  # pip's own, before 24.1
 def test_one_listing_has_the_releases_for_every_python_and_none_that_is_for_windows_alone(index, pip, tmp_path):
-    asked = []
-    for version, tag in [("1.0", "py3-none-any"), ("2.0", "cp38-cp38-linux_x86_64"), ("2.0+cu121", "cp312-cp312-musllinux_1_2_x86_64"), ("3.0", "cp311-cp311-win_amd64")]:
-        index.add("demo", version, files(PLAIN), tag)
+    index.add("demo", "1.0", files(PLAIN), "py3-none-any")
+    index.add("demo", "2.0", files(PLAIN), "cp38-cp38-linux_x86_64")
+    index.add("demo", "2.0+cu121", files(PLAIN), "cp312-cp312-musllinux_1_2_x86_64")
+    index.add("demo", "3.0", files(PLAIN), "cp311-cp311-win_amd64")
     for name in ("demo-0.3.2d.dev.tar.gz", "demo-0.5.zip"):  # the first as joblib's: pip before 24.1 takes any text for a version
         index.put("demo", name, b"not read")
-    index.acts["demo"] = lambda handler, data: asked.append(1) or listing(200, body=data)(handler, data)
-    with fetching() as found:
-        assert list_releases(found, ["demo"], SILENT)["demo"].versions == {"0.5", "1.0", "2.0", "2.0+cu121"} and asked == [1]
+    requests = []
+
+    def act(handler, data):
+        requests.append("demo")
+        answering(200, body=data)(handler, data)
+
+    index.acts["demo"] = act
+    with fetching() as fetcher:
+        listings = list_releases(fetcher, ["demo"], SILENT)
+    assert listings["demo"].versions == {"0.5", "1.0", "2.0", "2.0+cu121"}
+    assert requests == ["demo"]
 
 
 def test_of_several_wheels_the_one_for_macos_is_taken_and_pure_ones_before(index, pip):
-    for tag in ("cp310-cp310-manylinux_2_28_x86_64", "cp39-cp39-macosx_11_0_arm64", "cp310-cp310-macosx_11_0_arm64", "py3-none-any", "cp310-cp310-win_amd64"):
+    pure, windows = "py3-none-any", "cp310-cp310-win_amd64"
+    linux, macos, older_macos = "cp310-cp310-manylinux_2_28_x86_64", "cp310-cp310-macosx_11_0_arm64", "cp39-cp39-macosx_11_0_arm64"
+    for tag in (linux, older_macos, macos, pure, windows):
         index.add("demo", "1.0", files(PLAIN), tag)
-    tags = [sorted(link.tags)[0].split("-", 1) for link in pip.listing("demo").wheels["1.0"]]
-    assert [(python, rest.split("-")[1][:6]) for python, rest in tags] == [("py3", "any"), ("cp310", "macosx"), ("cp39", "macosx"), ("cp310", "manyli")]
+    in_order = [str(tag) for link in pip.listing("demo").wheels["1.0"] for tag in link.tags]
+    assert in_order == [pure, macos, older_macos, linux]
 
 
 def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_nothing_half(index, monkeypatch, tmp_path):
@@ -369,7 +382,7 @@ def test_where_an_index_is_down_half_way_the_others_are_reported_and_kept_and_no
         index.add("demo", version, files(PLAIN))
     down = {NAME.replace("1.0", "1.1"): lambda handler, data: send(handler, 503, b""), NAME.replace("1.0", "1.2"): reset}
     index.acts.update(down)
-    told(monkeypatch, index.variables(tmp_path / "cache"))
+    set_variables(monkeypatch, index.variables(tmp_path / "cache"))
     write_patchset(tmp_path, "ask")
     patchset = load_patchset(tmp_path / "ask", "test")
     (checked,) = check_releases([Requested(patchset, {})], ["1.0", "1.1", "1.2"], [])

@@ -17,9 +17,9 @@ from tests.installed.sites import make_venv, site_of
 from tests.users import ROOT_ONLY, as_user, theirs
 
 
-@pytest.mark.parametrize("given", ["", "bin/python"])
-def test_a_venv_is_asked_for_its_directories(shared_venv, home, given):
-    env = discover(str(shared_venv / given), None)
+@pytest.mark.parametrize("path", ["", "bin/python"])
+def test_a_venv_is_asked_for_its_directories(shared_venv, home, path):
+    env = discover(str(shared_venv / path), None)
     assert env.sites == (str(site_of(shared_venv)),)
     assert env.search[-1] == env.sites[0]
     assert any((Path(place) / "os.py").is_file() for place in env.search)
@@ -43,11 +43,12 @@ def test_an_environment_whose_interpreter_is_gone_says_where_that_was_and_how_it
     (tmp_path / "env/bin/python").symlink_to("python3")
     (tmp_path / "env/bin/python3").symlink_to(tmp_path / "gone/python3")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
-    for option, given in (("--python", str(tmp_path / "env")), ("VIRTUAL_ENV", None)):
+    for option, python in (("--python", str(tmp_path / "env")), ("VIRTUAL_ENV", None)):
         with pytest.raises(UsageError) as caught:
-            discover(given, None)
-        said = f"{option} {tmp_path}/env: found no interpreter at {tmp_path}/gone/python3, which {tmp_path}/env/bin/python links to"
-        assert caught.value.message == said and f"--target {tmp_path}/env/lib/python*/site-packages" in caught.value.hint
+            discover(python, None)
+        problem = f"found no interpreter at {tmp_path}/gone/python3, which {tmp_path}/env/bin/python links to"
+        assert caught.value.message == f"{option} {tmp_path}/env: {problem}"
+        assert f"--target {tmp_path}/env/lib/python*/site-packages" in caught.value.hint
 
 
 def test_the_running_interpreter_is_not_started_again(monkeypatch):
@@ -82,9 +83,9 @@ def test_neither_the_working_directory_nor_the_script_is_searched(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(root)}
     for command in (["tool.py"], ["-m", "tool"], ["-c", "import tool"]):
         run = [sys.executable, *command]
-        done = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
-        assert str(tmp_path) not in done.stdout and "''" not in done.stdout, command
-        assert str(root) in done.stdout
+        completed = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+        assert str(tmp_path) not in completed.stdout and "''" not in completed.stdout, command
+        assert str(root) in completed.stdout
 
 
 @pytest.mark.parametrize(
@@ -120,15 +121,22 @@ def test_what_a_virtual_environment_shares_is_told_apart_from_what_is_its_own(tm
     assert not set(env.outer) & set(env.stores) and set(env.own) < set(env.stores)
     assert discover(str(open_one), str(tmp_path)).outer == ()
     assert (Place(open_one).environment().outer, Place(open_one, system=True).environment().outer) == (env.outer, ())
+
+
+def test_a_directory_that_was_added_by_hand_belongs_to_no_other_environment(tmp_path, home):
+    venv, other = make_venv(tmp_path / "plain"), make_venv(tmp_path / "other")
     (tmp_path / "added").mkdir()
-    (site_of(plain) / "extra.pth").write_text(f"{tmp_path / 'added'}\n{site_of(open_one)}\n")
-    env = discover(str(plain), None)
-    assert env.outer == (str(site_of(open_one)),), "a directory that was added by hand is nobody else's"
+    (site_of(venv) / "extra.pth").write_text(f"{tmp_path / 'added'}\n{site_of(other)}\n")
+    env = discover(str(venv), None)
+    assert env.outer == (str(site_of(other)),)
     assert str(tmp_path / "added") in env.stores
-    moved = tmp_path / "moved"
-    site_of(plain).rename(moved)
-    site_of(plain).symlink_to(moved)
-    assert discover(str(plain), None).own == (str(site_of(plain)),), "its own, wherever a link leads"
+
+
+def test_a_site_directory_is_the_environments_own_wherever_a_link_leads(tmp_path, home):
+    venv = make_venv(tmp_path / "plain")
+    site_of(venv).rename(tmp_path / "moved")
+    site_of(venv).symlink_to(tmp_path / "moved")
+    assert discover(str(venv), None).own == (str(site_of(venv)),)
 
 
 def test_directories_that_a_pth_adds_are_searched_but_are_no_sites(tmp_path, home):
@@ -151,10 +159,17 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_what_is_no_interpreter_is_named(tmp_path, monkeypatch):
+def assert_refused(path, problem):
+    with pytest.raises(UsageError) as caught:
+        discover(path, None)
+    assert f"--python {path}: " in caught.value.message and problem in caught.value.message
+    assert caught.value.hint
+
+
+def test_what_is_no_interpreter_is_named(tmp_path):
     (tmp_path / "plain").write_text("text")
     (tmp_path / "empty").mkdir()
-    for path, part in [
+    for path, problem in [
         (script(tmp_path / "fails", "#!/bin/sh\necho broken >&2\nexit 3\n"), "exit code 3: broken"),
         (script(tmp_path / "silent", "#!/bin/sh\nexit 0\n"), "no working Python 3 interpreter"),
         (script(tmp_path / "odd", "#!/bin/sh\necho 3\n"), "no working Python 3 interpreter"),
@@ -163,14 +178,13 @@ def test_what_is_no_interpreter_is_named(tmp_path, monkeypatch):
         (str(tmp_path / "gone"), "found no interpreter"),
         (f"{tmp_path}/{'n' * 300}", "found no interpreter"),  # longer than a name can be
         ("python-that-is-nowhere", "found no interpreter"),
-        (script(tmp_path / "slow", "#!/bin/sh\nexec sleep 600\n"), "no answer in 0.3 seconds"),
     ]:
-        if "no answer" in part:  # half a minute otherwise; the others have the usual time
-            monkeypatch.setattr(interpreter, "_TIMEOUT", 0.3)
-        with pytest.raises(UsageError) as caught:
-            discover(path, None)
-        assert f"--python {path}: " in caught.value.message and part in caught.value.message
-        assert caught.value.hint
+        assert_refused(path, problem)
+
+
+def test_an_interpreter_that_does_not_answer_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(interpreter, "_TIMEOUT", 0.3)  # half a minute otherwise
+    assert_refused(script(tmp_path / "slow", "#!/bin/sh\nexec sleep 600\n"), "no answer in 0.3 seconds")
 
 
 @ROOT_ONLY
@@ -178,14 +192,14 @@ def test_an_interpreter_that_this_user_cannot_reach_is_not_said_to_be_missing(tm
     (tmp_path / "bin").mkdir()
     script(theirs(tmp_path / "bin", 1001, 0o700) / "python", "#!/bin/sh\n")
 
-    def told():
+    def refusal():
         try:
             discover(f"{tmp_path}/bin/python", None)
         except UsageError as error:
             return f"{error.message}; {error.hint}"
 
-    said = f"--python {tmp_path}/bin/python: user 1002 may not look at {tmp_path}/bin/python; run this as its owner"
-    assert as_user(1002, told).startswith(said)
+    expected = f"--python {tmp_path}/bin/python: user 1002 may not look at {tmp_path}/bin/python; run this as its owner"
+    assert as_user(1002, refusal).startswith(expected)
 
 
 def test_a_bare_name_is_looked_up_on_the_path(shared_venv, monkeypatch):

@@ -34,8 +34,8 @@ def run(root, *words, **env):
 
 def test_it_is_patched_as_any_directory_and_given_back(root):
     before = tree(root)
-    told = done(run(root, "apply", "two"))
-    assert "1 file compiled" in told.out and "not imported: demo.m" in told.out, told
+    ended = done(run(root, "apply", "two"))
+    assert "1 file compiled" in ended.out and "not imported: demo.m" in ended.out, ended
     assert (root / DEBIAN / "demo/m.py").read_text() == "VALUE = 2\n"
     changed = {path for path, what in tree(root).items() if before.get(path) != what}
     assert {path for path in changed if ".sitepatch" not in path} == {f"{DEBIAN}/demo/m.py"}
