@@ -47,8 +47,8 @@ def download(folder):
 @pytest.fixture(scope="session")
 def index(kept, tmp_path_factory):
     """An index on localhost: sitepatch from this checkout, what it needs, and the releases of the two packages."""
-    asked = hashlib.sha256(repr(world.needs()).encode()).hexdigest()[:12]
-    with made_once(kept / f"installers-needs-{VERSION}-{asked}", download) as needs:
+    key = hashlib.sha256(repr(world.needs()).encode()).hexdigest()[:12]
+    with made_once(kept / f"installers-needs-{VERSION}-{key}", download) as needs:
         served = Index()
         world.fill(served, world.wheel_of_sitepatch(tmp_path_factory.mktemp("sitepatch")), needs)
     yield served
@@ -80,10 +80,10 @@ def project(index, tmp_path):
 @pytest.fixture(scope="session")
 def prepared(index, tmp_path_factory):
     """A folder with the directory of a hook and its wheel: made once, copied for each test."""
-    made = world.Project(tmp_path_factory.mktemp("prepared"), world.variables(index, tmp_path_factory.mktemp("home")))
-    made.keep()
-    made.wheel()
-    return made.folder
+    template = world.Project(tmp_path_factory.mktemp("prepared"), world.variables(index, tmp_path_factory.mktemp("home")))
+    template.init_hook()
+    template.wheel()
+    return template.folder
 
 
 @pytest.fixture

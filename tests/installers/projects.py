@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from tests.installers.world import UV, Env, call, more
+from tests.command import UV
+from tests.installers.world import Env, call, long
 
 PYTHON = f">={sys.version_info[0]}.{sys.version_info[1]},<{sys.version_info[0]}.{sys.version_info[1] + 1}"
 """The interpreter of this session: the index of the tests has what sitepatch needs for that one."""
@@ -106,4 +107,4 @@ class Hatch(Project):
 
 
 TOOLS = {"uv sync": UvSync, "poetry": Poetry, "pdm": Pdm, "hatch": Hatch}
-EACH = [pytest.param(name, marks=[] if name == "uv sync" else more) for name in TOOLS]
+EACH = [pytest.param(name, marks=[] if name == "uv sync" else long) for name in TOOLS]

@@ -99,15 +99,15 @@ def read_only(hooked):
 
 def test_a_patched_environment_that_may_not_be_written_is_used_without_a_word(hooked, read_only):
     assert hooked.env.state() == PATCHED
-    done = read_only()()
-    assert (done.returncode, done.stdout, done.stderr) == (0, PATCHED, "")
+    completed = read_only()()
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, PATCHED, "")
 
 
 def test_an_unpatched_environment_that_may_not_be_written_is_reported_and_the_program_starts(hooked, read_only):
     start = read_only()
     before = hooked.env.tree()
-    done = start()
-    assert (done.returncode, done.stdout) == (0, STOCK), done
-    assert str(hooked.env.site) in done.stderr
-    assert len(done.stderr.splitlines()) <= 3, done.stderr
+    completed = start()
+    assert (completed.returncode, completed.stdout) == (0, STOCK), completed
+    assert str(hooked.env.site) in completed.stderr
+    assert len(completed.stderr.splitlines()) <= 3, completed.stderr
     assert hooked.env.tree() == before

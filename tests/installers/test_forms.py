@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import UV
 from tests.hooks import packed
 from tests.installers.world import (
     NAME,
@@ -16,13 +17,12 @@ from tests.installers.world import (
     STATE,
     STOCK,
     TOML,
-    UV,
     Env,
+    assert_settled,
     call,
     hooks,
     needs,
     of_session,
-    settled,
     sources,
 )
 
@@ -35,25 +35,26 @@ STRICT = {
 
 @pytest.mark.parametrize("installer", STRICT)
 def test_the_prebuilt_wheel_is_installed_by_its_hash_and_never_built(project, index, installer):
-    project.keep()
+    project.init_hook()
     (data, _) = index.projects["orchard"]["orchard-1.0-py3-none-any.whl"]
     target = f"orchard==1.0 --hash=sha256:{hashlib.sha256(data).hexdigest()}"
     line = project.wheel()
     install = getattr(project.env, installer)
     project.env.uv("install", "sitepatch")  # else each package that it needs has a line and a hash here, too
-    project.requirements(target, line[:-8] + "0" * 8)
+    wrong_line = line[:-8] + "0" * 8
+    project.requirements(target, wrong_line)
     refused = install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder, code=None)
     assert refused.code != 0
     assert hooks(project.env) == []
     project.requirements(target, line)
     install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder)
-    settled(project, PATCHED)
+    assert_settled(project, PATCHED)
 
     (project.folder / "patchsets" / NAME / "p.spatch").write_text(PATCH.replace("patched", "other"))
-    project.keep()
+    project.init_hook()
     project.requirements(target, project.wheel())  # another version, because its content is another one
     install("install", *STRICT[installer], "-r", "requirements.txt", cwd=project.folder)
-    settled(project, "2 other")
+    assert_settled(project, "2 other")
 
 
 def test_a_reinstall_with_an_older_mtime_is_seen(hooked):
@@ -64,7 +65,7 @@ def test_a_reinstall_with_an_older_mtime_is_seen(hooked):
         path.unlink()  # a link into uv's cache
         path.write_bytes(data)
         os.utime(path, (1_500_000_000, 1_500_000_000))
-    settled(hooked, PATCHED)
+    assert_settled(hooked, PATCHED)
 
 
 @pytest.mark.parametrize("flag", ["-I", "-E", "-O", "-s"])
@@ -79,34 +80,31 @@ def test_without_site_nothing_is_run_and_nothing_written(hooked):
     assert hooked.env.tree() == before
 
 
-def others():
-    """Interpreters beside that of this session: of pyenv and on the path."""
-    found = {}
-    for version in ("3.8", "3.13", "3.14", "3.15"):
-        pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
-        for python in [*map(str, pyenv), shutil.which(f"python{version}")]:
-            if python and subprocess.run([python, "-c", "import venv, ensurepip"], stderr=subprocess.DEVNULL).returncode == 0:
-                found.setdefault(version, python)
-    return found
+def interpreter_with_pip(version):
+    """An interpreter of this version, of pyenv or on the path; the test is skipped if there is none."""
+    pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
+    on_the_path = shutil.which(f"python{version}")
+    for python in [*map(str, pyenv), on_the_path]:
+        if python and subprocess.run([python, "-c", "import venv, ensurepip"], stderr=subprocess.DEVNULL).returncode == 0:
+            return python
+    pytest.skip(f"there is no Python {version} here")
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.13", "3.14", "3.15"])
 def test_one_wheel_works_for_every_interpreter(hooked, version):
-    python = others().get(version)
-    if not python:
-        pytest.skip(f"there is no Python {version} here")
+    python = interpreter_with_pip(version)
     env = hooked.env = Env(hooked.folder / "other", hooked.variables, python=python)
     libraries = [python, "-m", "pip", "--python", env.python, "install", "-q", "--only-binary", ":all:", *needs()]
     call(*libraries, cwd=hooked.folder, **of_session("PIP_"))  # the index of the tests has those for this interpreter
     env.uv("install", "orchard==1.0", "sitepatch")
-    without = sources(env)
+    without_hook = sources(env)
     env.uv("install", *hooked.wheels())
-    settled(hooked, PATCHED)
+    assert_settled(hooked, PATCHED)
     hooked.reinstall("1.1")
-    settled(hooked, PATCHED)
+    assert_settled(hooked, PATCHED)
     hooked.reinstall("1.0")
     env.uv("uninstall", *hooks(env))
-    assert {path.replace("orchard-1.1", "orchard-1.0") for path in sources(env)} == without
+    assert {path.replace("orchard-1.1", "orchard-1.0") for path in sources(env)} == without_hook
     assert env.state() == STOCK
 
 
@@ -123,7 +121,7 @@ def another_hook(project, name, patchset, text, version="1"):
 def test_two_hooks_patch_one_file(hooked):
     another_hook(hooked, "second", "other", 'Why.\n\n--- orchard/trees.py\n@@ old @@\n-return "old"\n+return "new"\n')
     assert hooked.env.state() == PATCHED
-    settled(hooked, PATCHED)
+    assert_settled(hooked, PATCHED)
     assert hooked.env.start("from orchard.trees import old; print(old())").out == "new\n"
 
 
@@ -135,9 +133,9 @@ def test_two_hooks_that_want_a_patchset_otherwise_do_not_fight(hooked):
     ended = env.start()
     assert ended.out == PATCHED
     assert ended.err.count("applied") == 2  # the first one did it, and the second one names it
-    settled(hooked, PATCHED)
+    assert_settled(hooked, PATCHED)
     hooked.reinstall("1.1")
-    settled(hooked, PATCHED)
+    assert_settled(hooked, PATCHED)
     env.uv("uninstall", first)
     assert env.state() == "2 other"
-    settled(hooked, "2 other")
+    assert_settled(hooked, "2 other")

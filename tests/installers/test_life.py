@@ -2,52 +2,57 @@
 
 import pytest
 
+from tests.command import UV
 from tests.installers.ways import EACH, WAYS
-from tests.installers.world import ALL, ORCHARD, PATCHED, STOCK, UV, hooks, settled, sources
+from tests.installers.world import ALL, ORCHARD, PATCHED, STOCK, assert_settled, hooks, sources
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
-MORE = [("1.2", PATCHED), ("1.1", PATCHED)]
-
-
-def cached(project):
-    """The sources of the package in the caches of the installers."""
-    found = [path.read_text() for path in (project.folder / "home").rglob("*.py") if path.parent.name == "orchard"]
-    return [text for text in found if text]
+RELEASES = [  # one after the other
+    ("1.0", PATCHED),  # reinstalled
+    ("1.1", PATCHED),
+    ("2.0", STOCK),  # the patch does not fit
+    ("1.0", PATCHED),
+]
+if ALL:
+    RELEASES += [("1.2", PATCHED), ("1.1", PATCHED)]
+SHIPPED = {"", *(text for release in ORCHARD.values() for text in release)}
 
 
 @pytest.mark.parametrize("way", EACH)
 def test_from_the_first_install_to_the_last_uninstall(project, way):
     env, install = project.env, WAYS[way]
-    project.keep()
-    others = ["sitepatch"]
-    install(project, "orchard==1.0", *others)
-    without = sources(env)
-    install(project, "orchard==1.0", *others, "./patches")
-    settled(project, PATCHED)
+    project.init_hook()
+    install(project, "orchard==1.0", "sitepatch")
+    without_hook = sources(env)
+    install(project, "orchard==1.0", "sitepatch", "./patches")
+    assert_settled(project, PATCHED)
 
-    again = ["./patches"] if ALL or way != "pip" else []  # it builds that at every install, for seconds
-    # reinstalled, an upgrade, one that does not fit, a downgrade
-    for release, state in (("1.0", PATCHED), ("1.1", PATCHED), ("2.0", STOCK), ("1.0", PATCHED), *(MORE if ALL else [])):
-        more = ["--force-reinstall", *([] if again else ["--no-deps"])] if release == "1.0" else []
-        install(project, f"orchard=={release}", *others, *again, more=more)
-        settled(project, state)
-    for text in cached(project):
-        assert text in {text for release in ORCHARD.values() for text in release}, "the cache of the installer was written to"
+    requirements = ["sitepatch", "./patches"]
+    reinstall = ["--force-reinstall"]
+    if way == "pip" and not ALL:  # it builds ./patches at every install, for seconds
+        requirements.remove("./patches")
+        reinstall.append("--no-deps")
+    for release, state in RELEASES:
+        install(project, f"orchard=={release}", *requirements, more=reinstall if release == "1.0" else [])
+        assert_settled(project, state)
+    for path in (project.folder / "home").rglob("orchard/*.py"):
+        assert path.read_text() in SHIPPED, "the cache of the installer was written to"
 
     uninstall(env, way, ["orchard"])
     assert env.start("import orchard").err.splitlines()[-1] == "ModuleNotFoundError: No module named 'orchard'"
-    install(project, "orchard==1.0", *others, *again)
-    settled(project, PATCHED)
+    install(project, "orchard==1.0", *requirements)
+    assert_settled(project, PATCHED)
 
     uninstall(env, way, hooks(env))
     assert env.state() == PATCHED  # which an uninstall of the hook does not change
     project.sitepatch("restore", "--python", env.python)
     assert env.state() == STOCK
-    assert sources(env) == without
+    assert sources(env) == without_hook
 
 
 def uninstall(env, way, names):
-    if names and way == "pip":
+    assert names
+    if way == "pip":
         env.pip("uninstall", "-q", "-y", *names)
-    elif names:
+    else:
         env.uv("uninstall", *names)

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from tests.installers.world import UV, Env, call, hooks, of_session
+from tests.command import UV
+from tests.installers.world import Env, call, hooks, of_session
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 NAME = "mmengine-ddp-debug"
@@ -31,8 +32,8 @@ def test_a_hook_follows_an_upgrade_and_a_downgrade_and_makes_what_apply_makes(pr
         install(project, env, release)
         install(project, other, release)
         stock = texts(other)
-        said = env.start("pass").err
-        assert f"applied {NAME} to " in said and said.count("\n") == 1
+        notice = env.start("pass").err
+        assert f"applied {NAME} to " in notice and notice.count("\n") == 1
         assert env.start("pass").err == ""
         project.sitepatch("apply", NAME, "--set", "params=7", "--verify", "none", "--python", other.python)
         assert texts(env) == texts(other) != stock

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from tests.command import UV
 from tests.installers.ways import EACH, WAYS
-from tests.installers.world import NAME, PATCHED, STOCK, UV
+from tests.installers.world import NAME, PATCHED, STOCK
 
 pytestmark = [pytest.mark.real, pytest.mark.once, pytest.mark.skipif(not UV, reason="uv is not here")]
 LINES = ["orchard==1.0", f"# sitepatch: {NAME}"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.installers.world import more as long
+from tests.installers.world import long
 
 
 def pip(project, *lines, more=()):

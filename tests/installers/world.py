@@ -5,12 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 
-from tests.command import ROOT, tree
+from tests.command import ROOT, UV, Ended, tree
 
 STOCK, PATCHED = "1 stock", "2 patched"
 STATE = "import sys; from orchard import basket, trees; sys.stdout.write('%s %s' % (basket.RIPE, trees.ripe()))"
@@ -48,28 +47,18 @@ versions = ">=1,<3"
 patches = ["p.spatch"]
 """
 ALL = bool(os.environ.get("SITEPATCH_ALL_INSTALLERS"))
-more = pytest.mark.skipif(not ALL, reason="long; SITEPATCH_ALL_INSTALLERS=1 runs it")
+long = pytest.mark.skipif(not ALL, reason="long; SITEPATCH_ALL_INSTALLERS=1 runs it")
 DROPPED = ("PIP_", "UV_", "PYTHON", "VIRTUAL_ENV", "CONDA_", "POETRY_", "PDM_", "HATCH_", "SITEPATCH", "NO_COLOR", "XDG_")
 
-
-class Ended:
-    """How a child ended."""
-
-    def __init__(self, done):
-        self.code, self.out, self.err = done.returncode, done.stdout.decode(), done.stderr.decode()
-
-    def __repr__(self):
-        return f"exit code {self.code}\n{self.out}\n--- stderr\n{self.err}"
 
 
 def call(*words, cwd, code=0, limit=300, **more):
     """Run a command that sees nothing of this session's settings; it has to end with `code` (None: any)."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}
-    done = subprocess.run(
-        [str(word) for word in words], cwd=str(cwd), env={**kept, **more}, stdin=subprocess.DEVNULL,
-        capture_output=True, timeout=limit,
-    )  # fmt: skip
-    ended = Ended(done)
+    line = [str(word) for word in words]
+    env = {**kept, **more}
+    completed = subprocess.run(line, cwd=str(cwd), env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit)
+    ended = Ended(completed)
     assert code is None or ended.code == code, (words, ended)
     return ended
 
@@ -94,10 +83,9 @@ def wheel_of_sitepatch(folder):
 
 def needs():
     """What the project says it needs, as requirements."""
-    lines = (
-        (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("\ndependencies = [\n")[1].split("\n]\n")[0].splitlines()
-    )
-    return [line.strip().split('"')[1] for line in lines]
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    dependencies = text.split("\ndependencies = [\n")[1].split("\n]\n")[0]
+    return [line.split('"')[1] for line in dependencies.splitlines()]
 
 
 def emptied(folder):
@@ -154,14 +142,6 @@ class Env:
         return call(*line, cwd=cwd or self.root, code=code, **{**self.variables, **more})
 
 
-def find_uv():
-    """The `uv` of the test extra, else the one on the path."""
-    beside = Path(sysconfig.get_path("scripts")) / "uv"
-    return str(beside) if beside.exists() else shutil.which("uv")
-
-
-UV = find_uv()
-
 
 def variables(index, home):
     """Those that make every installer ask this index alone, and keep what it keeps below `home`."""
@@ -203,7 +183,7 @@ class Project:
         (self.folder / "requirements.txt").write_text("".join(f"{line}\n" for line in lines))
         return "requirements.txt"
 
-    def keep(self):
+    def init_hook(self):
         """Make the hook's directory, or bring it up to date."""
         self.sitepatch("hook", "init", "patches", NAME)
 
@@ -222,7 +202,7 @@ class Project:
         self.env.uv("install", "--reinstall", "--no-deps", f"orchard=={release}")
 
 
-def settled(project, state):
+def assert_settled(project, state):
     """One start brings the package into a state, and the starts after it write nothing at all and say nothing."""
     env = project.env
     assert env.state() == state
@@ -235,11 +215,13 @@ def settled(project, state):
 
 
 def sources(env):
-    """What lies there, but for the bytecode of others, and the store."""
-    found = env.tree()
-    return {
-        path for path in found if ("__pycache__" not in path or "sitepatch_hook" in path) and not path.startswith(".sitepatch")
-    }
+    """What lies in the site directory, but for the store and for bytecode that is not a hook's."""
+    paths = set()
+    for path in env.tree():
+        bytecode_of_others = "__pycache__" in path and "sitepatch_hook" not in path
+        if not path.startswith(".sitepatch") and not bytecode_of_others:
+            paths.add(path)
+    return paths
 
 
 def hooks(env):
