@@ -1,3 +1,5 @@
+"""A folder becomes a patchset: its manifest, the versions and variants in it, where it is found, its options, its schema."""
+
 import json
 import os
 import re
@@ -13,9 +15,9 @@ from patcher.errors import PatchError, UsageError
 from patcher.installed.versions import accepts, overlap
 from patcher.model import KINDS, Option, Patchset, Signs, Symptom, Variant, Verify
 from patcher.patchset import manifest, places, toml
-from patcher.patchset import variants as patchset
 from patcher.patchset.catalogue import Catalogue
 from patcher.patchset.symptoms import general_symptoms
+from patcher.patchset.variants import choose_variant, pick_variants, resolve_options
 from patcher.system.reading import patchset_digest
 from tests.command import ROOT, environ
 
@@ -104,12 +106,10 @@ def test_a_folder_becomes_a_patchset_with_everything_it_says(tmp_path):
     assert loaded.options[0] == Option("params", "int", 5, "how many")
     assert loaded.options[1].choices == ("en", "zh")
     assert type(loaded.options[2].default) is float, "an integer is a fine float default, and becomes one"
-    assert [(v.package, v.versions, v.names) for v in loaded.variants] == [
-        ("demo", ">=0.1,<1", ()),
-        ("demo", ">=1", ("injected",)),
-    ]
-    assert [len(v.patches) for v in loaded.variants] == [1, 2]
-    assert loaded.variants[0].patches[0].paths == ("demo/runner.py",)
+    older, newer = loaded.variants
+    assert (older.package, older.versions, older.names, len(older.patches)) == ("demo", ">=0.1,<1", (), 1)
+    assert (newer.package, newer.versions, newer.names, len(newer.patches)) == ("demo", ">=1", ("injected",), 2)
+    assert older.patches[0].paths == ("demo/runner.py",)
     assert loaded.verify == Verify(("demo.runner",), "probe.py")
     assert loaded.folder.source == "here"
     assert sorted(loaded.folder.files) == ["first.spatch", "patchset.toml", "probe.py", "sub/second.spatch"]
@@ -148,7 +148,8 @@ def test_the_digest_follows_every_file_and_nothing_else(tmp_path):
         data = (folder / name).read_bytes()
         (folder / name).write_bytes(data.replace(b"\n", b"\r\n"))
         assert manifest.load_patchset(folder, "elsewhere").folder.digest == first, "neither the source nor CRLF of a checkout counts"
-        (folder / name).write_bytes(b"# a remark\n" + data if name != "first.spatch" else b"Prose. " + data)
+        remark = b"Prose. " if name == "first.spatch" else b"# a remark\n"
+        (folder / name).write_bytes(remark + data)
         assert manifest.load_patchset(folder, "here").folder.digest != first
         (folder / name).write_bytes(data)
     assert manifest.load_patchset(folder, "here").folder.digest == first
@@ -226,8 +227,8 @@ follows = true
 
 
 def test_a_symptom_is_read(tmp_path):
-    (one,) = manifest.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").about.symptoms
-    assert one == Symptom(
+    (symptom,) = manifest.load_patchset(write(tmp_path, TOML + SYMPTOM), "here").about.symptoms
+    assert symptom == Symptom(
         "it-fails",
         Signs(("DemoError: * failed", "it failed as always"), ("demo/runner.py",), ("demo/other.py",), accelerator=True),
         "it has failed",
@@ -263,9 +264,13 @@ def test_a_mistake_in_a_symptom_is_reported(tmp_path, old, new, line):
     assert re.search(line, message, re.DOTALL), message
 
 
-def test_a_symptom_that_nothing_cures_says_what_to_do(tmp_path):
+def test_symptoms_that_no_patchset_cures_are_read_from_a_file_of_their_own(tmp_path):
     (tmp_path / "symptoms.toml").write_text(SYMPTOM.replace("options = { params = 6, lang = \"zh\" }\n", ""))
-    assert [one.name for one in general_symptoms(str(tmp_path))] == ["it-fails"] and general_symptoms(str(tmp_path / "nowhere")) == ()
+    assert [symptom.name for symptom in general_symptoms(str(tmp_path))] == ["it-fails"]
+    assert general_symptoms(str(tmp_path / "nowhere")) == ()
+
+
+def test_a_symptom_that_nothing_cures_says_what_to_do(tmp_path):
     (tmp_path / "symptoms.toml").write_text('[[symptom]]\nname = "x"\npatterns = ["a line of a log"]\nmeaning = "it"\noptions = { a = 1 }\n')
     with pytest.raises(PatchError) as refused:
         general_symptoms(str(tmp_path))
@@ -289,9 +294,9 @@ def test_one_variant_table_instead_of_a_list_is_explained(tmp_path):
 
 def test_a_toml_syntax_error_names_the_place_and_shows_it(tmp_path):
     message = refusal(write(tmp_path, TOML.replace('kind = "debug"', "kind = debug")))
-    first, shown, marker = message.split("\n")
-    assert first.startswith(f"{tmp_path / 'demo-fix' / 'patchset.toml'}:4:8: ")
-    assert shown[marker.index("^") :] == "debug"
+    problem, line, marker = message.split("\n")
+    assert problem.startswith(f"{tmp_path / 'demo-fix' / 'patchset.toml'}:4:8: ")
+    assert line[marker.index("^") :] == "debug"
 
 
 def test_a_toml_that_ends_too_early_names_its_last_line(tmp_path):
@@ -387,27 +392,31 @@ def test_two_ranges_overlap_exactly_when_some_version_is_in_both(first, second, 
         assert accepts(first, version) and accepts(second, version)
 
 
+BOUNDS = ["0", "1.0", "1.0.1", "1.1", "1.0a1", "1.0a1.post1", "1.0a2.dev1", "1.0.dev1", "1.0.post1", "1!0.5"]
+CLAUSES = [f"{operator}{bound}" for bound in BOUNDS for operator in ("<", "<=", ">", ">=", "==", "!=")]
+CLAUSES += ["~=1.0", "~=1.0.1", "==1.*", "==1.0.*", "!=1.0.*", "!=1.*", "==1.0+x", "!=1.0+x", "~=1.0a1"]
+RELEASES = ["0", "0.1", "0.9", "1.0", "1.0.0.1", "1.0.1", "1.0.2", "1.1", "1.1.1", "1.2", "2", "1!0.5", "1!1"]
+SUFFIXES = ["", ".dev0", ".dev1", ".dev2", "a0", "a1.dev0", "a1", "a1.post1.dev0", "a1.post1", "a1.post2", "a2.dev0",
+            "a2.dev1", "a2.dev2", "a2", "a3", "rc1", ".post0.dev0", ".post0", ".post1.dev0", ".post1", ".post2", "+x"]  # fmt: skip
+VERSIONS = [release + suffix for release in RELEASES for suffix in SUFFIXES]
+
+
 def test_no_overlap_is_missed_among_many_ranges():
-    names = ["0", "1.0", "1.0.1", "1.1", "1.0a1", "1.0a1.post1", "1.0a2.dev1", "1.0.dev1", "1.0.post1", "1!0.5"]
-    every = [f"{operator}{name}" for name in names for operator in ("<", "<=", ">", ">=", "==", "!=")]
-    every += ["~=1.0", "~=1.0.1", "==1.*", "==1.0.*", "!=1.0.*", "!=1.*", "==1.0+x", "!=1.0+x", "~=1.0a1"]
-    releases = ["0", "0.1", "0.9", "1.0", "1.0.0.1", "1.0.1", "1.0.2", "1.1", "1.1.1", "1.2", "2", "1!0.5", "1!1"]
-    tails = ["", ".dev0", ".dev1", ".dev2", "a0", "a1.dev0", "a1", "a1.post1.dev0", "a1.post1", "a1.post2", "a2.dev0",
-             "a2.dev1", "a2.dev2", "a2", "a3", "rc1", ".post0.dev0", ".post0", ".post1.dev0", ".post1", ".post2", "+x"]
-    grid = [release + tail for release in releases for tail in tails]
-    taken = {each: {version for version in grid if accepts(each, version)} for each in every}
+    accepted = {}
+    for clause in CLAUSES:
+        accepted[clause] = {version for version in VERSIONS if accepts(clause, version)}
     random = Random(7)
-    missed, shared = [], 0
+    overlapping = 0
     for _ in range(1500):
-        picked = random.sample(every, random.choice([2, 3, 4]))
-        both = set.intersection(*(taken[each] for each in picked))
-        found = overlap(",".join(picked[:-1]), picked[-1])
-        shared += bool(both)
-        assert found is None or all(accepts(each, found) for each in picked), (picked, found)
-        if both and found is None:
-            missed.append((picked, sorted(both)[:3]))
-    assert missed == []
-    assert 300 < shared < 1200, "both answers occur often"
+        *first, second = random.sample(CLAUSES, random.choice([2, 3, 4]))
+        in_all = set.intersection(accepted[second], *(accepted[clause] for clause in first))
+        overlapping += bool(in_all)
+        version = overlap(",".join(first), second)
+        if version is None:
+            assert not in_all, (first, second)
+        else:
+            assert all(accepts(clause, version) for clause in (*first, second)), (first, second, version)
+    assert 300 < overlapping < 1200, "both answers occur often"
 
 
 OLD, NEW, ANY = Variant("demo", "<2", ()), Variant("demo", ">=2", ()), Variant("demo", "", ())
@@ -430,13 +439,13 @@ OLD, NEW, ANY = Variant("demo", "<2", ()), Variant("demo", ">=2", ()), Variant("
     ],
 )
 def test_the_variant_is_the_first_whose_range_holds_the_version(variants, version, chosen):
-    assert patchset.choose_variant(variants, version) is chosen
+    assert choose_variant(variants, version) is chosen
 
 
 def test_variants_are_grouped_by_package(tmp_path):
     other = Variant("other", "", ())
-    made = manifest.load_patchset(write(tmp_path), "here")._replace(variants=(OLD, other, NEW))
-    assert patchset.pick_variants(made) == {"demo": [OLD, NEW], "other": [other]}
+    loaded = manifest.load_patchset(write(tmp_path), "here")._replace(variants=(OLD, other, NEW))
+    assert pick_variants(loaded) == {"demo": [OLD, NEW], "other": [other]}
 
 
 # ---------------------------------------------------------------- places
@@ -445,15 +454,16 @@ def test_variants_are_grouped_by_package(tmp_path):
 def test_the_first_place_wins_and_the_others_are_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     named, local = tmp_path / "named", tmp_path / "patchsets"
-    write(named), write(local, TOML.replace("schema = 1", "schema = 1  # another"))
+    write(named)
+    write(local, TOML.replace("schema = 1", "schema = 1  # another"))
     write(local, TOML.replace("demo-fix", "only-local"), "only-local")
-    found = Catalogue([named]).find("demo-fix")
-    assert str(found.patchset.folder.source) == f"--patch-dir {named}"
-    assert found.shadows == (f"demo-fix (--patch-dir {named}) is used; it hides demo-fix (./patchsets) in {local / 'demo-fix'}",)
+    match = Catalogue([named]).find("demo-fix")
+    assert str(match.patchset.folder.source) == f"--patch-dir {named}"
+    assert match.shadows == (f"demo-fix (--patch-dir {named}) is used; it hides demo-fix (./patchsets) in {local / 'demo-fix'}",)
     assert Catalogue([named]).find("only-local") == (manifest.load_patchset(local / "only-local", places.LOCAL), ())
     assert Catalogue([Path("patchsets")]).find("demo-fix").shadows == (), "one folder found twice is no shadow"
     write(tmp_path / "same")
-    assert Catalogue([named, tmp_path / "same"]).find("demo-fix").shadows == found.shadows, "the same text is none"
+    assert Catalogue([named, tmp_path / "same"]).find("demo-fix").shadows == match.shadows, "the same text is none"
 
 
 def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path, monkeypatch):
@@ -464,19 +474,28 @@ def test_a_patch_dir_may_be_one_patchset_and_must_exist(tmp_path, monkeypatch):
         Catalogue([tmp_path / "gone"])
 
 
-def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path, monkeypatch):
+def test_a_name_that_is_nearly_that_of_a_patchset_gets_a_suggestion(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "patchsets")
     with pytest.raises(UsageError) as caught:
         Catalogue([]).find("demo-fux")
     assert caught.value.message == 'there is no patchset "demo-fux"; did you mean "demo-fix"?'
     assert caught.value.hint == "all patchsets: sitepatch list"
+
+
+def test_an_unknown_name_gets_the_list_and_the_places_that_were_searched(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "patchsets")
     with pytest.raises(UsageError) as caught:
         Catalogue([]).find("else")
-    made, known, searched = caught.value.hint.split("\n")
-    assert "sitepatch edit" in made and "demo-fix" in known
+    advice, known, searched = caught.value.hint.split("\n")
+    assert "sitepatch edit" in advice and "demo-fix" in known
     assert searched.startswith(f"searched: {tmp_path / 'patchsets'} (./patchsets of the current directory), ")
     assert searched.endswith(f"{places.builtin_dir()} (built in)")
+
+
+def test_a_place_that_is_not_there_is_listed_among_the_searched_ones(tmp_path, monkeypatch):
+    write(tmp_path / "patchsets")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(UsageError) as caught:
@@ -489,22 +508,24 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list(tmp_path, monkeypatch):
 def test_built_in_patchsets_stay_built_in_when_the_checkout_is_the_working_directory(tmp_path, monkeypatch):
     for cwd in (tmp_path, Path(places.builtin_dir()).parent):
         monkeypatch.chdir(cwd)
-        sources = {source for places in Catalogue([]).folders.values() for _, source in places}
-        assert sources <= {places.BUILT_IN}
+        for folders in Catalogue([]).folders.values():
+            for _, source in folders:
+                assert source == places.BUILT_IN
 
 
 def test_the_built_in_directory_of_a_wheel_lies_inside_the_package(tmp_path):
     shutil.copytree(ROOT / "patcher", tmp_path / "patcher", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "patcher/_patchsets").mkdir()
 
-    def found():
+    def builtin_dir():
         code = "from patcher.patchset.places import builtin_dir; print(builtin_dir())"
-        ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(tmp_path)), stdout=subprocess.PIPE, check=True)
-        return ended.stdout.decode().strip()
+        env = environ(PYTHONPATH=str(tmp_path))
+        completed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, stdout=subprocess.PIPE, check=True)
+        return completed.stdout.decode().strip()
 
-    assert found() == str(tmp_path / "patcher/_patchsets")
+    assert builtin_dir() == str(tmp_path / "patcher/_patchsets")
     (tmp_path / "patcher/_patchsets").rmdir()
-    assert found() == str(tmp_path / "patchsets")
+    assert builtin_dir() == str(tmp_path / "patchsets")
 
 
 def add_wheel(site: Path, entry_points: str) -> None:
@@ -524,9 +545,9 @@ def test_a_wheel_can_ship_patchsets_and_is_not_imported(tmp_path, monkeypatch, v
     add_wheel(site, f"[console_scripts]\nx = y:z\n\n[sitepatch.patchsets]\nvendor = {value}\n")
     for _ in range(2):
         monkeypatch.syspath_prepend(str(site))
-    found = Catalogue([]).find("demo-fix")
-    assert str(found.patchset.folder.source) == "entry point vendor"
-    assert found.shadows == ()
+    match = Catalogue([]).find("demo-fix")
+    assert str(match.patchset.folder.source) == "entry point vendor"
+    assert match.shadows == ()
 
 
 def test_an_entry_point_that_leads_nowhere_is_reported_and_keeps_nothing_else_from_being_used(tmp_path, monkeypatch):
@@ -534,8 +555,8 @@ def test_an_entry_point_that_leads_nowhere_is_reported_and_keeps_nothing_else_fr
     add_wheel(tmp_path / "site", "[sitepatch.patchsets]\nvendor = gone.away\n")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     write(tmp_path / "patchsets")
-    found, broken = Catalogue([]).load()
-    assert "demo-fix" in [one.patchset.name for one in found]
+    usable, broken = Catalogue([]).load()
+    assert "demo-fix" in [each.patchset.name for each in usable]
     assert list(broken) == ["entry point vendor"]
     problem = "the entry point vendor = gone.away leads to no directory on sys.path"
     assert problem in broken["entry point vendor"].message
@@ -548,15 +569,9 @@ def test_an_entry_point_that_leads_nowhere_is_reported_and_keeps_nothing_else_fr
 
 
 def test_settings_are_read_by_the_type_of_the_option(tmp_path):
-    made = manifest.load_patchset(write(tmp_path), "here")
-    assert patchset.resolve_options(made, {}) == {"params": 5, "lang": "en", "ratio": 1.0, "loud": False}
-    settings = {
-        "params": "-7",
-        "lang": "zh",
-        "ratio": "2",
-        "loud": "Yes",
-    }
-    values = patchset.resolve_options(made, settings)
+    loaded = manifest.load_patchset(write(tmp_path), "here")
+    assert resolve_options(loaded, {}) == {"params": 5, "lang": "en", "ratio": 1.0, "loud": False}
+    values = resolve_options(loaded, {"params": "-7", "lang": "zh", "ratio": "2", "loud": "Yes"})
     assert values == {"params": -7, "lang": "zh", "ratio": 2.0, "loud": True}
     assert [type(value) for value in values.values()] == [int, str, float, bool]
 
@@ -574,29 +589,31 @@ def test_settings_are_read_by_the_type_of_the_option(tmp_path):
     ],
 )
 def test_a_wrong_setting_is_reported_with_what_was_expected(tmp_path, key, text, line):
-    made = manifest.load_patchset(write(tmp_path), "here")
+    loaded = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
-        patchset.resolve_options(made, {key: text})
+        resolve_options(loaded, {key: text})
     assert caught.value.message == f"--set demo-fix.{key}: {line}"
 
 
 def test_all_wrong_settings_are_reported_together(tmp_path):
-    made = manifest.load_patchset(write(tmp_path), "here")
+    loaded = manifest.load_patchset(write(tmp_path), "here")
     with pytest.raises(UsageError) as caught:
-        patchset.resolve_options(made, {"params": "x", "none": "x"})
+        resolve_options(loaded, {"params": "x", "none": "x"})
     assert len(caught.value.message.split("\n")) == 2
 
 
 # ---------------------------------------------------------------- the JSON Schema, the built-in ones, the cost
 
 
+JSON_TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": float, "boolean": bool}
+
+
 def fits(schema: dict, value: object) -> bool:
-    """The part of JSON Schema that ours uses."""
+    """Whether a value is what a schema says, as far as ours uses JSON Schema."""
     if "$ref" in schema:
         return fits(SCHEMA["definitions"][schema["$ref"].rsplit("/", 1)[1]], value)
-    known = {"object": dict, "array": list, "string": str, "integer": int, "number": float, "boolean": bool}
-    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    if type(value) not in [known[kind] for kind in kinds]:
+    types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    if type(value) not in [JSON_TYPES[name] for name in types]:
         return False
     if value != schema.get("const", value) or value not in schema.get("enum", [value]):
         return False
@@ -605,13 +622,17 @@ def fits(schema: dict, value: object) -> bool:
     if isinstance(value, list):
         return len(value) >= schema.get("minItems", 0) and all(fits(schema["items"], item) for item in value)
     if isinstance(value, dict):
-        rest = schema.get("additionalProperties")
-        named = schema.get("properties", {})
-        inner = all(fits(named[key], each) if key in named else rest and fits(rest, each) for key, each in
-                    value.items())  # fmt: skip
-        names = re.compile(schema.get("propertyNames", {}).get("pattern", ""))
-        return inner and set(schema.get("required", ())) <= set(value) and all(map(names.search, value))
+        return object_fits(schema, value)
     return True
+
+
+def object_fits(schema: dict, value: dict) -> bool:
+    name_pattern = schema.get("propertyNames", {}).get("pattern", "")
+    for key, item in value.items():
+        of_item = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
+        if not of_item or not fits(of_item, item) or not re.search(name_pattern, key):
+            return False
+    return set(schema.get("required", ())) <= set(value)
 
 
 def decoded(text: str) -> dict:
@@ -669,12 +690,12 @@ def test_there_are_built_in_patchsets():
 
 @pytest.mark.parametrize("module", ["patcher.patchset.catalogue", "patcher.patchset.variants", "patcher.installed.environment"])
 def test_importing_costs_none_of_the_expensive_modules(module):
-    code = (
-        f"import sys, {module}; heavy = {{'libcst', 'importlib.metadata', 'packaging', 'dataclasses', 'subprocess', 'difflib'}}; "
-        "print(sorted(heavy & set(sys.modules)))"
-    )
+    assert expensive_modules_after(f"import {module}") == expensive_modules_after("pass")
+
+
+def expensive_modules_after(statement):
+    """Those that a new interpreter has imported after a statement."""
+    expensive = {"libcst", "importlib.metadata", "packaging", "dataclasses", "subprocess", "difflib"}
+    code = f"{statement}\nimport sys\nprint(sorted({expensive} & set(sys.modules)))"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    without = code.replace(f", {module}", "")
-    bare, done = (subprocess.run([sys.executable, "-c", each], capture_output=True, text=True, env=env, check=True)
-                  for each in (without, code))  # fmt: skip
-    assert done.stdout == bare.stdout
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True).stdout

@@ -3,6 +3,7 @@
 import json
 import shutil
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,18 @@ SHIPPED = [name for name in tables.NAMES if (Path(builtin_dir()) / name / tables
 
 @pytest.fixture(scope="module")
 def every(tmp_path_factory):
-    """What the engine makes of every stand-in with every built-in patchset: (text, request, result)."""
-    sites = [tmp_path_factory.mktemp("site") / "site" for _ in fixtures()]
-    for site, name in zip(sites, fixtures()):
+    """What the engine makes of every stand-in with every built-in patchset, and of a hunk that fails: (text, request, result)."""
+    sites = []
+    for name in fixtures():
+        site = tmp_path_factory.mktemp("site") / "site"
         lay_out(name, site)
-    found = [each for name in tables.NAMES for each in tables.results(name, sites).values()]
-    assert len(found) > 30
+        sites.append(site)
+    rewrites = []
+    for name in tables.NAMES:
+        rewrites += tables.results(name, sites).values()
+    assert len(rewrites) > 30
     failing = REQUEST._replace(hunks=(HUNK._replace(scope="g"),))
-    return [*found, (TEXT, failing, results.rewrite_by_engine(TEXT, failing))]
+    return [*rewrites, (TEXT, failing, results.rewrite_by_engine(TEXT, failing))]
 
 
 @pytest.fixture
@@ -66,11 +71,10 @@ def test_a_hunk_for_another_file_has_to_be_right_too():
 
 
 def test_a_result_comes_back_as_the_engine_made_it(every):
-    written = {key_of(data, request): made for data, request, made in every}
-    table = KnownTable(write_table(written))
-    for data, request, made in every:
-        good = not any(answer.state.failed for answer in made.answers)
-        assert table.find(key_of(data, request), data, request) == (made if good else None)
+    table = KnownTable(write_table({key_of(data, request): rewrite for data, request, rewrite in every}))
+    for data, request, rewrite in every:
+        failed = any(answer.state.failed for answer in rewrite.answers)
+        assert table.find(key_of(data, request), data, request) == (None if failed else rewrite)
     assert table.find(KEY, TEXT, REQUEST) is None
 
 
@@ -86,38 +90,53 @@ def test_inserted_text_is_in_a_table_once():
 def test_two_insertions_at_one_point_keep_their_order():
     first, second = Splice(0, 0, b"z\n"), Splice(0, 0, b"a\n")
     answers = (HunkAnswer(HUNK, State.APPLICABLE, (1,), (first,)), HunkAnswer(ABSENT, State.APPLICABLE, (1,), (second,)))
-    made = Rewrite(b"z\na\n" + TEXT, (first, second), answers)
-    assert KnownTable(write_table({KEY: made})).find(KEY, TEXT, REQUEST) == made
+    rewrite = Rewrite(b"z\na\n" + TEXT, (first, second), answers)
+    assert KnownTable(write_table({KEY: rewrite})).find(KEY, TEXT, REQUEST) == rewrite
 
 
 @pytest.mark.parametrize("change", [{"state": State.CONFLICT}, {"problem": "why"}, {"hint": "what to do"}, {"splices": ()}])
 def test_a_result_of_which_one_answer_cannot_be_kept_is_left_out(change):
-    made = MADE._replace(answers=(MADE.answers[0]._replace(**change), MADE.answers[1]))
-    assert json.loads(write_table({KEY: made}))["results"] == {}
+    rewrite = MADE._replace(answers=(MADE.answers[0]._replace(**change), MADE.answers[1]))
+    assert json.loads(write_table({KEY: rewrite}))["results"] == {}
+
+
+def damaged_copies(data):
+    """Every copy of some bytes that ends too early, or in which one byte is left out or another one."""
+    for at in range(len(data)):
+        yield data[:at]
+        for replacement in (b"", b"0", b"9", b'"', b"\xff", b"["):
+            yield data[:at] + replacement + data[at + 1 :]
 
 
 def test_a_table_that_was_damaged_anywhere_gives_the_same_result_or_none():
-    table, seen = write_table({KEY: MADE}), set()
+    table = write_table({KEY: MADE})
     assert KnownTable(table).find(KEY, TEXT, REQUEST) == MADE
-    for at in range(len(table)):
-        for other in (table[:at], table[:at] + table[at + 1 :], *(table[:at] + new + table[at + 1 :] for new in (b"0", b"9", b'"', b"\xff", b"["))):
-            seen.add(KnownTable(other).find(KEY, TEXT, REQUEST))
-    assert seen == {MADE, None}
+    answers = {KnownTable(copy).find(KEY, TEXT, REQUEST) for copy in damaged_copies(table)}
+    assert answers == {MADE, None}
+
+
+def replaced_copies(item, value):
+    """Every copy of decoded JSON in which one thing is replaced by this value."""
+    yield value
+    if isinstance(item, dict):
+        keys = list(item)
+    elif isinstance(item, list):
+        keys = range(len(item))
+    else:
+        keys = ()
+    for key in keys:
+        for replaced in replaced_copies(item[key], value):
+            copy = json.loads(json.dumps(item))
+            copy[key] = replaced
+            yield copy
 
 
 @pytest.mark.parametrize("value", [None, -1, 1.0, 10**30, True, "x", "[]", [], [[]], {}, {"a": 1}])
 def test_a_table_with_a_value_of_another_kind_gives_the_same_result_or_none(value):
-    def changed(item):
-        """Every copy of decoded JSON with one thing in it replaced."""
-        yield value
-        for key, each in item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ():
-            for other in changed(each):
-                copy = json.loads(json.dumps(item))
-                copy[key] = other
-                yield copy
-
-    found = [KnownTable(json.dumps(each).encode()).find(KEY, TEXT, REQUEST) for each in changed(json.loads(write_table({KEY: MADE})))]
-    assert len(found) > 20 and set(found) <= {MADE, None} and None in found
+    copies = list(replaced_copies(json.loads(write_table({KEY: MADE})), value))
+    assert len(copies) > 20
+    answers = {KnownTable(json.dumps(copy).encode()).find(KEY, TEXT, REQUEST) for copy in copies}
+    assert answers <= {MADE, None} and None in answers
 
 
 @pytest.mark.parametrize("what", ["format", "state", "places", "splices", "owner", "key", "deep"])
@@ -145,23 +164,52 @@ def test_what_was_forged_without_its_seal_is_refused(what):
 @pytest.mark.parametrize(
     "change",
     [
-        {"hunks": (ABSENT,)}, {"hunks": (ABSENT, HUNK)}, {"every": EveryHunk((HUNK,))}, {"names": ()}, {"options": {}},
-        {"options": {**REQUEST.options, "size": True}}, {"options": {**REQUEST.options, "size": 1.0}},
-        {"options": {**REQUEST.options, "deep": 1}}, {"options": {**REQUEST.options, "text": "?"}},
-        *({"hunks": (HUNK._replace(**each), ABSENT)} for each in (
-            {"scope": "g"}, {"flags": HunkFlags(expected=0)}, {"flags": HunkFlags(when_present=True)}, {"lines": HUNK.lines[:1]}, {"lines": (("-", "old($Y)", 4), HUNK.lines[1])},
-            {"lines": ((" ", "old($X)", 4), HUNK.lines[1])}, {"flags": HunkFlags(inside=())}, {"flags": HunkFlags(inside=("if",))},
-        )),
+        {"hunks": (ABSENT,)},
+        {"hunks": (ABSENT, HUNK)},
+        {"every": EveryHunk((HUNK,))},
+        {"names": ()},
+        {"options": {}},
+        {"options": {**REQUEST.options, "size": True}},
+        {"options": {**REQUEST.options, "size": 1.0}},
+        {"options": {**REQUEST.options, "deep": 1}},
+        {"options": {**REQUEST.options, "text": "?"}},
     ],
-)  # fmt: skip
-def test_whatever_matters_to_a_result_is_in_its_key(change):
+)
+def test_whatever_a_request_says_is_in_its_key(change):
     assert key_of(TEXT, REQUEST._replace(**change)) != KEY
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scope": "g"},
+        {"flags": HunkFlags(expected=0)},
+        {"flags": HunkFlags(when_present=True)},
+        {"flags": HunkFlags(inside=())},
+        {"flags": HunkFlags(inside=("if",))},
+        {"lines": HUNK.lines[:1]},
+        {"lines": (("-", "old($Y)", 4), HUNK.lines[1])},
+        {"lines": ((" ", "old($X)", 4), HUNK.lines[1])},
+    ],
+)
+def test_whatever_a_hunk_says_is_in_the_key(change):
+    assert key_of(TEXT, REQUEST._replace(hunks=(HUNK._replace(**change), ABSENT))) != KEY
+
+
+def test_the_text_is_in_the_key():
     assert key_of(TEXT + b"\n", REQUEST) != KEY
 
 
+def elsewhere(hunk):
+    """The hunk as it is in another .spatch, seven lines below."""
+    lines = tuple((tag, text, 0) for tag, text, _ in hunk.lines)
+    return hunk._replace(origin="q.spatch", line=hunk.line + 7, lines=lines)
+
+
 def test_a_new_version_another_place_and_other_prose_keep_the_key():
-    moved = tuple(hunk._replace(origin="q.spatch", line=hunk.line + 7, lines=tuple((tag, text, 0) for tag, text, _ in hunk.lines)) for hunk in REQUEST.hunks)
-    assert key_of(TEXT, Request("other", moved, dict(reversed(list(REQUEST.options.items()))), ("injected",), EveryHunk(moved))) == KEY
+    moved = tuple(map(elsewhere, REQUEST.hunks))
+    options = dict(reversed(list(REQUEST.options.items())))
+    assert key_of(TEXT, Request("other", moved, options, ("injected",), EveryHunk(moved))) == KEY
 
 
 # the tables of the built-in patchsets ---------------------------------------------------------------------------------
@@ -169,37 +217,48 @@ def test_each_built_in_patchset_ships_a_table():
     assert SHIPPED == tables.NAMES
 
 
+def hash_of_request(key):
+    """The half of a key that does not depend on the text."""
+    return key.split()[0]
+
+
+def request_hashes(patchset):
+    """The hashes of all requests of a patchset: for each variant, what one .spatch has for one file."""
+    options = resolve_options(patchset, {})
+    every = EveryHunk.of_variants(patchset.variants)
+    hashes = set()
+    for variant in patchset.variants:
+        hunks = defaultdict(tuple)  # by path and .spatch
+        for patch in variant.patches:
+            for path in patch.paths:
+                hunks[path, patch.hunks[0].origin] += patch.hunks
+        for (_, origin), of_file in hunks.items():
+            request = Request(patchset.name, of_file, options, variant.names, every.of_spatch(origin))
+            hashes.add(hash_of_request(key_of(b"", request)))
+    return hashes
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_table_that_ships_is_of_the_patchset_as_it_is(name):
     path = Path(builtin_dir()) / name / tables.TABLE
     patchset = load_patchset(path.parent, BUILT_IN)
-    asked = set()
-    for variant in patchset.variants:
-        hunks = {}  # by path and .spatch
-        for patch in variant.patches:
-            for each in patch.paths:
-                key = each, patch.hunks[0].origin
-                hunks[key] = hunks.get(key, ()) + patch.hunks
-        every = tuple(hunk for one in patchset.variants for patch in one.patches for hunk in patch.hunks)
-        of_spatch = {origin: tuple(dict.fromkeys(hunk for hunk in every if hunk.origin == origin)) for _, origin in hunks}
-        requests = [Request(name, each, resolve_options(patchset, {}), variant.names, EveryHunk(of_spatch[key[1]])) for key, each in hunks.items()]
-        asked |= {key_of(b"", request).split()[0] for request in requests}
-    known = {key.split()[0] for key in json.loads(path.read_bytes())["results"]}
-    assert known and known <= asked, "make it anew: python -m tests.tables"
+    known = {hash_of_request(key) for key in json.loads(path.read_bytes())["results"]}
+    assert known and known <= request_hashes(patchset), "make it anew: python -m tests.tables"
     assert tables.TABLE not in patchset.folder.files
 
 
 def test_only_a_table_that_ships_is_trusted_and_what_it_says_is_not_worked_out_again(tmp_path, shipped):
     """Its result is another one than the engine's here, so that it can be told which of them is used."""
     wheel(tmp_path / "wheels")
-    folder, text = tmp_path / "mine/two", b"VALUE = 1\n"
+    text = b"VALUE = 1\n"
+    folder = tmp_path / "mine/two"
     places.patchset(tmp_path, new=22)
-    patchset = load_patchset(folder, BUILT_IN)
-    ((patch,),) = (variant.patches for variant in patchset.variants)
+    (variant,) = load_patchset(folder, BUILT_IN).variants
+    (patch,) = variant.patches
     request = Request("two", patch.hunks, {}, (), EveryHunk(patch.hunks))
-    made = results.rewrite_by_engine(text, request)
-    splices = tuple(splice._replace(new=splice.new.replace(b"22", b"33")) for splice in made.splices)
-    answers = (made.answers[0]._replace(splices=splices),)
+    by_engine = results.rewrite_by_engine(text, request)
+    splices = tuple(splice._replace(new=splice.new.replace(b"22", b"33")) for splice in by_engine.splices)
+    answers = (by_engine.answers[0]._replace(splices=splices),)
     (folder / tables.TABLE).write_bytes(write_table({key_of(text, request): Rewrite(b"VALUE = 33\n", splices, answers)}))
     shutil.copytree(folder, shipped / "patchsets/two")
 
@@ -220,25 +279,30 @@ def test_only_a_table_that_ships_is_trusted_and_what_it_says_is_not_worked_out_a
 def test_a_patchset_that_an_installed_release_is_known_to_do_without_is_not_available(tmp_path, shipped):
     stock, vendor = Site(tmp_path / "stock", "torch-2.9.0"), Site(tmp_path / "vendor", "torch-2.7.1-musa")
 
-    def ship(keyed=lambda key: key):
+    def ship(key_as_written=lambda key: key):
         for name in (GUARD, DYNAMO):
-            folder, found = shipped / "patchsets" / name, tables.results(name, [stock.path, vendor.path])
+            folder = shipped / "patchsets" / name
             shutil.copytree(ROOT / "patchsets" / name, folder, dirs_exist_ok=True)
-            (folder / tables.TABLE).write_bytes(write_table({keyed(key): made for key, (_, _, made) in found.items()}))
+            rewrites = tables.results(name, [stock.path, vendor.path])
+            table = {key_as_written(key): rewrite for key, (_, _, rewrite) in rewrites.items()}
+            (folder / tables.TABLE).write_bytes(write_table(table))
 
     def states(site, **more):
-        told = json.loads(done(sitepatch("list", "--json", "--target", site.path, cwd=tmp_path, **more)).out)
-        found = {one["name"]: one["state"] for one in told["patchsets"]}
-        return [found[GUARD], found[DYNAMO]]
+        """The states of the two patchsets: GUARD, DYNAMO."""
+        listed = json.loads(done(sitepatch("list", "--json", "--target", site.path, cwd=tmp_path, **more)).out)
+        by_name = {each["name"]: each["state"] for each in listed["patchsets"]}
+        return by_name[GUARD], by_name[DYNAMO]
 
     mine = {"PYTHONPATH": str(shipped)}
-    assert [states(stock), states(vendor)] == [["applicable"] * 2] * 2  # stand-ins are in no table
+    both_applicable = ("applicable", "applicable")
+    assert states(stock) == states(vendor) == both_applicable  # stand-ins are in no table
     ship()
-    assert [states(stock, **mine), states(vendor, **mine)] == [["not needed", "applicable"], ["applicable", "applicable"]]
+    assert states(stock, **mine) == ("not needed", "applicable")
+    assert states(vendor, **mine) == both_applicable
     path = stock.file("torch/multiprocessing/reductions.py")
     text = path.read_bytes()
     path.write_bytes(text + b"# edited\n")
-    assert states(stock, **mine) == ["applicable"] * 2
+    assert states(stock, **mine) == both_applicable
     path.write_bytes(text)
     ship(lambda key: f"{'0' * 64} {key.split()[1]}")  # of another request for the same text
-    assert states(stock, **mine) == ["applicable"] * 2
+    assert states(stock, **mine) == both_applicable

@@ -62,20 +62,24 @@ def test_all_that_is_wrong_with_the_table_is_reported_at_once(tmp_path):
     assert exit_code(caught.value) == 2
 
 
+def entry(text, file="a", line=1):
+    """What a text asks for at this place."""
+    return parse_entry(text, Location(file, line))
+
+
 def test_requests_become_patchsets_with_their_options():
-    found, notes = chosen([parse_entry(f"{DDP} params=10", Location("a", 1)), parse_entry(DDP, Location("b", 1)), parse_entry(DYNAMO, Location("b", 2))], ())
-    assert [(one.patchset.name, one.options.get("params")) for one in found] == [(DDP, 10), (DYNAMO, None)]
+    requested, notes = chosen([entry(f"{DDP} params=10"), entry(DDP, "b", 1), entry(DYNAMO, "b", 2)], ())
+    assert [(item.patchset.name, item.options.get("params")) for item in requested] == [(DDP, 10), (DYNAMO, None)]
     assert notes == []
 
 
 def test_one_request_with_two_values_of_an_option_is_reported():
     with pytest.raises(SitepatchError, match=r"^a:1: mmengine-ddp-debug params=2: a:1 has params=1$"):
-        chosen([parse_entry(f"{DDP} params=1 params=2", Location("a", 1))], ())
+        chosen([entry(f"{DDP} params=1 params=2")], ())
 
 
 def test_one_that_is_requested_twice_is_optional_only_where_both_say_so():
-    texts = [f"{DDP} optional", f"{DDP} optional", f"{DYNAMO} optional", DYNAMO]
-    requested, _ = chosen([parse_entry(text, Location("a", 1)) for text in texts], ())
+    requested, _ = chosen([entry(f"{DDP} optional"), entry(f"{DDP} optional"), entry(f"{DYNAMO} optional"), entry(DYNAMO)], ())
     assert [(item.patchset.name, item.optional) for item in requested] == [(DDP, True), (DYNAMO, False)]
 
 
@@ -86,48 +90,54 @@ def test_set_replaces_the_value_of_an_entry_and_leaves_the_others():
 
 
 @pytest.mark.parametrize(
-    ("names", "text", "told"),
+    ("names", "text", "message"),
     [
         ("a", "x", "--set x: found no \"=\", expected NAME.option=VALUE; its options: sitepatch show a"),
         ("ab", "x", "--set x: found no \"=\", expected NAME.option=VALUE; its options: sitepatch show NAME"),
         ("ab", "x=1", "--set x=1: 2 patchsets are named, expected NAME.option=VALUE; its options: sitepatch show NAME"),
-        ("a", "a.b.c=1", ""),  # what is behind the first dot is the option
         ("a", "b.x=1", "--set b.x=1: found \"b\", a patchset that is not named, expected one of a"),
     ],
 )
-def test_a_value_that_is_set_for_no_option_says_how_one_is_written(names, text, told):
-    entries = [ProjectEntry(name) for name in names]
-    if not told:
-        assert with_settings(entries, [text]) == [ProjectEntry("a", ("b.c=1",))]
-        return
+def test_a_value_that_is_set_for_no_option_says_how_one_is_written(names, text, message):
     with pytest.raises(SitepatchError) as caught:
-        with_settings(entries, [text])
-    assert caught.value.message == told
+        with_settings([ProjectEntry(name) for name in names], [text])
+    assert caught.value.message == message
+
+
+def test_what_is_behind_the_first_dot_is_the_option():
+    assert with_settings([ProjectEntry("a")], ["a.b.c=1"]) == [ProjectEntry("a", ("b.c=1",))]
 
 
 def test_what_cannot_be_had_is_reported_with_the_place_that_asks_for_it():
     with pytest.raises(SitepatchError) as caught:
-        chosen([parse_entry(f"{DDP} params=1", Location("a", 1)), parse_entry(f"{DDP} params=2", Location("b", 7)), parse_entry("nothing-such", Location("c", 1))], ())
+        chosen([entry(f"{DDP} params=1"), entry(f"{DDP} params=2", "b", 7), entry("nothing-such", "c", 1)], ())
     assert "b:7: mmengine-ddp-debug params=2: a:1 has params=1" in caught.value.message
     assert caught.value.location == Location("b", 7)
     assert 'c:1: there is no patchset "nothing-such"' in caught.value.message
     with pytest.raises(SitepatchError, match=r"^c:1: there is no patchset") as caught:
-        chosen([parse_entry("nothing-such", Location("c", 1))], ())
+        chosen([entry("nothing-such", "c", 1)], ())
     assert caught.value.location == Location("c", 1)
 
 
 def test_the_folders_of_patchsets_are_listed_once_however_many_a_project_asks_for(tmp_path):
-    names, mine = [f"p{number}" for number in range(20)], str(tmp_path / "mine")
+    names = [f"p{number}" for number in range(20)]
     for name in names:
         patchset(tmp_path, name=name)
-    listed = []
-    sys.addaudithook(lambda event, words: listed.append(event) if event in ("os.listdir", "os.scandir") and str(words[0]) == mine else None)
-    numbers = []
-    for requested in (names[:1], names):
-        listed.clear()
-        assert [item.patchset.name for item in chosen([ProjectEntry(name) for name in requested], [mine])[0]] == requested
-        numbers.append(len(listed))
-    assert numbers[0] == numbers[1] > 0
+    mine = str(tmp_path / "mine")
+    listings = []
+
+    def hook(event, words):
+        if event in ("os.listdir", "os.scandir") and str(words[0]) == mine:
+            listings.append(event)
+
+    def listings_for(names):
+        listings.clear()
+        requested, _ = chosen([ProjectEntry(name) for name in names], [mine])
+        assert [item.patchset.name for item in requested] == names
+        return len(listings)
+
+    sys.addaudithook(hook)
+    assert listings_for(names) == listings_for(names[:1]) > 0
 
 
 PINS = [  # what a request says, and the name and the version that it asks for; None: it is refused
@@ -150,16 +160,15 @@ def test_a_request_may_pin_one_version(text, pin):
 
 def test_a_version_is_compared_as_versions_are():
     for text in (f"{DDP}=={DDP_VERSION}", f"{DDP}=={DDP_VERSION}.0", f"{DDP}==v{DDP_VERSION}"):
-        requested, _ = chosen([parse_entry(text, Location("a", 1))], ())
+        requested, _ = chosen([entry(text)], ())
         assert requested[0].patchset.version == DDP_VERSION
 
 
 def test_each_pin_of_another_version_is_named_with_the_version_that_was_found():
-    entries = [parse_entry(f"{DDP}==1.0", Location("a", 1)), parse_entry(f"{DDP}==2.0", Location("b", 7))]
     with pytest.raises(SitepatchError) as caught:
-        chosen(entries, ())
-    found = f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}"
-    assert caught.value.message == f"a:1: {found}==1.0\nb:7: {found}==2.0"
+        chosen([entry(f"{DDP}==1.0"), entry(f"{DDP}==2.0", "b", 7)], ())
+    problem = f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}"
+    assert caught.value.message == f"a:1: {problem}==1.0\nb:7: {problem}==2.0"
 
 
 def test_a_chinese_message_says_in_chinese_that_a_patchset_is_built_in(tmp_path):

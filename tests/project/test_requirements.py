@@ -55,7 +55,8 @@ def problems(*paths):
 )  # fmt: skip
 def test_a_comment_asks_for_a_patchset_on_a_line_of_its_own_or_behind_a_requirement(write, text, entries):
     write(r=text)
-    assert read_requirements(["r.txt"]).entries == tuple(ProjectEntry(*rest, Location("r.txt", line)) for *rest, line in entries)
+    expected = [ProjectEntry(name, settings, optional, Location("r.txt", line)) for name, settings, optional, line in entries]
+    assert read_requirements(["r.txt"]).entries == tuple(expected)
 
 
 def test_included_files_and_constraints_are_read_each_once_and_from_where_they_are_named(write):
@@ -65,10 +66,13 @@ def test_included_files_and_constraints_are_read_each_once_and_from_where_they_a
         more__b=f"-r ../r.txt\n-r a.txt\n# sitepatch: {GUARD}\n",
         more__c=f"mmengine<1  # sitepatch: {DDP} params=3\n",
     )
-    found = read_requirements(["r.txt", "./r.txt"]).entries
-    assert [(entry.name, os.path.normpath(entry.origin)) for entry in found] == [
-        (GUARD, "more/b.txt:3"), (DDP, "more/a.txt:2"), (DDP, "more/c.txt:1"), (DYNAMO, "r.txt:2"),
-    ]  # fmt: skip
+    entries = read_requirements(["r.txt", "./r.txt"]).entries
+    assert [(entry.name, os.path.normpath(entry.origin)) for entry in entries] == [
+        (GUARD, "more/b.txt:3"),
+        (DDP, "more/a.txt:2"),
+        (DDP, "more/c.txt:1"),
+        (DYNAMO, "r.txt:2"),
+    ]
 
 
 def test_a_directory_of_patchsets_is_named_from_the_file_that_names_it(write):
@@ -102,11 +106,20 @@ def test_what_pip_may_know_or_fetch_is_passed_over_aloud(write):
 # what is wrong --------------------------------------------------------------------------------------------------------
 def test_everything_that_is_wrong_is_reported_with_its_line(write):
     write(
-        r=f"-r none.txt\n-c sub/c.txt\n# sitepatch: {DDP} optinal\n# sitepatch:\nfoo bar\n--requirement\n# sitepatch: --patch-dir\n# sitepatch: --patch-dir /x\n",
+        r=(
+            "-r none.txt\n"
+            "-c sub/c.txt\n"
+            f"# sitepatch: {DDP} optinal\n"
+            "# sitepatch:\n"
+            "foo bar\n"
+            "--requirement\n"
+            "# sitepatch: --patch-dir\n"
+            "# sitepatch: --patch-dir /x\n"
+        ),
         sub__c="-r missing.txt\n",
     )
-    told = [re.sub(r"\(Invalid requirement.*\)", "(why)", line) for line in problems("r.txt", "gone.txt")]  # words of `packaging`
-    assert told == [
+    without_words_of_packaging = [re.sub(r"\(Invalid requirement.*\)", "(why)", line) for line in problems("r.txt", "gone.txt")]
+    assert without_words_of_packaging == [
         "r.txt:1: none.txt: found no readable file (No such file or directory), expected one",
         "sub/c.txt:1: sub/missing.txt: found no readable file (No such file or directory), expected one",
         'r.txt:3: found "optinal", expected "NAME[==VERSION] [option=VALUE]... [optional]"; did you mean "optional"?',
@@ -143,5 +156,5 @@ def test_a_directory_is_no_requirements_file(write):
 
 def test_two_places_that_want_different_options_are_both_named(write):
     folder = write(r=f"# sitepatch: {DDP} params=1\n-r s.txt\n", s=f"# sitepatch: {DDP} params=2\n")
-    told = done(sitepatch("sync", "-r", "r.txt", "--target", folder, cwd=folder), 2)
-    assert told.err == f"error: s.txt:1: {DDP} params=2: r.txt:1 has params=1\n"
+    ended = done(sitepatch("sync", "-r", "r.txt", "--target", folder, cwd=folder), 2)
+    assert ended.err == f"error: s.txt:1: {DDP} params=2: r.txt:1 has params=1\n"

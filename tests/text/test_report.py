@@ -34,12 +34,15 @@ def edited(data, seed):
     lines = data.split(b"\n")
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(lines))
-        lines[at : at + chance.randint(0, 2)] = [b"# new \xff\r", b"", b"x = 1"][: chance.randint(0, 3)]
+        new_lines = [b"# new \xff\r", b"", b"x = 1"][: chance.randint(0, 3)]
+        end = at + chance.randint(0, 2)
+        lines[at:end] = new_lines
         lines = lines or [b""]
     return b"\n".join(lines)
 
 
-PAIRS = [(a, edited(a, seed)) for a in TEXTS for seed in range(6)] + [(a, b) for a in TEXTS for b in TEXTS[:4]]
+PAIRS = [(text, edited(text, seed)) for text in TEXTS for seed in range(6)]
+PAIRS += [(before, after) for before in TEXTS for after in TEXTS[:4]]
 
 
 @pytest.mark.parametrize("tool", [["git", "apply", "--whitespace=nowarn"], ["patch", "-p1", "--quiet", "--binary"]])
@@ -47,18 +50,20 @@ def test_applying_the_diff_makes_exactly_the_new_bytes(tmp_path, tool, monkeypat
     if not shutil.which(tool[0]):
         pytest.skip(f"{tool[0]} is not installed")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    every, expected = b"", {}
+    diffs = b""
+    expected = {}
     for number, (before, after) in enumerate(PAIRS):
-        if after and before != after:  # an empty side would mean that the file goes
-            path = f"dir {number % 2}/f{number}.py"
-            (tmp_path / path).parent.mkdir(exist_ok=True)
-            if before:
-                (tmp_path / path).write_bytes(before)
-            every += diff_texts("", path, before or None, after).text
-            expected[path] = after
+        if not after or before == after:  # an empty text would mean that the file goes
+            continue
+        path = f"dir {number % 2}/f{number}.py"
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        if before:
+            (tmp_path / path).write_bytes(before)
+        diffs += diff_texts("", path, before or None, after).text
+        expected[path] = after
     assert len(expected) > 50
-    done = subprocess.run(tool, input=every, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert done.returncode == 0, done.stdout
+    completed = subprocess.run(tool, input=diffs, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert completed.returncode == 0, completed.stdout
     assert {path: (tmp_path / path).read_bytes() for path in expected} == expected
 
 
@@ -83,9 +88,10 @@ def test_a_diff_as_it_is_written():
 
 
 def test_a_change_far_from_another_is_a_hunk_of_its_own():
-    lines = [b"%d\n" % number for number in range(100)]
-    changed = [b"new\n" if number in (10, 17, 50) else line for number, line in enumerate(lines)]
-    assert diff_texts("", "m.py", b"".join(lines), b"".join(changed)).text.count(b"\n@@ ") == 2
+    before = [b"%d\n" % number for number in range(100)]
+    after = before.copy()
+    after[10] = after[17] = after[50] = b"new\n"
+    assert diff_texts("", "m.py", b"".join(before), b"".join(after)).text.count(b"\n@@ ") == 2
 
 
 def test_the_table_of_changes_adds_up():
@@ -122,8 +128,14 @@ def test_a_failed_answer_is_explained_below_its_row():
 
 
 def test_what_is_wrong_with_a_file_is_told_once_for_all_scopes():
-    edited, gone = ("it was edited", "--force"), ("it is gone", "--force")
-    answers = [answer("p", path, scope, State.CONFLICT, (), *why) for path, scope, why in [
-        ("m.py", "f", edited), ("m.py", "f", edited), ("m.py", "g", edited), ("m.py", "h", gone), ("n.py", "f", edited),
-    ]]  # fmt: skip
+    def conflict(path, scope, problem):
+        return answer("p", path, scope, State.CONFLICT, problem=problem, hint="--force")
+
+    answers = [
+        conflict("m.py", "f", "it was edited"),
+        conflict("m.py", "f", "it was edited"),
+        conflict("m.py", "g", "it was edited"),
+        conflict("m.py", "h", "it is gone"),
+        conflict("n.py", "f", "it was edited"),
+    ]
     assert [row.cells for row in answer_rows(answers)] == [("p", "m.py", "f, g"), ("p", "m.py", "h"), ("p", "n.py", "f")]
