@@ -21,6 +21,7 @@ NAMES = [
     "chown", "fchown", "symlink", "link", "setxattr", "removexattr", "truncate", "ftruncate", "posix_fallocate", "mknod", "mkfifo",
 ]  # fmt: skip
 RENAMES = ("exchange", "rename_to_free")  # those of patcher/system/exchange.py
+NO_SPACE = {"full": "ENOSPC", "quota": "EDQUOT"}
 NEED_SPACE = ("open", "write", "mkdir", "symlink", "link", "setxattr")
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EROFS", "EINTR", "EDQUOT")
 _CRASH = 70  # the exit status of an exception that nothing expects
@@ -68,30 +69,39 @@ def fault(point, how, counted=None):
     def hook(name, real, args, kwargs):
         if how in ("torn", "short") and name != "write":
             return real(*args, **kwargs)
+
         counted[0] += 1
-        if how in ("full", "quota") and point and counted[0] >= point and name in NEED_SPACE:
-            raise _failure("ENOSPC" if how == "full" else "EDQUOT")
-        if how == "broken" and point and counted[0] >= point:
+        from_here_on = point and counted[0] >= point
+        if from_here_on and how == "broken":
             raise _failure("EROFS")
+        if from_here_on and how in NO_SPACE and name in NEED_SPACE:
+            raise _failure(NO_SPACE[how])
+
         if counted[0] != point:
             return real(*args, **kwargs)
         if how in ERRORS:
             raise _failure(how)
-        if how in ("torn", "short"):
-            done = real(args[0], bytes(args[1])[: (len(args[1]) + 1) // 2])
-            if how == "short":
-                return done
         if how in ("SIGINT", "SIGTERM"):
-            os.kill(os.getpid(), getattr(signal, how))
-        if how == "before" or how == "torn":
-            os.kill(os.getpid(), signal.SIGKILL)
+            _send(getattr(signal, how))
+        if how == "before":
+            _send(signal.SIGKILL)
+        if how in ("torn", "short"):
+            fd, data = args
+            size = real(fd, bytes(data)[: (len(data) + 1) // 2])
+            if how == "torn":
+                _send(signal.SIGKILL)
+            return size
         try:
             return real(*args, **kwargs)
         finally:
             if how == "after":
-                os.kill(os.getpid(), signal.SIGKILL)
+                _send(signal.SIGKILL)
 
     return hook
+
+
+def _send(number):
+    os.kill(os.getpid(), number)
 
 
 def first_of_several(point, token):
@@ -105,7 +115,7 @@ def first_of_several(point, token):
         nonlocal begun
         begun += 1
         if begun == point and os.read(token, 1):
-            os.kill(os.getpid(), signal.SIGKILL)
+            _send(signal.SIGKILL)
         return real(*args, **kwargs)
 
     return hook
@@ -136,7 +146,9 @@ def in_child(action, point=0, how="none"):
 
 
 def _child(action, point, how, output, writer):
-    code, tell, counted = _CRASH, os.write, [0]
+    code = _CRASH
+    write = os.write  # before it is watched
+    counted = [0]
     try:
         gc.disable()
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -151,7 +163,7 @@ def _child(action, point, how, output, writer):
         except SystemExit as end:
             code = end.code or 0
         sys.stdout.flush()
-        tell(writer, b"%d" % counted[0])
+        write(writer, b"%d" % counted[0])
     except BaseException:
         traceback.print_exc(file=sys.stderr)
     finally:

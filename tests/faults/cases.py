@@ -5,7 +5,7 @@ import os
 from patcher.store.store import Store
 from tests.faults.tiny import NAME, OTHER, Tiny, add_bytecode, bytecode, edit, edit_beside_backups
 
-SCENARIOS = {  # the steps before, and the command
+SCENARIOS = {  # the steps before, the command, and the version of the patchset
     "apply": ([], ("apply", NAME), 1),
     "update": ([("apply", NAME)], ("apply", NAME), 2),
     "restore": ([("apply", NAME)], ("restore",), 1),
@@ -22,9 +22,12 @@ class Case:
     def __init__(self, folder, name):
         self.name = name
         self.tiny = Tiny(folder)
-        first, self.words, self.version = SCENARIOS[name]
-        for step in first:
-            assert step(self.tiny.site) if callable(step) else self.tiny.run(*step).code == 0
+        steps, self.words, self.version = SCENARIOS[name]
+        for step in steps:
+            if callable(step):
+                assert step(self.tiny.site)
+            else:
+                assert self.tiny.run(*step).code == 0
         self.measure()
         assert self.count > CALLS[name]
 
@@ -33,35 +36,38 @@ class Case:
         add_bytecode(self.tiny.site)
         self.tiny.save()
         self.old = self.tiny.tree()
-        done = self.run()
-        assert (done.code, bytecode(self.tiny.site)) == (0, [])
-        self.new, self.count = self.tiny.tree(), done.count
+        ended = self.run()
+        assert (ended.code, bytecode(self.tiny.site)) == (0, [])
+        self.new, self.count = self.tiny.tree(), ended.count
         assert self.new != self.old
         self.kept = [path for path in self.new if path.startswith(".sitepatch/edited") and path not in self.old]
-        return done
+        return ended
 
     def run(self, point=0, how="none"):
         self.tiny.reset()
         return self.tiny.run(*self.words, version=self.version, point=point, how=how)
 
-    def outcome(self, told):
+    def outcome(self, message):
         """"old" or "new"; anything else fails."""
         now = self.tiny.tree()
-        if now != self.new:  # the edited text is kept in the store before anything is changed
-            now = {path: found for path, found in now.items() if path not in self.kept or found != self.new[path]}
-        assert now in (self.old, self.new), told
         if now == self.new:
-            assert bytecode(self.tiny.site) == [], told
-        return "new" if now == self.new else "old"
+            assert bytecode(self.tiny.site) == [], message
+            return "new"
+        for path in self.kept:  # the edited text is kept in the store before anything is changed
+            if now.get(path) == self.new[path]:
+                del now[path]
+        assert now == self.old, message
+        return "old"
 
-    def next_command(self, told):
+    def next_command(self, message):
         """Run a command that has nothing to do but recover; returns the outcome, and what it said about it."""
         waiting = Store(str(self.tiny.site)).interrupted()
-        done = self.tiny.run("restore", OTHER)
-        assert done.code == 0, (told, done.text)
-        outcome = self.outcome((told, done.text))
-        assert ("recovered:" in done.text) == bool(waiting), (told, done.text)
+        ended = self.tiny.run("restore", OTHER)
+        assert ended.code == 0, (message, ended.text)
+        outcome = self.outcome((message, ended.text))
+        assert ("recovered:" in ended.text) == bool(waiting), (message, ended.text)
         if waiting:
-            assert waiting.replace("will be", "was") in done.text, told
-            assert ("undone" if outcome == "old" else "finished") in done.text, told
+            assert waiting.replace("will be", "was") in ended.text, message
+            verdict = "undone" if outcome == "old" else "finished"
+            assert verdict in ended.text, message
         return outcome, waiting

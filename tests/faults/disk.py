@@ -22,27 +22,48 @@ from contextlib import suppress
 from typing import Dict, List, NamedTuple, Optional
 
 
+class Version(NamedTuple):
+    """What a file, link or directory is at one moment; of a link the content is its target."""
+
+    content: bytes
+    mode: int
+    mtime: Optional[int]
+
+
 class Inode:
-    """A file, link or directory: its content now and as it is safe on the disk; of a directory the safe entries."""
+    """A file, link or directory: what it is now and what is safe on the disk; of a directory the safe entries."""
 
     def __init__(self, kind, content=b"", mode=0o600, mtime=None):
         self.kind = kind
-        self.now = self.safe = (content, mode, mtime)
+        self.now = self.safe = Version(content, mode, mtime)
         self.entries: Dict[str, Inode] = {}
 
-    def change(self, content=None, mode=None, mtime=None):
-        was = self.now
-        self.now = (was[0] if content is None else content, was[1] if mode is None else mode, mtime or was[2])
+    def change(self, **fields):
+        self.now = self.now._replace(**fields)
 
     @property
     def dirty(self):
         return self.kind == "file" and self.now != self.safe
 
 
-class Entry(NamedTuple):
-    """One change of names: (directory, name, inode or None for none)."""
+class NameChange(NamedTuple):
+    """One change of names in one or two directories.
 
-    sets: tuple
+    Attributes:
+        entries: (directory, name, the inode that it names from then on or None) of each name that changes.
+    """
+
+    entries: tuple
+
+    def touches(self, folder):
+        return any(changed is folder for changed, _, _ in self.entries)
+
+    def make_safe(self):
+        for folder, name, inode in self.entries:
+            if inode is None:
+                folder.entries.pop(name, None)
+            else:
+                folder.entries[name] = inode
 
 
 class Disk:
@@ -51,7 +72,7 @@ class Disk:
     def __init__(self, root):
         self.by_number: Dict[int, Inode] = {}  # a number is used again when its inode is gone
         self.inodes: List[Inode] = []
-        self.pending: List[Entry] = []
+        self.pending: List[NameChange] = []
         self.root = self._read(root)
 
     def _read(self, path):
@@ -78,7 +99,7 @@ class Disk:
 
     def append(self, number, data):
         inode = self.by_number[number]
-        inode.change(content=inode.now[0] + data)
+        inode.change(content=inode.now.content + data)
 
     def empty(self, number):
         self.by_number[number].change(content=b"")
@@ -108,71 +129,75 @@ class Disk:
     def sync(self, number):
         inode = self.by_number[number]
         inode.safe = inode.now
-        if inode.kind == "folder":
-            last = max((at for at, entry in enumerate(self.pending) if any(f is inode for f, _, _ in entry.sets)), default=-1)
-            kept = []
-            for at, entry in enumerate(self.pending):
-                if at <= last and any(folder is inode for folder, _, _ in entry.sets):
-                    _apply(entry)
-                else:
-                    kept.append(entry)
-            self.pending = kept
+        if inode.kind != "folder":
+            return
+        pending = []
+        for change in self.pending:
+            if change.touches(inode):
+                change.make_safe()
+            else:
+                pending.append(change)
+        self.pending = pending
 
-    def _name(self, sets):
-        self.pending.append(Entry(tuple((self.by_number[folder], name, inode) for folder, name, inode in sets)))
+    def _name(self, entries):
+        self.pending.append(NameChange(tuple((self.by_number[folder], name, inode) for folder, name, inode in entries)))
 
     # what may be found --------------------------------------------------------------------------------------------------
     def states(self):
         """Yield the trees, {path: (kind, content, mode, mtime)}, that a power cut now may leave; bounded, not all subsets.
 
-        Entries: all, none, every prefix, all but one, one alone. For each of these contents: as written, lost, torn, and
-        each single file lost while the others are as written.
+        Each choice of the changes of names that are on the disk, with each choice of the contents that are not.
         """
-        count = len(self.pending)
-        everything = tuple(range(count))
-        subsets = {everything, ()}
-        subsets |= {everything[:end] for end in range(count)}
-        subsets |= {everything[:at] + everything[at + 1 :] for at in range(count)} | {(at,) for at in range(count)}
-        dirty = [inode for inode in self.inodes if inode.dirty]
-        contents = [{}] + [dict.fromkeys(dirty, how) for how in ("lost", "torn") if dirty]
-        contents += [{inode: "lost"} for inode in dirty] if len(dirty) > 1 else []
-        for subset in sorted(subsets):
+        losses = list(self._losses())
+        for subset in sorted(self._subsets()):
             names = self._names(subset)
-            for content in contents:
-                yield _tree(self.root, names, content)
+            for harm in losses:
+                yield _tree(self.root, names, harm)
+
+    def _subsets(self):
+        """Which of the waiting changes of names are on the disk: all, none, every prefix, all but one, one alone."""
+        everything = tuple(range(len(self.pending)))
+        subsets = {everything}
+        for at in everything:
+            before, after = everything[:at], everything[at + 1 :]
+            subsets |= {before, before + after, (at,)}
+        return subsets
+
+    def _losses(self):
+        """Yield what happened to the files that were not synced: nothing, all lost, all torn, a single one lost."""
+        dirty = [inode for inode in self.inodes if inode.dirty]
+        yield {}
+        if dirty:
+            yield dict.fromkeys(dirty, "lost")
+            yield dict.fromkeys(dirty, "torn")
+        if len(dirty) > 1:
+            for inode in dirty:
+                yield {inode: "lost"}
 
     def _names(self, subset):
         """The entries of each directory, with these of the changes that wait."""
         names = {id(inode): dict(inode.entries) for inode in self.inodes}
         for at in subset:
-            for folder, name, inode in self.pending[at].sets:
+            for folder, name, inode in self.pending[at].entries:
                 names[id(folder)][name] = inode
         return names
 
 
-def _apply(entry):
-    for folder, name, inode in entry.sets:
-        if inode is None:
-            folder.entries.pop(name, None)
-        else:
-            folder.entries[name] = inode
-
-
-def _tree(root, names, contents, path="", found=None):
-    found = {} if found is None else found
+def _tree(root, names, harm, path="", tree=None):
+    tree = {} if tree is None else tree
     for name, inode in sorted(names.get(id(root), {}).items()):
         if inode is None:
             continue
         inside = f"{path}/{name}" if path else name
-        content, mode, mtime = inode.now
-        if contents.get(inode) == "lost":
-            content, mode, mtime = inode.safe
-        elif contents.get(inode) == "torn":
-            content = content[: len(content) // 2] if content != inode.safe[0] else content
-        found[inside] = (inode.kind, content, mode, mtime)
+        version = inode.now
+        if harm.get(inode) == "lost":
+            version = inode.safe
+        elif harm.get(inode) == "torn" and version.content != inode.safe.content:
+            version = version._replace(content=version.content[: len(version.content) // 2])
+        tree[inside] = (inode.kind, *version)
         if inode.kind == "folder":
-            _tree(inode, names, contents, inside, found)
-    return found
+            _tree(inode, names, harm, inside, tree)
+    return tree
 
 
 def write_out(state, to):
@@ -248,8 +273,9 @@ class Recorder:
 
     def _exchange(self, before, done, name, new, dir_fd):
         if done:
-            numbers = (os.stat(each, dir_fd=dir_fd, follow_symlinks=False).st_ino for each in (name, new))
-            self._add("exchange", _number(dir_fd), name, new, *numbers)
+            displaced = os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino
+            number = os.stat(new, dir_fd=dir_fd, follow_symlinks=False).st_ino
+            self._add("exchange", _number(dir_fd), name, new, displaced, number)
 
     def _rename_to_free(self, before, done, name, new, dir_fd):
         if done:
@@ -296,7 +322,8 @@ def _number(fd):
 
 def site_of_sync():
     """Where in patcher/store/ a sync is asked for: the lines of code from the first one outside of folder.py to os.fsync."""
-    frame, chain = sys._getframe(1), []
+    frame = sys._getframe(1)
+    chain = []
     while frame:
         folder, name = os.path.split(frame.f_code.co_filename)
         if folder.endswith("/patcher/store"):

@@ -75,28 +75,30 @@ def test_something_else_in_place_of_our_file_is_named_and_nothing_is_done(tiny, 
         KINDS[kind](place)
         before = files(tiny)
         version = 2 if command == "apply" else 1
-        done = tiny.run(*words, version=version)
-        told = (command, name, kind, done.text)
-        assert "Traceback" not in done.text, told
+        ended = tiny.run(*words, version=version)
+        message = (command, name, kind, ended.text)
+        assert "Traceback" not in ended.text, message
         if command not in STOP[name] or (name, kind) == ("lock", "fifo"):
-            assert done.code in (0, 1), told
+            assert ended.code in (0, 1), message
             continue
-        assert done.code == 1, told
-        others = name == RECEIPT and command in ("status", "restore")  # one receipt says nothing about the others
-        assert ("damaged" if others else "error:") in done.text or "conflict" in done.text, told
-        assert "hint:" in done.text, told
-        assert str(place) in done.text, told
-        assert "[Errno" not in done.text, told
-        if others and command == "restore":
-            assert [path for path, data in targets(tiny).items() if data != FILES[path]] == [FILE], told
+        assert ended.code == 1, message
+        is_one_of_several = name == RECEIPT and command in ("status", "restore")  # the other receipts are good
+        word = "damaged" if is_one_of_several else "error:"
+        assert word in ended.text or "conflict" in ended.text, message
+        assert "hint:" in ended.text, message
+        assert str(place) in ended.text, message
+        assert "[Errno" not in ended.text, message
+        if is_one_of_several and command == "restore":
+            assert [path for path, data in targets(tiny).items() if data != FILES[path]] == [FILE], message
         else:
-            assert files(tiny) == before, told
+            assert files(tiny) == before, message
 
 
 def test_an_unreadable_receipt_is_named(tiny):
     tiny.reset()
     place = tiny.site / ".sitepatch" / RECEIPT
     place.chmod(0)
+
     def action():
         with pytest.raises(StoreError) as caught:
             Store(str(tiny.site)).receipts()
@@ -115,4 +117,8 @@ def files(tiny):
 
 def targets(tiny):
     """The bytes of every target file; None for one that is deleted."""
-    return {path: (tiny.site / path).read_bytes() if (tiny.site / path).exists() else None for path in FILES}
+    contents = dict.fromkeys(FILES)
+    for path in FILES:
+        if (tiny.site / path).exists():
+            contents[path] = (tiny.site / path).read_bytes()
+    return contents

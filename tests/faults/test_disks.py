@@ -37,9 +37,9 @@ def mounted(where, *words):
     where.mkdir(exist_ok=True)
     if sys.platform != "linux":
         pytest.skip("mount(8) of Linux is needed")
-    done = subprocess.run(["mount", *map(str, words), str(where)], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip(f"this machine does not permit `mount {' '.join(map(str, words))}`: {done.stderr.decode().strip()}")
+    ended = subprocess.run(["mount", *map(str, words), str(where)], capture_output=True, check=False)
+    if ended.returncode:
+        pytest.skip(f"this machine does not permit `mount {' '.join(map(str, words))}`: {ended.stderr.decode().strip()}")
     try:
         yield where
     finally:
@@ -66,7 +66,7 @@ def fill(folder):
 
 
 def moved(tiny, disk):
-    """The package, on that filesystem instead."""
+    """Move the package to that filesystem."""
     shutil.rmtree(tiny.site)
     tiny.site = disk / "site"
     install(tiny.site)
@@ -76,7 +76,10 @@ def moved(tiny, disk):
 @pytest.fixture(params=["tmpfs", *KINDS])
 def small_disk(request, tmp_path):
     small = 2 if request.param == "ext4" else 0
-    words = ["-t", "tmpfs", "-o", "size=2m", "tmpfs"] if request.param == "tmpfs" else loop(tmp_path / "image", request.param, small)
+    if request.param == "tmpfs":
+        words = ["-t", "tmpfs", "-o", "size=2m", "tmpfs"]
+    else:
+        words = loop(tmp_path / "image", request.param, small)
     with mounted(tmp_path / "disk", *words) as disk:
         yield disk
 
@@ -97,8 +100,8 @@ def test_restore_works_on_a_disk_that_is_full_to_the_last_byte(small_disk, tmp_p
     before = tiny.tree()
     assert tiny.run("apply", NAME).code == 0
     fill(small_disk)
-    done = tiny.run("restore")
-    assert done.code == 0, done.text
+    ended = tiny.run("restore")
+    assert ended.code == 0, ended.text
     assert tiny.tree() == before
 
 
@@ -113,30 +116,37 @@ def test_restore_of_three_hundred_files_works_on_a_full_disk(tmp_path):
             changes.append(Change(name, unit.sha(name.encode()), NewBytes(new), unit.receipt(name, 1, "", name.encode(), new)))
         commit(disk, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
         fill(disk)
-        commit(disk, [Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
+        commit(disk, restoring(changes), {})
         assert [(disk / name).read_bytes() for name in names] == [name.encode() for name in names]
         assert not (disk / ".sitepatch").exists()
 
 
 def test_restore_of_a_broken_link_and_of_twins_works_on_a_full_disk(tmp_path):
     """The link's text is moved into its place; the copy that twins share is written twice, in the room set aside."""
-    names, texts = ["link.py", "one.py", "two.py"], [b"# link\n" * 200_000, b"# twin\n" * 20_000, b"# twin\n" * 20_000]
+    link, twin = b"# link\n" * 200_000, b"# twin\n" * 20_000
+    texts = {"link.py": link, "one.py": twin, "two.py": twin}
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=9m", "tmpfs") as disk:
-        (tmp_path / "cache.py").write_bytes(texts[0])
+        (tmp_path / "cache.py").write_bytes(link)
         (disk / "link.py").symlink_to(tmp_path / "cache.py")
         changes = []
-        for name, text in zip(names, texts):
-            if name != "link.py":
+        for name, text in texts.items():
+            target = str(tmp_path / "cache.py") if name == "link.py" else ""
+            if not target:
                 (disk / name).write_bytes(text)
-            link, new = os.path.islink(disk / name) and os.readlink(disk / name), text + b"# new\n"
-            changes.append(Change(name, unit.sha(text), NewBytes(new), unit.receipt(name, 1, link or "", text, new)))
+            new = text + b"# new\n"
+            changes.append(Change(name, unit.sha(text), NewBytes(new), unit.receipt(name, 1, target, text, new)))
         commit(disk, changes, {unit.DIGESTS[1]: unit.TEXTS[1]})
         (tmp_path / "cache.py").unlink()
         fill(disk)
-        commit(disk, [Change(name, change.receipt.current, None, None) for name, change in zip(names, changes)], {})
-        assert [(disk / name).read_bytes() for name in names] == texts
+        commit(disk, restoring(changes), {})
+        assert {name: (disk / name).read_bytes() for name in texts} == texts
         assert not (disk / "link.py").is_symlink()
         assert not (disk / ".sitepatch").exists()
+
+
+def restoring(changes):
+    """The changes that restore what these changed."""
+    return [Change(change.path, change.receipt.current, None, None) for change in changes]
 
 
 def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp_path, request):
@@ -144,16 +154,18 @@ def test_apply_on_a_full_disk_is_refused_before_anything_changes(small_disk, tmp
     tiny = moved(Tiny(tmp_path), small_disk)
     before = tiny.tree()
     fill(small_disk)
-    done = tiny.run("apply", NAME)
-    assert done.code == 1
-    assert "free some space" in done.text
+    ended = tiny.run("apply", NAME)
+    assert ended.code == 1
+    assert "free some space" in ended.text
     assert tiny.tree() == before
     os.truncate(small_disk / "filler", (small_disk / "filler").stat().st_size - 300_000)  # room, but not for all
-    done = tiny.run("apply", NAME)
-    assert done.code == 1
-    undone = request.node.callspec.params["small_disk"] == "btrfs"
-    for said in ["was undone: 6 files as before it"] if undone else ["bytes are needed and", "nothing was changed"]:
-        assert said in done.text
+    ended = tiny.run("apply", NAME)
+    assert ended.code == 1
+    if request.node.callspec.params["small_disk"] == "btrfs":
+        assert "was undone: 6 files as before it" in ended.text
+    else:
+        assert "bytes are needed and" in ended.text
+        assert "nothing was changed" in ended.text
     assert tiny.tree() == before
     (small_disk / "filler").unlink()
     assert tiny.run("apply", NAME).code == 0
@@ -170,10 +182,10 @@ def test_an_exhausted_quota_stops_apply_and_not_restore(tmp_path):
         tiny = moved(Tiny(tmp_path), mine)
         before = tiny.tree()
         fill(mine)
-        done = tiny.run("apply", NAME)
-        assert done.code == 1
-        assert f"{tiny.site}: [Errno 122] Disk quota exceeded" in done.text
-        assert "nothing was changed; the disk quota of this account is used up; free some space" in done.text
+        ended = tiny.run("apply", NAME)
+        assert ended.code == 1
+        assert f"{tiny.site}: [Errno 122] Disk quota exceeded" in ended.text
+        assert "nothing was changed; the disk quota of this account is used up; free some space" in ended.text
         assert tiny.tree() == before
         (mine / "filler").unlink()
         os.sync()
@@ -189,11 +201,11 @@ def test_a_read_only_filesystem_is_named_with_every_path_before_anything_changes
     with mounted(tmp_path / "disk", "--bind", tiny.site) as disk:
         subprocess.run(["mount", "-o", "remount,ro,bind", str(disk)], check=True)
         tiny.site = disk
-        done = tiny.run("apply", NAME)
-        assert done.code == 1
+        ended = tiny.run("apply", NAME)
+        assert ended.code == 1
         for folder in ("tiny", "tiny/sub"):
-            assert f"{disk}/{folder}: the filesystem is mounted read-only; mount it writable" in done.text, done.text
-        assert "nothing was changed" in done.text
+            assert f"{disk}/{folder}: the filesystem is mounted read-only; mount it writable" in ended.text, ended.text
+        assert "nothing was changed" in ended.text
         assert tiny.run("status").code == 0
         assert tiny.tree() == before
 
@@ -217,9 +229,9 @@ def test_a_power_cut_at_any_call_loses_nothing_on_a_real_disk(tmp_path, counted,
             if kind in COPIED:
                 os.replace(tmp_path / "cut", image)
             with mounted(tmp_path / "disk", *words) as disk:
-                said = recover(disk / "site")
+                sentence = recover(disk / "site")
                 now = unit.tree(disk / "site")
-                assert now in (old, new), (name, point, said)
+                assert now in (old, new), (name, point, sentence)
                 outcomes.add(now == new)
             points += 1
     counted(f"power cuts on {kind}", points)
@@ -228,7 +240,8 @@ def test_a_power_cut_at_any_call_loses_nothing_on_a_real_disk(tmp_path, counted,
 
 def every(count):
     """The points to try of so many."""
-    return range(1, count + 1) if ALL else sorted(random.Random(1).sample(range(1, count + 1), 6))
+    points = range(1, count + 1)
+    return points if ALL else sorted(random.Random(1).sample(points, 6))
 
 
 def prepared(folder, first):
@@ -264,7 +277,8 @@ def cut(disk, point, action, image):
             except OSError:
                 subprocess.run(["cp", "--sparse=always", str(image), str(image.parent / "cut")], check=True)
             os._exit(9)
-        return (REAL_FSYNC if name == "fsync" else real)(*args, **kwargs)
+        call = REAL_FSYNC if name == "fsync" else real
+        return call(*args, **kwargs)
 
     for name in NAMES:
         if hasattr(os, name):

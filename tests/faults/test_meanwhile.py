@@ -33,12 +33,13 @@ def puts_in_place(name, args):
 
 def renames(act):
     """What a child calls first: from then on `act(number)` is called before each rename of a prepared file, from 0."""
-    seen = [0]
+    number = 0
 
     def hook(name, real, args, kwargs):
+        nonlocal number
         if puts_in_place(name, args):
-            act(seen[0])
-            seen[0] += 1
+            act(number)
+            number += 1
         return real(*args, **kwargs)
 
     return lambda: calls.watch(hook)
@@ -54,28 +55,28 @@ def saved_by_renaming(file):
     (file.parent / "new").rename(file)
 
 
-def found(site):
+def places_of_edit(site):
     """Where the edit is: paths below the site directory."""
-    return [path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file() and MINE in path.read_bytes()]
+    files = [path for path in site.rglob("*") if path.is_file()]
+    return [file.relative_to(site).as_posix() for file in files if MINE in file.read_bytes()]
 
 
 @pytest.mark.parametrize("word", ["apply", "restore"])
-@pytest.mark.parametrize(
-    ("number", "save"), [(0, saved_in_place), (1, saved_in_place), (2, saved_in_place), (0, saved_by_renaming), (1, saved_by_renaming), (2, saved_by_renaming)]
-)
+@pytest.mark.parametrize("save", [saved_in_place, saved_by_renaming])
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_an_edit_that_is_saved_between_two_renames_is_kept_and_reported(tiny, word, number, save):
     if word == "restore":
         assert tiny.run("apply", NAME).code == 0
     before = (tiny.site / LAST).read_bytes()
     words = ("apply", NAME) if word == "apply" else ("restore",)
-    done = tiny.run(*words, first=renames(lambda at: save(tiny.site / LAST) if at == number else None))
-    (place,) = found(tiny.site)
+    ended = tiny.run(*words, first=renames(lambda at: save(tiny.site / LAST) if at == number else None))
+    (place,) = places_of_edit(tiny.site)
     assert (tiny.site / place).read_bytes() == before + MINE
-    assert done.code == 1, done.text
+    assert ended.code == 1, ended.text
     if place == LAST:  # it was no longer replaced, or had been replaced before
-        assert f"{LAST} in {tiny.site}: changed by somebody else" in done.text or "was changed by somebody else" in done.text, done.text
+        assert f"{LAST} in {tiny.site}: changed by somebody else" in ended.text or "was changed by somebody else" in ended.text, ended.text
     else:
-        assert f"{LAST} was saved by somebody while it was replaced: that text is kept as {tiny.site}/{place}" in done.text, done.text
+        assert f"{LAST} was saved by somebody while it was replaced: that text is kept as {tiny.site}/{place}" in ended.text, ended.text
     assert Store(str(tiny.site)).interrupted() == ""
 
 
@@ -87,34 +88,39 @@ def test_an_edit_that_is_saved_in_a_run_that_is_killed_is_kept_by_whoever_recove
     tiny.save()
     words = ("apply", NAME) if word == "apply" else ("restore",)
     saving = renames(lambda at: saved_in_place(tiny.site / LAST) if at == 1 else None)
-    points = [0]
-
-    def counted():
-        begun = [0]
-
-        def hook(name, real, args, kwargs):
-            if begun[0] or puts_in_place(name, args):
-                begun[0] += 1
-                if begun[0] == points[0]:
-                    os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **kwargs)
-
-        calls.watch(hook)
-        saving()
-
     killed = 0
-    for points[0] in range(2, 60, 3):
+    for point in range(2, 60, 3):
+
+        def dies_after_a_rename(point=point):
+            calls.watch(kill_after_first_rename(point))
+            saving()
+
         tiny.reset()
-        if tiny.run(*words, first=counted).code != -signal.SIGKILL:
+        if tiny.run(*words, first=dies_after_a_rename).code != -signal.SIGKILL:
             break
         killed += 1
-        done = tiny.run("restore", "tiny-other")
-        assert done.code == 0, done.text
-        places = found(tiny.site)
-        assert places, (points, done.text)
-        assert places == [LAST] or places[0] in done.text or killed > 1, done.text
+        ended = tiny.run("restore", "tiny-other")
+        assert ended.code == 0, ended.text
+        places = places_of_edit(tiny.site)
+        assert places, (point, ended.text)
+        assert places == [LAST] or places[0] in ended.text or killed > 1, ended.text
         assert Store(str(tiny.site)).interrupted() == ""
     assert killed > 3
+
+
+def kill_after_first_rename(point):
+    """A hook that dies at the `point`-th call from the first rename of a prepared file on."""
+    count = 0
+
+    def hook(name, real, args, kwargs):
+        nonlocal count
+        if count or puts_in_place(name, args):
+            count += 1
+            if count == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **kwargs)
+
+    return hook
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------
@@ -169,18 +175,20 @@ def test_recovery_does_what_it_can_and_commands_for_other_files_work(tiny, tmp_p
     assert tiny.run("apply", ALONE).code == 0
 
     def dies():
+        has_journal = False
+
         def hook(name, real, args, kwargs):
-            if name == "replace" and args[0] == "journal.json.tmp" and phase == "preparing":
+            nonlocal has_journal
+            if phase == "preparing" and name == "replace" and args[0] == "journal.json.tmp":
                 real(*args, **kwargs)
-                hook.begun = True
+                has_journal = True
                 return None
-            is_first = puts_in_place(name, args)
-            is_made = phase == "preparing" and hook.begun and name == "link" and args[0] == "b.py"
-            if is_first or is_made:
+            is_first_rename = puts_in_place(name, args)
+            links_pristine_file = has_journal and name == "link" and args[0] == "b.py"
+            if is_first_rename or links_pristine_file:
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*args, **kwargs)
 
-        hook.begun = False
         calls.watch(hook)
 
     assert tiny.run("apply", NAME, first=dies).code == -signal.SIGKILL
@@ -188,14 +196,14 @@ def test_recovery_does_what_it_can_and_commands_for_other_files_work(tiny, tmp_p
     if not (tiny.site / path).exists():  # what was about to be made there
         (tiny.site / path).mkdir()
     change(tiny.site / path, tmp_path / "away")
-    done = tiny.run("restore", ALONE)
-    assert done.code == 0, done.text
-    assert "recovered: " in done.text
+    ended = tiny.run("restore", ALONE)
+    assert ended.code == 0, ended.text
+    assert "recovered: " in ended.text
     assert not (tiny.site / "tiny/alone.py").exists()
     assert not (tiny.site / ".sitepatch/journal.json").exists()
     assert (tiny.site / "tiny/c.py").read_bytes() == content("tiny/c.py", 1 if phase == "committing" else 0)
     if phase == "committing" and change is not to_nothing:
-        assert f"{path}" in done.text, done.text
+        assert f"{path}" in ended.text, ended.text
     assert tiny.run("status").code == 0
 
 
@@ -210,8 +218,8 @@ def test_what_an_interrupted_restore_could_not_reach_can_be_restored_later(tiny,
     assert "recovered: " in tiny.run("status").text
     (tiny.site / "tiny/sub").unlink()
     (tmp_path / "away").rename(tiny.site / "tiny/sub")
-    done = tiny.run("restore")
-    assert done.code == 0, done.text
+    ended = tiny.run("restore")
+    assert ended.code == 0, ended.text
     assert (tiny.site / LAST).read_bytes() == FILES[LAST]
     assert not (tiny.site / ".sitepatch").exists()
 
@@ -224,10 +232,10 @@ def test_something_else_in_place_of_a_patched_file_stops_no_command_for_other_fi
     kind = os.lstat(tiny.site / LAST).st_mode if os.path.lexists(tiny.site / LAST) else 0
     assert tiny.run("restore", ALONE).code == 0
     assert tiny.run("apply", ALONE).code == 0
-    done = tiny.run("status")
-    assert done.code == 0 and f"missing        {LAST}".split()[0] in done.text, done.text
-    done = tiny.run("restore")
-    assert done.code == 0, done.text
+    ended = tiny.run("status")
+    assert (ended.code, "missing" in ended.text) == (0, True), ended.text
+    ended = tiny.run("restore")
+    assert ended.code == 0, ended.text
     assert (tiny.site / "tiny/a.py").read_bytes() == FILES["tiny/a.py"]
     if kind:  # it is somebody's
         assert os.lstat(tiny.site / LAST).st_mode == kind
@@ -251,10 +259,10 @@ def test_a_name_that_just_fits_the_disk_is_patched_and_restored(tiny, length, ad
     if not adds:
         with (tiny.site / path).open("ab") as file:
             file.write(MINE)
-    done = tiny.run("restore", "--force")  # an edit is kept as a copy
-    assert done.code == 0, done.text
-    assert {name: told for name, told in tiny.tree().items() if not name.startswith(".sitepatch")} == before
-    assert len(found(tiny.site)) == (not adds)
+    ended = tiny.run("restore", "--force")  # an edit is kept as a copy
+    assert ended.code == 0, ended.text
+    assert {name: entry for name, entry in tiny.tree().items() if not name.startswith(".sitepatch")} == before
+    assert len(places_of_edit(tiny.site)) == (not adds)
 
 
 def test_files_with_names_that_ours_once_had_are_patched_and_kept(tiny):
@@ -275,18 +283,18 @@ def test_no_file_can_be_added_under_a_name_that_a_commit_uses(tiny):
     path = f"tiny/.{'a' * 16}.sitepatch-tmp"
     write_patchset(tiny.sources / "1", "like-fix", f"+++ {path}\n+A = 1\n", "tiny")
     before = tiny.tree()
-    done = tiny.run("apply", "like-fix")
-    assert (done.code, "sitepatch itself gives" in done.text) == (1, True), done.text
+    ended = tiny.run("apply", "like-fix")
+    assert (ended.code, "sitepatch itself gives" in ended.text) == (1, True), ended.text
     assert tiny.tree() == before
 
 
 def test_the_kept_edit_outlives_every_fault(tmp_path, counted):
     """An edit that is put aside: the run is killed, or a call fails, at each call from its copy on (see test_commands)."""
     case = Case(tmp_path, "forced")
-    tried = 0
-    for point in range(case.count, 1, -7):
+    points = range(case.count, 1, -7)
+    for point in points:
         case.run(point, "before")
         case.next_command(f"killed before call {point}")
-        assert any(b"EDITED" in path.read_bytes() for path in case.tiny.site.rglob("*") if path.is_file()), point
-        tried += 1
-    counted("kills with an edit put aside", tried)
+        files = [path for path in case.tiny.site.rglob("*") if path.is_file()]
+        assert any(b"EDITED" in file.read_bytes() for file in files), point
+    counted("kills with an edit put aside", len(points))

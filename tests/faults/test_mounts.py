@@ -6,6 +6,7 @@ and nothing can be renamed or linked into a mounted directory (EXDEV), though al
 
 import ctypes
 import errno
+import itertools
 import json
 import os
 import shutil
@@ -53,9 +54,11 @@ def unshared(*binds):
 
 @pytest.fixture
 def namespaces():
-    done = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False) if shutil.which("unshare") else None
-    if sys.platform != "linux" or done is None or done.returncode:
-        pytest.skip(f"no mount namespace can be made here (unshare -m): {done.stderr.decode().strip() if done else 'Linux alone'}")
+    if sys.platform != "linux" or shutil.which("unshare") is None:
+        pytest.skip("mount namespaces need unshare(1) of Linux")
+    completed = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    if completed.returncode:
+        pytest.skip(f"no mount namespace can be made here (unshare -m): {completed.stderr.decode().strip()}")
 
 
 @pytest.fixture
@@ -78,15 +81,18 @@ def test_a_mounted_directory_is_patched_and_restored(tiny, name):
     place, source = tiny.site / DIRECTORIES[name], tiny.folder / "source"
     place.mkdir(parents=True, exist_ok=True)
     shutil.copytree(place, source, symlinks=True)
-    begin, seen = unshared((source, place)), tree(tiny.site if ".sitepatch" in DIRECTORIES[name] else source)
-    done = tiny.run("apply", NAME, first=begin)
-    assert done.code == 0, done.text
-    assert tree(source) != seen
-    done = tiny.run("restore", first=begin)
-    assert (done.code, "hint:" in done.text) == (0, False), done.text
-    now = tree(tiny.site if ".sitepatch" in DIRECTORIES[name] else source)
-    assert {path: found for path, found in now.items() if path in seen or ".sitepatch" not in path} == seen
-    assert [path for path in source.rglob("*") if path.is_file() and ".sitepatch" in str(path)] == []
+    begin = unshared((source, place))
+    compared = tiny.site if ".sitepatch" in DIRECTORIES[name] else source
+    before = tree(compared)
+    ended = tiny.run("apply", NAME, first=begin)
+    assert ended.code == 0, ended.text
+    assert tree(source) != before
+    ended = tiny.run("restore", first=begin)
+    assert (ended.code, "hint:" in ended.text) == (0, False), ended.text
+    after = tree(compared)
+    assert {path: entry for path, entry in after.items() if path in before or ".sitepatch" not in path} == before
+    files = [path for path in source.rglob("*") if path.is_file()]
+    assert [path for path in files if ".sitepatch" in str(path)] == []
 
 
 def mounted_file(tiny):
@@ -99,11 +105,11 @@ def test_a_file_that_is_a_mount_is_refused_before_anything_is_changed(tiny, word
     if words == ("restore",):
         assert tiny.run("apply", NAME).code == 0
     before = tiny.tree()
-    done = tiny.run(*words, first=mounted_file(tiny))
-    assert done.code == 1
-    assert f"{tiny.site}/{BUSY}: another file is mounted over it" in done.text, done.text
-    assert "change that file where it is mounted from, or run without that mount" in done.text
-    assert "nothing was changed" in done.text
+    ended = tiny.run(*words, first=mounted_file(tiny))
+    assert ended.code == 1
+    assert f"{tiny.site}/{BUSY}: another file is mounted over it" in ended.text, ended.text
+    assert "change that file where it is mounted from, or run without that mount" in ended.text
+    assert "nothing was changed" in ended.text
     assert tiny.tree() == before
     assert tiny.run(*words).code == 0
 
@@ -114,8 +120,8 @@ def test_a_patched_file_that_a_mount_hides_is_not_forgotten(tiny):
     begin = mounted_file(tiny)
     assert tiny.run("apply", NAME).code == 0
     applied = tiny.tree()
-    done = tiny.run("restore", first=begin)
-    assert (done.code, "another file is mounted over it" in done.text) == (1, True), done.text
+    ended = tiny.run("restore", first=begin)
+    assert (ended.code, "another file is mounted over it" in ended.text) == (1, True), ended.text
     assert tiny.tree() == applied
     assert tiny.run("restore").code == 0
     assert tiny.tree() == before
@@ -128,10 +134,10 @@ def test_a_hook_says_that_a_mounted_file_is_not_patched_and_patches_it_without_t
     file, mounted = place.site / "demo/m.py", tmp_path / "mounted.py"
     shutil.copy(str(file), str(mounted))
     command = f"mount --bind '{mounted}' '{file}' && exec '{place.python}' -c 'import demo.m; print(demo.m.VALUE)'"
-    ended = subprocess.run(["unshare", "-m", "sh", "-c", command], env=environ(PYTHONPATH=""), capture_output=True, check=False)
-    said = ended.stderr.decode()
-    assert f"two: not applied in {place.site}: {file}: another file is mounted over it; change that file" in said, said
-    assert (ended.returncode, ended.stdout) == (code, b"" if code else b"1\n"), said
+    completed = subprocess.run(["unshare", "-m", "sh", "-c", command], env=environ(PYTHONPATH=""), capture_output=True, check=False)
+    errors = completed.stderr.decode()
+    assert f"two: not applied in {place.site}: {file}: another file is mounted over it; change that file" in errors, errors
+    assert (completed.returncode, completed.stdout) == (code, b"" if code else b"1\n"), errors
     assert mounted.read_bytes() == file.read_bytes()
     assert not (place.site / ".sitepatch").exists()
     assert place.start().out == "22\n"
@@ -155,11 +161,11 @@ def busy(path):
 def test_what_cannot_be_finished_is_undone_at_once_and_that_is_reported(tmp_path, name):
     case = Case(tmp_path, name)
     case.tiny.reset()
-    done = case.tiny.run(*case.words, version=case.version, first=lambda: busy(BUSY))
-    assert done.code == 1, done.text
-    assert "busy (injected)" in done.text
-    assert "hint: nothing was changed" in done.text, done.text
-    assert case.outcome(done.text) == "old"
+    ended = case.tiny.run(*case.words, version=case.version, first=lambda: busy(BUSY))
+    assert ended.code == 1, ended.text
+    assert "busy (injected)" in ended.text
+    assert "hint: nothing was changed" in ended.text, ended.text
+    assert case.outcome(ended.text) == "old"
     assert Store(str(case.tiny.site)).interrupted() == ""
     assert case.run().code == 0
     assert case.outcome("") == "new"
@@ -172,9 +178,8 @@ class Stuck:
         self.start, self.folder, self.action = start, folder, action
         self.old, self.new = unit.prepared(start, first, action)
 
-    def copy(self, of, name="try"):
-        self.site = unit.copy_of(of, self.folder / name / "site")
-        return self.site
+    def copy(self, of):
+        self.site = unit.copy_of(of, self.folder / "try/site")
 
     def run(self, action, point=0, how="none", stuck=True):
         def carry_out():
@@ -189,29 +194,26 @@ class Stuck:
 
         return in_child(carry_out, point, how)
 
-    def outcome(self, told):
+    def outcome(self, message):
         now = unit.tree(self.site)
-        assert now in (self.old, self.new), told
+        assert now in (self.old, self.new), message
         return "new" if now == self.new else "old"
 
     def killed(self):
         """(point, site directory) for each state that a kill leaves at the calls of the commit that are tried."""
-        point, seen = 0, []
-        while True:
-            point += EACH
+        seen = []
+        for point in itertools.count(EACH, EACH):
             self.copy(self.start)
             if self.run(self.action, point, "before").code != -signal.SIGKILL:
                 break
-            if unit.tree(self.site, times=False) not in seen:
-                seen.append(unit.tree(self.site, times=False))
+            state = unit.tree(self.site, times=False)
+            if state not in seen:
+                seen.append(state)
                 yield point, unit.copy_of(self.site, self.folder / "killed/site")
 
 
-def recovered(site):
-    return recover(site) and 0
 
-
-REPLACING = [scenario for scenario in unit.SCENARIOS if scenario[0] in ("update", "restore", "mixed")]  # the second file
+REPLACING = [scenario for scenario in unit.SCENARIOS if scenario[0] in ("update", "restore", "mixed")]  # they rename over the second file
 
 
 @pytest.fixture(params=REPLACING, ids=[name for name, *_ in REPLACING])
@@ -221,12 +223,13 @@ def stuck(request, tmp_path):
 
 
 def test_killed_anywhere_the_next_command_undoes_it_or_finishes_it_where_it_now_can(stuck, counted):
-    points, outcomes = 0, {True: set(), False: set()}
+    points = 0
+    outcomes = {True: set(), False: set()}  # by whether the file still cannot be replaced
     for point, state in stuck.killed():
         for still in (True, False):
             stuck.copy(state)
-            done = stuck.run(recovered, stuck=still)
-            assert (done.code, Store(str(stuck.site)).interrupted()) == (0, ""), (point, done.text)
+            ended = stuck.run(recover, stuck=still)
+            assert (ended.code, Store(str(stuck.site)).interrupted()) == (0, ""), (point, ended.text)
             outcomes[still].add(stuck.outcome((point, still)))
         points += 1
     counted("kills where a file cannot be replaced", points)
@@ -239,13 +242,12 @@ def test_recovery_that_undoes_may_be_killed_anywhere(stuck, counted):
     for point, state in stuck.killed():
         if "finished" not in Store(str(state)).interrupted():
             continue
-        step = 0
-        while True:
-            step += 1 if ALL else 5
+        each = 1 if ALL else 5
+        for step in itertools.count(each, each):
             stuck.copy(state)
-            if stuck.run(recovered, step, "before").code == 0:
+            if stuck.run(recover, step, "before").code == 0:
                 break
-            assert stuck.run(recovered).code == 0
+            assert stuck.run(recover).code == 0
             assert stuck.outcome((point, step)) == "old"
             points += 1
     counted("kills while a commit is undone", points)
@@ -254,17 +256,18 @@ def test_recovery_that_undoes_may_be_killed_anywhere(stuck, counted):
 
 def test_a_lost_prepared_file_means_undoing_too(stuck):
     """Somebody tidied up between a kill and the next command."""
-    tried = 0
+    recoveries = 0
     for point, state in stuck.killed():
         if "finished" not in Store(str(state)).interrupted():
             continue  # killed before the commit point: there is no journal
         entries = json.loads((state / ".sitepatch/journal.json").read_text())["files"]
-        (entry,) = (JournalEntry(**fields) for fields in entries if fields["path"] == unit.B)
+        (fields,) = (entry for entry in entries if entry["path"] == unit.B)
+        entry = JournalEntry(**fields)
         lost = state / os.path.dirname(unit.B) / entry.temporary
         if os.path.lexists(lost):
             stuck.copy(state)
             (stuck.site / lost.relative_to(state)).unlink()
             assert "could not be finished and was undone" in recover(stuck.site)
             assert stuck.outcome(point) == "old"
-            tried += 1
-    assert tried
+            recoveries += 1
+    assert recoveries

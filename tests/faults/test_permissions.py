@@ -37,12 +37,12 @@ def test_a_file_of_another_user_is_named_although_it_could_be_replaced(public):
     for name in ("d.py", "sub/b.py"):
         os.chown(public.site / "tiny" / name, NOBODY, NOBODY)
     before = public.tree()
-    code, said, _ = public.run("apply", NAME, uid=NOBODY)
+    code, text, _ = public.run("apply", NAME, uid=NOBODY)
     assert code == 1
-    assert f"{public.site}/tiny/a.py: belongs to user 1234" in said
-    assert f"{public.site}/tiny/c.py: belongs to group 1235" in said
-    assert f"{public.site}/tiny/sub/b.py" not in said
-    assert "nothing was changed" in said
+    assert f"{public.site}/tiny/a.py: belongs to user 1234" in text
+    assert f"{public.site}/tiny/c.py: belongs to group 1235" in text
+    assert f"{public.site}/tiny/sub/b.py" not in text
+    assert "nothing was changed" in text
     assert public.tree() == before
     for name in ("a.py", "c.py"):
         os.chown(public.site / "tiny" / name, NOBODY, NOBODY)
@@ -57,10 +57,13 @@ def test_a_file_of_another_user_that_all_may_write_is_restored_but_not_patched_a
     assert public.run("apply", NAME, uid=NOBODY).code == 0
     os.chown(public.site / "tiny/a.py", 1234, 1235)
     (public.site / "tiny/a.py").chmod(0o666)
-    code, said, _ = public.run("apply", NAME, uid=NOBODY, version=2)
-    assert code == 1 and f"{public.site}/tiny/a.py: belongs to user 1234" in said and "belongs to" not in said.replace("belongs to user 1234", "")
+    code, text, _ = public.run("apply", NAME, uid=NOBODY, version=2)
+    assert code == 1
+    assert f"{public.site}/tiny/a.py: belongs to user 1234" in text
+    assert "belongs to" not in text.replace("belongs to user 1234", "")
     assert public.run("restore", uid=NOBODY).code == 0
-    assert public.tree() == before and (public.site / "tiny/a.py").stat().st_uid == NOBODY
+    assert public.tree() == before
+    assert (public.site / "tiny/a.py").stat().st_uid == NOBODY
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make directories of other users")
@@ -70,9 +73,9 @@ def test_every_unwritable_directory_is_named_at_once_and_no_mode_changes(public)
     for name in ("tiny/a.py", "tiny/c.py", "tiny/d.py", "tiny/sub/b.py"):
         os.chown(public.site / name, NOBODY, NOBODY)
     before = public.tree()
-    code, said, _ = public.run("apply", NAME, uid=NOBODY)
+    code, text, _ = public.run("apply", NAME, uid=NOBODY)
     assert code == 1
     for folder in ("tiny", "tiny/sub", "tiny/__pycache__", "tiny/sub/__pycache__"):
-        assert said.count(f"{public.site}/{folder}: user {NOBODY} may not write here, its owner is user 0") == 1
-    assert "a virtual environment of your own" in said
+        assert text.count(f"{public.site}/{folder}: user {NOBODY} may not write here, its owner is user 0") == 1
+    assert "a virtual environment of your own" in text
     assert public.tree() == before

@@ -28,15 +28,17 @@ class Syncing(Case):
             for version in "12":
                 tables = {"kind": "fix", "version": f"{version}.0", "versions": ">=1"}
                 write_patchset(self.tiny.sources / version, name, f"For the tests.\n\n{text}", "tiny", **tables)
-        self.asks(NAME, OLD)
+        self.request(NAME, OLD)
         first = self.tiny.run(*RUN)
         assert first.code == 0, first.text
-        self.asks(NAME, NEW)
+        self.request(NAME, NEW)
         whole = self.measure()
         assert self.count > 60  # fewer would mean that the layer sees too little
-        assert [word in whole.text for word in ("updated ", "applied ", "restored ")] == [True] * 3, whole.text
+        for word in ("updated ", "applied ", "restored "):
+            assert word in whole.text, whole.text
 
-    def asks(self, *names):
+    def request(self, *names):
+        """Have the project request these patchsets, and no others."""
         listed = ", ".join(f'"{name}"' for name in names)
         (self.tiny.folder / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{listed}]\n")
 
@@ -49,21 +51,23 @@ def case(tmp_path):
 def test_killed_before_and_after_every_call_a_sync_is_done_or_undone_and_the_next_one_finishes(case, counted):
     outcomes = []
     every = range(1, case.count + 1)
-    points = [("before", point) for point in (every if ALL else every[::3])]
-    points += [("after", point) for point in (every if ALL else every[-1:])]  # otherwise it is what the next one finds before
+    before = every if ALL else every[::3]
+    after = every if ALL else every[-1:]  # what is found after the others is what is found before the next one
+    points = [*(("before", point) for point in before), *(("after", point) for point in after)]
     for how, point in points:
-        told = f"killed {how} call {point}"
-        assert case.run(point, how).code == -signal.SIGKILL, told
-        outcomes.append(case.next_command(told)[0])
+        message = f"killed {how} call {point}"
+        assert case.run(point, how).code == -signal.SIGKILL, message
+        outcomes.append(case.next_command(message)[0])
         if point % 9 == 1:
-            assert case.tiny.run(*RUN, version=2).code == 0, told
-            assert case.tiny.tree() == case.new, told
+            assert case.tiny.run(*RUN, version=2).code == 0, message
+            assert case.tiny.tree() == case.new, message
     counted("kills", len(points))
     assert set(outcomes) == {"old", "new"}
 
 
 def test_interrupted_at_every_third_call_a_sync_reports_it_and_is_done_or_undone(case, counted):
-    outcomes, points = [], range(1, case.count + 1, 3)
+    points = range(1, case.count + 1, 3)
+    outcomes = []
     for point in points:
         ended = case.run(point, "SIGINT")
         assert ended.code == 130 and "interrupted" in ended.text, (point, ended.text)

@@ -44,19 +44,20 @@ def points(case, tmp_path):
     """(name, number among the calls of that name) of each system call that changes something in the site directory."""
     log = tmp_path / "log"
     run(case, sys.executable)  # writes the bytecode of the imports: otherwise another process may, and calls have other numbers
-    done = strace(case, log=log)
-    if done.returncode:
-        pytest.skip(f"strace may not trace here: {done.stdout.decode()[-200:]}")
-    seen, found = {}, []
+    completed = strace(case, log=log)
+    if completed.returncode:
+        pytest.skip(f"strace may not trace here: {completed.stdout.decode()[-200:]}")
+    numbers, changing = {}, []
     for line in log.read_text(errors="replace").split("\n"):
         match = _LINE.match(line)
         if match is None:
             continue
         name, rest = match.groups()
-        seen[name] = seen.get(name, 0) + 1
-        if str(case.tiny.site) in rest and (not name.startswith("open") or "O_CREAT" in rest):
-            found.append((name, seen[name]))
-    return found
+        numbers[name] = numbers.get(name, 0) + 1
+        only_reads = name.startswith("open") and "O_CREAT" not in rest
+        if str(case.tiny.site) in rest and not only_reads:
+            changing.append((name, numbers[name]))
+    return changing
 
 
 @pytest.fixture(params=["apply", "update", "restore"])
@@ -69,24 +70,29 @@ def traced(request, tmp_path):
 
 def test_no_system_call_bypasses_our_layer(traced):
     """There are as many as the layer counts: a call it does not know would be a place to die that no test tries."""
-    case, found = traced
+    case, calls = traced
     assert NAMES
-    assert len(found) == case.count, found
+    assert len(calls) == case.count, calls
 
 
 def test_the_real_process_is_killed_in_the_kernel_or_a_call_fails_there(traced, tmp_path, counted):
-    case, found = traced
+    case, calls = traced
     chosen = random.Random(case.name)
-    for name, number in found if ALL else chosen.sample(found, 5):
-        done = strace(case, "-e", f"inject={name}:signal=KILL:when={number}", log=tmp_path / "log")
-        told = f"{case.name}: killed at {name} {number}"
-        assert done.returncode in (-9, 137), (told, done.stdout)
-        case.next_command(told)
+    sample = calls if ALL else chosen.sample(calls, 5)
+    for name, number in sample:
+        completed = strace(case, "-e", f"inject={name}:signal=KILL:when={number}", log=tmp_path / "log")
+        message = f"{case.name}: killed at {name} {number}"
+        assert completed.returncode in (-9, 137), (message, completed.stdout)
+        case.next_command(message)
         error = chosen.choice(ERRORS)
-        done = strace(case, "-e", f"inject={name}:error={error}:when={number}", log=tmp_path / "log")
-        told, text = f"{case.name}: {error} at {name} {number}", done.stdout.decode()
-        assert "(INJECTED)" in (tmp_path / "log").read_text(), told
-        outcome, _ = case.next_command(told)
-        assert done.returncode in (0, 1), (told, text)
-        assert (outcome == "new") if done.returncode == 0 else "error:" in text, (told, text)
-    counted("real processes killed or failed by strace", 2 * (len(found) if ALL else 5))
+        completed = strace(case, "-e", f"inject={name}:error={error}:when={number}", log=tmp_path / "log")
+        message = f"{case.name}: {error} at {name} {number}"
+        text = completed.stdout.decode()
+        assert "(INJECTED)" in (tmp_path / "log").read_text(), message
+        outcome, _ = case.next_command(message)
+        assert completed.returncode in (0, 1), (message, text)
+        if completed.returncode == 0:
+            assert outcome == "new", (message, text)
+        else:
+            assert "error:" in text, (message, text)
+    counted("real processes killed or failed by strace", 2 * len(sample))
