@@ -2,6 +2,7 @@
 
 import random
 import sys
+from typing import NamedTuple
 
 import pytest
 
@@ -18,9 +19,10 @@ def step(name, *splices):
 @pytest.mark.parametrize("seed", range(60))
 def test_edits_outside_our_splices_are_the_same_edits_of_the_text_without_them(seed, end):
     dice = random.Random(seed)
-    pristine = b"".join(dice.choice([b"x = 1", b"", b"    y(%d)" % at, b"pass"]) + end for at in range(dice.randint(5, 60)))
-    top, bottom = b"top" + end + b"second" + end, b"end" + end + b"bottom" + end * (seed % 3 > 0)
-    pristine = top + pristine + bottom
+    lines = [dice.choice([b"x = 1", b"", b"    y(%d)" % at, b"pass"]) for at in range(dice.randint(5, 60))]
+    top = b"top" + end + b"second" + end
+    bottom = b"end" + end + b"bottom" + (end if seed % 3 else b"")
+    pristine = top + b"".join(line + end for line in lines) + bottom
     steps, text = [], pristine
     for name in "abc"[: dice.randint(1, 3)]:
         cuts = sorted(dice.sample(range(len(top), len(text) - len(bottom) + 1), 4))
@@ -32,10 +34,11 @@ def test_edits_outside_our_splices_are_the_same_edits_of_the_text_without_them(s
     assert replace_steps(pristine, steps, [], text) == pristine
     assert replace_steps(pristine, steps, steps[:1], text) == apply_splices(pristine, steps[0].splices)
     mark = b"# an edit" + end
-    above = replace_steps(pristine, steps, [], mark + text)
-    assert above == mark + pristine
+    assert replace_steps(pristine, steps, [], mark + text) == mark + pristine
     assert replace_steps(pristine, steps, [], text + mark) == pristine + mark
-    assert replace_steps(pristine, steps, [], b"top" + end + mark + text[3 + len(end) :]) == b"top" + end + mark + pristine[3 + len(end) :]
+    first = b"top" + end
+    below_first = first + mark + text[len(first) :]
+    assert replace_steps(pristine, steps, [], below_first) == first + mark + pristine[len(first) :]
 
 
 @pytest.mark.parametrize(
@@ -76,96 +79,153 @@ def test_of_equal_lines_ours_is_removed():
     assert merge_splices(b"foo\nfoo\n", back, b"foo\nme\nfoo\n") == b"me\nfoo\n"
 
 
+class Group(NamedTuple):
+    """Lines of the pristine text, and the lines of the patched text that they became; the ends are exclusive."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def common_start(one, two):
+    """How many characters two texts have in common at their beginning."""
+    length = 0
+    while length < min(len(one), len(two)) and one[length] == two[length]:
+        length += 1
+    return length
+
+
 class Case:
     """A random text, a change of ours to it, and an edit by hand of the result, each known line by line.
 
-    All lines differ, so what belongs to what is known by construction: `groups` are the lines `[p1, p2)` of `pristine`
-    that became `[q1, q2)` of `patched`; `edited` holds (index in `patched` or None, line).
+    All lines differ, so what belongs to what is known by construction.
+
+    Attributes:
+        groups: what our change replaced by what.
+        edited: (index in `patched` or None, line) of each line after the edit by hand.
     """
 
     def __init__(self, dice):
         self.end = dice.choice(["\n", "\r\n", "\r"])
-        self.names = iter(range(1000))
+        self.numbers = iter(range(1000))
         self.pristine, self.patched, self.groups = [], [], []
         for _ in range(dice.randint(1, 3)):
-            self.keep(dice.randint(1, 3) if self.groups else dice.randint(0, 3))
+            self.keep(dice.randint(1 if self.groups else 0, 3))
             old, new = dice.choice([(0, 1), (0, 2), (1, 0), (2, 0), (1, 1), (1, 2), (2, 1)])
-            p1, q1 = len(self.pristine), len(self.patched)
-            self.pristine += [self.line("old") for _ in range(old)]
-            self.patched += [self.line("new") for _ in range(new)]
-            self.groups.append((p1, p1 + old, q1, q1 + new))
-        same = dice.choice([0, 0, 1, 2])
-        self.keep(same)
-        for lines in (self.pristine, self.patched):
-            if lines and dice.random() < 0.4:
-                lines[-1] = lines[-1][: -len(self.end)]
-        p, q = len(self.pristine), len(self.patched)
-        if same and self.pristine[-1] != self.patched[-1]:
-            self.groups.append((p - 1, p, q - 1, q))
-        elif not same and not old and p and not self.pristine[-1].endswith(self.end):  # what was inserted ends the line above
-            self.groups[-1] = (p - 1, p, p1 and q1 - 1, q)
-        elif not same and not new and q and not self.patched[-1].endswith(self.end):
-            self.groups[-1] = (p1 - 1, p, q - 1, q)
+            self.change(old, new)
+        kept = dice.choice([0, 0, 1, 2])
+        self.keep(kept)
+        self.change_last_line_ends(dice, is_kept=kept > 0)
         self.edited = list(enumerate(self.patched))
-        for _ in range(dice.randint(1, 2)):
-            at = dice.randint(0, len(self.edited))
-            first, last = dice.choice([(at, at), (at, at + 1)])
-            self.edited[first:last] = [(None, self.line("hand")) for _ in range(dice.randint(0, 2))]
-        self.edited = [
-            (index, line) if line.endswith(self.end) else (None, line + self.end) for index, line in self.edited[:-1]
-        ] + self.edited[-1:]
-        if self.edited and dice.random() < 0.3:
-            line = self.edited[-1][1]
-            ended = line.endswith(self.end)
-            self.edited[-1] = (None, line[: -len(self.end)] if ended else line + self.end)
+        self.edit_by_hand(dice)
+
+    def line(self, what):
+        return f"# {what} {next(self.numbers)}{self.end}"
 
     def keep(self, number):
         lines = [self.line("kept") for _ in range(number)]
         self.pristine += lines
         self.patched += lines
 
-    def line(self, what):
-        return f"# {what} {next(self.names)}{self.end}"
+    def change(self, old, new):
+        """Replace so many lines by so many."""
+        p, q = len(self.pristine), len(self.patched)
+        self.pristine += [self.line("old") for _ in range(old)]
+        self.patched += [self.line("new") for _ in range(new)]
+        self.groups.append(Group(p, p + old, q, q + new))
+
+    def change_last_line_ends(self, dice, is_kept):
+        """Take the line's end off the last line of each text, or not; `is_kept`: our change left the last line alone."""
+        for lines in (self.pristine, self.patched):
+            if lines and dice.random() < 0.4:
+                lines[-1] = lines[-1][: -len(self.end)]
+        p, q = len(self.pristine), len(self.patched)
+        last = self.groups[-1]
+        if is_kept:
+            if self.pristine[-1] != self.patched[-1]:
+                self.groups.append(Group(p - 1, p, q - 1, q))
+        elif last.old_start == last.old_end and p and not self.pristine[-1].endswith(self.end):
+            self.groups[-1] = Group(p - 1, p, last.new_start - 1, q)  # what was inserted ends the line above
+        elif last.new_start == last.new_end and q and not self.patched[-1].endswith(self.end):
+            self.groups[-1] = Group(last.old_start - 1, p, q - 1, q)
+
+    def edit_by_hand(self, dice):
+        for _ in range(dice.randint(1, 2)):
+            at = dice.randint(0, len(self.edited))
+            first, last = dice.choice([(at, at), (at, at + 1)])
+            self.edited[first:last] = [(None, self.line("hand")) for _ in range(dice.randint(0, 2))]
+        for at, (_, line) in enumerate(self.edited[:-1]):
+            if not line.endswith(self.end):
+                self.edited[at] = (None, line + self.end)
+        if self.edited and dice.random() < 0.3:
+            _, line = self.edited[-1]
+            other = line[: -len(self.end)] if line.endswith(self.end) else line + self.end
+            self.edited[-1] = (None, other)
 
     def splices(self, dice):
         """Our change as an engine may write it: whole lines, or no more of them than differs."""
-        found = []
-        for p1, p2, q1, q2 in self.groups:
-            start = len("".join(self.pristine[:p1]))
-            old, new = "".join(self.pristine[p1:p2]), "".join(self.patched[q1:q2])
+        splices = []
+        for group in self.groups:
+            start = len("".join(self.pristine[: group.old_start]))
+            old = "".join(self.pristine[group.old_start : group.old_end])
+            new = "".join(self.patched[group.new_start : group.new_end])
             if dice.random() < 0.5:
-                same = next((at for at, (one, two) in enumerate(zip(old, new)) if one != two), min(len(old), len(new)))
+                same = common_start(old, new)
                 if old[same - 1 : same] != "\r":  # never between the two bytes of a line's end
                     start, old, new = start + same, old[same:], new[same:]
                 if dice.random() < 0.5 and old.endswith(self.end) and new.endswith(self.end):
                     old, new = old[: -len(self.end)], new[: -len(self.end)]
             if old or new:
-                found.append(Splice(start, start + len(old), new.encode()))
-        return found
+                splices.append(Splice(start, start + len(old), new.encode()))
+        return splices
 
     def expected(self):
         """The edited text without our change; None where an edit touches it, or the order of both is not known."""
         places = {index: place for place, (index, _) in enumerate(self.edited) if index is not None}
-        places[-1], places[len(self.patched)] = -1, len(self.edited)
-        out, done = [], 0
-        for p1, p2, q1, q2 in self.groups:
-            before = max(index for index in places if index < q1)  # the kept lines around the group
-            after = min(index for index in places if index >= q2)
-            between = [line for _, line in self.edited[places[before] + 1 : places[after]]]
-            if between == self.pristine[p1:p2] and (before + 1, after) == (q1, q2):  # done by hand
-                place, resume = places[before] + 1, places[after]
-            elif q1 < q2:
-                if any(index not in places for index in range(q1, q2)) or places[q2 - 1] - places[q1] != q2 - 1 - q1:
-                    return None
-                place, resume = places[q1], places[q2 - 1] + 1
-            elif (before + 1 == q1 == after and between) or before + 1 < q1 < after:
+        places[-1] = -1
+        places[len(self.patched)] = len(self.edited)
+        edited = [line for _, line in self.edited]
+        lines, end = [], 0
+        for group in self.groups:
+            place = self.place_in_edited(group, places)
+            if place is None:
                 return None
-            else:  # an edit ends where we deleted something, or begins there
-                place = resume = places[before] + 1 if before + 1 == q1 else places[after]
-            out += [line for _, line in self.edited[done:place]] + self.pristine[p1:p2]
-            done = resume
-        out += [line for _, line in self.edited[done:]]
-        return None if any(not line.endswith(self.end) for line in out[:-1]) else "".join(out).encode()
+            lines += edited[end : place[0]] + self.pristine[group.old_start : group.old_end]
+            end = place[1]
+        lines += edited[end:]
+        if not all(line.endswith(self.end) for line in lines[:-1]):
+            return None
+        return "".join(lines).encode()
+
+    def place_in_edited(self, group, places):
+        """(start, end) of the edited lines that are a group's; None where an edit touches them, or could be before or after.
+
+        Args:
+            group: one of ours.
+            places: the index in `patched` of each kept line, and of both ends of the text, with its place in `edited`.
+        """
+        before = max(index for index in places if index < group.new_start)  # the kept lines around the group
+        after = min(index for index in places if index >= group.new_end)
+        between = [line for _, line in self.edited[places[before] + 1 : places[after]]]
+        is_old = between == self.pristine[group.old_start : group.old_end]
+        if is_old and (before + 1, after) == (group.new_start, group.new_end):  # our change was undone by hand
+            return places[before] + 1, places[after]
+
+        if group.new_start < group.new_end:
+            of_group = [places.get(index) for index in range(group.new_start, group.new_end)]
+            if None in of_group or of_group[-1] - of_group[0] != len(of_group) - 1:
+                return None
+            return of_group[0], of_group[-1] + 1
+
+        begins_there = before + 1 == group.new_start
+        ends_there = after == group.new_start
+        if begins_there and ends_there and between:
+            return None
+        if not begins_there and not ends_there:
+            return None
+        place = places[before] + 1 if begins_there else places[after]
+        return place, place
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -177,13 +237,13 @@ def test_an_edit_beside_our_change_or_in_it_is_kept_exactly_or_refused(seed, cou
         pristine, patched = "".join(case.pristine).encode(), "".join(case.patched).encode()
         splices = case.splices(dice)
         assert apply_splices(pristine, splices) == patched
-        edited, expected = "".join(line for _, line in case.edited).encode(), case.expected()
+        edited = "".join(line for _, line in case.edited).encode()
         try:
-            found = replace_steps(pristine, [step("a", *splices)], [], edited)
+            result = replace_steps(pristine, [step("a", *splices)], [], edited)
         except Overlap:
-            found = None
-        assert found == expected, (pristine, patched, edited)
-        merged += found is not None
+            result = None
+        assert result == case.expected(), (pristine, patched, edited)
+        merged += result is not None
     counted("edits beside our change kept", merged)
 
 

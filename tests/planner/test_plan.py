@@ -16,6 +16,8 @@ from patcher.facts import Assignment, Condition, Content, HandEdit, Receipts, Ta
 from patcher.installed.interpreter import Environment, discover
 from patcher.model import (
     Answer,
+    Change,
+    FilePlan,
     FileRelease,
     HunkAnswer,
     Located,
@@ -32,7 +34,7 @@ from patcher.planner.resolve import resolve
 from patcher.planner.rewriter import REWRITER
 from patcher.store.status import before_and_after, statuses
 from patcher.verbs.demo import lay_out
-from tests import answers as made
+from tests.answers import answer as answer_of
 from tests.command import DDP, RUNNER, Site, sitepatch, tree
 from tests.planner.helpers import FIX, TITLE, patchset
 from tests.plans import plan_adopt, plan_apply, plan_pristine, plan_restore, plan_sync
@@ -101,8 +103,9 @@ def test_a_changed_option_is_an_update_through_the_pristine_copy(site: Site) -> 
 def test_where_the_metadata_has_no_version_a_note_says_that_the_range_was_not_checked(site: Site) -> None:
     (info,) = site.path.glob("*.dist-info")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mmengine\n")
-    told = site("apply", "title", "--patch-dir", "patches")
-    assert told.code == 0 and "mmengine has no version in its metadata: whether title is for it (" in told.err
+    ended = site("apply", "title", "--patch-dir", "patches")
+    assert ended.code == 0
+    assert "mmengine has no version in its metadata: whether title is for it (" in ended.err
 
 
 def test_an_option_with_the_value_of_the_code_changes_nothing_and_that_is_reported(site: Site, tmp_path: Path) -> None:
@@ -139,13 +142,13 @@ def test_two_patchsets_that_change_the_same_code_are_a_conflict_that_names_the_o
     other = {"ids-fix": "ids-clash", "ids-clash": "ids-fix"}[applied]
     for words in (["apply", other], ["apply", "ids-fix", "ids-clash"], ["diff", other], ["check", other]):
         ended = site(*words, "--patch-dir", "patches")
-        told = ended.out + ended.err
-        assert ended.code == 1 and "not found" not in told and "closest" not in told, ended
+        text = ended.out + ended.err
+        assert ended.code == 1 and "not found" not in text and "closest" not in text, ended
         # `ids-clash` comes first in the order of application, whichever was applied first
         if words[0] != "diff":
-            assert re.search(rf"^conflict +ids-fix +{RUNNER} +Runner.wrap_model$", told, re.MULTILINE), ended
-        assert "ids-clash changes the same code, in its hunk p.spatch:4" in told, ended
-        assert "write it for the code as ids-clash makes it, or make one patchset of both" in told
+            assert re.search(rf"^conflict +ids-fix +{RUNNER} +Runner.wrap_model$", text, re.MULTILINE), ended
+        assert "ids-clash changes the same code, in its hunk p.spatch:4" in text, ended
+        assert "write it for the code as ids-clash makes it, or make one patchset of both" in text
     assert site.tree() == before
 
 
@@ -274,8 +277,8 @@ def planned(folder: Path, *patchsets: str) -> List[Tuple[str, str]]:
     """(path, state) of each answer for these patchsets of `folder / "patches"` on `folder / "site"`."""
     requested = [Requested(load_patchset(folder / "patches" / name, "here"), {}) for name in patchsets]
     answers = plan_apply(discover(None, str(folder / "site")), requested).answers
-    found = [(answer.path, answer.state.value) for answer in answers if answer.state is not State.NOT_NEEDED]
-    return list(dict.fromkeys(found))
+    states = [(answer.path, answer.state.value) for answer in answers if answer.state is not State.NOT_NEEDED]
+    return list(dict.fromkeys(states))
 
 
 @pytest.mark.parametrize(
@@ -346,12 +349,12 @@ def test_a_deletion_is_upstream_where_all_else_of_its_patchset_is(tmp_path: Path
 
 
 def test_a_deletion_is_not_upstream_where_we_applied_the_rest_of_its_patchset() -> None:
-    gone = made.answer("ours", NEW, "load", State.NOT_FOUND, gone=True)
+    gone = answer_of("ours", NEW, "load", State.NOT_FOUND, gone=True)
     for state in State:
-        other = made.answer("ours", OLD, "load", state)
+        other = answer_of("ours", OLD, "load", state)
         (answer, _) = reconciled([gone, other])
         assert answer.state is (State.UPSTREAM if state is State.UPSTREAM else State.NOT_FOUND)
-    assert reconciled([gone, made.answer("another", OLD, "load", State.UPSTREAM)])[0] == gone
+    assert reconciled([gone, answer_of("another", OLD, "load", State.UPSTREAM)])[0] == gone
     assert reconciled([gone, gone]) == [gone, gone]
 
 
@@ -481,26 +484,40 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def told(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
+def becomes(plan: Plan) -> Dict[str, Tuple[str, str, Tuple[str, ...]]]:
     """What becomes of each file: its text, what is done, and the patchsets that are in it then."""
-    found = {}
+    outcomes = {}
     for file in plan.files:
-        change, now = file.to_commit, file.before
-        assert change is None or change.old == (sha256(now).hexdigest() if now else "")
-        merged = change is not None and change.new is not None and change.new.merged
-        if change is None:
-            done = "nothing"
-        elif change.forget:
-            done = "forgotten"
-        else:
-            done = "merged" if merged else "written"
-        if change is not None and done != "forgotten":
-            assert (change.new is None) == (change.receipt is None and not merged)
-            assert (change.new is None or change.new.data == file.after) and (not file.steps or change.receipt)
-            assert (change.receipt.steps if change.receipt else ()) == file.steps and (change.receipt is None or file.steps)
-        aside = f" aside {file.to_commit.aside.decode()}" if file.to_commit and file.to_commit.aside else ""
-        found[file.path] = (file.after.decode(), done + aside, tuple(step.patchset for step in file.steps))
-    return found
+        action = "nothing"
+        if file.to_commit is not None:
+            check_change(file.to_commit, file)
+            action = action_of(file.to_commit)
+        outcomes[file.path] = (file.after.decode(), action, tuple(step.patchset for step in file.steps))
+    return outcomes
+
+
+def action_of(change: Change) -> str:
+    if change.forget:
+        action = "forgotten"
+    elif change.new is not None and change.new.merged:
+        action = "merged"
+    else:
+        action = "written"
+    return f"{action} aside {change.aside.decode()}" if change.aside else action
+
+
+def check_change(change: Change, file: FilePlan) -> None:
+    """A change agrees with the planned file that it is of."""
+    assert change.old == (sha256(file.before).hexdigest() if file.before else "")
+    if change.forget:
+        return
+    if change.new is None:
+        assert change.receipt is None
+    else:
+        assert change.receipt is not None or change.new.merged
+        assert change.new.data == file.after
+    assert bool(change.receipt) == bool(file.steps)
+    assert (change.receipt.steps if change.receipt else ()) == file.steps
 
 
 @pytest.mark.parametrize(
@@ -529,10 +546,10 @@ def test_restore_plans_this_for_a_file(
     items = [item for item in statuses(world.env()) if item.receipt.path == OLD]
     if now is None:
         items = [item._replace(installed="0.10.7") for item in items]
-    plan = plan_restore(items, names, force=True) if force else plan_restore(items, names)
-    assert told(plan) == ({OLD: expected} if expected else {})
-    said = [*plan.notes, *(f"{answer.path}: {answer.problem}" for answer in plan.answers)]
-    assert said[:1] == ([f"{OLD}: {words}"] if words else [])
+    plan = plan_restore(items, names, force=force)
+    assert becomes(plan) == ({OLD: expected} if expected else {})
+    sentences = [*plan.notes, *(f"{answer.path}: {answer.problem}" for answer in plan.answers)]
+    assert sentences[:1] == ([f"{OLD}: {words}"] if words else [])
     assert bool(plan.failed) is (expected is None and names != ("c",))
 
 
@@ -541,7 +558,7 @@ def test_a_deleted_file_that_is_not_recorded_as_it_was_is_forgotten(world: World
     world.edit(None)
     world.record(OLD, B)
     plan = plan_restore([item for item in statuses(world.env()) if item.receipt.path == OLD], ())
-    assert told(plan) == {OLD: ("", "forgotten", ())}
+    assert becomes(plan) == {OLD: ("", "forgotten", ())}
     assert plan.notes == (f"{OLD}: the file is not there any more; only the receipt is left to drop",)
 
 
@@ -549,7 +566,7 @@ def test_a_release_that_ships_our_very_bytes_keeps_them_when_all_is_restored(wor
     world.apply("a", "b")
     world.record(OLD, BOTH)
     plan = plan_restore(statuses(world.env()), ())
-    assert told(plan) == {OLD: (BOTH, "forgotten", ()), NEW: (TEXT, "written", ())}
+    assert becomes(plan) == {OLD: (BOTH, "forgotten", ()), NEW: (TEXT, "written", ())}
     assert plan.notes == (f"{OLD}: 0.10.7 has it as patched; only the receipt is left to drop",)
     astray = plan_restore([item._replace(condition=Condition.ASTRAY) for item in statuses(world.env())], ("a",))
     assert astray.files == () and [(answer.patchset, answer.path) for answer in astray.failed] == [("a", OLD)]
@@ -558,20 +575,34 @@ def test_a_release_that_ships_our_very_bytes_keeps_them_when_all_is_restored(wor
 def test_sync_plans_what_is_requested_and_nothing_else(world: World) -> None:
     world.apply("a", "b")
     plan = plan_sync(world.env(), world.requested("a"))
-    assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (A, "written", ("a",))}
+    assert becomes(plan) == {NEW: (TEXT, "written", ()), OLD: (A, "written", ("a",))}
     release = FileRelease("mmengine", "0.10.7")
     assert {file.path: file.release for file in plan.files} == {OLD: release, NEW: None}
+
+
+def test_sync_plans_nothing_where_all_is_as_requested(world: World) -> None:
+    world.apply("a", "b")
     plan = plan_sync(world.env(), world.requested("b", "a"))
-    assert told(plan) == {OLD: (BOTH, "nothing", ("a", "b")), NEW: (B, "nothing", ("b",))}
+    assert becomes(plan) == {OLD: (BOTH, "nothing", ("a", "b")), NEW: (B, "nothing", ("b",))}
+    release = FileRelease("mmengine", "0.10.7")
     assert {file.path: file.release for file in plan.files} == {OLD: release, NEW: release}
+
+
+def test_sync_drops_the_receipt_of_a_file_that_a_reinstall_replaced(world: World) -> None:
+    world.apply("a", "b")
     world.edit(TEXT, NEW)
     assert plan_sync(world.env(), world.requested("a")).notes == (
         f"{NEW}: a reinstall replaced the file, our change is gone; only the receipt is left to drop",
     )
+
+
+def test_sync_refuses_a_file_edited_by_hand_without_force(world: World) -> None:
+    world.apply("a", "b")
+    world.edit(TEXT, NEW)  # a reinstall
     world.edit(BOTH + MINE)
     (answer,) = plan_sync(world.env(), world.requested("a")).failed
     assert answer.problem == "the file was edited by hand after it was patched"
-    assert told(plan_sync(world.env(), world.requested("a"), force=True))[OLD] == (A, f"written aside {BOTH}{MINE}", ("a",))
+    assert becomes(plan_sync(world.env(), world.requested("a"), force=True))[OLD] == (A, f"written aside {BOTH}{MINE}", ("a",))
     world.edit(B.replace("4", "5"), NEW)
     assert [answer.path for answer in plan_sync(world.env(), world.requested()).failed] == [NEW]
 
@@ -584,35 +615,52 @@ def test_a_new_plan_starts_from_the_text_that_upstream_shipped(world: World) -> 
     assert [answer.path for answer in plan_pristine(world.env(), world.requested("b")).failed] == [OLD], "nothing is forced"
 
 
-def test_what_an_earlier_version_changed_and_this_one_does_not_is_restored(world: World) -> None:
+@pytest.fixture
+def updated(world: World) -> World:
+    """`a` and `b` are applied, and `b` has a new version, for OLD alone."""
     world.apply("a", "b")
     patchset(world.folder, "b", f"--- {OLD}\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="2")
+    return world
+
+
+def test_what_an_earlier_version_changed_and_this_one_does_not_is_restored(updated: World) -> None:
     new = BOTH.replace("4", "9")
-    plan = plan_apply(world.env(), world.requested("b"))
-    assert told(plan) == {NEW: (TEXT, "written", ()), OLD: (new, "written", ("a", "b"))}
-    assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (BOTH, "nothing", ("a", "b"))}
+    plan = plan_apply(updated.env(), updated.requested("b"))
+    assert becomes(plan) == {NEW: (TEXT, "written", ()), OLD: (new, "written", ("a", "b"))}
+    assert becomes(plan_apply(updated.env(), updated.requested("a"))) == {OLD: (BOTH, "nothing", ("a", "b"))}
     assert [file.to_commit.pristine for file in plan.files if file.to_commit] == [None, None]
-    world.edit(TEXT, NEW)  # a reinstall
-    assert told(plan_apply(world.env(), world.requested("b")))[NEW] == (TEXT, "forgotten", ())
-    world.edit(B + MINE, NEW)
-    assert told(plan_apply(world.env(), world.requested("b")))[NEW] == (TEXT + MINE, "merged", ())
-    world.edit(B.replace("4", "5"), NEW)
-    (answer,) = plan_apply(world.env(), world.requested("b")).failed
-    assert (answer.path, answer.patchset) == (NEW, "b") and answer.problem.endswith("where it was patched, at line 1: RETRIES = 5")
-    world.edit(B + MINE, NEW)
-    assert told(plan_apply(world.env(), world.requested("b"), force=True))[NEW] == (TEXT, f"written aside {B}{MINE}", ())
-    assert plan_apply(world.env(), world.requested("a")).failed == ()
-    patchset(world.folder, "b", "--- mmengine/none.py\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="3")
-    plan = plan_apply(world.env(), world.requested("b"), force=True)
-    assert [answer.path for answer in plan.failed] == ["mmengine/none.py"] and plan.files == ()
+
+
+def test_what_an_earlier_version_changed_is_forgotten_where_a_reinstall_has_replaced_it(updated: World) -> None:
+    updated.edit(TEXT, NEW)
+    assert becomes(plan_apply(updated.env(), updated.requested("b")))[NEW] == (TEXT, "forgotten", ())
+
+
+def test_an_edit_of_what_an_earlier_version_changed_is_kept_refused_or_with_force_put_aside(updated: World) -> None:
+    updated.edit(B + MINE, NEW)
+    assert becomes(plan_apply(updated.env(), updated.requested("b")))[NEW] == (TEXT + MINE, "merged", ())
+    assert becomes(plan_apply(updated.env(), updated.requested("b"), force=True))[NEW] == (TEXT, f"written aside {B}{MINE}", ())
+    assert plan_apply(updated.env(), updated.requested("a")).failed == ()
+    updated.edit(B.replace("4", "5"), NEW)
+    (answer,) = plan_apply(updated.env(), updated.requested("b")).failed
+    assert (answer.path, answer.patchset) == (NEW, "b")
+    assert answer.problem.endswith("where it was patched, at line 1: RETRIES = 5")
+
+
+def test_a_new_version_that_does_not_fit_restores_nothing_of_the_earlier_one(updated: World) -> None:
+    updated.edit(B + MINE, NEW)
+    patchset(updated.folder, "b", "--- mmengine/none.py\n@@ <module> @@\n-RETRIES = 3\n+RETRIES = 9\n", "debug", version="3")
+    plan = plan_apply(updated.env(), updated.requested("b"), force=True)
+    assert [answer.path for answer in plan.failed] == ["mmengine/none.py"]
+    assert plan.files == ()
 
 
 def test_what_a_new_version_no_longer_needs_to_change_is_restored_or_forgotten(world: World) -> None:
     world.apply("a")
     patchset(world.folder, "a", f"--- {OLD}\n@@ load @@ when-present\n-gone(1)\n+gone(2)\n", version="2")
-    assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (TEXT, "written", ())}
+    assert becomes(plan_apply(world.env(), world.requested("a"))) == {OLD: (TEXT, "written", ())}
     world.edit(TEXT)  # a reinstall
-    assert told(plan_apply(world.env(), world.requested("a"))) == {OLD: (TEXT, "forgotten", ())}
+    assert becomes(plan_apply(world.env(), world.requested("a"))) == {OLD: (TEXT, "forgotten", ())}
 
 
 def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
@@ -620,7 +668,7 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
     (answer,) = plan_apply(world.env(), world.requested("a")).failed
     assert answer.path == OLD and answer.hint.endswith("; or keep it: sitepatch apply a --force")
     plan = plan_apply(world.env(), world.requested("a"), force=True)
-    assert told(plan) == {OLD: (A + MINE, "written", ("a",))} and not plan.failed
+    assert becomes(plan) == {OLD: (A + MINE, "written", ("a",))} and not plan.failed
     (file,) = plan.files
     assert file.to_commit and file.to_commit.receipt and file.to_commit.receipt.pristine.origin == "edited"
     (note,) = plan.notes
@@ -628,7 +676,8 @@ def test_a_file_edited_before_it_was_patched_needs_force(world: World) -> None:
 
 
 def test_a_patchset_replaces_the_edits_it_was_captured_from(world: World) -> None:
-    site, (one,) = str(world.site), world.requested("a")
+    site = str(world.site)
+    (one,) = world.requested("a")
 
     def adopted(now: str) -> Plan:
         world.edit(now)
@@ -636,10 +685,10 @@ def test_a_patchset_replaces_the_edits_it_was_captured_from(world: World) -> Non
 
     plan = adopted(A)
     change = plan.files[0].to_commit
-    assert told(plan) == {OLD: (A, "written", ("a",))} and change and change.receipt
+    assert becomes(plan) == {OLD: (A, "written", ("a",))} and change and change.receipt
     assert (change.pristine, change.receipt.pristine.origin, plan.notes) == (TEXT.encode(), "recorded", ())
     assert [answer.state for answer in plan.answers] == [State.APPLICABLE]
-    assert told(adopted(A + MINE)) == {OLD: (A, f"written aside {A}{MINE}", ("a",))}
+    assert becomes(adopted(A + MINE)) == {OLD: (A, f"written aside {A}{MINE}", ("a",))}
     (other,) = world.requested("b")
     (answer,) = plan_adopt(world.env(), other, {(site, OLD): HandEdit(TEXT.encode(), B.encode())}).failed
     assert (answer.path, answer.problem) == (NEW, "the patchset is for this file too, and it was not edited")
@@ -654,11 +703,11 @@ def test_edits_stay_and_what_a_reinstall_removed_is_reported(world: World) -> No
     edits = {(str(world.site), OLD): HandEdit(TEXT.encode(), BOTH.encode())}
     (one,) = world.requested("a")
     plan = plan_adopt(world.env(), one, edits)
-    assert told(plan) == {OLD: (BOTH, "written", ("a", "b"))} and plan.notes == ()
+    assert becomes(plan) == {OLD: (BOTH, "written", ("a", "b"))} and plan.notes == ()
     world.install("0.10.8", "another release")
     world.edit(A)
     plan = plan_adopt(world.env(), one, {(str(world.site), OLD): HandEdit(TEXT.encode(), A.encode())})
-    assert told(plan) == {OLD: (A, "written", ("a",))}
+    assert becomes(plan) == {OLD: (A, "written", ("a",))}
     assert plan.notes == (f"{OLD}: mmengine 0.10.8 was installed over 0.10.7, the change of b is gone; still overwritten: b",)
 
 
@@ -674,9 +723,9 @@ def test_a_text_edited_before_is_set_aside_once_a_reinstall_has_replaced_it(worl
     requested = world.requested("a")
     commit_plan(plan_apply(world.env(), requested, force=True), [one.patchset for one in requested])
     world.edit(TEXT)
-    assert told(plan_apply(world.env(), requested)) == {OLD: (A, f"written aside {TEXT}{MINE}", ("a",))}
+    assert becomes(plan_apply(world.env(), requested)) == {OLD: (A, f"written aside {TEXT}{MINE}", ("a",))}
     world.edit(TEXT + MINE)
-    assert told(plan_apply(world.env(), requested, force=True)) == {OLD: (A + MINE, "written", ("a",))}
+    assert becomes(plan_apply(world.env(), requested, force=True)) == {OLD: (A + MINE, "written", ("a",))}
     (file,) = plan_apply(world.env(), requested, force=True).files
     assert file.to_commit is None or file.to_commit.aside == b""
 
@@ -695,7 +744,7 @@ def test_an_earlier_edit_is_set_aside_where_a_restore_only_drops_the_receipt(wor
     world.edit(shipped)
     world.record(OLD, shipped)
     plan = plan_restore(statuses(world.env()), [])
-    assert told(plan) == {OLD: (shipped, f"forgotten aside {TEXT}{MINE}", ())}
+    assert becomes(plan) == {OLD: (shipped, f"forgotten aside {TEXT}{MINE}", ())}
 
 
 def test_the_receipt_of_a_file_keeps_the_times_of_the_previous_text(world: World) -> None:
@@ -730,7 +779,7 @@ def test_a_step_that_is_derived_anew_takes_the_hunks_of_its_stored_copy(world: W
     patchset(world.folder, "a", f"--- {OLD}\n@@ <module> @@\n RETRIES = $N\n+MORE = $N\n")
     world.apply("a", "b")
     (item,) = (item for item in statuses(world.env()) if item.receipt.path == OLD)
-    assert told(plan_restore([item], ["a"])) == {OLD: (B, "written", ("b",))}
+    assert becomes(plan_restore([item], ["a"])) == {OLD: (B, "written", ("b",))}
     bent = TargetFile(Content(TEXT.encode(), (world.site / OLD).read_bytes()), item.receipt.steps, receipts=Receipts(item.receipt))
     with pytest.raises(SitepatchError, match=r"^mmengine/x\.py: the stored copy of b does not mention this file$"):
         resolve(str(world.site), "mmengine/x.py", bent, ["b"], {}, REWRITER)
@@ -762,20 +811,31 @@ def test_a_file_has_a_text_before_and_after_some_of_its_patchsets(world: World) 
     world.apply("a", "b", "c")
     (receipt,) = [item.receipt for item in statuses(world.env()) if item.receipt.path == OLD]
     every = BOTH.replace("name * times", "times * name")
-    for names, before, after in [((), TEXT, every), (("b",), A, BOTH), (("a", "c"), TEXT, every), (("b", "c"), A, every), (("x",), TEXT, TEXT)]:
+    expected = {
+        (): (TEXT, every),
+        ("b",): (A, BOTH),
+        ("a", "c"): (TEXT, every),
+        ("b", "c"): (A, every),
+        ("x",): (TEXT, TEXT),
+    }
+    for names, (before, after) in expected.items():
         assert before_and_after(str(world.site), receipt, names) == (before.encode(), after.encode())
 
 
 def test_a_part_that_is_already_there_is_a_conflict_where_the_patchset_changes_another_part() -> None:
-    def answered(*states: Tuple[str, State, bool]) -> List[State]:
-        return [answer.state for answer in reconciled([made.answer(name, "p", "s", state, when_present=may) for name, state, may in states])]
+    def part(patchset: str, state: State, when_present: bool = False) -> Answer:
+        return answer_of(patchset, "p", "s", state, when_present=when_present)
 
-    changes, there, other = ("a", State.APPLICABLE, False), ("a", State.UPSTREAM, False), ("b", State.UPSTREAM, False)
-    assert answered(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
-    assert answered(changes, ("a", State.UPSTREAM, True), ("a", State.NOT_NEEDED, False)) == [State.APPLICABLE, State.UPSTREAM, State.NOT_NEEDED]
-    assert answered(("a", State.APPLICABLE, True), there) == [State.APPLICABLE, State.UPSTREAM]
-    assert answered(("a", State.APPLICABLE, True), changes, there)[2] is State.CONFLICT
-    assert answered(there, ("a", State.APPLIED, False)) == [State.UPSTREAM, State.APPLIED]
+    def states(*parts: Answer) -> List[State]:
+        return [answer.state for answer in reconciled(parts)]
+
+    changes, there, other = part("a", State.APPLICABLE), part("a", State.UPSTREAM), part("b", State.UPSTREAM)
+    may_change, may_be_there = part("a", State.APPLICABLE, True), part("a", State.UPSTREAM, True)
+    assert states(changes, there, other) == [State.APPLICABLE, State.CONFLICT, State.UPSTREAM]
+    assert states(changes, may_be_there, part("a", State.NOT_NEEDED)) == [State.APPLICABLE, State.UPSTREAM, State.NOT_NEEDED]
+    assert states(may_change, there) == [State.APPLICABLE, State.UPSTREAM]
+    assert states(may_change, changes, there)[2] is State.CONFLICT
+    assert states(there, part("a", State.APPLIED)) == [State.UPSTREAM, State.APPLIED]
 
 
 @pytest.mark.parametrize(
@@ -789,15 +849,20 @@ def test_a_part_that_is_already_there_is_a_conflict_where_the_patchset_changes_a
     ],
 )
 def test_an_import_that_is_already_there_does_not_mean_that_the_rest_is_upstream(lines: str, conflict: bool) -> None:
-    texts = ("@@ <module> @@\n" + lines, "@@ f @@\n-old(a)\n+new(a)\n")
-    hunks = [parse_spatch(f"--- p/m.py\n{text}", "p")[1][0].hunks[0] for text in texts]
-    for states, expected in (((State.UPSTREAM, State.APPLICABLE), conflict), ((State.APPLICABLE, State.UPSTREAM), True)):
-        answers = reconciled([Answer("a", "p/m.py", HunkAnswer(hunk, state)) for hunk, state in zip(hunks, states)])
-        assert (State.CONFLICT in [answer.state for answer in answers]) is expected
+    _, patches = parse_spatch(f"--- p/m.py\n@@ <module> @@\n{lines}\n--- p/n.py\n@@ f @@\n-old(a)\n+new(a)\n", "p")
+    of_import, of_rest = (patch.hunks[0] for patch in patches)
+
+    def is_conflict(import_state: State, state: State) -> bool:
+        answers = [Answer("a", "p/m.py", HunkAnswer(of_import, import_state)), Answer("a", "p/m.py", HunkAnswer(of_rest, state))]
+        return State.CONFLICT in [answer.state for answer in reconciled(answers)]
+
+    assert is_conflict(State.UPSTREAM, State.APPLICABLE) is conflict
+    assert is_conflict(State.APPLICABLE, State.UPSTREAM) is True
 
 
 def test_where_the_version_is_unknown_each_place_of_a_file_is_tried(tmp_path: Path) -> None:
-    site, hunk = Site(tmp_path, "mmengine-0.10.7"), "@@ load @@\n-read(name, 1)\n+read(name, 2)\n"
+    site = Site(tmp_path, "mmengine-0.10.7")
+    hunk = "@@ load @@\n-read(name, 1)\n+read(name, 2)\n"
     patchset(tmp_path, "ask", f"--- {OLD}\n--- {NEW}\n{hunk}")
     manifest = tmp_path / "patches/ask/patchset.toml"
     second = '[[variant]]\npackage = "mmengine"\nversions = ">=2,<3"\npatches = ["q.spatch"]\n'
@@ -880,22 +945,37 @@ def test_what_remains_applied_is_what_a_fresh_apply_gives(tmp_path: Path) -> Non
     jobs = {}
     for name, text in STEPS.items():
         patchset(tmp_path, name, f"--- {NEW}\n{text}")
-        made = load_patchset(tmp_path / "patches" / name, "here")
-        jobs[name] = Assignment(Requested(made, {}), Located("mmengine", ".", "", "", ""), NEW, made.variants[0].patches[0].hunks, ())
+        loaded = load_patchset(tmp_path / "patches" / name, "here")
+        hunks = loaded.variants[0].patches[0].hunks
+        jobs[name] = Assignment(Requested(loaded, {}), Located("mmengine", ".", "", "", ""), NEW, hunks, ())
     pristine = TargetFile(Content(MODULE.encode(), MODULE.encode()))
     data, steps, _ = resolve(".", NEW, pristine, list(STEPS), jobs, REWRITER)
     assert [step.patchset for step in steps] == list(STEPS)
     current = sha256(data).hexdigest()
     of_file = PristineFile(sha256(pristine.content.pristine).hexdigest(), 0o644, 0)
     receipt = Receipt(NEW, PatchedRelease("mmengine", "", ""), of_file, current, steps)
-    found = TargetFile(pristine.content._replace(now=data), steps, receipts=Receipts(receipt))
-    other = jobs["c-two"].hunks[0]
-    lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in other.lines)
-    newer = jobs["c-two"]._replace(hunks=(other._replace(lines=lines),))
-    changed = newer.requested.patchset
-    changed = changed._replace(folder=changed.folder._replace(digest="newer"))
-    newer = newer._replace(requested=newer.requested._replace(patchset=changed))
-    singles, pairs = [*zip(STEPS)], [("b-more", "c-two"), *[*zip(STEPS, [*STEPS][4:])][::3]]
-    for gone, now in [*((each, jobs) for each in singles + pairs), *((each, {**jobs, "c-two": newer}) for each in singles[3::4])]:
+    applied = TargetFile(pristine.content._replace(now=data), steps, receipts=Receipts(receipt))
+
+    def check_without(gone: Tuple[str, ...], jobs: Dict[str, Assignment]) -> None:
         order = [name for name in STEPS if name not in gone]
-        assert resolve(".", NEW, found, order, now, REWRITER)[:2] == resolve(".", NEW, pristine, order, now, REWRITER)[:2], gone
+        after_restore = resolve(".", NEW, applied, order, jobs, REWRITER)
+        fresh = resolve(".", NEW, pristine, order, jobs, REWRITER)
+        assert after_restore[:2] == fresh[:2], gone
+
+    names = list(STEPS)
+    for name in names:
+        check_without((name,), jobs)
+    for pair in [("b-more", "c-two"), *list(zip(names, names[4:]))[::3]]:
+        check_without(pair, jobs)
+    with_newer = {**jobs, "c-two": newer_version(jobs["c-two"])}
+    for name in names[3::4]:
+        check_without((name,), with_newer)
+
+
+def newer_version(job: Assignment) -> Assignment:
+    """The job of another version of its patchset, whose first hunk writes a longer number."""
+    hunk = job.hunks[0]
+    lines = tuple((tag, text.replace("20", "20000"), line) for tag, text, line in hunk.lines)
+    patchset = job.requested.patchset
+    patchset = patchset._replace(folder=patchset.folder._replace(digest="newer"))
+    return job._replace(hunks=(hunk._replace(lines=lines),), requested=job.requested._replace(patchset=patchset))
