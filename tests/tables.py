@@ -1,13 +1,15 @@
 """Make `known.json` of the built-in patchsets: what each of them makes, with its default options, of the releases that are here.
 
     SITEPATCH_CACHE=DIR python -m tests.sources NAME    # where releases have no wheel
-    SITEPATCH_CACHE=DIR sitepatch check NAME --against all -v | sed '/^patch  /,$d' > patchsets/NAME/compatibility.txt
+    SITEPATCH_CACHE=DIR sitepatch check NAME --against all -v |
+        awk -F '  +' 'NR == 1 || $2 ~ /^[A-Za-z]/ && $3 ~ /^[0-9]/' > patchsets/NAME/compatibility.txt
     SITEPATCH_CACHE=DIR python -m tests.tables [NAME...] [--site DIRECTORY...]
 
 The releases are those that `check --against` has kept in the cache, and site directories in which the packages are installed.
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Dict, Iterable, List, Tuple
@@ -24,6 +26,13 @@ from tests.plans import plan_apply
 
 TABLE = "known.json"
 NAMES = sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
+
+
+def rows_of_releases(report: str) -> str:
+    """What `check -v` prints of releases: the first line and a row for each, without what it says of single patches."""
+    heading, *lines = report.splitlines(keepends=True)
+    rows = [line for line in lines if re.match(r"\S+( \S+)*  +[A-Za-z]\S*  +\d", line)]
+    return "".join([heading, *rows])
 
 
 def releases(cache: Path) -> List[Path]:

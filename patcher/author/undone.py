@@ -73,12 +73,8 @@ def _hunks(patches: Sequence[FilePatch], path: str) -> list[HunkText]:
 
 
 def _is_left_of(final: HunkText, hunk: HunkText) -> bool:
-    """Whether a hunk replaces the same code as another one, by a part of what that writes.
-
-    The place of an insertion is there in a release with the end, too: a form would not be tried.
-    """
-    replaced = _lines(hunk, "-")
-    if final.scope != hunk.scope or not replaced or _lines(final, "-") != replaced:
+    """Whether a hunk writes a part of what another one does, in the same place."""
+    if final.scope != hunk.scope or _lines(final, "-") != _lines(hunk, "-"):
         return False
     added, left = _lines(hunk, "+"), _lines(final, "+")
     return 0 < len(left) < len(added) and set(left) <= set(added)

@@ -47,6 +47,9 @@ def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
     for form in hunk.forms:
         places = find_hunk(source, form)
         if places.todo:
+            inserted = _inserted_by_other(source, hunk, form, found=places)
+            if inserted is not None:
+                return inserted
             return form, _beside_anchor(source, form, places) or places
         if places.done:
             return form, places
@@ -58,6 +61,37 @@ def find_form(source: Source, hunk: Hunk) -> tuple[Hunk, FoundPlaces]:
             return form, places
 
     return attempts[0]
+
+
+def _inserted_by_other(
+    source: Source,
+    hunk: Hunk,
+    form: Hunk,
+    found: FoundPlaces,
+) -> tuple[Hunk, FoundPlaces] | None:
+    """The form whose insertion stands at each place where `form` would insert (rule 29).
+
+    What `form` inserts beside is there with the insertion, too: it alone cannot tell.
+    """
+    if len(hunk.forms) == 1 or not _only_inserts(form):
+        return None
+    for other in hunk.forms:
+        if other is form or not _only_inserts(other):
+            continue
+        places = find_hunk(source, other)
+        if not places.todo and all(_is_inside(place, places.done) for place in found.todo):
+            return other, places
+    return None
+
+
+def _only_inserts(form: Hunk) -> bool:
+    """Whether a form adds statements and removes none."""
+    return form.before.own_statements() == [] and bool(form.after.own_statements())
+
+
+def _is_inside(place: MatchRange, others: Sequence[MatchRange]) -> bool:
+    """Whether a place is inside one of others."""
+    return any(other.start <= place.start and place.end <= other.end for other in others)
 
 
 def find_hunk(source: Source, hunk: Hunk) -> FoundPlaces:
@@ -134,12 +168,9 @@ def outermost(places: Sequence[MatchRange], others: Sequence[MatchRange]) -> lis
     """The places that are not inside another one of `others`."""
     kept = []
     for place in places:
-        for other in others:
-            if other is not place and other.start <= place.start and place.end <= other.end:
-                break
-        else:
+        rest = [other for other in others if other is not place]
+        if not _is_inside(place, rest):
             kept.append(place)
-
     return kept
 
 

@@ -229,20 +229,26 @@ def test_a_patch_of_comments_alone_is_reported_as_such_and_stops_no_other(world)
 
 
 CHECK = '    if not model:\n        raise ValueError("empty")\n'
-BOTH = M.replace(CHECK, "    check_name(model)\n    check_size(model)\n") + "\n\ndef check_name(model): ...\n\n\ndef check_size(model): ...\n"
-LEFT = BOTH.replace("    check_size(model)\n", "")
+HELPERS = "\n\ndef check_name(model): ...\n\n\ndef check_size(model): ...\n"
+UNDONE = {
+    "of what replaced other code": M.replace(CHECK, "    check_name(model)\n    check_size(model)\n") + HELPERS,
+    "of what was inserted": M.replace(CHECK, CHECK + "    check_name(model)\n    check_size(model)\n") + HELPERS,
+    "of what was inserted, the first line": M.replace(CHECK, CHECK + "    check_size(model)\n    check_name(model)\n") + HELPERS,
+}
 
 
-def test_a_series_that_undoes_part_of_itself_is_upstream_where_its_result_is(world, tmp_path):
-    quilt(world, first=diff(M, BOTH), second=diff(BOTH, LEFT))
+@pytest.mark.parametrize("both", UNDONE.values(), ids=list(UNDONE))
+def test_a_series_that_undoes_part_of_itself_is_upstream_where_its_result_is(world, tmp_path, both):
+    left = both.replace("    check_size(model)\n", "")
+    quilt(world, first=diff(M, both), second=diff(both, left))
     done(world("import", "debian/patches", "--name", "vendor"))
     done(world("apply", "vendor", "--verify", "none"))
-    assert world.text("demo/m.py") == LEFT
+    assert world.text("demo/m.py") == left
     (tmp_path / "other").mkdir()
-    other = World(tmp_path / "other", {**LAYOUT, "demo/m.py": LEFT})
+    other = World(tmp_path / "other", {**LAYOUT, "demo/m.py": left})
     applied = done(other("apply", "vendor", "--patch-dir", world.cwd / "patchsets", "--verify", "none"))
     assert "nothing to do" in applied.out + applied.err
-    assert other.text("demo/m.py") == LEFT
+    assert other.text("demo/m.py") == left
 
 
 def test_a_directory_without_patches_and_a_taken_name_are_refused(world):

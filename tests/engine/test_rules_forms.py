@@ -15,6 +15,8 @@ from tests.engine.helpers import Changed, Form, Refused, Stays, inside, stays
 AFTER_OR_ABOVE = " x = $M\n+c(x)\n@@ or @@\n+c(x)\n return x\n"
 IN_TURN = "-A($X)\n+max($X, 0)\n@@ or @@\n-b($X)\n+max($X, 0)\n"
 
+MORE_OR_LESS = " x = a\n+c(x)\n+d(x)\n@@ or @@\n x = a\n+c(x)\n"
+
 RULE_29 = {
     "the first form": inside("x = a\n    d()\n    return x", AFTER_OR_ABOVE, "x = a\n    c(x)\n    d()\n    return x"),
     "the second where the first is not found": inside("x += a\n    return x", AFTER_OR_ABOVE, "x += a\n    c(x)\n    return x"),
@@ -24,6 +26,13 @@ RULE_29 = {
     "the first is in place, the second could be applied": stays("x = max(a, 0)\n    return b(a)", IN_TURN, State.UPSTREAM),
     "the first can be applied, the second is in place": inside(
         "x = A(a)\n    return b(c)", "-A($X)\n+abs($X)\n@@ or @@\n-b($X)\n+d($X)\n", "x = abs(a)\n    return b(c)"
+    ),
+    "what the second inserts stands where the first would insert": stays("x = a\n    c(x)\n    return x", MORE_OR_LESS, State.UPSTREAM),
+    "what the second inserts stands at another place": inside(
+        "x = a\n    d()\n    x = b\n    c(x)", MORE_OR_LESS.replace("@@ or @@\n x = a", "@@ or @@\n x = b"), "x = a\n    c(x)\n    d(x)\n    d()\n    x = b\n    c(x)"
+    ),
+    "the second is in place, and removes something": inside(
+        "x = a\n    c(x)", MORE_OR_LESS.replace("@@ or @@\n x = a\n", "@@ or @@\n-x = b\n+x = a\n"), "x = a\n    c(x)\n    d(x)\n    c(x)"
     ),
     "the third": inside("return d(a)", f"{IN_TURN}@@ or @@\n-d($Y)\n+max($Y, 0)\n", "return max(a, 0)"),
     "the first is ambiguous": stays("x = A(a) + A(c)\n    return b(x)", IN_TURN, State.AMBIGUOUS, "found 2 places"),

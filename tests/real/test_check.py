@@ -15,7 +15,7 @@ from conftest import COMMAND_ROOT, child_environ
 
 from patcher.patchset.places import builtin_dir
 from patcher.patchset.results import KnownTable
-from tests.tables import TABLE, releases, results
+from tests.tables import TABLE, releases, results, rows_of_releases
 from tests.verbs.helpers import tutorial
 
 pytestmark = pytest.mark.real
@@ -46,6 +46,11 @@ def table(name):
 def words(text):
     """The lines without the heading; how wide a column is depends on what else is in the table."""
     return [line.split() for line in text.splitlines()[1:]]
+
+
+def without_local_builds(rows):
+    """The rows without builds such as 2.13.0+cpu, which pip may know from this machine's own wheels."""
+    return [row for row in rows if not any("+" in word and word[0].isdigit() for word in row[:4])]
 
 
 def test_a_few_releases_are_as_the_table_says(check):
@@ -93,6 +98,8 @@ def test_the_table_made_anew_is_the_one_that_is_kept(check, real_cache, name):
     sources = [sys.executable, "-m", "tests.sources", name]
     subprocess.run(sources, cwd=str(COMMAND_ROOT), env=child_environ(SITEPATCH_CACHE=str(real_cache / "check")), check=True)
     code, out = check(name, "--against", "all")
-    assert re.split("^patch  ", out, maxsplit=1, flags=re.MULTILINE)[0] == table(name)
+    kept, made = table(name), rows_of_releases(out)
+    assert without_local_builds(words(made)) == words(kept)
+    assert len(words(made)) != len(words(kept)) or made == kept
     assert code == 0
     check_known(name, releases(real_cache / "check" / "releases"))
