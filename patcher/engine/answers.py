@@ -65,7 +65,7 @@ def _rewritten(
     injected: Sequence[str],
 ) -> Rewrite:
     """What hunks make of a text; `injected` are names that the file has from elsewhere."""
-    matched = [_match(source, hunk) for hunk in compiled]
+    matched = _with_moves(source, [_match(source, hunk) for hunk in compiled])
     answers = [each.answer for each in matched]
     splices: list[Splice] = []
     if not _has_failed(answers):
@@ -171,6 +171,25 @@ def _match(source: Source, hunk: Hunk) -> MatchedHunk:
     return MatchedHunk(hunk, form=hunk, answer=answer)
 
 
+def _with_moves(source: Source, matched: Sequence[MatchedHunk]) -> list[MatchedHunk]:
+    """The same, with deletions of what stands nowhere but where other hunks insert it (rule 26).
+
+    Such code was moved, and the file has it where it was moved to.
+    """
+    inserted: list[MatchRange] = []
+    for each in matched:
+        if each.answer.state is State.UPSTREAM and len(matched) > 1:
+            inserted += find_form(source, each.hunk)[1].done
+
+    with_moves = []
+    for each in matched:
+        is_left = each.answer.state is State.NOT_FOUND and not each.answer.gone
+        if inserted and is_left and _is_gone(source, each.hunk, inserted=inserted):
+            each = each._replace(answer=each.answer._replace(gone=True))
+        with_moves.append(each)
+    return with_moves
+
+
 def _settled(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | None:
     """The answer where there is nothing to change, or the number of places is wrong.
 
@@ -206,14 +225,23 @@ def _too_few(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
         State.NOT_FOUND,
         problem=problem,
         hint=hint,
-        gone=all(_is_deleted(source, form) for form in hunk.forms),
+        gone=_is_gone(source, hunk),
     )
 
 
-def _is_deleted(source: Source, form: Hunk) -> bool:
-    """Whether what a form deletes is gone already."""
-    places = find_hunk(source, form)
-    return already_deleted(source, form, places)
+def _is_gone(source: Source, hunk: Hunk, *, inserted: Sequence[MatchRange] = ()) -> bool:
+    """Whether what each form deletes is gone already.
+
+    Args:
+        source: the text.
+        hunk: the hunk.
+        inserted: places of other hunks, in which it may stand.
+    """
+    for form in hunk.forms:
+        places = find_hunk(source, form)
+        if not already_deleted(source, form, places, inserted=inserted):
+            return False
+    return True
 
 
 def _too_many(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:

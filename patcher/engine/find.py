@@ -308,10 +308,20 @@ def _run_places(
 
 
 # deletions ----------------------------------------------------------------------------------------
-def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
+def already_deleted(
+    source: Source,
+    hunk: Hunk,
+    places: FoundPlaces,
+    *,
+    inserted: Sequence[MatchRange] = (),
+) -> bool:
     """Whether a deletion has nothing left to delete, and all that it keeps is there (rule 26).
 
-    `places` are the places of the hunk.
+    Args:
+        source: the text.
+        hunk: the hunk.
+        places: its places.
+        inserted: places of other hunks; what stands in them is not left, it was moved there.
     """
     if places.todo or places.done:
         return False
@@ -329,7 +339,8 @@ def already_deleted(source: Source, hunk: Hunk, places: FoundPlaces) -> bool:
     for block in blocks:
         after += side_places(hunk, hunk.after, block, Matcher(most=MAX_MATCHES))
 
-    return bool(after) and not still_there(hunk, blocks, after)
+    left = still_there(hunk, blocks, after)
+    return bool(after) and all(_is_inside(place, inserted) for place in left)
 
 
 def still_there(

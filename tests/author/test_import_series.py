@@ -251,6 +251,24 @@ def test_a_series_that_undoes_part_of_itself_is_upstream_where_its_result_is(wor
     assert other.text("demo/m.py") == left
 
 
+def test_statements_that_were_moved_in_a_function_are_upstream_where_they_were_moved(tmp_path):
+    report = "    print(model)\n    print(path)\n"
+    before = M.replace("    if strict:\n", report + "    if strict:\n")
+    moved = M.replace("        check(model)\n", "        check(model)\n" + report.replace("    ", "        "))
+    worlds = {}
+    for name, text in {"before": before, "moved": moved}.items():
+        (tmp_path / name).mkdir()
+        worlds[name] = World(tmp_path / name, {**LAYOUT, "demo/m.py": text})
+    world = worlds["before"]
+    quilt(world, move=diff(before, moved))
+    done(world("import", "debian/patches", "--name", "vendor"))
+    done(world("apply", "vendor", "--verify", "none"))
+    assert world.text("demo/m.py") == moved
+    applied = done(worlds["moved"]("apply", "vendor", "--patch-dir", world.cwd / "patchsets", "--verify", "none"))
+    assert "nothing to do" in applied.out + applied.err
+    assert worlds["moved"].text("demo/m.py") == moved
+
+
 def test_a_directory_without_patches_and_a_taken_name_are_refused(world):
     (world.cwd / "mails").mkdir()
     with pytest.raises(UsageError, match=r"mails: found neither a quilt series nor \*.patch or \*.diff in this directory"):

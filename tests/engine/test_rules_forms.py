@@ -109,3 +109,17 @@ def test_a_deletion_is_gone_in_all_its_forms() -> None:
     hunks = read("-A($X)\n x = 1\n@@ or @@\n-b($X)\n x = 1\n")
     assert rewrite(b"def f():\n    x = 1\n", hunks, {}).answers[0].gone
     assert not rewrite(b"def f():\n    x = 1\n", read("-A($X)\n x = 1\n@@ or @@\n-b($X)\n+c()\n x = 1\n"), {}).answers[0].gone
+
+
+MOVED = "-start(a)\n x = 1\n@@ f @@\n x = 1\n+start(a)\n return x\n"
+
+
+@pytest.mark.parametrize(
+    "body, gone",
+    [("x = 1\n    start(a)\n    return x", True), ("x = 1\n    start(a)\n    return x\n    start(a)", False)],
+    ids=["moved", "there a second time"],
+)
+def test_a_deletion_is_gone_where_another_hunk_inserts_the_same(body: str, gone: bool) -> None:
+    answers = rewrite(f"def f(a):\n    {body}\n".encode(), read(MOVED), {}).answers
+    assert [answer.state for answer in answers] == [State.NOT_FOUND, State.UPSTREAM]
+    assert answers[0].gone is gone
