@@ -27,7 +27,7 @@ class Function(NamedTuple):
     node: ast.AST
 
 
-class Made(NamedTuple):
+class MadeHunk(NamedTuple):
     """A hunk made from a piece of a function: its lines, and the bytes that it may change.
 
     `line` is where the piece begins, 1-based. `start` and `end` hold the piece, `begin` and `stop` its whole lines.
@@ -45,24 +45,26 @@ class Made(NamedTuple):
 def files(largest: int = 120_000, *, installed: bool = True) -> List[Path]:
     """The `.py` files of at most so many bytes of the standard library, and of every installed distribution, in a fixed order."""
     stdlib = Path(sysconfig.get_path("stdlib"))
-    found = [path for path in stdlib.rglob("*.py") if "site-packages" not in path.parts]
+    paths = [path for path in stdlib.rglob("*.py") if "site-packages" not in path.parts]
     for distribution in importlib.metadata.distributions() if installed else ():
-        found += [Path(str(item.locate())) for item in distribution.files or () if item.suffix == ".py"]
-    return sorted({path.resolve() for path in found if path.is_file() and 200 < path.stat().st_size < largest})
+        paths += [Path(str(item.locate())) for item in distribution.files or () if item.suffix == ".py"]
+    files = {path.resolve() for path in paths if path.is_file()}
+    return sorted(file for file in files if 200 < file.stat().st_size < largest)
 
 
 @lru_cache(maxsize=32)
 def functions(path: Path) -> Tuple[Function, ...]:
     """The functions of a file; none where the running interpreter cannot read it."""
     data = path.read_bytes()
-    found: List[Tuple[str, ast.AST]] = []
+    definitions: List[Tuple[str, ast.AST]] = []
 
     def collect(node: ast.AST, prefix: str) -> None:
         for child in ast.iter_child_nodes(node):
-            name = f"{prefix}{child.name}." if isinstance(child, DEFINITIONS) else prefix
             if isinstance(child, DEFINITIONS):
-                found.append((name[:-1], child))
-            collect(child, name)
+                definitions.append((prefix + child.name, child))
+                collect(child, f"{prefix}{child.name}.")
+            else:
+                collect(child, prefix)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -71,10 +73,9 @@ def functions(path: Path) -> Tuple[Function, ...]:
             collect(ast.parse(data), "")
         except (SyntaxError, ValueError, LookupError, RecursionError):
             return ()
-    count = Counter(name for name, _ in found)
-    return tuple(
-        Function(path, data, name, node) for name, node in found if count[name] == 1 and not isinstance(node, ast.ClassDef)
-    )
+    count = Counter(name for name, _ in definitions)
+    functions = [(name, node) for name, node in definitions if not isinstance(node, ast.ClassDef)]
+    return tuple(Function(path, data, name, node) for name, node in functions if count[name] == 1)
 
 
 def text_of(data: bytes) -> str:
@@ -85,7 +86,7 @@ def text_of(data: bytes) -> str:
 @lru_cache(maxsize=32)
 def line_starts(data: bytes) -> Tuple[int, ...]:
     first = len(BOM) if data.startswith(BOM) else 0
-    return (first, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", data)))
+    return (first, *(newline.end() for newline in re.finditer(rb"\r\n|\r|\n", data)))
 
 
 def piece(function: Function, node: ast.AST) -> str:
@@ -98,10 +99,13 @@ def piece(function: Function, node: ast.AST) -> str:
     rows = data[starts[first - 1] : starts[last] if last < len(starts) else len(data)]
     begin, end = span(function, node)
     text = data[begin:end].decode("utf-8", "replace").replace("\r\n", "\n")
-    if not rows.isascii() or "$" in text or '"""' in text or "'''" in text or "\f" in text or "\r" in text:
+    if not rows.isascii() or any(sign in text for sign in ("$", '"""', "'''", "\f", "\r")):
         return ""
     margin = rows[: node.col_offset].decode()  # type: ignore[attr-defined]
-    if "\n" in text and (margin.strip() or any(line.strip() and not line.startswith(margin) for line in text.split("\n")[1:])):
+    others = [line for line in text.split("\n")[1:] if line.strip()]
+    if "\n" in text and margin.strip():
+        return ""
+    if not all(line.startswith(margin) for line in others):
         return ""
     return text.replace("\n" + margin, "\n")
 
@@ -126,65 +130,67 @@ def signed(sign: str, text: str) -> str:
     return "".join(f"{sign}{line}\n" for line in text.split("\n"))
 
 
-def made(function: Function, node: ast.AST, kind: str, body: str) -> Made:
+def hunk_of(function: Function, node: ast.AST, kind: str, body: str) -> MadeHunk:
     starts = line_starts(function.data)
     first, last = position(node)
     stop = starts[last] if last < len(starts) else len(function.data)
-    return Made(kind, body, first, *span(function, node), starts[first - 1], stop)
+    return MadeHunk(kind, body, first, *span(function, node), starts[first - 1], stop)
 
 
 # whole pieces ---------------------------------------------------------------------------------------------------------
 STATEMENT_KINDS = ("before", "after", "wrapped", "replaced", "deleted")
 
 
-def expression(function: Function, random: Random) -> Optional[Made]:
+def expression(function: Function, random: Random) -> Optional[MadeHunk]:
     """An expression put into a call."""
-    nodes = [node for node in ast.walk(function.node) if isinstance(node, EXPRESSIONS) and not stored(node)]
-    inside = within_strings(function.node)
-    nodes = [node for node in nodes if id(node) not in inside]
+    nodes = expressions(function.node)
     if not nodes:
         return None
     node = random.choice(nodes)
     text = piece(function, node)
     if not text or "\n" in text:
         return None
-    return made(function, node, "expression", signed("-", text) + signed("+", f"print(1, {text})"))
+    return hunk_of(function, node, "expression", signed("-", text) + signed("+", f"print(1, {text})"))
 
 
-def statement(function: Function, random: Random, kind: str) -> Optional[Made]:
+def statement(function: Function, random: Random, kind: str) -> Optional[MadeHunk]:
     """Something done to one statement and the lines around it."""
     if kind == "deleted":
         return deletion(function, random)
     node = random.choice(statements(function.node))
     text = piece(function, node)
-    if not text or text.startswith("elif ") or (kind == "wrapped" and node is function.node.body[0] and ast.get_docstring(function.node)):
-        return None  # an `elif` is a clause, and a docstring in a block is none
+    if not text or text.startswith("elif "):  # a clause
+        return None
+    is_docstring = node is function.node.body[0] and ast.get_docstring(function.node)
+    if kind == "wrapped" and is_docstring:  # in a block it is none
+        return None
     body = {
         "before": "+print(1)\n" + signed(" ", text),
         "after": signed(" ", text) + "+print(1)\n",
         "wrapped": signed("-", text) + "+if 1:\n" + signed("+    ", text),
         "replaced": signed("-", text) + "+print(0)\n+print(1)\n",
     }[kind]
-    return made(function, node, kind, body)
+    return hunk_of(function, node, kind, body)
 
 
-def deletion(function: Function, random: Random) -> Optional[Made]:
+def deletion(function: Function, random: Random) -> Optional[MadeHunk]:
     """A statement removed from above another. A docstring is no part of a run of statements."""
-    usable = {id(node) for node in statements(function.node)}
-    found = [(node, below) for node, below in pairs(function.node) if id(node) in usable]
-    found = [(node, below) for node, below in found if not isinstance(getattr(getattr(node, "value", None), "value", None), str)]
-    if not found:
+    usable = {id(node) for node in statements(function.node) if not is_string(node)}
+    candidates = [(node, below) for node, below in pairs(function.node) if id(node) in usable]
+    if not candidates:
         return None
-    node, below = random.choice(found)
+    node, below = random.choice(candidates)
     text, rest = piece(function, node), piece(function, below)
-    return made(function, node, "deleted", signed("-", text) + signed(" ", rest)) if text and rest else None
+    if not text or not rest:
+        return None
+    return hunk_of(function, node, "deleted", signed("-", text) + signed(" ", rest))
 
 
-def signature(function: Function, random: Random) -> Optional[Made]:
+def signature(function: Function, random: Random) -> Optional[MadeHunk]:
     """One more parameter, the others as they are."""
     name = function.scope.split(".")[-1]
     word = "async def" if isinstance(function.node, ast.AsyncFunctionDef) else "def"
-    return made(function, function.node, "signature", f"-{word} {name}(...):\n+{word} {name}(..., made_up_by_a_test=None):\n")
+    return hunk_of(function, function.node, "signature", f"-{word} {name}(...):\n+{word} {name}(..., made_up_by_a_test=None):\n")
 
 
 def stored(node: ast.AST) -> bool:
@@ -192,14 +198,32 @@ def stored(node: ast.AST) -> bool:
 
 
 def within_strings(tree: ast.AST) -> Set[int]:
-    """The nodes inside f-strings: before Python 3.12 their positions are not those in the file."""
-    strings = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    return {id(inner) for node in strings for inner in ast.walk(node) if inner is not node}
+    """The ids of the nodes inside f-strings: before Python 3.12 their positions are not those in the file."""
+    inside: Set[int] = set()
+    for string in ast.walk(tree):
+        if isinstance(string, ast.JoinedStr):
+            inside.update(id(node) for node in ast.walk(string) if node is not string)
+    return inside
+
+
+def expressions(function: ast.AST) -> List[ast.AST]:
+    """The expressions that a hunk can change."""
+    inside = within_strings(function)
+    nodes = [node for node in ast.walk(function) if isinstance(node, EXPRESSIONS) and not stored(node)]
+    return [node for node in nodes if id(node) not in inside]
 
 
 def statements(function: ast.AST) -> List[ast.stmt]:
-    found = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
-    return [node for node in found if not isinstance(node, (ast.Global, ast.Nonlocal)) and not getattr(node, "decorator_list", [])]
+    """The statements that a hunk can change."""
+    nodes = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
+    nodes = [node for node in nodes if not isinstance(node, (ast.Global, ast.Nonlocal))]
+    return [node for node in nodes if not getattr(node, "decorator_list", [])]
+
+
+def is_string(statement: ast.stmt) -> bool:
+    """Whether it is a string, or assigns or returns one."""
+    value = getattr(statement, "value", None)
+    return isinstance(getattr(value, "value", None), str)
 
 
 def blocks(tree: ast.AST) -> Iterator[List[ast.stmt]]:
@@ -223,14 +247,14 @@ class Hole(NamedTuple):
     end: int
     text: str
 
+    def overlaps(self, other: "Hole") -> bool:
+        return self.start < other.end and other.start < self.end
 
-def pattern(function: Function, random: Random) -> Optional[Made]:
+
+def pattern(function: Function, random: Random) -> Optional[MadeHunk]:
     """A piece with names, arguments and statements written as `$X` and `...`, and a change beside or around it."""
     whole = random.random() < 0.6
-    nodes: Sequence[ast.AST] = statements(function.node)
-    if not whole:
-        inside = within_strings(function.node)
-        nodes = [n for n in ast.walk(function.node) if isinstance(n, EXPRESSIONS) and not stored(n) and id(n) not in inside]
+    nodes: Sequence[ast.AST] = statements(function.node) if whole else expressions(function.node)
     if not nodes:
         return None
     node = random.choice(nodes)
@@ -239,8 +263,8 @@ def pattern(function: Function, random: Random) -> Optional[Made]:
         return None
     text = holed(text, random)
     if not whole:
-        return made(function, node, "pattern of an expression", signed("-", text) + signed("+", f"print(1, {text})"))
-    return made(function, node, "pattern of a statement", "+print(1)\n" + signed(" ", text))
+        return hunk_of(function, node, "pattern of an expression", signed("-", text) + signed("+", f"print(1, {text})"))
+    return hunk_of(function, node, "pattern of a statement", "+print(1)\n" + signed(" ", text))
 
 
 def holed(text: str, random: Random) -> str:
@@ -250,7 +274,7 @@ def holed(text: str, random: Random) -> str:
         ast.dump(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # `return` outside of a function is one only for the compiler; an `elif` is one here
         return text
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
 
     def at(node: ast.AST) -> Tuple[int, int]:
         first, last = position(node)
@@ -273,7 +297,7 @@ def holed(text: str, random: Random) -> str:
             hole = Hole(*at(node), names[key])
         elif isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)) and random.random() < 0.5:
             hole = body(node, starts, text, random)
-        if hole and hole.start < hole.end and not any(hole.start < other.end and other.start < hole.end for other in holes):
+        if hole and hole.start < hole.end and not any(hole.overlaps(other) for other in holes):
             holes.append(hole)
     for hole in sorted(holes, reverse=True):
         text = text[: hole.start] + hole.text + text[hole.end :]
@@ -282,14 +306,16 @@ def holed(text: str, random: Random) -> str:
 
 def arguments(node: ast.Call, at, random: Random) -> Optional[Hole]:  # type: ignore[no-untyped-def]
     """Some of the arguments that follow each other, as `...`."""
-    given: List[ast.AST] = sorted([*node.args, *node.keywords], key=lambda part: getattr(part, "col_offset", 0))
-    if len({getattr(part, "lineno", 0) for part in given}) > 1 or not all(hasattr(part, "lineno") for part in given):
-        return None  # Python 3.8 does not say where a keyword is
-    if any(isinstance(part, ast.GeneratorExp) for part in given):
+    parts: List[ast.AST] = sorted([*node.args, *node.keywords], key=lambda part: getattr(part, "col_offset", 0))
+    if not all(hasattr(part, "lineno") for part in parts):  # Python 3.8 does not say where a keyword is
         return None
-    first = random.randrange(len(given))
-    last = random.randrange(first, len(given))
-    return Hole(at(given[first])[0], at(given[last])[1], "...")
+    if len({part.lineno for part in parts}) > 1:  # type: ignore[attr-defined]
+        return None
+    if any(isinstance(part, ast.GeneratorExp) for part in parts):
+        return None
+    first = random.randrange(len(parts))
+    last = random.randrange(first, len(parts))
+    return Hole(at(parts[first])[0], at(parts[last])[1], "...")
 
 
 def body(node: ast.AST, starts: Sequence[int], text: str, random: Random) -> Optional[Hole]:
@@ -301,5 +327,8 @@ def body(node: ast.AST, starts: Sequence[int], text: str, random: Random) -> Opt
     end = starts[stop] if stop < len(starts) else len(text)
     rows = text[begin:end]
     indent = rows[: len(rows) - len(rows.lstrip())]
-    alone = position(block[0])[0] > position(node)[0] and ";" not in rows and not getattr(block[first], "decorator_list", [])
-    return Hole(begin, end, f"{indent}...\n" if rows.endswith("\n") else f"{indent}...") if alone else None
+    is_below_header = position(block[0])[0] > position(node)[0]
+    if not is_below_header or ";" in rows or getattr(block[first], "decorator_list", []):
+        return None
+    newline = "\n" if rows.endswith("\n") else ""
+    return Hole(begin, end, f"{indent}...{newline}")

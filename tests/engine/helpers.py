@@ -71,13 +71,15 @@ def stays(code: str, hunk: str, state: State, words: str = "", **how: object) ->
 
 def every_case() -> Dict[str, Case]:
     """Every case of the tables of all rules, by rule and name."""
-    found: Dict[str, Case] = {}
+    cases: Dict[str, Case] = {}
     for path in sorted(Path(__file__).parent.glob("test_rules_*.py")):
         module = importlib.import_module(f"tests.engine.{path.stem}")
-        for rule, table in vars(module).items():
-            if rule.startswith("RULE_"):
-                found.update({f"{rule}: {name}": case for name, case in table.items() if not isinstance(case[-1], bool)})  # rule 21: rows of names
-    return found
+        tables = {rule: table for rule, table in vars(module).items() if rule.startswith("RULE_")}
+        for rule, table in tables.items():
+            for name, case in table.items():
+                if not isinstance(case[-1], bool):  # rule 21 has rows of names
+                    cases[f"{rule}: {name}"] = case
+    return cases
 
 
 def hold(case: Case) -> None:
@@ -137,7 +139,7 @@ def check_state(source: str, hunk: str, state: State, words: str = "", **how: ob
     result = run(source, block(hunk), **how)  # type: ignore[arg-type]
     assert result.data.decode() == source
     states = [(answer.state, answer.problem + answer.hint) for answer in result.answers]
-    assert state in [found for found, _ in states], states
+    assert any(answer.state is state for answer in result.answers), states
     assert any(words in text for _, text in states), states
 
 

@@ -49,6 +49,7 @@ DEEP = {
     "annotations": lambda n: "x: int" + " | int" * n + " = 1",
     "cases": lambda n: "match a:\n    case " + "(" * n + "a" + ",)" * n + ": pass",
 }
+AS_PEOPLE_WRITE_IT = {"cases": 6, "f-strings in f-strings": 2, "formats in formats": 2}  # how deep; the others 60
 WIDE = {
     "elements": "x = [" + "-a.b, " * 600 + "]",
     "entries": "x = {" + "a: 'b', " * 600 + "}",
@@ -102,8 +103,7 @@ def test_a_target_that_is_too_deep_is_a_conflict(name: str) -> None:
 
 @pytest.mark.parametrize("name", DEEP)
 def test_code_as_people_write_it_is_read(name: str) -> None:
-    size = 6 if name == "cases" else 2 if "in f-strings" in name or "in formats" in name else 60
-    code = body(DEEP[name](size))
+    code = body(DEEP[name](AS_PEOPLE_WRITE_IT.get(name, 60)))
     if name == "f-strings in f-strings":
         code = code.replace("f'{f'{", "f'{f\"{").replace("}'}'", "}\"}'")
     source = f"def f(a, b, c):\n{code}    y = a.z\n"
@@ -119,7 +119,7 @@ def test_code_that_is_only_wide_is_read(name: str) -> None:
 def test_one_tree_of_the_standard_parser_is_held_at_a_time(scope: str, hunk: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees are counted where they are made, since the peak memory of a process differs between machines."""
     read: List[Source] = []
-    parse = Source._ast
+    parse = Source._ast  # all trees of the standard parser are made there, and nothing tells who holds one
 
     def counted(source: Source) -> Optional[ast.Module]:
         assert not any(other._tree or other._named for other in read if other is not source)

@@ -1,13 +1,13 @@
 """Every `-` and `+` line of a hunk that is accepted is part of its tree, however oddly it is indented."""
 
 from random import Random
-from typing import List, Optional, Tuple
+from typing import List, Optional, Set, Tuple
 
 import pytest
 
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.spatch.pattern import compile_hunk
-from patcher.engine.spatch.side import Hunk
+from patcher.engine.spatch.side import Hunk, Side
 from patcher.errors import PatchError
 
 CODE = ["a.b", "x = 1", "if a:", "else:", "elif b:", "try:", "except E:", "finally:", "case 1:", "def g():", "g(", ")", "a,", "...", "$X", "x = $_",
@@ -30,23 +30,31 @@ def check(lines: List[Tuple[str, str, str]]) -> bool:
     if hunk is None:
         return False
     for side, tag in ((hunk.before, "-"), (hunk.after, "+")):
-        seen = {
-            side.numbers[row - 1]
-            for node in side.nodes
-            for row in range(side.lines.number(node.begin), side.lines.number(max(node.begin, node.outer_end - 1)) + 1)
-        }
+        in_nodes = numbers_in_nodes(side)
         for number, (sign, _, code) in enumerate(lines, 3):
             if sign in (" ", tag) and code and not code.startswith("#"):
-                assert number in seen, (number, lines)
+                assert number in in_nodes, (number, lines)
     return True
+
+
+def numbers_in_nodes(side: Side) -> Set[int]:
+    """The lines of the `.spatch` that the nodes of one side take up."""
+    numbers: Set[int] = set()
+    for node in side.nodes:
+        first = side.lines.number(node.begin)
+        last = side.lines.number(max(node.begin, node.outer_end - 1))
+        numbers.update(side.numbers[row - 1] for row in range(first, last + 1))
+    return numbers
 
 
 def test_every_line_of_an_accepted_hunk_is_accounted_for() -> None:
     check([(" ", "", "\\"), (" ", "", "# note"), ("-", "", "a.b"), ("+", "", "x = 1")])
-    random, accepted = Random(1), 0
+    random = Random(1)
+    accepted = 0
     for _ in range(1500):
         indents, codes = random.choices(INDENT, k=3), random.choices(CODE, k=4)  # few of each, so that more is accepted
-        accepted += check([(random.choice(" -+"), random.choice(indents), random.choice(codes)) for _ in range(random.randint(1, 7))])
+        count = random.randint(1, 7)
+        accepted += check([(random.choice(" -+"), random.choice(indents), random.choice(codes)) for _ in range(count)])
     assert accepted > 30
 
 

@@ -24,9 +24,10 @@ def every(
     """The explanations of hunks; states are always those that `apply` would give."""
     _, files = parse_spatch(f"--- package/module.py\n@@ {scope} @@ {flags}\n{hunk}", "case.spatch")
     data = source.encode()
-    found = explain(data, files[0].hunks, options or {})
-    assert [one.state for one in found] == [answer.state for answer in rewrite(data, files[0].hunks, options or {}).answers]
-    return found
+    explanations = explain(data, files[0].hunks, options or {})
+    answers = rewrite(data, files[0].hunks, options or {}).answers
+    assert [one.state for one in explanations] == [answer.state for answer in answers]
+    return explanations
 
 
 @pytest.mark.parametrize(
@@ -93,10 +94,10 @@ def test_any_hunk_can_be_explained_on_any_text(number: int) -> None:
     for step, scope in enumerate(("f", "f", "f", "<module>")):
         source = SOURCES[(7 * number + step) % len(SOURCES)]
         try:
-            found = every(source, HUNKS[number], scope)
+            explanations = every(source, HUNKS[number], scope)
         except PatchError:
             continue  # not a hunk for this scope
-        assert all(one.problem or one.state is State.APPLICABLE for one in found)
+        assert all(one.problem or one.state is State.APPLICABLE for one in explanations)
 
 
 @pytest.mark.parametrize("name", REFUSED)

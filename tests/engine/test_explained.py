@@ -1,7 +1,7 @@
-"""What a user is told about a hunk and a text, word for word: the cases and the answers are in `explained.txt`.
+"""What a user reads about a hunk and a text, word for word: the cases and the answers are in `explained.txt`.
 
-A case has a name, a scope with flags, a text, a hunk and what is told of them: by `apply`, then by `explain`.
-SITEPATCH_WRITE_GOLDEN=1 writes what is told anew.
+A case has a name, a scope with flags, a text, a hunk and the answers: that of `apply`, then that of `explain`.
+SITEPATCH_WRITE_GOLDEN=1 writes the answers anew.
 """
 
 import os
@@ -25,18 +25,19 @@ def marked(mark: Mark) -> str:
     return f"`{mark.text[mark.start : mark.end]}` in line {mark.line}"
 
 
-def told(source: str, hunk: str, header: str) -> str:
+def answers_in_words(source: str, hunk: str, header: str) -> str:
     """What `apply` and `explain` say about the first hunk."""
     _, files = parse_spatch(f"--- package/module.py\n{header}\n{hunk}", "case.spatch")
     data = source.encode()
     answer = rewrite(data, files[0].hunks, OPTIONS).answers[0]
     one = explain(data, files[0].hunks, OPTIONS)[0]
     assert one.state is answer.state
-    said = [f"{answer.state.value}: {answer.problem}", f"hint: {answer.hint}"]
-    lines = [line for line in (f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)) if line not in "\n".join(said)]
+    applied = f"{answer.state.value}: {answer.problem}\nhint: {answer.hint}"
+    explained = [f"{one.state.value}: {one.problem}", f"hint: {one.hint}", *parts(one)]
+    lines = [*applied.split("\n"), "--- explain", *(line for line in explained if line not in applied)]
     if one.answer.splices:
         lines += ["result:", *apply_splices(data, one.answer.splices).decode().split("\n")]
-    return "\n".join(line for line in [*said, "--- explain", *lines] if line not in ("", "hint: ")) + "\n"
+    return "\n".join(line for line in lines if line not in ("", "hint: ")) + "\n"
 
 
 def parts(one: Explanation) -> Iterator[str]:
@@ -59,9 +60,10 @@ def parts(one: Explanation) -> Iterator[str]:
 def test_each_case_is_explained_word_for_word(name: str) -> None:
     head, source, hunk, expected = CASES[name].split("\n---\n", 3)
     header = head.split("\n")[1]
-    found = told(f"{source}\n", f"{hunk}\n", header)
+    words = answers_in_words(f"{source}\n", f"{hunk}\n", header)
     if os.environ.get("SITEPATCH_WRITE_GOLDEN"):
-        written = FILE.read_text(encoding="utf-8").replace(f"=== {CASES[name]}", f"=== {head}\n---\n{source}\n---\n{hunk}\n---\n{found}")
-        FILE.write_text(written, encoding="utf-8")
+        case = "\n---\n".join([head, source, hunk, words])
+        cases = FILE.read_text(encoding="utf-8").replace(f"=== {CASES[name]}", f"=== {case}")
+        FILE.write_text(cases, encoding="utf-8")
     else:
-        assert found == expected
+        assert words == expected

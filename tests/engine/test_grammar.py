@@ -7,6 +7,7 @@ the same, as far as its parser knows the syntax; else it says so in clear words.
 
 import ast
 import gc
+from typing import Iterator, Union
 
 import pytest
 
@@ -16,6 +17,7 @@ from patcher.engine.node import CLAUSES, SyntaxProblem
 from patcher.engine.parsing import parse_source
 from patcher.engine.source import Source
 from patcher.model import State
+from tests.engine.corpus import signed, within_strings
 from tests.engine.helpers import (
     Changed,
     Refused,
@@ -191,10 +193,6 @@ def in_function(code: str) -> str:
     return HEAD + "\n".join(rows) + "\n    return a\n"
 
 
-def lines(sign: str, code: str) -> str:
-    return "".join(f"{sign}{row}\n" for row in code.split("\n"))
-
-
 @pytest.mark.parametrize("name", CODE)
 def test_code_is_found_as_itself_and_with_a_placeholder(name: str) -> None:
     code = CODE[name]
@@ -202,9 +200,9 @@ def test_code_is_found_as_itself_and_with_a_placeholder(name: str) -> None:
         return
     source = in_function(code)
     result = source.replace("    return a\n", "    print(1)\n    return a\n")
-    check_transformed(source, lines(" ", code) + "+print(1)\n", result)
+    check_transformed(source, signed(" ", code) + "+print(1)\n", result)
     if name not in NO_PLACE:
-        check_transformed(source, lines(" ", code.replace("old.x", "$X")) + "+print(1)\n", result)
+        check_transformed(source, signed(" ", code.replace("old.x", "$X")) + "+print(1)\n", result)
 
 
 @pytest.mark.parametrize("name", CODE)
@@ -216,9 +214,14 @@ def test_one_piece_is_changed_and_every_other_byte_stays(name: str) -> None:
     check_transformed(source, "-old.x\n+old.z.x\n", source.replace("old.x", "old.z.x"))
     pattern = name.startswith("case ") and "guard" not in name and "class name" not in name
     piece, new = ("$X", "$X | 9") if pattern else ("$X", "$X.z")
-    rows = [f" {row}" if "old.x" not in row else f"-{row.replace('old.x', piece)}\n+{row.replace('old.x', new)}" for row in code.split("\n")]
+    hunk = ""
+    for row in code.split("\n"):
+        if "old.x" in row:
+            hunk += signed("-", row.replace("old.x", piece)) + signed("+", row.replace("old.x", new))
+        else:
+            hunk += signed(" ", row)
     if name not in NO_PLACE:
-        check_transformed(source, "\n".join(rows) + "\n", source.replace("old.x", new.replace("$X", "old.x")))
+        check_transformed(source, hunk, source.replace("old.x", new.replace("$X", "old.x")))
 
 
 @pytest.mark.parametrize("name", CODE)
@@ -268,7 +271,7 @@ def test_a_text_that_is_not_python_is_refused_in_clear_words(name: str, standard
         use_older_python(monkeypatch)
     source = in_function(NOT_PYTHON[name] + "\nc = old.x")
     check_state(source, "-old.x\n+old.z\n", State.CONFLICT, "the file cannot be read as Python: ")
-    check_refused(lines("-", NOT_PYTHON[name]) + "+pass\n", "the before side does not parse: ")
+    check_refused(signed("-", NOT_PYTHON[name]) + "+pass\n", "the before side does not parse: ")
 
 
 def test_syntax_that_only_a_newer_python_reads_is_not_made_by_placing_code_in_an_f_string() -> None:
@@ -283,6 +286,14 @@ def offset(source: Source, line: int, column: int) -> int:
     return start + len(source.text[start:].encode()[:column].decode())
 
 
+def outside_strings(tree: ast.AST) -> Iterator[Union[ast.stmt, ast.expr]]:
+    """The statements and expressions that are no f-string and in none: before Python 3.12 their positions differ."""
+    inside = within_strings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.expr)) and not isinstance(node, ast.JoinedStr) and id(node) not in inside:
+            yield node
+
+
 @pytest.mark.once  # the standard parser of Python 3.8 takes `with (a, b)` for a tuple
 @pytest.mark.parametrize("name", CODE)
 def test_a_node_has_the_place_that_the_standard_parser_gives_it(name: str) -> None:
@@ -291,18 +302,18 @@ def test_a_node_has_the_place_that_the_standard_parser_gives_it(name: str) -> No
         tree, block, moved = ast.parse(text), parse_source(text), parse_source(text, offset=1000)
     except (SyntaxError, SyntaxProblem):
         return  # of a newer Python, or of one that libcst does not know
-    nodes = [*block.walk()]
-    spans = [(node.outer_start, node.start, node.end, node.outer_end) for node in nodes]
+    nodes = list(block.walk())
     assert repr(moved) == repr(block)
-    assert [tuple(place - 1000 for place in (node.outer_start, node.start, node.end, node.outer_end)) for node in moved.walk()] == spans
-    places = {(start, end) for _, start, end, _ in spans} | {(start, end) for start, _, _, end in spans}
+    for node, other in zip(nodes, moved.walk()):
+        assert (other.start, other.end) == (node.start + 1000, node.end + 1000)
+        assert (other.outer_start, other.outer_end) == (node.outer_start + 1000, node.outer_end + 1000)
+    places = {(node.start, node.end) for node in nodes} | {(node.outer_start, node.outer_end) for node in nodes}
     source = Source(text.encode())
-    left_out = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.stmt, ast.expr)) and id(node) not in left_out:
-            begin, end = offset(source, node.lineno, node.col_offset), offset(source, node.end_lineno or 0, node.end_col_offset or 0)
-            elif_or_only_argument = text.startswith("elif", begin) or isinstance(node, ast.GeneratorExp)
-            assert (begin, end) in places or elif_or_only_argument, (type(node), text[begin:end])
+    for node in outside_strings(tree):
+        begin = offset(source, node.lineno, node.col_offset)
+        end = offset(source, node.end_lineno or 0, node.end_col_offset or 0)
+        is_elif_or_only_argument = text.startswith("elif", begin) or isinstance(node, ast.GeneratorExp)
+        assert (begin, end) in places or is_elif_or_only_argument, (type(node), text[begin:end])
     for node in nodes:
         pieces = text[node.start : node.end], text[node.outer_start : node.outer_end]
         assert pieces == tuple(map(str.strip, pieces))

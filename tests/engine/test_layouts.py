@@ -239,11 +239,12 @@ def test_a_file_without_code_has_no_scope_but_takes_insertions_at_its_top_level(
     result = applied(data, REWRITE)
     assert (result.data, [answer.state for answer in result.answers]) == (data, [State.NOT_FOUND])
     newline = b"\r\n" if data == b"\r\n" else b"\n"
-    begun, ended = (b"", newline) if data in (b"", BOM) or data.endswith(b"\n") else (newline, b"")
+    is_at_line_start = data in (b"", BOM) or data.endswith(b"\n")
+    line = b"x = 1" + newline if is_at_line_start else newline + b"x = 1"
     for hunk in (" ...\n+x = 1\n", "+x = 1\n ...\n"):
         result = applied(data, hunk, "<module>")
         assert [answer.state for answer in result.answers] == [State.APPLICABLE], result.answers[0].problem
-        assert result.data == data + begun + b"x = 1" + ended
+        assert result.data == data + line
         assert applied(result.data, hunk, "<module>").data == result.data
 
 

@@ -13,6 +13,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import pytest
 
 from patcher.errors import PatchError
+from tests.engine.corpus import signed
 from tests.engine.helpers import run
 
 NAMES = ("aa", "bb", "cc", "dd")
@@ -72,31 +73,77 @@ if sys.version_info < (3, 9):  # its parser reads no parentheses there
     del KINDS["items of with"]
 
 
-def lines(kind: Kind, old: Sequence[str], pad: str, first: str, last: str) -> str:
-    """The elements one a line, a separator behind each (`last` behind the last one), after what `first` says."""
-    parts = [f"{pad}    {first.format(comment(x))}{x}{kind.separator}" for x in old]
-    parts[-1] = parts[-1][: len(parts[-1]) - len(kind.separator)] + last
-    behind = [f"{part}  {comment(x)}" if not first else part for part, x in zip(parts, old)]
-    return "\n" + "\n".join(behind) + f"\n{pad}"
+def comment(element: str) -> str:
+    """The comment of an element, in those layouts in which each has one."""
+    return "# " + re.sub(r"\W", "", element) + "."
+
+
+# layouts: the text between the brackets, given the kind, the elements and the indentation of the statement
+def inline(kind: Kind, old: Sequence[str], pad: str) -> str:
+    return f"{kind.separator} ".join(old)
+
+
+def one_a_line(kind: Kind, old: Sequence[str], pad: str) -> str:
+    return lines(kind, old, pad, last="," if kind.separator == "," else "")
+
+
+def without_trailing_comma(kind: Kind, old: Sequence[str], pad: str) -> str:
+    return lines(kind, old, pad)
+
+
+def comments_above(kind: Kind, old: Sequence[str], pad: str) -> str:
+    return lines(kind, old, pad, above=True)
+
+
+def first_beside_bracket(kind: Kind, old: Sequence[str], pad: str) -> str:
+    return lines(kind, old, pad).lstrip()
+
+
+def lines(kind: Kind, old: Sequence[str], pad: str, *, last: str = "", above: bool = False) -> str:
+    """The elements one a line, a separator behind each (`last` behind the last one), with comments behind or above them."""
+    rows = []
+    for x in old:
+        row = f"{pad}    {x}{last if x == old[-1] else kind.separator}"
+        rows.append(f"{pad}    {comment(x)}\n{row}" if above else f"{row}  {comment(x)}")
+    return "\n" + "\n".join(rows) + f"\n{pad}"
+
+
+def separators_lead(kind: Kind, old: Sequence[str], pad: str) -> str:
+    rows = []
+    for x in old:
+        separator = "" if x == old[0] else f"{kind.separator.strip()} "
+        rows.append(f"{pad}    {separator}{x}  {comment(x)}\n")
+    return "\n" + "".join(rows) + pad
+
+
+def blank_lines(kind: Kind, old: Sequence[str], pad: str) -> str:
+    text = f"  # open{lines(kind, old, pad)}"
+    return text.replace("\n", "\n\n") + f"    # end\n{pad}"
+
+
+def two_a_line(kind: Kind, old: Sequence[str], pad: str) -> str:
+    rows = []
+    for at in range(0, len(old), 2):
+        parts = [x if x == old[-1] else f"{x}{kind.separator}" for x in old[at : at + 2]]
+        rows.append(f"{pad}    {' '.join(parts)}  # {at}\n")
+    return "\n" + "".join(rows) + pad
 
 
 LAYOUTS: Dict[str, Callable[[Kind, Sequence[str], str], str]] = {
-    "inline": lambda kind, old, pad: f"{kind.separator} ".join(old),
-    "one a line": lambda kind, old, pad: lines(kind, old, pad, "", kind.separator if kind.separator == "," else ""),
-    "without a trailing comma": lambda kind, old, pad: lines(kind, old, pad, "", ""),
-    "comments above": lambda kind, old, pad: lines(kind, old, pad, "{}\n" + pad + "    ", ""),
-    "the first beside its bracket": lambda kind, old, pad: lines(kind, old, pad, "", "").lstrip(),
-    "separators lead": lambda kind, old, pad: "\n" + "".join(
-        f"{pad}    {kind.separator.strip() + ' ' if x != old[0] else ''}{x}  {comment(x)}\n" for x in old) + pad,
-    "blank lines and other comments": lambda kind, old, pad: f"  # open{lines(kind, old, pad, '', '')}".replace(
-        "\n", "\n\n") + f"    # end\n{pad}",
-    "two a line": lambda kind, old, pad: "\n" + "".join(
-        f"{pad}    {''.join(x + (kind.separator if x != old[-1] else '') + ' ' for x in old[at : at + 2])} # {at}\n"
-        for at in range(0, len(old), 2)) + pad,
-}  # fmt: skip
+    "inline": inline,
+    "one a line": one_a_line,
+    "without a trailing comma": without_trailing_comma,
+    "comments above": comments_above,
+    "the first beside its bracket": first_beside_bracket,
+    "separators lead": separators_lead,
+    "blank lines and other comments": blank_lines,
+    "two a line": two_a_line,
+}
 
 
 class Change(NamedTuple):
+    """The elements before and after it."""
+
     old: List[str]
     new: List[str]
 
@@ -104,11 +151,8 @@ class Change(NamedTuple):
         return [x for x in self.old if x not in self.new]
 
 
-def comment(element: str) -> str:
-    return "# " + re.sub(r"\W", "", element) + "."
-
-
 def changes(kind: Kind) -> Iterator[Change]:
+    """One element comes, is replaced or goes, at each place of lists of each length."""
     for size in range(kind.least, len(kind.elements) + 1):
         old = list(kind.elements[:size])
         for at in range(size + 1):
@@ -124,60 +168,95 @@ def written(kind: Kind, elements: Sequence[str]) -> str:
     return f"{head}{(kind.separator + ' ').join(elements)}{tail}"
 
 
+# ways to write a hunk
 def whole(kind: Kind, change: Change) -> str:
-    return "".join("-" + line for line in f"{written(kind, change.old)}\n".splitlines(True)) + "".join(
-        "+" + line for line in f"{written(kind, change.new)}\n".splitlines(True)
-    )
+    """The whole list, before and after."""
+    return signed("-", written(kind, change.old)) + signed("+", written(kind, change.new))
 
 
 def by_lines(kind: Kind, change: Change) -> str:
     """Each element on a line of its own, the lines that stay as context."""
-    rows = [("-" if x in change.gone() else " ", x) for x in change.old]
+    gone = change.gone()
+    rows = [f"-    {x},\n" if x in gone else f"     {x},\n" for x in change.old]
     if kind.new in change.new:
-        rows.insert(change.new.index(kind.new), ("+", kind.new))
-    body = "".join(f"{tag}    {x},\n" for tag, x in rows)
-    return f" {kind.head}\n{body} " + kind.tail.replace("\n", "\n ") + "\n"
+        rows.insert(change.new.index(kind.new), f"+    {kind.new},\n")
+    return f" {kind.head}\n{''.join(rows)}{signed(' ', kind.tail)}"
 
 
 def with_runs(kind: Kind, change: Change) -> str:
     """The neighbour of the element that comes, or the one that goes, and `...` for the others."""
-    at = next((at for at, x in enumerate(change.new) if x == kind.new), change.old.index((change.gone() or [change.old[0]])[0]))
-    near = change.gone() or [change.old[max(at - 1, 0)]]
-    left, right = (["..."] * bool(part) for part in (change.old[: change.old.index(near[0])], change.old[change.old.index(near[0]) + 1 :]))
-    come = [kind.new] if kind.new in change.new else []
-    kept = [] if change.gone() else near
-    middle = [*come, *kept] if come and not at else [*kept, *come]
-    return whole(kind, Change([*left, *near, *right], [*left, *middle, *right]))
+    (gone,) = change.gone() or [""]
+    comes = kind.new in change.new
+    near = gone or change.old[max(change.new.index(kind.new) - 1, 0)]
+    place = change.old.index(near)
+    left = ["..."] if place > 0 else []
+    right = ["..."] if place + 1 < len(change.old) else []
+    middle = [] if gone else [near]
+    if comes:
+        is_first = change.new[0] == kind.new
+        middle.insert(0 if is_first else len(middle), kind.new)
+    return whole(kind, Change([*left, near, *right], [*left, *middle, *right]))
 
 
-def all_cases() -> List[Tuple[str, str, Callable[[Kind, Change], str], Change]]:
-    found: List[Tuple[str, str, Callable[[Kind, Change], str], Change]] = []
+class Case(NamedTuple):
+    """A kind of list and a layout, by their names; how the hunk is written; and what it changes."""
+
+    kind: str
+    layout: str
+    way: Callable[[Kind, Change], str]
+    change: Change
+
+
+NO_RUNS = ("a subscript", "targets", "deleted names", "a tuple", "a tuple as an argument")
+
+
+def all_cases() -> List[Case]:
+    cases: List[Case] = []
     for name, kind in KINDS.items():
-        runs = kind.separator == "," and name not in ("a subscript", "targets", "deleted names", "a tuple", "a tuple as an argument")
-        ways = [whole, *([by_lines] if kind.separator == "," and "lambda" not in name else []), *([with_runs] if runs else [])]
-        found += [(name, layout, way, change) for layout in LAYOUTS for way in ways for change in changes(kind)]
-    return found if os.environ.get("SITEPATCH_ALL_CORPUS") else Random(7).sample(found, SAMPLE)
+        ways = [whole]
+        if kind.separator == "," and "lambda" not in name:
+            ways.append(by_lines)
+        if kind.separator == "," and name not in NO_RUNS:
+            ways.append(with_runs)
+        for layout in LAYOUTS:
+            for way in ways:
+                cases += [Case(name, layout, way, change) for change in changes(kind)]
+    return cases if os.environ.get("SITEPATCH_ALL_CORPUS") else Random(7).sample(cases, SAMPLE)
 
 
 def file_with(kind: Kind, elements: str) -> str:
     """A function that holds the list; nothing else in it has a comment."""
-    code = (f"{kind.head}{elements}{kind.tail}" + ("\n    " + kind.body if kind.body else "")).split("\n")
-    first = 1 + kind.head.count("\n") + elements.count("\n")  # the lines of the list are indented already
-    code = [line if 0 < row < first else "    " + line for row, line in enumerate(code)]
-    return "def f(x, aa, bb, cc, dd, qq, use, g, h, t, E):\n    w = 1\n" + "\n".join(code) + "\n    z = 1\n"
+    code = f"{kind.head}{elements}{kind.tail}"
+    if kind.body:
+        code += f"\n    {kind.body}"
+    below_list = 1 + kind.head.count("\n") + elements.count("\n")
+    rows = code.split("\n")
+    for row in [0, *range(below_list, len(rows))]:  # the lines of the list are indented already
+        rows[row] = "    " + rows[row]
+    return "def f(x, aa, bb, cc, dd, qq, use, g, h, t, E):\n    w = 1\n" + "\n".join(rows) + "\n    z = 1\n"
 
 
 def bare(line: str, separator: str) -> str:
     """A line without the separator at its beginning or at its end: the last element gains or loses it."""
     mark = re.escape(separator.strip())
-    return re.sub(rf"\s*{mark}(?=\s*(#|$))", "", re.sub(rf"^\s*{mark} ", "", line)).strip()
+    line = re.sub(rf"^\s*{mark} ", "", line)
+    return re.sub(rf"\s*{mark}(?=\s*(#|$))", "", line).strip()
 
 
-def check(name: str, layout: str, way: Callable[[Kind, Change], str], change: Change) -> None:
-    kind = KINDS[name]
-    source = file_with(kind, LAYOUTS[layout](kind, change.old, "    "))
-    expected = file_with(kind, f"{kind.separator} ".join(change.new))
-    hunk = way(kind, change)
+def has(element: str, code: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(element)}(?!\w)", code) is not None
+
+
+def source_of(case: Case) -> str:
+    kind = KINDS[case.kind]
+    return file_with(kind, LAYOUTS[case.layout](kind, case.change.old, "    "))
+
+
+def check(case: Case) -> None:
+    kind = KINDS[case.kind]
+    source = source_of(case)
+    expected = file_with(kind, f"{kind.separator} ".join(case.change.new))
+    hunk = case.way(kind, case.change)
     try:
         meaning = ast.dump(ast.parse(expected))
         result = run(source, hunk)
@@ -189,33 +268,50 @@ def check(name: str, layout: str, way: Callable[[Kind, Change], str], change: Ch
     assert [answer.problem for answer in result.answers] == [""]
     text = result.data.decode()
     assert ast.dump(ast.parse(text)) == meaning
-    rows = text.split("\n")
-    for line in source.split("\n"):
-        code, sign, words = line.partition("#")
-        if any(comment(x)[1:] == words or re.search(rf"(?<!\w){re.escape(x)}(?!\w)", code) for x in change.gone()):
-            continue  # the line of the element that goes
-        if sign:
-            assert text.count("#" + words) == 1, "a comment of an element that stays is there once"
-        brackets = kind.head.split("\n")[-1].strip() in line or kind.tail.split("\n")[0] in line
-        if sign and layout != "two a line" and not brackets:
-            assert bare(line, kind.separator) in [bare(row, kind.separator) for row in rows], "its line is what it was"
-    for x in change.old if layout not in ("inline", "two a line") else []:
-        if x in change.new:
-            row = next(at for at, row in enumerate(rows) if comment(x) in row) + (layout == "comments above")
-            assert re.search(rf"(?<!\w){re.escape(x)}(?!\w)", rows[row]), "the comment stands beside its element"
-            assert layout == "the first beside its bracket" or kind.new not in rows[row], "and beside no other"
+    check_lines(case, source, text)
+    if case.layout not in ("inline", "two a line"):
+        check_comments(case, text.split("\n"))
     assert not re.search(r"[ \t]$", text, re.MULTILINE) or re.search(r"[ \t]$", source, re.MULTILINE)
     assert run(text, hunk).data.decode() == text, "a second application changes nothing"
+
+
+def check_lines(case: Case, source: str, text: str) -> None:
+    """Each line with a comment of an element that stays is there as it was, but for a separator."""
+    kind = KINDS[case.kind]
+    bare_rows = [bare(row, kind.separator) for row in text.split("\n")]
+    for line in source.split("\n"):
+        code, sign, words = line.partition("#")
+        if any(comment(x) == f"#{words}" or has(x, code) for x in case.change.gone()):
+            continue  # the line of the element that goes
+        if not sign:
+            continue
+        assert text.count("#" + words) == 1, "a comment of an element that stays is there once"
+        has_brackets = kind.head.split("\n")[-1].strip() in line or kind.tail.split("\n")[0] in line
+        if case.layout != "two a line" and not has_brackets:
+            assert bare(line, kind.separator) in bare_rows, "its line is what it was"
+
+
+def check_comments(case: Case, rows: Sequence[str]) -> None:
+    """Each comment stands beside its element, and beside no other one."""
+    for x in case.change.old:
+        if x not in case.change.new:
+            continue
+        (row, *_) = [row for row, text in enumerate(rows) if comment(x) in text]
+        if case.layout == "comments above":
+            row += 1
+        assert has(x, rows[row]), "the comment stands beside its element"
+        assert case.layout == "the first beside its bracket" or KINDS[case.kind].new not in rows[row], "and beside no other"
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_other_elements_keep_their_lines_and_comments(name: str) -> None:
     """One test for each kind; a failure shows the file, the hunk and what came out."""
-    for kind, layout, way, change in all_cases():
-        if kind == name:
-            try:
-                check(kind, layout, way, change)
-            except AssertionError as error:
-                source = file_with(KINDS[kind], LAYOUTS[layout](KINDS[kind], change.old, "    "))
-                hunk = way(KINDS[kind], change)
-                pytest.fail(f"{layout}, {way.__name__}\n{source}\n{hunk}\n{run(source, hunk).data.decode()}\n{error}")
+    for case in all_cases():
+        if case.kind != name:
+            continue
+        try:
+            check(case)
+        except AssertionError as error:
+            source = source_of(case)
+            hunk = case.way(KINDS[name], case.change)
+            pytest.fail(f"{case.layout}, {case.way.__name__}\n{source}\n{hunk}\n{run(source, hunk).data.decode()}\n{error}")

@@ -21,19 +21,21 @@ def test_the_hunks_of_a_change_make_what_its_lines_say() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(300):
-            made = programs.program(seed)
-            said, why = programs.answer(made)
-            assert said != "WRONG", f"seed {seed}: {why}\n{made.before}\n{made.spatch}\nexpected:\n{made.after}"
-            counts[said] += 1
+            program = programs.program(seed)
+            state, why = programs.answer(program)
+            assert state != "WRONG", f"seed {seed}: {why}\n{program.before}\n{program.spatch}\nexpected:\n{program.after}"
+            counts[state] += 1
     assert counts["applicable"] > 100 and counts["conflict"] < 60, counts
 
 
 def test_a_hunk_says_what_a_model_says_of_a_later_release() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        states = Counter(drift.case(seed).state for seed in range(300))
-        wrong = [(seed, problem) for seed in range(300) for problem in [drift.difference(drift.case(seed))] if problem]
-    assert wrong == [] and min(states.values()) > 20, states
+        cases = [drift.case(seed) for seed in range(300)]
+        differences = {seed: drift.difference(case) for seed, case in enumerate(cases)}
+    states = Counter(case.state for case in cases)
+    assert {seed: problem for seed, problem in differences.items() if problem} == {}
+    assert min(states.values()) > 20, states
 
 
 def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,5 +45,6 @@ def test_a_wrong_result_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         return result._replace(splices=splices, data=apply_splices(data, splices))
 
     monkeypatch.setattr(programs, "rewrite", careless)  # the engine's: it has no known wrong result
-    said = [programs.answer(programs.program(seed)) for seed in range(60)]
-    assert [why for state, why in said if state == "WRONG" and why.startswith("another program")]
+    answers = [programs.answer(programs.program(seed)) for seed in range(60)]
+    reasons = [why for state, why in answers if state == "WRONG"]
+    assert [why for why in reasons if why.startswith("another program")]

@@ -102,7 +102,9 @@ def test_the_example_of_a_rule_does_what_it_says(rule: int) -> None:
     text = re.split(r"^\*\*|^## ", below, maxsplit=1, flags=re.M)[0]
     (example,) = re.findall(r"(?:^    .*\n)+", text, re.M)
     hunk = re.sub("^    ", "", example, flags=re.M)
-    hunk = hunk if "@@" in hunk else f"@@ {'Runner' if rule == 10 else 'Runner.build'} @@\n{hunk}"
+    if "@@" not in hunk:
+        scope = "Runner" if rule == 10 else "Runner.build"
+        hunk = f"@@ {scope} @@\n{hunk}"
     spatch = hunk if hunk.startswith("---") else f"--- package/module.py\n{hunk}"
     code, written = EXAMPLES[rule]
     whole = code.startswith("class")

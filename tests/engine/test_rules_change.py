@@ -336,7 +336,7 @@ RULE_16 = {
 
 NESTED = "class A:\n    class B:\n        def f(self):\n            a(1)\n            a(2)\n\n    def g(self):\n        pass\n"
 BELOW = ":\n    # a\n    # b\n    # c\n    x = 1\n"
-COMPILES = {  # what the parser takes and the compiler does not: text, hunk, scope, what is said
+COMPILES = {  # what the parser takes and the compiler does not: text, hunk, scope, the reason
     "a return without its function": ("def f(a):\n    return 1\n", "-def f(a):\n+ ...\n", "<module>", "'return' outside function"),
     "a break without its loop": ("def f(a):\n    for x in a:\n        break\n", "-for x in a:\n+if a:\n     ...\n", "f", "'break' outside loop"),
     "a parameter twice": ("def f(a, b):\n    pass\n", "-def f(...):\n+def f(..., a=1):\n", "f", "duplicate argument 'a'"),
@@ -353,8 +353,8 @@ COMPILES = {  # what the parser takes and the compiler does not: text, hunk, sco
 RULE_20 = {
     **{
         f"it compiles: {name}, {words}": Stays(source, hunk, State.CONFLICT, words, {"scope": scope})
-        for name, (source, hunk, scope, said) in COMPILES.items()
-        for words in ("the result does not compile", said)
+        for name, (source, hunk, scope, reason) in COMPILES.items()
+        for words in ("the result does not compile", reason)
     },
     "the header of a class, without the body some lines below": Changed(
         f"class A(B){BELOW}", "-class A(B):\n+class A(B, metaclass=type):\n     ...\n", f"class A(B, metaclass=type){BELOW}", {"scope": "<module>"},

@@ -91,7 +91,7 @@ RULE_2 = {
     "a glob that names two": Stays(SCOPES, "-old($X)\n+max($X, 0)\n", State.AMBIGUOUS, "found 2 places", {"scope": "*.f"}),
     "`count` decides": Changed(SCOPES, "-old($X)\n+max($X)\n", block(SCOPES).replace("old(4)", "max(4)").replace("old(5)", "max(5)"), {"scope": "g", "flags": "count=2"}),
     "a scope that is not there": Stays(SCOPES, "-old($X)\n+max($X)\n", State.NOT_FOUND, "there is no `C.f` in this file", {"scope": "C.f"}),
-    "the nearest scopes are told": Stays(SCOPES, "-old($X)\n+max($X)\n", State.NOT_FOUND, "A.f, B.f", {"scope": "C.f"}),
+    "the nearest scopes are named": Stays(SCOPES, "-old($X)\n+max($X)\n", State.NOT_FOUND, "A.f, B.f", {"scope": "C.f"}),
     "a scope contains its own header": Changed("def f(a=A.b):\n    pass\n", "-A.b\n+A.c\n", "def f(a=A.c):\n    pass\n"),
     "a scope contains its own decorators": Changed("@A.b\ndef f(a):\n    pass\n", "-A.b\n+A.c\n", "@A.c\ndef f(a):\n    pass\n"),
     "the top level has headers": Changed(HEADER, "-class C(A):\n+class C(int):\n", HEADER.replace("(A)", "(int)"), {"scope": "<module>"}),
@@ -263,8 +263,8 @@ RULE_5 = {
 
 
 def test_the_line_that_is_indented_wrongly_is_named() -> None:
-    (said, *_) = check_refused("         x = 1\n-        if a:\n-            b\n+    y = 1\n", "after side does not parse")
-    assert said.startswith("case.spatch:6: ")
+    (first_line, *_) = check_refused("         x = 1\n-        if a:\n-            b\n+    y = 1\n", "after side does not parse")
+    assert first_line.startswith("case.spatch:6: ")
 
 
 def test_every_wrong_hunk_of_a_file_is_reported_at_once() -> None:

@@ -54,7 +54,7 @@ RULE_29 = {
     "the module": Changed("def f(): pass\nx = 1\n", "-x = 1\n+x = 2\n@@ or <module> @@\n-x = 1\n+x = 2\n", "def f(): pass\nx = 2\n"),
     "one that renames its scope": Changed("def g(): pass\n", "-def f():\n+def h():\n@@ or g @@\n-def g():\n+def h():\n", "def h(): pass\n"),
     "placeholders are its own": Refused(" x = $M\n+c(x)\n@@ or @@\n+c($M)\n return x\n", "`$M` is not bound by the before side", "$M"),
-    "every mistake is told": Refused("-A($X)\n+$Y\n@@ or @@\n-b($X)\n+$Z\n", "`$Z` is not bound"),
+    "every mistake is reported": Refused("-A($X)\n+$Y\n@@ or @@\n-b($X)\n+$Z\n", "`$Z` is not bound"),
     "not needed": stays("x = a", IN_TURN, State.NOT_NEEDED, flags="when-present"),
     "though what the second inserts stands elsewhere": stays("x = a\n    print(x, c)", " x = b\n+print(x, c)\n@@ or @@\n x = c\n+print(x, c)\n", State.NOT_NEEDED, flags="when-present"),
     "needed in the second form": inside("x = b(a)", IN_TURN, "x = max(a, 0)", flags="when-present"),
@@ -85,11 +85,11 @@ def test_both_mistakes_are_in_one_message() -> None:
 
 def test_a_hunk_has_one_answer_and_one_key() -> None:
     hunks, source = read(IN_TURN), b"def f(a):\n    return b(a)\n"
-    made = rewrite(source, hunks, {})
-    assert [(answer.hunk, answer.state, answer.places) for answer in made.answers] == [(hunks[0], State.APPLICABLE, (2,))]
+    result = rewrite(source, hunks, {})
+    assert [(answer.hunk, answer.state, answer.places) for answer in result.answers] == [(hunks[0], State.APPLICABLE, (2,))]
     request = Request("name", tuple(hunks), {}, (), EveryHunk(hunks))
     key = key_of(source, request)
-    assert KnownTable(write_table({key: made})).find(key, source, request) == made
+    assert KnownTable(write_table({key: result})).find(key, source, request) == result
     moved, other, fewer = read(IN_TURN, "Why.\n\n"), read(IN_TURN.replace("-b", "-c")), read(IN_TURN[: IN_TURN.index("@@")])
     keys = [key_of(source, request._replace(hunks=tuple(each))) for each in (moved, other, fewer)]
     assert [each == key for each in keys] == [True, False, False]

@@ -7,7 +7,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import inside_flag, parse_spatch
 from patcher.engine.spatch.pattern import compile_hunks
 from patcher.model import State
-from tests.engine.helpers import Changed, Form, inside, stays
+from tests.engine.helpers import HEAD, Changed, Form, inside, stays
 
 CALL = "-b(a)\n+c(a)\n"
 STATEMENT = "-x = b(a)\n+x = c(a, 1)\n"
@@ -45,17 +45,13 @@ RULE_28 = {
     "that of an elif is": inside("if b(a):\n        d\n    elif b(a):\n        d", CALL, "if b(a):\n        d\n    elif c(a):\n        d", flags="inside=if"),
     "done elsewhere is not done here": stays("x = c(a, 1)", STATEMENT, State.NOT_FOUND, flags="inside=if"),
     "done there": stays("if d:\n        x = c(a, 1)", STATEMENT, State.UPSTREAM, flags="inside=if"),
-    "wrapped by the hunk": inside("x = b(a)", " x = b(a)\n", "x = b(a)", flags="inside=scope")._replace(
-        hunk="-x = b(a)\n+if a:\n+    x = b(a)\n", result="def f(a, b, c, d, A, x=0):\n    if a:\n        x = b(a)\n"
-    ),
+    "wrapped by the hunk": inside("x = b(a)", "-x = b(a)\n+if a:\n+    x = b(a)\n", "if a:\n        x = b(a)", flags="inside=scope"),
     "when-present": stays("x = b(a)", STATEMENT, State.NOT_NEEDED, flags="inside=if when-present"),
     "all of those": inside("b(a), b(a)\n    if d: b(a)", CALL, "c(a), c(a)\n    if d: b(a)", flags="inside=scope count=all"),
-    "the top level": Changed(MODULE, "-y = old()\n+y = new()\n", MODULE.replace("old", "new", 1).replace("new()", "old(1)", 1), {"scope": "<module>", "flags": "inside=if"})._replace(
-        hunk="-y = old()\n+y = old(1)\n"
-    ),
+    "the top level": Changed(MODULE, "-y = old()\n+y = old(1)\n", MODULE.replace("old()", "old(1)", 1), {"scope": "<module>", "flags": "inside=if"}),
     "the scope's own are not counted": Changed(MODULE, "-y = old()\n+y = old(1)\n", MODULE[:-6] + "old(1)\n", {"scope": "A.f", "flags": "inside=scope"}),
     "of a class": Changed(MODULE, "-y = old()\n+y = old(1)\n", MODULE[:-6] + "old(1)\n", {"scope": "A", "flags": "inside=def"}),
-    "the scope itself": inside("x = a", "-def f(...):\n+def f(..., y=1):\n", "x = a", flags="inside=scope")._replace(result="def f(a, b, c, d, A, x=0, y=1):\n    x = a\n"),
+    "the scope itself": Changed(f"{HEAD}x = a\n", "-def f(...):\n+def f(..., y=1):\n", "def f(a, b, c, d, A, x=0, y=1):\n    x = a\n", {"flags": "inside=scope"}),
     "no keyword": Form("--- p/m.py\n@@ f @@ inside=loop\n-old\n+new\n", 2, "an unknown flag"),
     "nothing": Form("--- p/m.py\n@@ f @@ inside=\n-old\n+new\n", 2, "an unknown flag"),
     "twice": Form("--- p/m.py\n@@ f @@ inside=if inside=for\n-old\n+new\n", 2, "a flag given twice"),
@@ -67,8 +63,8 @@ RULE_28 = {
 def test_rule_28_a_match_statement_is_changed_whether_or_not_this_python_knows_it() -> None:
     code = b"def f(a):\n    match a:\n        case 1:\n            x = b(a)\n"
     patch = f"--- p/m.py\n@@ f @@ inside=match\n{STATEMENT}"
-    (found,) = explain(code, parse_spatch(patch, "p")[1][0].hunks, {}, ["b", "c"])
-    assert found.state is State.APPLICABLE
+    (explanation,) = explain(code, parse_spatch(patch, "p")[1][0].hunks, {}, ["b", "c"])
+    assert explanation.state is State.APPLICABLE
 
 
 def test_rule_28_the_flag_is_read_as_written() -> None:

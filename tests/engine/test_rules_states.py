@@ -236,8 +236,8 @@ def test_rule_26_deleted_code_is_gone(source: str, hunk: str, gone: bool) -> Non
 )
 def test_code_in_a_definition_that_another_hunk_renames_is_changed_and_then_in_place(source: str, expected: str, hunk: str) -> None:
     scope = "C.f" if "class" in source else "f"
-    done = run(source, hunk, scope=scope)
-    assert (done.data.decode(), {answer.state for answer in done.answers}) == (expected, {State.APPLICABLE})
+    result = run(source, hunk, scope=scope)
+    assert (result.data.decode(), {answer.state for answer in result.answers}) == (expected, {State.APPLICABLE})
     assert {answer.state for answer in run(expected, hunk, scope=scope).answers} == {State.UPSTREAM}
 
 

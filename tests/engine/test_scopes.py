@@ -80,29 +80,29 @@ TOP = "def old(a):\n    return a\na = 1; b = old(2); c = '''\n'''\nif a:\n    b 
 ONLY = "class A:\n    # f\n    @a\n    def f(self):\n        return 1\n"
 
 
-def told(scope: str, hunk: str, old: str, new: str, code: str = CODE) -> Changed:
+def reached(scope: str, hunk: str, old: str, new: str, code: str = CODE) -> Changed:
     """One definition is reached."""
     assert code is TOP or code.count(old) == 1
     return Changed(code, hunk, code.replace(old, new, 1), {"scope": scope})
 
 
 CASES = {
-    "a setter by its decorator": told("A.p", " @p.setter\n def p(...):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
-    "a setter of whatever property": told("A.p", " @$P.setter\n def p(...):\n-    self._p = $V\n+    self._p = int($V)\n", "= value", "= int(value)"),
-    "a setter by its parameters": told("A.p", " def p(self, value):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
-    "a setter by its body": told("A.p", "-self._p = $V\n+self._p = int($V)\n", "= value", "= int(value)"),
-    "a getter": told("A.p", " @property\n def p(self):\n+    print(1)\n     ...\n", "        return self._p", "        print(1)\n        return self._p"),
-    "a deleter's signature": told("A.p", " @p.deleter\n-def p(self):\n+def p(self, a=1):\n", "def p(self):\n        del", "def p(self, a=1):\n        del"),
-    "one overload": told("A.g", " @overload\n-def g(self, a: str) -> str:\n+def g(self, a: bytes) -> str:\n", "a: str", "a: bytes"),
-    "the function that is overloaded": told("A.g", " def g(self, a):\n-    return a\n+    return int(a)\n", "return a\n", "return int(a)\n"),
-    "a registered function": told("_", " @h.register(str)\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(3)", "max(3)"),
-    "a registered function without arguments": told("_", " @h.register\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(2)", "max(2)"),
-    "one branch": told("k", " def k(a, b):\n-    return old($X)\n+    return max($X)\n", "old(5)", "max(5)"),
-    "a class in a class": told("B.A.f", OLD, "old(6)", "max(6)"),
-    "a function in a function of its name": told("B.f.f", OLD, "old(7)", "max(7)"),
-    "one of two classes of a name": told("B.f", " def f(self):\n-    return old($X)\n+    return max($X)\n", "old(8)", "max(8)"),
-    "an async method": told("B.m", OLD, "old(9)", "max(9)"),
-    "below statements of several kinds": told("n", "-old(11)\n+max(11, 0)\n", "old(11)", "max(11, 0)"),
+    "a setter by its decorator": reached("A.p", " @p.setter\n def p(...):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
+    "a setter of whatever property": reached("A.p", " @$P.setter\n def p(...):\n-    self._p = $V\n+    self._p = int($V)\n", "= value", "= int(value)"),
+    "a setter by its parameters": reached("A.p", " def p(self, value):\n+    print(1)\n     ...\n", "value):\n", "value):\n        print(1)\n"),
+    "a setter by its body": reached("A.p", "-self._p = $V\n+self._p = int($V)\n", "= value", "= int(value)"),
+    "a getter": reached("A.p", " @property\n def p(self):\n+    print(1)\n     ...\n", "        return self._p", "        print(1)\n        return self._p"),
+    "a deleter's signature": reached("A.p", " @p.deleter\n-def p(self):\n+def p(self, a=1):\n", "def p(self):\n        del", "def p(self, a=1):\n        del"),
+    "one overload": reached("A.g", " @overload\n-def g(self, a: str) -> str:\n+def g(self, a: bytes) -> str:\n", "a: str", "a: bytes"),
+    "the function that is overloaded": reached("A.g", " def g(self, a):\n-    return a\n+    return int(a)\n", "return a\n", "return int(a)\n"),
+    "a registered function": reached("_", " @h.register(str)\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(3)", "max(3)"),
+    "a registered function without arguments": reached("_", " @h.register\n def _(a):\n-    return old($X)\n+    return max($X)\n", "old(2)", "max(2)"),
+    "one branch": reached("k", " def k(a, b):\n-    return old($X)\n+    return max($X)\n", "old(5)", "max(5)"),
+    "a class in a class": reached("B.A.f", OLD, "old(6)", "max(6)"),
+    "a function in a function of its name": reached("B.f.f", OLD, "old(7)", "max(7)"),
+    "one of two classes of a name": reached("B.f", " def f(self):\n-    return old($X)\n+    return max($X)\n", "old(8)", "max(8)"),
+    "an async method": reached("B.m", OLD, "old(9)", "max(9)"),
+    "below statements of several kinds": reached("n", "-old(11)\n+max(11, 0)\n", "old(11)", "max(11, 0)"),
     # several definitions are ambiguous
     "getter and deleter": Stays(CODE, " def p(self):\n+    print(1)\n     ...\n", State.AMBIGUOUS, "lines 2, 10", {"scope": "A.p"}),
     "every overload": Stays(CODE, "-def g(self, a):\n+def g(self, a, b):\n", State.AMBIGUOUS, "lines 14, 16, 18", {"scope": "A.g"}),
@@ -117,11 +117,11 @@ CASES = {
     },
     "all, where the hunk says so": Changed(CODE, OLD, CODE.replace("old(4)", "max(4)").replace("old(5)", "max(5)"), {"scope": "k", "flags": "count=all"}),
     "too few of them": Stays(CODE, OLD, State.NOT_FOUND, "found 2 places in `k` (lines 37, 40), expected 3", {"scope": "k", "flags": "count=3"}),
-    "at the top level an assignment that calls": told("<module>", "-b = old(2)\n+b = old(3)\n", "old(2)", "old(3)", TOP),
-    "at the top level an assignment of a line of several": told("<module>", "-a = 1\n+a = old(1)\n", "a = 1", "a = old(1)", TOP),
-    "at the top level the body of a function": told("<module>", " def old(a):\n-    return a\n+    return 3\n", "return a", "return 3", TOP),
-    "at the top level its header": told("<module>", "-def old(a):\n+def old(a, b=1):\n", "(a)", "(a, b=1)", TOP),
-    "at the top level below an if": told("<module>", " if a:\n-    b = 4\n+    b = 5\n", "4", "5", TOP),
+    "at the top level an assignment that calls": reached("<module>", "-b = old(2)\n+b = old(3)\n", "old(2)", "old(3)", TOP),
+    "at the top level an assignment of a line of several": reached("<module>", "-a = 1\n+a = old(1)\n", "a = 1", "a = old(1)", TOP),
+    "at the top level the body of a function": reached("<module>", " def old(a):\n-    return a\n+    return 3\n", "return a", "return 3", TOP),
+    "at the top level its header": reached("<module>", "-def old(a):\n+def old(a, b=1):\n", "(a)", "(a, b=1)", TOP),
+    "at the top level below an if": reached("<module>", " if a:\n-    b = 4\n+    b = 5\n", "4", "5", TOP),
     **{
         f"a class that loses its only definition, from {scope}": Changed(
             ONLY, "-@a\n-def f(self):\n-    ...\n", "class A:\n    # f\n    pass\n", {"scope": scope},

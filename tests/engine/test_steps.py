@@ -4,7 +4,7 @@ import gc
 import sys
 import textwrap
 from types import FrameType
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
 import pytest
 
@@ -16,6 +16,7 @@ from patcher.engine.source import Source
 from patcher.engine.spatch.hunk import parse_spatch
 from patcher.engine.spatch.pattern import compile_hunk
 from patcher.model import HunkText, State
+from tests.engine.corpus import signed
 from tests.engine.helpers import check_state, run
 
 ANCHORS = {
@@ -50,7 +51,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[List[str]]:
         texts.append(text)
         return real(text, config)
 
-    monkeypatch.setattr(tree.cst, "parse_module", noting)
+    monkeypatch.setattr(tree.cst, "parse_module", noting)  # libcst's: nothing else tells what it is given
     yield texts
     assert texts, "this test can see what is parsed"
 
@@ -117,9 +118,10 @@ def runs(count: int, last: str = "c()") -> str:
 @pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
 def test_runs_that_lead_nowhere_cost_quadratic_and_not_exponential_steps(count: int) -> None:
     source = "def f(a):\n" + "    a()\n" * 60 + "    b()\n"
-    found = steps(source, runs(count))
-    assert found <= 2 * (count + 2) * 62**2
-    assert steps(source.replace("    b()", "    a()\n" * 60 + "    b()"), runs(count)) <= 4.5 * found + 500
+    few = steps(source, runs(count))
+    assert few <= 2 * (count + 2) * 62**2
+    of_twice_the_calls = steps(source.replace("    b()", "    a()\n" * 60 + "    b()"), runs(count))
+    assert of_twice_the_calls <= 4.5 * few + 500
     check_state(source, runs(count), State.NOT_FOUND, "the code to change is not")
 
 
@@ -140,7 +142,8 @@ def test_decorators_that_lead_nowhere_cost_quadratic_steps() -> None:
 def test_very_many_matches_are_ambiguous_and_not_all_counted() -> None:
     source = "def f(a):\n" + "    a()\n" * 60 + "    c()\n"
     assert steps(source, runs(6)) < 62**2 * 16
-    check_state(source, runs(6).replace("+    b()\n", "").replace("     a()\n", "     a()\n+    b()\n", 1), State.AMBIGUOUS, "in more than 50 ways")  # fmt: skip
+    insertion = runs(6).replace("+    b()\n", "").replace("     a()\n", "     a()\n+    b()\n", 1)
+    check_state(source, insertion, State.AMBIGUOUS, "in more than 50 ways")
 
 
 def test_what_is_bound_and_read_again_is_bounded() -> None:
@@ -172,32 +175,52 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_a_literal_or_block_of_500_parts_is_matched_and_keeps_those_that_stay(name: str) -> None:
     """Python's own stack ends before that, and a table of all pairs would have 250,000 cells."""
-    old, new = (LONG[name](numbers) for numbers in (range(500), [0, 1, 900, *range(2, 496), 901, 497, 498, 499]))
-    source, result = (f"def f(g):\n{textwrap.indent(side, '    ')}    return 1\n" for side in (old, new))
-    text = textwrap.indent(old, "-", lambda line: True) + textwrap.indent(new, "+", lambda line: True)
+    old = LONG[name](range(500))
+    new = LONG[name]([0, 1, 900, *range(2, 496), 901, 497, 498, 499])
+    source = f"def f(g):\n{textwrap.indent(old, '    ')}    return 1\n"
+    expected = f"def f(g):\n{textwrap.indent(new, '    ')}    return 1\n"
+    text = whole_hunk(old, new)
     assert steps(source, text) < 20_000
     changed = run(source, text)
-    assert (changed.data.decode(), [answer.problem for answer in changed.answers]) == (result, [""])
+    assert (changed.data.decode(), [answer.problem for answer in changed.answers]) == (expected, [""])
     assert sum(len(splice.new) for splice in changed.splices) < 50
 
 
-CHANGES = {
-    "each": lambda number: [number + 1000],
-    "every second goes": lambda number: [number] * (number % 2),
-    "more comes before every third": lambda number: [number + 1000, number][number % 3 > 0 :],
-}
+def whole_hunk(old: str, new: str) -> str:
+    """A hunk that writes every line of both texts."""
+    return signed("-", old.rstrip("\n")) + signed("+", new.rstrip("\n"))
+
+
+def each(numbers: Sequence[int]) -> List[int]:
+    return [number + 1000 for number in numbers]
+
+
+def every_second_goes(numbers: Sequence[int]) -> List[int]:
+    return [number for number in numbers if number % 2]
+
+
+def more_before_every_third(numbers: Sequence[int]) -> List[int]:
+    changed = []
+    for number in numbers:
+        if number % 3 == 0:
+            changed.append(number + 1000)
+        changed.append(number)
+    return changed
+
+
+CHANGES = {"each": each, "every second goes": every_second_goes, "more comes before every third": more_before_every_third}
 
 
 def calls(parts: str, change: str, count: int) -> int:
     """The calls of Python functions while a literal or block of so many parts is changed by one hunk that writes all of it."""
     old = LONG[parts](range(count))
-    new = LONG[parts](number for before in range(count) for number in CHANGES[change](before))
-    text = textwrap.indent(old, "-", lambda line: True) + textwrap.indent(new, "+", lambda line: True)
-    made = 0
+    new = LONG[parts](CHANGES[change](range(count)))
+    text = whole_hunk(old, new)
+    number_of_calls = 0
 
     def note(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal made
-        made += event == "call"
+        nonlocal number_of_calls
+        number_of_calls += event == "call"
 
     sys.setprofile(note)
     try:
@@ -205,7 +228,7 @@ def calls(parts: str, change: str, count: int) -> int:
     finally:
         sys.setprofile(None)
     assert [answer.state for answer in result.answers] == [State.APPLICABLE]
-    return made
+    return number_of_calls
 
 
 @pytest.mark.once

@@ -87,7 +87,9 @@ def test_definitions_read_on_demand_are_those_of_the_whole_file(data: bytes) -> 
     whole = parse_source(tree.text, newline=tree.lines.newline)
     assert spans(tree.root)[1:] == spans(whole)[1:]
     assert repr(tree.root) == repr(whole)
-    assert all(child.parent is node for node in tree.root.walk() for child in node.children())
+    for node in tree.root.walk():
+        for child in node.children():
+            assert child.parent is node
 
 
 def test_a_real_file_read_in_parts_is_the_same() -> None:
