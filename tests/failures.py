@@ -37,9 +37,9 @@ def after(monkeypatch, module, name, act):
     real = getattr(module, name)
 
     def call(*words, **more):
-        told = real(*words, **more)
+        result = real(*words, **more)
         act(*words, **more)
-        return told
+        return result
 
     monkeypatch.setattr(module, name, call)
 

@@ -54,14 +54,14 @@ _KEPT = 1000
 """How many cut lines, refusals, errors and ranks are kept; all others are counted."""
 _END = 2048  # bytes of the end of a log in which the last line is looked for
 _SHOWN = 300  # columns of a line that is shown
-_OWN = (
+OWN_WORDS = (
     *("applicable", "applied", "upstream", "not needed", "absent", "does not fit", "unknown"),
     *("advice", "follows", "not known", "failed", "waited", "late"),
     *("可应用", "已应用", "上游已有", "不需要", "未安装", "不适用", "未知"),
     *("建议", "连带", "失败", "等待", "未到"),
 )
 """The words with which a finding begins that `diagnose` has written."""
-_OWN_BEGINS = tuple(f"{word}  ".encode() for word in _OWN)
+_OWN_BEGINS = tuple(f"{word}  ".encode() for word in OWN_WORDS)
 
 
 class Refusal(Record):

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import re
 import tarfile
@@ -23,7 +24,10 @@ REFUSAL = "ValueError: DistributedDataParallel device_ids and output_device argu
 
 def sections(*names):
     """(heading, text) of each part of the files of logs."""
-    texts = "".join((LOGS / f"{name}.log").read_text(encoding="utf-8").partition("\n\n")[2] for name in names)
+    texts = ""
+    for name in names:
+        _, _, text = (LOGS / f"{name}.log").read_text(encoding="utf-8").partition("\n\n")
+        texts += text
     parts = re.split(r"^=== (.*)\n", texts, flags=re.MULTILINE)[1:]
     return list(zip(parts[::2], parts[1::2]))
 
@@ -34,10 +38,30 @@ def log_of(text, patterns=(), name="log"):
     return read_log(name, io.BufferedReader(io.BytesIO(data)), patterns)
 
 
-def found(known, *texts):
+class Dribble(io.BytesIO):
+    """A stream that gives at most so many bytes at a time."""
+
+    def __init__(self, data, size):
+        super().__init__(data)
+        self.size = size
+
+    def read1(self, _=-1):
+        return super().read(self.size)
+
+
+def findings_in(known, *texts):
     """The symptoms found in some logs."""
     logs = [log_of(text, known.patterns, name=f"{at}.log") for at, text in enumerate(texts)]
     return known.outcome(logs).findings
+
+
+def json_answer(site, text, *words):
+    """What `diagnose --json` answers for a log with this text."""
+    (site.cwd / "job.log").write_text(text)
+    ended = site("diagnose", "job.log", "--json", *words)
+    answer = json.loads(ended.out)
+    assert ended.code == (0 if answer["ok"] else 1), ended
+    return answer
 
 
 def zipped(data):
@@ -62,11 +86,24 @@ def prefixed(prefix, text):
     return "".join(prefix + line for line in text.splitlines(keepends=True))
 
 
-def entry(rank, ended, time="2026-11-23_07:51:54"):
-    code = {"SIGTERM": -15, "SIGKILL": -9, "SIGSEGV": -11, "SIGABRT": -6}.get(ended, ended)
-    signal = f" ({ended})" if code != ended else ""
-    message = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
-    fields = {"time": time, "host": "a", "rank": f"{rank} (local_rank: {rank})", "exitcode": f"{code} (pid: 9) {signal}", "error_file": "<N/A>", "traceback": message}
+def of_docker(text):
+    """The log of a container with this text."""
+    lines = [json.dumps({"log": line, "stream": "stderr"}) for line in text.splitlines(keepends=True)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def entry(rank, ending, time="2026-11-23_07:51:54"):
+    """The entry of a rank in such a summary; `ending` is an exit code or the name of a signal."""
+    code = {"SIGTERM": -15, "SIGKILL": -9, "SIGSEGV": -11, "SIGABRT": -6}.get(ending, ending)
+    signal = f" ({ending})" if code != ending else ""
+    fields = {
+        "time": time,
+        "host": "a",
+        "rank": f"{rank} (local_rank: {rank})",
+        "exitcode": f"{code} (pid: 9) {signal}",
+        "error_file": "<N/A>",
+        "traceback": "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html",
+    }
     return f"[{rank}]:\n" + "".join(f"  {name:10}: {value}\n" for name, value in fields.items())
 
 
@@ -76,4 +113,5 @@ def summary(first, *others):
 
 
 def raised(rank, error):
+    """A traceback on a rank that ends with this error."""
     return prefixed(f"[rank{rank}]: ", f'Traceback (most recent call last):\n  File "train.py", line 7, in main\n{error}\n')

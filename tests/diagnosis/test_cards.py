@@ -9,7 +9,7 @@ from patcher.installed.interpreter import discover
 from patcher.place import Place
 from patcher.verbs.log_findings import KnownSymptoms
 from tests.command import Site
-from tests.diagnosis.logs import FRAME, REFUSED, found, log_of
+from tests.diagnosis.logs import FRAME, REFUSED, findings_in, json_answer, log_of
 
 pytestmark = pytest.mark.once
 
@@ -85,10 +85,6 @@ System environment:
 {FRAME}{REFUSED}"""
 
 
-def told(site, text):
-    (site.cwd / "job.log").write_text(text)
-    return json.loads(site("diagnose", "job.log", "--json").out)
-
 
 @pytest.mark.parametrize(
     ("packages", "symptom", "options"),
@@ -102,13 +98,13 @@ def told(site, text):
 def test_the_cure_is_for_the_card_that_is_there_and_not_for_one_that_is_said_to_be_missing(tmp_path, packages, symptom, options):
     for kind in packages:
         lay(tmp_path, {f"torch_{kind}-1.dist-info/entry_points.txt": POINT.format(f"torch_{kind}", f"torch_{kind}:_autoload")})
-    (finding,) = found(KnownSymptoms(Place(target=str(tmp_path))), MMENGINE_LOG)
+    (finding,) = findings_in(KnownSymptoms(Place(target=str(tmp_path))), MMENGINE_LOG)
     assert (finding.symptom.name, finding.symptom.options) == (symptom, options)
 
 
 def test_on_the_cpu_the_command_is_for_the_cpu(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
-    assert told(site, MMENGINE_LOG)["cure"] == f"sitepatch apply mmengine-ddp-device --target {site.path}"
+    assert json_answer(site, MMENGINE_LOG)["cure"] == f"sitepatch apply mmengine-ddp-device --target {site.path}"
 
 
 @pytest.mark.parametrize(("source", "knows"), [("is_npu_available()", False), ("is_npu_available() or is_xyz_available()", True), (None, True)])
@@ -141,7 +137,7 @@ FAILED = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\n"
     ],
 )
 def test_suppression_is_recommended_only_where_it_cures(tmp_path, text, symptom, cure):
-    answer = told(Site(tmp_path, "torch-2.9.0"), text)
+    answer = json_answer(Site(tmp_path, "torch-2.9.0"), text)
     assert answer["findings"][0]["symptom"] == symptom
     assert answer["cure"] == (f"sitepatch apply {cure} --target {tmp_path}/site" if cure else "")
 
@@ -162,7 +158,7 @@ REFUSES = "_pickle.UnpicklingError: Weights only load failed. Re-running torch.l
 def test_the_safe_cure_of_a_checkpoint_comes_first(tmp_path, what, first, cure):
     site = Site(tmp_path, "mmengine-0.10.7")
     lay(site.path, {"mmengine/runner/checkpoint.py": "import torch\n\n\ndef load_from_local(filename, map_location):\n    return torch.load(filename, map_location=map_location)\n"})
-    answer = told(site, "Traceback (most recent call last):\n" + LOADS + REFUSES.format(what))
+    answer = json_answer(site, "Traceback (most recent call last):\n" + LOADS + REFUSES.format(what))
     assert answer["findings"][0]["symptom"] == first
     names = [each["symptom"] for each in answer["findings"]]
     assert ("mmengine-checkpoint-of-objects" in names) != cure
@@ -173,7 +169,7 @@ def test_a_process_that_lost_its_parent_is_not_told_of_a_damaged_checkpoint(tmp_
     spawn = '  File "/usr/lib/python3.11/multiprocessing/spawn.py", line 122, in spawn_main\n    exitcode = _main(fd)\n'
     text = f"Traceback (most recent call last):\n{spawn}    self = reduction.pickle.load(from_parent)\nEOFError: Ran out of input\n"
     known = KnownSymptoms(Place(target=str(tmp_path)))
-    names = []
-    for data in (text, "EOFError: Ran out of input\n"):
-        names.append([each.symptom.name for each in known.outcome([log_of(data, known.patterns)]).findings])
-    assert names == [["spawned-without-its-parent"], ["checkpoint-damaged"]]
+    (finding,) = findings_in(known, text)
+    assert finding.symptom.name == "spawned-without-its-parent"
+    (finding,) = findings_in(known, "EOFError: Ran out of input\n")
+    assert finding.symptom.name == "checkpoint-damaged"

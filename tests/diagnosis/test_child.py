@@ -22,8 +22,12 @@ def pytorch(cards=None, private="privateuseone", current=None, served=SERVED, de
     """A fake PyTorch with this many cards of each kind, `private` by a vendor's package; it records the calls."""
     calls = []
 
-    def called(name, *result):
-        return lambda *given, **named: calls.append((name, *given, *named.values())) or (result[0] if result else (name, *given))
+    def called(name, result=None):
+        def call(*args, **named):
+            calls.append((name, *args, *named.values()))
+            return result or (name, *args)
+
+        return call
 
     def module(count):
         names = ("set_device", "synchronize")
@@ -34,7 +38,8 @@ def pytorch(cards=None, private="privateuseone", current=None, served=SERVED, de
     dist = SimpleNamespace(Backend=backends, is_available=lambda: True, **{name: called(name) for name in names})
     numbers = SimpleNamespace(min=lambda: 6.0, max=lambda: 6.0)
     torch = SimpleNamespace(__version__="9.9", distributed=dist, _C=SimpleNamespace(_get_privateuse1_backend_name=lambda: private), calls=calls)
-    torch.device, torch.full = (lambda *parts: ":".join(map(str, parts))), called("full", numbers)
+    torch.device = lambda *parts: ":".join(map(str, parts))
+    torch.full = called("full", numbers)
     torch.cpu = SimpleNamespace(device_count=lambda: 1)  # it is no card
     torch.numbers = numbers
     for kind, count in (cards or {}).items():
@@ -53,9 +58,10 @@ def ended(tmp_path, monkeypatch):
         code, watched = [], []
 
         def watch(name):
-            def call(*words, **named):
-                words = [each for each in words if not callable(each)]
-                watched.append((name, *words, {key: value for key, value in named.items() if not callable(value)}))
+            def call(*args, **named):
+                args = [each for each in args if not callable(each)]
+                named = {key: value for key, value in named.items() if not callable(value)}
+                watched.append((name, *args, named))
                 return SimpleNamespace(start=lambda: watched.append("start"))
 
             return call
@@ -66,14 +72,15 @@ def ended(tmp_path, monkeypatch):
 
         request = {"search": ["there"], "ahead": ahead, "until": 7.0, "limit": 9, "backend": backend, "vendors": [], **more}
         with monkeypatch.context() as patch:
-            for owner, name in ((threading, "Thread"), (faulthandler, "enable"), (faulthandler, "dump_traceback_later")):
-                patch.setattr(owner, name, watch(name))
+            patch.setattr(threading, "Thread", watch("Thread"))
+            for name in ("enable", "dump_traceback_later"):
+                patch.setattr(faulthandler, name, watch(name))
             patch.setattr(os, "_exit", leave)
             patch.setattr(sys, "path", ["own"])
             patch.setitem(sys.modules, "torch", torch)
             patch.setitem(sys.modules, "torch.distributed", torch and torch.distributed)
-            for name, value in (("RANK", rank), ("WORLD_SIZE", size)):
-                patch.setenv(name, str(value))
+            patch.setenv("RANK", str(rank))
+            patch.setenv("WORLD_SIZE", str(size))
             with pytest.raises(SystemExit, match="ended"):
                 child.main(request, str(tmp_path / "report"))
             assert sys.path == [*request["search"], *["own"] * ahead]
@@ -191,6 +198,8 @@ def test_the_process_ends_when_its_standard_input_is_closed(tmp_path):
     def code(deed):
         env = environ(STANDIN=str(tmp_path), STANDIN_DO=deed, RANK="0", WORLD_SIZE="1")
         with subprocess.Popen(command, env=env, cwd=str(tmp_path), stdin=subprocess.PIPE) as process:
-            return process.wait(120) if not deed else process.communicate(timeout=120) and process.returncode
+            if deed:
+                process.communicate(timeout=120)  # closes its standard input
+            return process.wait(120)
 
     assert (code(""), code("0 start hang")) == (0, 1)

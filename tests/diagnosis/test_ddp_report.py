@@ -26,7 +26,7 @@ from patcher.text.listed import number_ranges
 from patcher.text.terminal import width
 from patcher.verbs.diagnose import diagnose
 from tests.command import environ, sitepatch
-from tests.diagnosis.logs import REFUSAL, log_of
+from tests.diagnosis.logs import REFUSAL, Dribble, log_of
 from tests.patchsets.ddp import Model, Tensor, helper
 
 pytestmark = pytest.mark.once
@@ -49,12 +49,12 @@ def report(rank, model, device_ids, /, world=2, local=None, site="Runner.wrap_mo
         os.environ.clear()
         os.environ.update(before)
     text, _, line = out.getvalue().rpartition("sitepatch-ddp ")
-    made = json.loads(line)
-    made.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda"})
-    made.update(facts)
-    own = {name: text for name, text in made["env"].items() if not name.endswith("_VISIBLE_DEVICES")}
-    made["env"] = {**own, **(visible or {})}
-    return text + "sitepatch-ddp " + json.dumps(made) + "\n"
+    printed = json.loads(line)
+    printed.update({"host": f"node-{rank // 8}", "pid": 1000 + rank, "time": 1.7e9 + rank, "get_device": "cuda"})
+    printed.update(facts)
+    own = {name: text for name, text in printed["env"].items() if not name.endswith("_VISIBLE_DEVICES")}
+    printed["env"] = {**own, **(visible or {})}
+    return text + "sitepatch-ddp " + json.dumps(printed) + "\n"
 
 
 def ours(text):
@@ -75,17 +75,17 @@ def codes(*texts):
     return [(one.code, number_ranges(one.ranks)) for one in classified(*texts).conclusions]
 
 
-def told(*texts):
+def sentences(*texts):
     return " | ".join(f"{one.text}: {one.hint}" for one in classified(*texts).conclusions)
 
 
 # what is concluded ----------------------------------------------------------------------------------------------------
 def test_ranks_with_nothing_wrong_are_well():
-    found = classified(*[report(rank, model(f"cuda:{rank}"), [rank]) for rank in range(2)])
-    assert found.conclusions == ()
-    assert found.verdicts == ("ready", "ready")
-    assert well(found) == "ranks 0-1: all is well, the model is on cuda and nothing keeps DDP from taking it"
-    assert heading(found) == "wrapping 1: Model in MMDistributedDataParallel, Runner.wrap_model; 2 of 2 ranks"
+    wrap = classified(*[report(rank, model(f"cuda:{rank}"), [rank]) for rank in range(2)])
+    assert wrap.conclusions == ()
+    assert wrap.verdicts == ("ready", "ready")
+    assert well(wrap) == "ranks 0-1: all is well, the model is on cuda and nothing keeps DDP from taking it"
+    assert heading(wrap) == "wrapping 1: Model in MMDistributedDataParallel, Runner.wrap_model; 2 of 2 ranks"
 
 
 def test_cpu_training_on_purpose_is_well():
@@ -96,9 +96,9 @@ def test_cpu_training_on_purpose_is_well():
 def test_gcu_is_idle_because_mmengine_does_not_know_it():
     texts = [report(rank, model("cpu"), [rank], get_device="cpu", current={"cuda": None, "gcu": rank}) for rank in range(2)]
     assert codes(*texts) == [("cpu-with-device-ids", "0-1")]
-    assert "the model was never moved" in told(*texts)
-    assert "; gcu stands idle: sitepatch apply mmengine-device --set device=gcu; get_device() of MMEngine" in told(*texts)
-    assert "says cpu: it does not know gcu, or the package of gcu was imported after mmengine" in told(*texts)
+    assert "the model was never moved" in sentences(*texts)
+    assert "; gcu stands idle: sitepatch apply mmengine-device --set device=gcu; get_device() of MMEngine" in sentences(*texts)
+    assert "says cpu: it does not know gcu, or the package of gcu was imported after mmengine" in sentences(*texts)
 
 
 @pytest.mark.parametrize("device_ids", [None, [0]])
@@ -107,13 +107,13 @@ def test_mmengine_moved_the_model_back_to_the_cpu(device_ids):
     moved = {"before": {"gcu:0": 3}, "current": {"gcu": 0}, "get_device": "cpu"}
     text = report(0, model("cpu"), device_ids, world=1, **moved, patchsets=["mmengine-ddp-device"])
     assert codes(text) == [("moved-back", "0")]
-    assert "the model was on gcu, and `model = model.to(get_device())` in Runner.wrap_model moved it to the CPU" in told(text)
-    assert (", where DDP refuses the device_ids" in told(text)) == bool(device_ids)
-    assert "sitepatch apply mmengine-device --set device=gcu" in told(text) and "ddp-device" not in told(text)
+    assert "the model was on gcu, and `model = model.to(get_device())` in Runner.wrap_model moved it to the CPU" in sentences(text)
+    assert (", where DDP refuses the device_ids" in sentences(text)) == bool(device_ids)
+    assert "sitepatch apply mmengine-device --set device=gcu" in sentences(text) and "ddp-device" not in sentences(text)
     both = [report(rank, model("cpu"), None, before={f"gcu:{rank}": 3}, get_device="cpu") for rank in range(2)]
     assert codes(*both) == [("moved-back", "0-1")], "one sentence for all ranks"
     text = report(0, model("cpu"), None, world=1, **moved, patchsets=["mmengine-device"])
-    assert "mmengine-device is in force and says cpu: its option device is cpu, or torch knew no gcu when asked" in told(text)
+    assert "mmengine-device is in force and says cpu: its option device is cpu, or torch knew no gcu when asked" in sentences(text)
 
 
 @pytest.mark.parametrize(
@@ -126,22 +126,22 @@ def test_mmengine_moved_the_model_back_to_the_cpu(device_ids):
     ],
 )
 def test_the_advice_is_not_already_done_and_addresses_whoever_sets_the_device_ids(facts, advice):
-    assert advice in told(report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None}, **facts))
+    assert advice in sentences(report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None}, **facts))
 
 
 def test_wrong_device_ids_in_the_config_are_reported():
     text = report(0, model("gcu:0"), [1], world=1, ids_from="config")
-    assert "the config names device_ids: write there the device of each rank, or device_ids=None" in told(text)
+    assert "the config names device_ids: write there the device of each rank, or device_ids=None" in sentences(text)
 
 
 @pytest.mark.parametrize("wrapper", ["Mine", "MMFullyShardedDataParallel", "MMDeepSpeedEngineWrapper", "ColossalAIModelWrapper"])
 @pytest.mark.parametrize("facts", [{}, {"device_ids": [0]}, {"current": {"gcu": 0}}])
 def test_for_another_wrapper_only_the_place_of_the_parameters_is_reported(wrapper, facts):
     text = report(0, model("cpu"), None, world=1, **{"get_device": "cpu", **facts}, wrapper=wrapper)
-    found = classified(text)
-    assert (found.verdicts, [one.code for one in found.conclusions]) == (("other-wrapper",), ["other-wrapper"])
-    assert f"the model is wrapped in {wrapper}, which is not DDP" in told(text)
-    assert not is_wrong(found.conclusions), "such a wrapper alone is nothing wrong"
+    wrap = classified(text)
+    assert (wrap.verdicts, [one.code for one in wrap.conclusions]) == (("other-wrapper",), ["other-wrapper"])
+    assert f"the model is wrapped in {wrapper}, which is not DDP" in sentences(text)
+    assert not is_wrong(wrap.conclusions), "such a wrapper alone is nothing wrong"
 
 
 def test_an_unwrapped_model_is_well_alone_and_not_under_a_launcher():
@@ -150,13 +150,13 @@ def test_an_unwrapped_model_is_well_alone_and_not_under_a_launcher():
     assert heading(alone) == "wrapping 1: Model as it is, Runner.wrap_model; 1 of 1 ranks"
     torchrun = [report(rank, model("cuda:0"), None, wrapper="none") for rank in range(2)]
     assert codes(*torchrun)[0] == ("not-distributed", "0-1")
-    assert "each of the 2 processes trains alone: MMEngine is told of the launcher by launcher='pytorch'" in told(*torchrun)
+    assert "each of the 2 processes trains alone: MMEngine is told of the launcher by launcher='pytorch'" in sentences(*torchrun)
     idle = report(0, model("cpu"), None, world=1, wrapper="none", get_device="cpu", current={"gcu": 0})
     assert codes(idle) == [("accelerator-unused", "0")]
 
 
 @pytest.mark.parametrize(
-    ("torch", "on", "device_ids", "found"),
+    ("torch", "on", "device_ids", "expected"),
     [
         ("1.6.0", "npu:0", [0], [("device-ids-for-cuda", "0")]),
         ("1.6.0", "cuda:0", [0], []),
@@ -167,8 +167,8 @@ def test_an_unwrapped_model_is_well_alone_and_not_under_a_launcher():
         ("", "npu:0", [0], []),
     ],
 )
-def test_what_ddp_refuses_depends_on_the_release_of_torch(torch, on, device_ids, found):
-    assert codes(report(0, model(on), device_ids, world=1, torch=torch)) == found
+def test_what_ddp_refuses_depends_on_the_release_of_torch(torch, on, device_ids, expected):
+    assert codes(report(0, model(on), device_ids, world=1, torch=torch)) == expected
 
 
 @pytest.mark.parametrize("device_ids", [None, []])
@@ -181,14 +181,18 @@ def test_an_idle_gcu_is_reported_where_ddp_takes_the_model_on_the_cpu(device_ids
 def test_a_card_that_this_mmengine_did_not_see_is_explained(kind):
     facts = {"get_device": "cpu", "current": {kind: 0}, "mmengine": "0.9.1"}
     why = f"get_device() of MMEngine 0.9.1 says cpu: it does not know {kind}, or the package of {kind} was imported after mmengine"
-    assert why in told(report(0, model("cpu"), [0], world=1, **facts))
+    assert why in sentences(report(0, model("cpu"), [0], world=1, **facts))
+
+
+EVENT = {
+    "schema": 7, "event": "trains", "site": "Runner.wrap_model", "host": "n", "pid": 7, "idle": [], "before": {}, "env": {},
+    "patchsets": ["mmengine-ddp-device"], "parameters": {"cpu": 2},
+}  # fmt: skip
 
 
 def event(**facts):
     """The short report of a patchset that lets a run go on."""
-    told = {"schema": 7, "event": "trains", "site": "Runner.wrap_model", "host": "n", "pid": 7, "idle": [], "before": {}, "env": {},
-            "patchsets": ["mmengine-ddp-device"], "parameters": {"cpu": 2}}  # fmt: skip
-    return f"sitepatch-ddp {json.dumps({**told, **facts})}\n"
+    return f"sitepatch-ddp {json.dumps({**EVENT, **facts})}\n"
 
 
 def test_a_run_without_ddp_is_not_reported_as_ddp(tmp_path):
@@ -197,7 +201,10 @@ def test_a_run_without_ddp_is_not_reported_as_ddp(tmp_path):
     assert well(alone) == "not distributed: nothing is wrapped, and the model is on cpu"
     env = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
     assert "DDP" not in well(classified(event(env=env)))
-    two = [event(pid=rank, env={"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": "1"}) for rank in range(2)]
+    two = []
+    for rank in range(2):
+        env = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": "1"}
+        two.append(event(pid=rank, env=env))
     assert heading(classified(*two)) == "wrapping 1: the model, Runner.wrap_model; 2 of 2 ranks"
     assert well(classified(*two)) == "ranks 0-1: all is well, the model is on cpu"
 
@@ -216,20 +223,20 @@ def test_two_runs_of_one_process_each_in_one_directory_share_no_device():
 
 def test_a_model_on_the_cpu_despite_the_right_get_device_points_to_the_users_code():
     text = report(0, model("cpu"), [0], world=1, get_device="musa", current={"musa": 0})
-    assert "MMEngine's get_device() says musa here: look for code of yours" in told(text)
+    assert "MMEngine's get_device() says musa here: look for code of yours" in sentences(text)
 
 
 def test_device_ids_on_the_cpu_without_an_accelerator_get_both_cures():
     text = report(0, model("cpu"), [0], world=1, get_device="cpu", current={"cuda": None})
-    assert "if it is to train on the CPU: sitepatch apply mmengine-ddp-device" in told(text)
-    assert "import the vendor's package" in told(text)
+    assert "if it is to train on the CPU: sitepatch apply mmengine-ddp-device" in sentences(text)
+    assert "import the vendor's package" in sentences(text)
 
 
 def test_a_refusal_despite_the_right_device_is_of_another_model():
     texts = [report(rank, model(f"musa:{rank}"), [rank]) + f"[rank{rank}]: {REFUSAL}" for rank in range(2)]
     assert codes(*texts) == [("refused", "0-1")]
-    assert "it was another model, or one that you wrap yourself" in told(*texts)
-    assert "sitepatch apply" not in told(*texts), "no patchset ends this"
+    assert "it was another model, or one that you wrap yourself" in sentences(*texts)
+    assert "sitepatch apply" not in sentences(*texts), "no patchset ends this"
     assert codes(*texts[:1], report(1, model("musa:1"), [1])) == [("refused", "0")], "the other rank was not refused"
     one = lines(2)[0].strip() + REFUSAL + lines(2)[1]
     assert codes(one) == [("refused", "0-1")], "a refusal that names no rank may be of any"
@@ -241,7 +248,8 @@ def test_a_refusal_despite_the_right_device_is_of_another_model():
 def test_a_refusal_belongs_to_the_run_before_it():
     old = [report(0, model("musa:0"), [0], world=1, time=1.0, pid=1), "[rank0]: " + REFUSAL]
     assert codes("".join(old)) == [("refused", "0")]
-    assert codes("".join([*old, report(0, model("musa:0"), None, world=1, time=2.0, pid=2)])) == []
+    without_ids = report(0, model("musa:0"), None, world=1, time=2.0, pid=2)
+    assert codes("".join([*old, without_ids])) == []
     again = report(0, model("musa:0"), [0], world=1, time=2.0, pid=2)
     assert codes("".join([*old, again])) == []
     assert codes("".join([old[0], again, old[1]])) == [("refused", "0")]
@@ -250,13 +258,13 @@ def test_a_refusal_belongs_to_the_run_before_it():
 def test_parameters_on_several_devices_are_reported():
     spread = Model(Tensor("cuda:0"), Tensor("cuda:1"))
     assert codes(report(0, spread, [0], world=1)) == [("several-devices", "0")]
-    assert "only with device_ids=None" in told(report(0, spread, [0], world=1))
-    assert "spread over several cuda devices: " in told(report(0, spread, None, world=1))
-    assert "split on purpose" in told(report(0, spread, None, world=1))
+    assert "only with device_ids=None" in sentences(report(0, spread, [0], world=1))
+    assert "spread over several cuda devices: " in sentences(report(0, spread, None, world=1))
+    assert "split on purpose" in sentences(report(0, spread, None, world=1))
     mixed = report(0, Model(Tensor("cuda:0"), Tensor("cpu")), [0], world=1)
-    assert "spread over cpu and cuda: 1 of 2 on cpu (layer1.weight): DDP takes devices of one kind only" in told(mixed)
+    assert "spread over cpu and cuda: 1 of 2 on cpu (layer1.weight): DDP takes devices of one kind only" in sentences(mixed)
     late = report(0, Model(Tensor("gcu:0"), Tensor("cpu")), [0], world=1, before={"gcu:0": 1, "cpu": 1})
-    assert "(layer1.weight), as they were before MMEngine moved the model: it has a `to` of its own" in told(late)
+    assert "(layer1.weight), as they were before MMEngine moved the model: it has a `to` of its own" in sentences(late)
 
 
 def test_device_ids_that_point_elsewhere_are_reported():
@@ -303,7 +311,7 @@ def test_without_host_a_machine_is_known_by_its_first_rank():
     assert codes(*old) == []
     old = [report(rank, model("cuda:0"), [0], host=None) for rank in range(2)]
     assert codes(*old) == [("same-device", "0-1")]
-    assert "Well if each rank sees one card only" in told(*old)
+    assert "Well if each rank sees one card only" in sentences(*old)
 
 
 @pytest.mark.parametrize(
@@ -316,10 +324,10 @@ def test_without_host_a_machine_is_known_by_its_first_rank():
 )
 def test_the_rank_whose_model_differs_is_reported(odd, facts, what):
     texts = [report(rank, model(f"cuda:{rank}"), [rank], world=4) for rank in range(3)]
-    found = classified(*texts, report(3, model(odd, **facts), [3], world=4))
-    assert what in [one.text for one in found.conclusions]
-    assert {one.ranks for one in found.conclusions} == {(3,)}
-    assert found.verdicts == ("ready", "ready", "ready", "ranks-differ")
+    wrap = classified(*texts, report(3, model(odd, **facts), [3], world=4))
+    assert what in [one.text for one in wrap.conclusions]
+    assert {one.ranks for one in wrap.conclusions} == {(3,)}
+    assert wrap.verdicts == ("ready", "ready", "ready", "ranks-differ")
 
 
 @pytest.mark.parametrize(
@@ -334,21 +342,21 @@ def test_the_rank_whose_model_differs_is_reported(odd, facts, what):
     ],
 )
 def test_ranks_that_are_wrapped_differently_are_reported(changes, what):
-    found = classified(report(0, model("cuda:0"), [0]), report(1, model("cuda:1"), [1], **changes))
-    assert any(one.text.startswith(what) and one.ranks == (0, 1) for one in found.conclusions), found.conclusions
+    wrap = classified(report(0, model("cuda:0"), [0]), report(1, model("cuda:1"), [1], **changes))
+    assert any(one.text.startswith(what) and one.ranks == (0, 1) for one in wrap.conclusions), wrap.conclusions
 
 
 def test_of_more_than_four_values_the_most_frequent_are_shown():
     texts = [report(rank, model(f"cuda:{rank}", parameters=max(1, rank)), [rank], world=6) for rank in range(6)]
     shown = "the number of parameters differs: 1 on ranks 0-1; 2 on rank 2; 3 on rank 3; 4 on rank 4; ...: every rank"
-    assert shown in told(*texts)
-    assert "4 on rank 4: every rank" in told(*texts[:5])
+    assert shown in sentences(*texts)
+    assert "4 on rank 4: every rank" in sentences(*texts[:5])
 
 
 def test_missing_ranks_are_named():
     texts = [report(rank, model(f"cuda:{rank}"), [rank], world=8) for rank in (0, 1, 2, 4, 6)]
     assert codes(*texts) == [("missing", "3,5,7")]
-    assert "no report from ranks 3,5,7; 5 of 8 reported" in told(*texts)
+    assert "no report from ranks 3,5,7; 5 of 8 reported" in sentences(*texts)
 
 
 @pytest.mark.parametrize(
@@ -419,13 +427,9 @@ def test_a_report_is_read_whatever_is_around_it(change):
 
 @pytest.mark.parametrize("size", [1, 7, 64, 4096, 1 << 20])
 def test_pieces_of_any_size_give_the_same_reports(size):
-    class Dribble(io.BytesIO):
-        def read1(self, _=-1):
-            return super().read(size)
-
     first, second = lines(2)
     data = ("x\n" * 50 + first + "\n\n" + second.rstrip() + "\n[rank1]: " + REFUSAL + first[:40] + "\n").encode()
-    log = read_log("0.log", Dribble(data))
+    log = read_log("0.log", Dribble(data, size))
     assert [(one.rank, one.place.line) for one in log.reports] == [(0, 51), (1, 54)]
     assert [(one.rank, one.line, one.preceding) for one in log.refusals] == [(1, 55, 2)]
     assert (log.cut, log.cut_count) == ((56,), 1)
@@ -494,26 +498,31 @@ def test_an_impossible_time_is_left_out():
 @pytest.mark.parametrize("schema", [1, 6, 8, None])
 def test_a_report_of_another_schema_is_not_read_and_that_is_reported(tmp_path, schema):
     (tmp_path / "log").write_text(lines(1)[0].replace('"schema": 7', f'"schema": {json.dumps(schema)}'))
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert done.code == 1 and done.out.startswith("unread  1 report could not be read, cut short or of another release of its patchset: log:1")
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert ended.code == 1 and ended.out.startswith("unread  1 report could not be read, cut short or of another release of its patchset: log:1")
 
 
 # which run, which wrapping --------------------------------------------------------------------------------------------
 def shape(*texts):
     """The ranks of each wrapping of each run."""
-    runs = []
-    for run in find_runs(read(*texts)):
-        runs.append([[row.rank for row in wrap.rows] for wrap in run.wraps])
-    return runs
+    return [[ranks_of(wrap) for wrap in run.wraps] for run in find_runs(read(*texts))]
+
+
+def ranks_of(wrap):
+    return [row.rank for row in wrap.rows]
 
 
 def test_a_rank_that_comes_back_as_another_process_begins_a_new_run():
     first = lines(2)
     second = [ours(report(rank, model("cuda:0"), [0], time=1.8e9 + rank, pid=rank + 1)) for rank in range(2)]
-    for texts in (["".join(first + second)], first + second, ["".join(second), "".join(first)],
-                  [first[0] + second[0], second[1] + first[1]]):  # fmt: skip
-        runs = find_runs(read(*texts))
-        assert [[row.process.pid for row in run.wraps[0].rows] for run in runs] == [[1000, 1001], [1, 2]]
+    in_one_log = ["".join(first + second)]
+    a_log_each = first + second
+    a_log_a_run = ["".join(second), "".join(first)]
+    a_log_a_rank = [first[0] + second[0], second[1] + first[1]]
+    for texts in (in_one_log, a_log_each, a_log_a_run, a_log_a_rank):
+        older, newer = find_runs(read(*texts))
+        assert [row.process.pid for row in older.wraps[0].rows] == [1000, 1001]
+        assert [row.process.pid for row in newer.wraps[0].rows] == [1, 2]
 
 
 def test_a_reused_process_number_is_another_run():
@@ -549,11 +558,13 @@ def test_the_same_line_in_two_logs_counts_once():
 
 # the table and the page -----------------------------------------------------------------------------------------------
 def sixty_four():
+    """The reports of a large job, in which the model of one rank is on every card and on the CPU."""
     texts = []
     for rank in range(64):
-        wrong = Model(*[Tensor(f"cuda:{card}") for card in range(8)], Tensor("cpu"))
-        on = wrong if rank == 9 else model(f"cuda:{rank % 8}", 1000, 500)
-        texts.append(report(rank, on, [rank % 8], world=64, host=f"gpu-worker-{rank // 8:04}.a-long-cluster-name.example.org"))
+        host = f"gpu-worker-{rank // 8:04}.a-long-cluster-name.example.org"
+        on_one_card = model(f"cuda:{rank % 8}", 1000, 500)
+        spread = Model(*[Tensor(f"cuda:{card}") for card in range(8)], Tensor("cpu"))
+        texts.append(report(rank, spread if rank == 9 else on_one_card, [rank % 8], world=64, host=host))
     return texts
 
 
@@ -570,47 +581,50 @@ def test_the_table_is_aligned_and_fits_into_100_columns(make):
 
 def test_the_table_is_aligned_by_columns_and_control_characters_are_made_visible():
     hosts = ["工作节点-0", "🚀-1", "n\x1b[8m\t2", "工作节点" * 20 + "-3"]
-    head, *rows = table(classified(*(report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts))))
-    assert len({width(text) for text, _ in [head, *rows]}) == 1 and width(head[0]) + 2 + len(head[1]) <= WIDTH
+    texts = [report(rank, model("cpu"), None, world=4, host=host) for rank, host in enumerate(hosts)]
+    head, *rows = table(classified(*texts))
+    assert len({width(text) for text, _ in [head, *rows]}) == 1
+    assert width(head[0]) + 2 + len(head[1]) <= WIDTH
     assert [text.split()[1] for text, _ in rows[:3]] == ["工作节点-0", "🚀-1", "n␛[8m␉2"]
     assert re.match(r"3 +(工作节点)+…[工作节点]+-3 ", rows[3][0]), rows[3]
 
 
 def test_a_bad_run_is_not_reported_as_well(tmp_path):
-    code, out, _ = piped("".join(report(rank, model("cpu"), [rank], get_device="cpu") for rank in range(2)).encode(), cwd=tmp_path)
+    texts = [report(rank, model("cpu"), [rank], get_device="cpu") for rank in range(2)]
+    code, out, _ = piped("".join(texts).encode(), cwd=tmp_path)
     assert code == 1 and "cpu-with-device-ids" in out and "all is well" not in out
 
 
 # the command ----------------------------------------------------------------------------------------------------------
 def piped(data, *words, cwd, **more):
     command = [sys.executable, "-m", "patcher", "diagnose", *words]
-    done = subprocess.run(command, cwd=str(cwd), env=environ(**more), input=data, capture_output=True, timeout=120)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    completed = subprocess.run(command, cwd=str(cwd), env=environ(**more), input=data, capture_output=True, timeout=120)
+    return completed.returncode, completed.stdout.decode(), completed.stderr.decode()
 
 
 def test_the_exit_code_of_a_report_says_whether_all_is_well(tmp_path):
-    well_, wrong = tmp_path / "well.log", tmp_path / "wrong.log"
-    well_.write_text("".join(lines(2)))
-    wrong.write_text("".join(report(rank, model("cpu"), [rank], get_device="cpu", current={"gcu": rank}) for rank in range(2)))
-    done = sitepatch("diagnose", well_, cwd=tmp_path)
-    assert (done.code, done.err) == (0, ""), done
-    assert "ready  ranks 0-1: all is well" in done.out
-    done = sitepatch("diagnose", "wrong.log", cwd=tmp_path)
-    assert (done.code, done.err) == (1, ""), done
-    assert done.out.splitlines()[1:4] == [
+    (tmp_path / "well.log").write_text("".join(lines(2)))
+    wrong = [report(rank, model("cpu"), [rank], get_device="cpu", current={"gcu": rank}) for rank in range(2)]
+    (tmp_path / "wrong.log").write_text("".join(wrong))
+    ended = sitepatch("diagnose", tmp_path / "well.log", cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, ""), ended
+    assert "ready  ranks 0-1: all is well" in ended.out
+    ended = sitepatch("diagnose", "wrong.log", cwd=tmp_path)
+    assert (ended.code, ended.err) == (1, ""), ended
+    assert ended.out.splitlines()[1:4] == [
         "rank  host    device  device_ids  parameters  buffers  verdict",
         "0     node-0  gcu:0   [0]         cpu: 3      cpu: 1   cpu-with-device-ids",
         "1     node-0  gcu:1   [1]         cpu: 3      cpu: 1   cpu-with-device-ids",
     ]
-    assert "cpu-with-device-ids  ranks 0-1: the parameters are on the CPU" in done.out
-    assert max(map(len, done.out.splitlines())) <= WIDTH
+    assert "cpu-with-device-ids  ranks 0-1: the parameters are on the CPU" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= WIDTH
 
 
 def test_colours_follow_the_verdict(tmp_path):
     (tmp_path / "log").write_text("".join(lines(3)[:2]) + report(2, model("cpu"), [2], world=3))
-    done = sitepatch("diagnose", "log", cwd=tmp_path, FORCE_COLOR="1")
-    assert "\x1b[32mready\x1b[0m" in done.out and "\x1b[31mcpu-with-device-ids\x1b[0m" in done.out
-    assert "\x1b[33mranks-differ\x1b[0m" in done.out
+    ended = sitepatch("diagnose", "log", cwd=tmp_path, FORCE_COLOR="1")
+    assert "\x1b[32mready\x1b[0m" in ended.out and "\x1b[31mcpu-with-device-ids\x1b[0m" in ended.out
+    assert "\x1b[33mranks-differ\x1b[0m" in ended.out
     assert "\x1b" not in sitepatch("diagnose", "log", cwd=tmp_path).out
 
 
@@ -630,46 +644,46 @@ def test_a_directory_is_all_files_below_it(tmp_path):
     (tmp_path / "logs" / "0.log").write_text(first)
     (tmp_path / "logs" / "deep" / "1.log.gz").write_bytes(gzip.compress(second.encode()))
     os.mkfifo(tmp_path / "logs" / "pipe")
-    done = sitepatch("diagnose", "logs", "--json", cwd=tmp_path)
-    assert done.code == 0, done
-    answer = json.loads(done.out)
+    ended = sitepatch("diagnose", "logs", "--json", cwd=tmp_path)
+    assert ended.code == 0, ended
+    answer = json.loads(ended.out)
     assert [(log["log"], log["reports"]) for log in answer["logs"]] == [("logs/0.log", 1), ("logs/deep/1.log.gz", 1)]
 
 
 def test_missing_files_are_reported_all_at_once(tmp_path):
     (tmp_path / "log").write_text("")
-    done = sitepatch("diagnose", "log", "one", "two", cwd=tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert "one: there is no such file" in done.err and "two: there is no such file" in done.err
+    ended = sitepatch("diagnose", "log", "one", "two", cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert "one: there is no such file" in ended.err and "two: there is no such file" in ended.err
 
 
 def test_no_log_and_a_terminal_is_wrong_usage(tmp_path):
     main, other = os.openpty()
     command = [sys.executable, "-m", "patcher", "diagnose"]
-    done = subprocess.run(command, cwd=str(tmp_path), env=environ(), stdin=other, capture_output=True, timeout=60)
+    completed = subprocess.run(command, cwd=str(tmp_path), env=environ(), stdin=other, capture_output=True, timeout=60)
     os.close(main)
     os.close(other)
-    assert done.returncode == 2
-    assert b"no log was given" in done.stderr
+    assert completed.returncode == 2
+    assert b"no log was given" in completed.stderr
 
 
 def test_logs_without_a_report_are_no_problem(tmp_path):
     (tmp_path / "log").write_text("Epoch 1\n" * 9)
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert (done.code, done.out) == (0, "no known problem in 9 lines of 1 log\n")
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert (ended.code, ended.out) == (0, "no known problem in 9 lines of 1 log\n")
 
 
 def test_cut_lines_are_reported_with_file_and_line_and_end_with_1(tmp_path):
     first, second = lines(2)
     (tmp_path / "log").write_text(first + "x\n" + first[:99] + "\n" + second + second[:30])
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert done.code == 1
-    assert "all is well" in done.out
-    assert "unread  2 reports could not be read, cut short or of another release of its patchset: log:3, log:5" in " ".join(done.out.split()).replace("unread 2", "unread  2")
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert ended.code == 1
+    assert "all is well" in ended.out
+    assert "unread 2 reports could not be read, cut short or of another release of its patchset: log:3, log:5" in " ".join(ended.out.split())
     assert "unread" in sitepatch("diagnose", "log", "-q", cwd=tmp_path).out, "it decides the exit code"
     (tmp_path / "log").write_text("x\n" + first[:99])
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert (done.code, done.out) == (1, "unread  1 report could not be read, cut short or of another release of its patchset: log:2\n")
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert (ended.code, ended.out) == (1, "unread  1 report could not be read, cut short or of another release of its patchset: log:2\n")
 
 
 def test_the_newest_run_is_shown_and_any_other_on_request(tmp_path):
@@ -677,27 +691,27 @@ def test_the_newest_run_is_shown_and_any_other_on_request(tmp_path):
     (tmp_path / "log").write_text("".join([*old, *lines(2)]))
 
     def shown(*words):
-        done = sitepatch("diagnose", "log", "--json", *words, cwd=tmp_path)
-        answer = json.loads(done.out)
+        ended = sitepatch("diagnose", "log", "--json", *words, cwd=tmp_path)
+        answer = json.loads(ended.out)
         assert answer["runs"] == 2
-        return done.code, [run["run"] for run in answer["shown"]]
+        return ended.code, [run["run"] for run in answer["shown"]]
 
     assert (shown(), shown("--run", "2")) == ((0, [2]), (0, [2]))
     assert (shown("--run", "1"), shown("--run", "all")) == ((1, [1]), (1, [1, 2]))
     assert "run 2 of 2, 2023-11-14 22:13:20 UTC" in sitepatch("diagnose", "log", cwd=tmp_path).out
     for wrong in ("0", "3", "-1", "x"):
-        done = sitepatch("diagnose", "log", "--run", wrong, cwd=tmp_path)
-        assert done.code == 2
-        assert f"--run: found {wrong}, expected all or a number from 1 to 2" in done.err
+        ended = sitepatch("diagnose", "log", "--run", wrong, cwd=tmp_path)
+        assert ended.code == 2
+        assert f"--run: found {wrong}, expected all or a number from 1 to 2" in ended.err
         with pytest.raises(UsageError, match=f"--run: found {wrong}, "):  # callers from Python get it, too
             diagnose(tmp_path / "log", run=wrong, place=Place(target=tmp_path))
 
 
 def test_json_has_what_the_module_says(tmp_path):
     (tmp_path / "log").write_text(lines(2)[0])
-    done = sitepatch("diagnose", "log", "--json", cwd=tmp_path)
-    answer = json.loads(done.out)
-    assert (answer["schema"], answer["command"], answer["ok"], done.code) == (1, "diagnose", False, 1)
+    ended = sitepatch("diagnose", "log", "--json", cwd=tmp_path)
+    answer = json.loads(ended.out)
+    assert (answer["schema"], answer["command"], answer["ok"], ended.code) == (1, "diagnose", False, 1)
     assert answer.keys() == {"schema", "command", "ok", "failures", "unexplained", "mentions", "findings", "cure", "runs", "shown", "logs", "trial", "broken"}
     (run,) = answer["shown"]
     assert (run["run"], run["time"], run["logs"]) == (1, 1.7e9, ["log"])
@@ -727,9 +741,9 @@ def test_the_text_of_a_log_does_not_control_the_terminal(tmp_path):
     facts.update(parameters={bad: 1}, buffers={bad: 1}, device_ids=[bad])
     facts.update(current={bad: 0}, env={"LOCAL_RANK": bad, "MASTER_PORT": bad}, visible={bad + "_VISIBLE_DEVICES": bad})
     (tmp_path / "log").write_text(report(0, model("cpu"), [0]) + report(1, model("cpu"), [1], **facts))
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert done.code == 1
-    assert "2J" in done.out and "\x1b" not in done.out and "\r" not in done.out
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert ended.code == 1
+    assert "2J" in ended.out and "\x1b" not in ended.out and "\r" not in ended.out
 
 
 # memory ---------------------------------------------------------------------------------------------------------------
@@ -746,6 +760,7 @@ def megabytes(count, separator):
 @pytest.mark.parametrize("separator", [b"\n", b" "], ids=["lines", "one line"])
 def test_sixty_megabytes_are_read_in_the_memory_of_three(separator):
     """They are piped through the real command, whose memory may not grow with them."""
+
     def most(count):
         code = "import resource, sys; from patcher.verbs.main import main\ntry: main()\nfinally: " \
                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"  # fmt: skip
@@ -757,8 +772,9 @@ def test_sixty_megabytes_are_read_in_the_memory_of_three(separator):
             child.stdin.close()
             answer, used = json.loads(child.stdout.read()), int(child.stderr.read())
         assert child.returncode == 0
-        assert [row["rank"] for row in answer["shown"][0]["wraps"][0]["ranks"]] == [0, 1, 2]
-        return used * (1 if sys.platform == "darwin" else 1024)
+        (run,) = answer["shown"]
+        assert [row["rank"] for row in run["wraps"][0]["ranks"]] == [0, 1, 2]
+        return used if sys.platform == "darwin" else used * 1024
 
     assert most(60) - most(3) < 8 << 20
 

@@ -21,7 +21,7 @@ from patcher.diagnosis.failures import (
     with_tracebacks,
 )
 from patcher.diagnosis.files import log_files, read_log
-from patcher.diagnosis.log import _OWN, LogReader
+from patcher.diagnosis.log import OWN_WORDS, LogReader
 from patcher.errors import UsageError
 from patcher.place import Place
 from patcher.text import patterns
@@ -35,16 +35,19 @@ from tests.diagnosis.logs import (
     PACKED,
     PLAIN,
     REFUSED,
+    Dribble,
     entry,
-    found,
+    findings_in,
+    json_answer,
     log_of,
+    of_docker,
     prefixed,
     raised,
     sections,
     summary,
 )
 from tests.display.catalog import entries
-from tests.failures import fail_once
+from tests.failures import before, fail_once
 
 pytestmark = pytest.mark.once
 
@@ -68,49 +71,61 @@ shop.cart.CartError: no such card: 7
 
 
 def test_an_unknown_error_is_named_and_is_no_success(tmp_path):
-    quiet = "epoch 1 done\n"
-    (tmp_path / "log").write_text(quiet + UNKNOWN)
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert done.code == 1
-    assert done.out.split("\n")[0].split("  ") == ["not known", "log:7"]
-    assert "shop.cart.CartError: no such card: 7\n" in done.out and "/srv/job/train.py:31 in <module>\n" in done.out
-    assert "no known problem" not in done.out
-    (tmp_path / "log").write_text(quiet)
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    assert (done.code, done.out) == (0, "no known problem in 1 line of 1 log\n")
+    (tmp_path / "log").write_text("epoch 1 done\n" + UNKNOWN)
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert ended.code == 1
+    assert ended.out.split("\n")[0].split("  ") == ["not known", "log:7"]
+    assert "shop.cart.CartError: no such card: 7\n" in ended.out and "/srv/job/train.py:31 in <module>\n" in ended.out
+    assert "no known problem" not in ended.out
+
+
+def test_a_log_without_an_error_is_a_success(tmp_path):
+    (tmp_path / "log").write_text("epoch 1 done\n")
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    assert (ended.code, ended.out) == (0, "no known problem in 1 line of 1 log\n")
 
 
 def test_an_unknown_error_is_named_once_with_its_ranks_also_beside_a_known_one(known, tmp_path):
-    lines = [f"[rank{rank}]: {line}\n" for rank in (1, 0) for line in UNKNOWN.splitlines()]
-    logs = [("a", "".join(lines)), ("b", UNKNOWN.replace("CartError: no such card: 7", REFUSED.strip().partition(": ")[2]))]
-    read = [log_of(text, known.patterns, name=name) for name, text in logs]
-    outcome = known.outcome(read)
-    assert [(each.text, each.ranks, each.log, each.line) for each in outcome.errors.unexplained] == [("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)]
+    of_two_ranks = prefixed("[rank1]: ", UNKNOWN) + prefixed("[rank0]: ", UNKNOWN)
+    refused = UNKNOWN.replace("CartError: no such card: 7", REFUSED.strip().partition(": ")[2])
+    logs = [log_of(of_two_ranks, known.patterns, name="a"), log_of(refused, known.patterns, name="b")]
+    outcome = known.outcome(logs)
+    (error,) = outcome.errors.unexplained
+    assert (error.text, error.ranks, error.log, error.line) == ("shop.cart.CartError: no such card: 7", (0, 1), "a", 6)
     assert [each.symptom.name for each in outcome.findings] == [PLAIN]
 
 
-def names(known, *texts):
-    return [each.symptom.name for each in found(known, *texts)]
+def symptoms(known, *texts):
+    """The names of the symptoms found in some logs."""
+    return [each.symptom.name for each in findings_in(known, *texts)]
+
+
+def numbered(sections):
+    """A case for each text of some files of logs, named after its heading."""
+    return [pytest.param(heading, text, id=f"{at}-{heading}") for at, (heading, text) in enumerate(sections)]
 
 
 def test_a_line_that_has_several_patterns_of_a_symptom_is_counted_once(known):
     full = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB\n"
     other = "RuntimeError: MUSA error: out of memory\n"
     for text, number in ((full, 1), (full * 2, 2), (full * 2 + other, 3), (other + full, 2)):
-        assert [each.lines.number for each in found(known, text) if each.symptom.name == "out-of-device-memory"] == [number], text
-    assert [each.lines.number for each in found(known, full, full)] == [2]
+        (finding,) = (each for each in findings_in(known, text) if each.symptom.name == "out-of-device-memory")
+        assert finding.lines.number == number, text
+    (finding,) = findings_in(known, full, full)
+    assert finding.lines.number == 2
 
 
 # what is recognised ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("errors", "cuda", "reported", "edits", "hand-edits", "found"))])
+@pytest.mark.parametrize(("heading", "text"), numbered(sections("errors", "cuda", "reported", "edits", "hand-edits", "found")))
 def test_a_real_error_is_recognised(known, heading, text):
-    assert sorted(names(known, text)) == sorted(heading.split())
+    assert sorted(symptoms(known, text)) == sorted(heading.split())
 
 
 def test_there_are_enough_logs_of_both_kinds_and_every_symptom_has_one(known):
     new = ("issues-developed", "issues-fourth", "issues-held-out-fourth")
-    errors, innocent = sections("errors", "cuda", "reported", "edits", "hand-edits", "found", "issues", *new), sections("innocent")
-    assert len(sections("errors")) >= 25 and len(innocent) >= 25
+    errors = sections("errors", "cuda", "reported", "edits", "hand-edits", "found", "issues", *new)
+    assert len(sections("errors")) >= 25
+    assert len(sections("innocent")) >= 25
     shown = {heading.partition(": ")[0] for heading, _ in sections("sources")}
     for heading, _ in errors:
         shown.update(heading.split())
@@ -118,9 +133,9 @@ def test_there_are_enough_logs_of_both_kinds_and_every_symptom_has_one(known):
     assert rest == {"driver-too-old", "cuda-selected-beside-another-accelerator"}, "symptoms without a text"
 
 
-@pytest.mark.parametrize(("heading", "text"), [pytest.param(*each, id=f"{at}-{each[0]}") for at, each in enumerate(sections("sources"))])
+@pytest.mark.parametrize(("heading", "text"), numbered(sections("sources")))
 def test_an_error_that_cannot_be_raised_here_is_recognised_by_the_wording_of_its_source(known, heading, text):
-    assert names(known, text) == [heading.partition(": ")[0]]
+    assert symptoms(known, text) == [heading.partition(": ")[0]]
 
 
 def test_every_wording_in_a_patchset_has_a_log(known):
@@ -134,7 +149,7 @@ def test_every_wording_in_a_patchset_has_a_log(known):
 
 @pytest.mark.parametrize(("heading", "text"), sections("innocent"))
 def test_an_innocent_log_is_not_blamed(known, heading, text):
-    assert names(known, text) == []
+    assert symptoms(known, text) == []
 
 
 def test_an_ordinary_line_of_training_matches_nothing(known):
@@ -145,7 +160,7 @@ def test_an_ordinary_line_of_training_matches_nothing(known):
 
 @pytest.mark.parametrize("noise", [bytes(range(256)) * 99, b"\0" * 9999, b"\x1b[2J\x1b]0;title\x07\r\n" * 9, b"", b"{\"log\": \"Conn"])
 def test_input_that_is_no_log_has_no_findings(known, noise):
-    assert names(known, noise) == []
+    assert symptoms(known, noise) == []
 
 
 @pytest.mark.parametrize(
@@ -163,43 +178,41 @@ def test_input_that_is_no_log_has_no_findings(known, noise):
     ids=["rank", "crlf", "progress bar", "colours", "tput", "docker", "in a long line", "gzip"],
 )
 def test_an_error_is_recognised_whatever_is_around_it(known, change):
-    assert names(known, change(REFUSED)) == [PLAIN]
+    assert symptoms(known, change(REFUSED)) == [PLAIN]
 
 
 @pytest.mark.parametrize("size", [1, 50, 4096])
 def test_pieces_of_any_size_give_the_same_findings(known, size):
-    class Dribble(io.BytesIO):
-        def read1(self, _=-1):
-            return super().read(size)
-
-    text = "x\n" * 9 + "".join(f"\x1b[31m[rank{rank}]:\x1b[0m {REFUSED}" for rank in range(3)) + "RuntimeError: Address already in use"
-    log = read_log("0.log", Dribble(text.encode()), known.patterns)
+    refused = "".join(f"\x1b[31m[rank{rank}]:\x1b[0m {REFUSED}" for rank in range(3))
+    text = "x\n" * 9 + refused + "RuntimeError: Address already in use"
+    log = read_log("0.log", Dribble(text.encode(), size), known.patterns)
     assert log == read_log("0.log", io.BytesIO(text.encode()), known.patterns)
     assert {(each.line, each.number, each.ranks) for each in log.sightings} == {(10, 3, (0, 1, 2)), (13, 1, ())}
     assert log.lines == 13
 
 
-# The next tests count work, since seconds depend on the machine.
+# The next tests count work, since seconds depend on the machine; no public function tells of it.
 @pytest.mark.parametrize("noise", ["KeyError: 'LOCAL_RANK'", "RuntimeError: The server socket has failed to ", REFUSED[12:90]])
 def test_the_work_grows_with_the_log_and_not_with_its_square(known, monkeypatch, noise):
     """An endless line with a mark everywhere: the number of bytes that are searched in all is bounded."""
-    looked, expressions = [], patterns._expressions
+    sizes, expressions = [], patterns._expressions
 
     class Recorder:
         def __init__(self, expression):
             self.expression = expression
 
         def search(self, text, begin=0, stop=sys.maxsize):
-            found = self.expression.search(text, begin, stop)
-            looked.append((found.end() if found else min(len(text), stop)) - begin)
-            return found
+            match = self.expression.search(text, begin, stop)
+            end = match.end() if match else min(len(text), stop)
+            sizes.append(end - begin)
+            return match
 
-    monkeypatch.setattr(patterns, "_expressions", lambda pattern: map(Recorder, expressions(pattern)))
+    monkeypatch.setattr(patterns, "_expressions", lambda pattern: map(Recorder, expressions(pattern)))  # see above
 
     def searched(size):
-        looked.clear()
+        sizes.clear()
         read_log("log", io.BytesIO(noise.encode() * (size // len(noise))), known.patterns)
-        return sum(looked)
+        return sum(sizes)
 
     assert 0 < searched(2 << 20) < 2.5 * searched(1 << 20)
 
@@ -216,11 +229,11 @@ SHAPES = {
 @pytest.mark.parametrize("line", SHAPES.values(), ids=SHAPES)
 def test_lines_that_differ_in_numbers_alone_are_looked_at_once(known, monkeypatch, line):
     """The expensive part is done once per shape, however many lines have it; the sightings are counted all the same."""
-    looked, look = [], signs.SignReader.read
-    monkeypatch.setattr(signs.SignReader, "read", lambda self, *given: looked.append(given) or look(self, *given))
+    lines_read = []
+    before(monkeypatch, signs.SignReader, "read", lambda reader, *line: lines_read.append(line))  # see above
     text = "".join(line.format(n=n, rank=n % 8) for n in range(1000, 9000))
     log = log_of(text, known.patterns)
-    assert len(looked) <= 2 and log.lines == 8000
+    assert len(lines_read) <= 2 and log.lines == 8000
     assert {each.number for each in log.sightings} <= {8000} and len(log.errors) <= 1
     if "rank" in line:
         assert sorted(log.errors[0].ranks) == list(range(8)) and {len(each.ranks) for each in log.sightings} <= {8}
@@ -261,9 +274,9 @@ def test_each_line_that_has_a_form_has_one_of_its_words(known):
     assert len(signs.FORMS) >= 4
     assert len(lines) > 500
     for _, expression in signs.FORMS:
-        found = [line for line in lines if expression.search(line)]
-        assert found
-        for line in found:
+        of_this_form = [line for line in lines if expression.search(line)]
+        assert of_this_form
+        for line in of_this_form:
             assert any(word in wording(line) for word in signs.ERROR_WORDS), line
 
 
@@ -284,7 +297,7 @@ def test_a_wrapped_error_is_recognised_line_by_line(known, width):
      ("2026-11-22T10:00:00.1Z stderr F [1,3]<stderr>:", 3), ("[2026]: ", None), ("train.py:3: ", None), ("[rank12345678]: ", None)],
 )  # fmt: skip
 def test_the_rank_is_known_by_the_line(known, prefix, rank):
-    (one,) = found(known, prefix + REFUSED)
+    (one,) = findings_in(known, prefix + REFUSED)
     assert one.lines.ranks == ((rank,) if rank is not None else ())
 
 
@@ -295,7 +308,7 @@ def test_the_rank_is_known_by_the_file(known, name, rank):
 
 
 def test_the_error_is_shown_wherever_it_is_in_a_long_line(known):
-    (one,) = found(known, "训练" * 900 + REFUSED.rstrip() + "x" * 5000)
+    (one,) = findings_in(known, "训练" * 900 + REFUSED.rstrip() + "x" * 5000)
     assert "ValueError: DistributedDataParallel device_ids" in one.lines.text and len(one.lines.text) < 300
 
 
@@ -309,20 +322,20 @@ def test_a_log_that_cannot_be_read_is_not_reported_as_fine(tmp_path, how):
 def test_findings_are_in_order_and_consequences_come_last(known):
     gone = "[rank1]: RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:17426\n"
     port = "RuntimeError: Address already in use\n"
-    assert names(known, gone + port + REFUSED) == ["port-in-use", PLAIN, "peer-gone"]
-    assert names(known, gone) == ["peer-gone"], "alone it is told all the same"
+    assert symptoms(known, gone + port + REFUSED) == ["port-in-use", PLAIN, "peer-gone"]
+    assert symptoms(known, gone) == ["peer-gone"], "alone it is told all the same"
 
 
 def test_a_line_that_merely_mentions_something_can_be_what_a_symptom_needs(known):
     warned = "/site-packages/mmengine/utils/dl_utils/setup_env.py:56: UserWarning: for each process, to avoid an overloaded system.\n"
     text = f"{warned}AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
-    assert names(known, text) == ["cuda-selected-without-cuda"]
+    assert symptoms(known, text) == ["cuda-selected-without-cuda"]
 
 
 def test_a_line_of_another_log_can_be_what_a_symptom_needs(known):
     source, error = "    torch.cuda.set_device(rank % num_gpus)\n", "ZeroDivisionError: integer modulo by zero\n"
-    assert names(known, error) == []
-    assert names(known, source, error) == ["rank-divided-by-no-gpus"]
+    assert symptoms(known, error) == []
+    assert symptoms(known, source, error) == ["rank-divided-by-no-gpus"]
 
 
 # which rank failed first ----------------------------------------------------------------------------------------------
@@ -330,18 +343,18 @@ def failures(known, *texts):
     """The first failure in each launcher's summary, in the form of the headings of torchrun.log."""
     names = ["log"] if len(texts) == 1 else [f"rank{at}.log" for at in range(len(texts))]
     logs = [log_of(text, known.patterns, name=name) for name, text in zip(names, texts)]
-    found = []
+    sentences = []
     for each in known.outcome(logs).errors.failures:
-        ended = each.ending.signal or f"exit code {each.ending.exitcode}"
-        raised = f": {each.traceback.error} at {each.traceback.at}" if each.traceback.error else ""
-        found.append(f"rank {each.rank}, {ended}{raised}")
-    return found
+        ending = each.ending.signal or f"exit code {each.ending.exitcode}"
+        error = f": {each.traceback.error} at {each.traceback.at}" if each.traceback.error else ""
+        sentences.append(f"rank {each.rank}, {ending}{error}")
+    return sentences
 
 
 TORCHRUN = sections("torchrun")
 AROUND = {
     "as it is": lambda text: text,
-    "docker": lambda text: "".join(json.dumps({"log": line, "stream": "stderr"}) + "\n" for line in text.splitlines(keepends=True)),
+    "docker": of_docker,
     "kubectl": lambda text: prefixed("[pod/train-0/main] 2026-11-22T10:00:00+08:00 ", text),
     "crlf": lambda text: text.replace("\n", "\r\n"),
     "colours": lambda text: re.sub(r"(\w+Error)", "\x1b[1;35m\\1\x1b[0m", text),
@@ -357,14 +370,11 @@ def test_the_rank_that_failed_first_is_named_with_its_exception(known, heading, 
 
 @pytest.mark.parametrize("size", [1, 50, 4096])
 def test_a_failure_is_read_from_pieces_of_any_size(known, size):
-    class Dribble(io.BytesIO):
-        def read1(self, _=-1):
-            return super().read(size)
-
     text = ("x" * 5000 + "\n" * 9 + "".join(text for _, text in TORCHRUN)).encode()
-    found = read_log("log", Dribble(text)).summaries
-    assert found == log_of(text).summaries and len(found) == len(TORCHRUN)
-    last = found[0][-1].traceback
+    summaries = read_log("log", Dribble(text, size)).summaries
+    assert summaries == log_of(text).summaries
+    assert len(summaries) == len(TORCHRUN)
+    last = summaries[0][-1].traceback
     assert text.splitlines()[last.line - 1].endswith(last.error.encode())
 
 
@@ -389,9 +399,9 @@ def test_the_traceback_may_be_in_the_log_of_the_rank(known):
 
 def test_logs_that_contradict_each_other_about_a_rank_say_nothing_of_it():
     failure = FailedRank(1, RankEnd(exitcode=1), Traceback("log", 9))
-    one, other = ({rank: Traceback("log", 1, error, "a.py:1")} for rank, error in ((1, "KeyError"), (1, "OSError")))
-    assert with_tracebacks([failure], [one, other, {None: one[1]}]) == [failure]
-    assert with_tracebacks([failure], [one, one, {None: other[1]}]) == [failure._replace(traceback=Traceback("log", 1, "KeyError", "a.py:1"))]
+    one, other = Traceback("log", 1, "KeyError", "a.py:1"), Traceback("log", 1, "OSError", "a.py:1")
+    assert with_tracebacks([failure], [{1: one}, {1: other}, {None: one}]) == [failure]
+    assert with_tracebacks([failure], [{1: one}, {1: one}, {None: other}]) == [failure._replace(traceback=one)]
 
 
 def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
@@ -405,11 +415,12 @@ def test_a_traceback_of_an_unnamed_rank_is_taken_where_there_is_no_other(known):
 
 def test_the_other_failures_of_torch_1_9_are_below_the_first_one(known):
     """The first one only waited: what it waited for is named, with what its own entry recorded."""
-    heading, text = next(each for each in TORCHRUN if "'extraInfo'" in each[1] and "NO_OTHER" in each[1])
+    heading, text = next((heading, text) for heading, text in TORCHRUN if "'extraInfo'" in text and "NO_OTHER" in text)
     entry = text[text.index("  time:") : text.index("====", text.index("  time:"))]
 
-    def changed(rank, code, said):
-        return re.sub(r"msg: .*", f"msg: {said}", entry).replace("rank: 1", f"rank: {rank}").replace("exitcode: 1", f"exitcode: {code}")
+    def changed(rank, code, message):
+        other = re.sub(r"msg: .*", f"msg: {message}", entry)
+        return other.replace("rank: 1", f"rank: {rank}").replace("exitcode: 1", f"exitcode: {code}")
 
     error = "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer"
     waited = changed(0, 1, f"\"{{'message': '{error}', 'extraInfo': {{}}}}\"")
@@ -440,47 +451,56 @@ def test_a_summary_without_a_rank_is_none(known, wrong):
 
 
 def test_only_a_bounded_number_of_lines_of_a_traceback_is_read(known, monkeypatch):
-    looked, really = [], FailureReader._read  # work is counted, as above
-    monkeypatch.setattr(FailureReader, "_read", lambda self, line, mark: looked.append(len(line)) or really(self, line, mark))
+    sizes = []
+    before(monkeypatch, FailureReader, "_read", lambda reader, line, mark: sizes.append(len(line)))  # work is counted, as above
     header = "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n"
     log_of(b"x\n" * 9999 + header.encode() + b"KeyError: 1\n" + b"x\n" * 9999)
-    assert len(looked) == 3
-    looked.clear()
+    assert len(sizes) == 3
+    sizes.clear()
     log_of(header.encode() + b"  x\n" * 19999)
-    assert 5000 <= len(looked) < 5010, "one that does not end"
-    looked.clear()
+    assert 5000 <= len(sizes) < 5010, "one that does not end"
+    sizes.clear()
     log_of(header.encode() + b" " * (5 << 20))
-    assert max(looked) < 3 << 20, "a line that does not end is read in parts"
+    assert max(sizes) < 3 << 20, "a line that does not end is read in parts"
 
 
 def test_interleaved_tracebacks_of_ranks_are_told_apart(known):
     first, text = TORCHRUN[0]
     at = text.index("W1123")
-    of_ranks = [re.findall(rf"^\[rank{rank}\]: .*\n", text[:at], flags=re.MULTILINE) for rank in (0, 1)]
-    mixed = "".join(a + b for a, b in zip(*of_ranks)) + "".join(of_ranks[0][len(of_ranks[1]) :] + of_ranks[1][len(of_ranks[0]) :])
+    of_first = re.findall(r"^\[rank0\]: .*\n", text[:at], flags=re.MULTILINE)
+    of_second = re.findall(r"^\[rank1\]: .*\n", text[:at], flags=re.MULTILINE)
+    mixed = "".join(one + other for one, other in itertools.zip_longest(of_first, of_second, fillvalue=""))
     assert failures(known, mixed + text[at:]) == [first]
 
 
+def diagnosed(folder, text):
+    """What `diagnose` prints for a log with this text, in which something is wrong."""
+    (folder / "log").write_text(text, encoding="utf-8")
+    ended = sitepatch("diagnose", "log", "--target", folder, cwd=folder)
+    assert ended.code == 1, ended
+    return ended.out
+
+
 def test_the_failure_is_reported_first_and_ends_with_1(tmp_path):
-    (tmp_path / "log").write_text(TORCHRUN[0][1], encoding="utf-8")
-    done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
-    assert done.code == 1 and done.out.splitlines()[:4] == [
+    out = diagnosed(tmp_path, TORCHRUN[0][1])
+    assert out.splitlines()[:4] == [
         "failed   rank 1     log:16",
         "         KeyError: 'loss_weight'",
         "         /home/me/base.py:17 in forward",
         "         torchrun saw it fail first: exit code 1, on localhost, 2026-11-23_01:46:45",
     ]
-    assert "a-rank-failed" not in done.out and "its error file" not in done.out
-    (tmp_path / "log").write_text(TORCHRUN[0][1].replace("Traceback (most recent call last):", ""), encoding="utf-8")
-    (tmp_path / "no").write_text(TORCHRUN[2][1], encoding="utf-8")
+    assert "a-rank-failed" not in out and "its error file" not in out
+
+
+def test_a_failure_whose_traceback_is_cut_unnamed_or_missing_is_reported_with_what_is_known(tmp_path):
     unclear = "the logs do not say which rank has written"
-    assert unclear in sitepatch("diagnose", "no", "--target", tmp_path, cwd=tmp_path).out
-    assert unclear not in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
-    assert "/home/me/base.py:17 in forward" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out, "pasted without its beginning"
-    (tmp_path / "log").write_text(re.sub(r"^\[rank\d\]: .*\n", "", TORCHRUN[0][1], flags=re.MULTILINE), encoding="utf-8")
-    assert "these logs have no traceback of it" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
-    (tmp_path / "log").write_text(TORCHRUN[1][1], encoding="utf-8")
-    assert "its error file: /tmp/torchelastic_" in sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path).out
+    assert unclear in diagnosed(tmp_path, TORCHRUN[2][1])
+    without_beginning = diagnosed(tmp_path, TORCHRUN[0][1].replace("Traceback (most recent call last):", ""))
+    assert unclear not in without_beginning
+    assert "/home/me/base.py:17 in forward" in without_beginning
+    without_traceback = re.sub(r"^\[rank\d\]: .*\n", "", TORCHRUN[0][1], flags=re.MULTILINE)
+    assert "these logs have no traceback of it" in diagnosed(tmp_path, without_traceback)
+    assert "its error file: /tmp/torchelastic_" in diagnosed(tmp_path, TORCHRUN[1][1])
 
 
 # which rank was waited for -------------------------------------------------------------------------------------------
@@ -490,13 +510,13 @@ WAITED = sections("waited")
 def causes(known, *texts, names=()):
     """The ranks that failed first, in the form of the headings of waited.log."""
     logs = [log_of(text, known.patterns, name=name) for name, text in itertools.zip_longest(names, texts, fillvalue="log")]
-    found = []
+    sentences = []
     for each in known.outcome(logs).errors.failures:
         late = f"late {ranks(each.late)}: " if each.late else ""
         victim = "" if each.victim is None else f", rank {each.victim} waited"
         error = each.traceback.error or each.ending.signal or each.ending.exitcode
-        found.append(f"{late}rank {each.rank} waited" if each.waited else f"rank {each.rank}: {error}{victim}")
-    return "; ".join(found)
+        sentences.append(f"{late}rank {each.rank} waited" if each.waited else f"rank {each.rank}: {error}{victim}")
+    return "; ".join(sentences)
 
 
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
@@ -506,20 +526,20 @@ def test_a_rank_that_waited_is_not_the_one_that_failed(known, heading, text, aro
 
 
 def test_the_rank_that_was_waited_for_is_reported_first(tmp_path):
-    def json_answer(text):
-        (tmp_path / "log").write_text(text, encoding="utf-8")
-        done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
-        assert done.code == 1
-        return [" ".join(line.split()) for line in done.out.splitlines()]
+    def lines(heading):
+        return [" ".join(line.split()) for line in diagnosed(tmp_path, dict(WAITED)[heading]).splitlines()]
 
-    waited = dict(WAITED)
-    late = json_answer(waited["late rank 2: rank 3 waited"])
+    late = lines("late rank 2: rank 3 waited")
     assert late[:2] == ["late rank 2 log:24", "torchrun saw rank 3 fail first, on localhost, 2026-11-23_07:56:54: it waited in vain"]
-    assert late[2].startswith("RuntimeError: [") and late[3].startswith("raised in ") and late[5].startswith("hint: it still ran when torchrun ended it")
-    cause = json_answer(waited["rank 1: KeyError: 'loss_weight', rank 0 waited"])
-    assert cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"] and cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
-    victim = json_answer(waited["rank 0 waited"])
-    assert victim[0] == "waited rank 0 log:10" and victim[5].startswith("hint: it waited for another rank, and is a victim")
+    assert late[2].startswith("RuntimeError: [")
+    assert late[3].startswith("raised in ")
+    assert late[5].startswith("hint: it still ran when torchrun ended it")
+    cause = lines("rank 1: KeyError: 'loss_weight', rank 0 waited")
+    assert cause[:2] == ["failed rank 1 log:6", "KeyError: 'loss_weight'"]
+    assert cause[3] == "torchrun saw rank 0 fail first, which waited for this one"
+    victim = lines("rank 0 waited")
+    assert victim[0] == "waited rank 0 log:10"
+    assert victim[5].startswith("hint: it waited for another rank, and is a victim")
 
 
 GONE = "RuntimeError: [x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:16064."
@@ -528,7 +548,7 @@ TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGSEGV"), entry(2, "SIGTERM")), "rank 1: SIGSEGV, rank 0 waited"),
         (raised(0, GONE) + summary(entry(0, 1), entry(1, "SIGKILL")), "rank 1: SIGKILL, rank 0 waited"),
@@ -548,8 +568,24 @@ TIMED_OUT = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out
         (raised(0, TIMED_OUT) + summary(entry(0, 1), entry(1, "SIGTERM").replace("To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html", RECORDED)), "rank 1: KeyError: 1, rank 0 waited"),
     ],
 )  # fmt: skip
-def test_this_rank_failed_first(known, text, told):
-    assert causes(known, text) == told
+def test_this_rank_failed_first(known, text, expected):
+    assert causes(known, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("2026-11-23_07:51:54", "rank 1: SIGKILL, rank 0 waited"),
+        ("2026-11-23_07:52:09", "rank 1: SIGKILL, rank 0 waited"),
+        ("2026-11-23_07:52:10", "late rank 1: rank 0 waited"),
+        ("2026-11-23_07:52:24", "late rank 1: rank 0 waited"),
+        ("soon", "rank 1: SIGKILL, rank 0 waited"),
+    ],
+)
+def test_a_rank_killed_more_than_15_seconds_after_the_first_failure_was_stuck(known, time, expected):
+    """torchrun kills what it has told to end half a minute before."""
+    first = entry(0, 1, "2026-11-23_07:51:54")
+    assert causes(known, raised(0, TIMED_OUT) + summary(first, entry(1, "SIGKILL", time))) == expected
 
 
 def test_a_rank_ended_by_the_watchdog_of_nccl_was_waiting(known):
@@ -579,20 +615,14 @@ def test_a_rank_of_another_machine_is_found_by_its_own_log(known):
 
 
 # what cures -----------------------------------------------------------------------------------------------------------
-def json_answer(site, text, *words):
-    (site.cwd / "job.log").write_text(text)
-    done = site("diagnose", "job.log", "--json", *words)
-    answer = json.loads(done.out)
-    assert done.code == (0 if answer["ok"] else 1), done
-    return answer
-
-
 @pytest.mark.parametrize("name", [DEVICE, DDP, "torch-musa-guard", "torch-dynamo-suppress", "triton-libcuda-path"])
 def test_the_command_that_is_printed_applies_the_cure(tmp_path, known, name):
     fixture = {"m": "mmengine-0.10.7", "to": "torch-2.7.1-musa", "tr": "triton-3.5.1"}
-    site = Site(tmp_path, next(folder for start, folder in fixture.items() if name.startswith(start)))
+    (standin,) = (folder for start, folder in fixture.items() if name.startswith(start))
+    site = Site(tmp_path, standin)
     cured = {symptom.name for symptom, patchset in known.symptoms if patchset and patchset.name == name}
-    text = next(text for heading, text in sections("errors", "cuda", "reported") if cured & set(heading.split()))
+    errors = sections("errors", "cuda", "reported")
+    text = next(text for heading, text in errors if not cured.isdisjoint(heading.split()))
     answer = json_answer(site, text)
     (one,) = answer["findings"]
     assert (one["patchset"], one["fit"]) == (name, "applicable"), one
@@ -642,33 +672,38 @@ def test_where_an_accelerator_is_installed_its_own_patchset_is_reported(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("mention", "kind"),
     [
         ("device=gcu:3", "gcu"), ("tensor([1.], device='xyz:0')", "xyz"),
         ("{device(type='gcu', index=0)}", "gcu"), ("the model is on xla:1", "xla"), ("{device(type='xla', index=0)}", "xla"),
     ],
 )  # fmt: skip
-def test_a_card_that_the_text_mentions_is_the_device_in_the_command(known, said, kind):
-    (finding,) = found(known, f"{said}\n{FRAME}{REFUSED}")
+def test_a_card_that_the_text_mentions_is_the_device_in_the_command(known, mention, kind):
+    (finding,) = findings_in(known, f"{mention}\n{FRAME}{REFUSED}")
     assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": kind})
     assert "sitepatch apply mmengine-ddp-device" in finding.symptom.advice, "how to train on the CPU on purpose"
-    assert [each.symptom.name for each in found(known, FRAME + REFUSED)] == ["ddp-refuses-device-ids"], "a text without a card"
+    assert symptoms(known, FRAME + REFUSED) == ["ddp-refuses-device-ids"], "a text without a card"
 
 
 def test_a_handwritten_report_that_the_model_is_on_the_card_names_that_card(known):
-    (finding,) = found(known, f"{FRAME}>>> 参数设备分布: {{'gcu:0'}}\n")
+    (finding,) = findings_in(known, f"{FRAME}>>> 参数设备分布: {{'gcu:0'}}\n")
     assert (finding.symptom.name, finding.patchset.name, finding.symptom.options) == ("reported-on-a-card-before-ddp", "mmengine-device", {"device": "gcu"})
-    assert names(known, f">>> 参数设备分布: {{'gcu:0'}}\n{FRAME}{REFUSED}")[0] == "moved-back-to-the-cpu", "the refusal comes first"
-    assert names(known, ">>> 参数设备分布: {'cuda:0'}\n") == []
+    assert symptoms(known, f">>> 参数设备分布: {{'gcu:0'}}\n{FRAME}{REFUSED}")[0] == "moved-back-to-the-cpu", "the refusal comes first"
+    assert symptoms(known, ">>> 参数设备分布: {'cuda:0'}\n") == []
 
 
 def test_a_root_cause_comes_before_what_would_only_hide_what_follows_from_it(known):
     text = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nAssertionError: libcuda.so cannot found!\n"
-    assert [(each.symptom.name, each.symptom.follows) for each in found(known, text)] == [("libcuda-not-found", False), ("compile-backend-failed", True)]
+    assert [(each.symptom.name, each.symptom.follows) for each in findings_in(known, text)] == [("libcuda-not-found", False), ("compile-backend-failed", True)]
 
 
 def read_text(known, text):
     return known.outcome([log_of(text, known.patterns)])
+
+
+def unexplained(known, text):
+    """The errors in a log that no symptom is about."""
+    return [each.text for each in read_text(known, text).errors.unexplained]
 
 
 @pytest.mark.parametrize(
@@ -689,8 +724,8 @@ def test_an_unknown_error_is_named_even_without_a_traceback(known, text, error):
 
 def test_the_installed_file_that_raised_is_named_beside_the_users_own(tmp_path):
     (tmp_path / "log").write_text(UNKNOWN)
-    done = sitepatch("diagnose", "log", cwd=tmp_path)
-    lines = [line.strip() for line in done.out.splitlines()[1:4]]
+    ended = sitepatch("diagnose", "log", cwd=tmp_path)
+    lines = [line.strip() for line in ended.out.splitlines()[1:4]]
     assert lines == ["shop.cart.CartError: no such card: 7", "raised in /opt/venv/lib/python3.11/site-packages/shop/cart.py:7 in pay", "/srv/job/train.py:31 in <module>"]
     (error,) = json.loads(sitepatch("diagnose", "log", "--json", cwd=tmp_path).out)["unexplained"]
     assert (error["at"], error["raised_at"]) == ("/srv/job/train.py:31 in <module>", "/opt/venv/lib/python3.11/site-packages/shop/cart.py:7 in pay")
@@ -701,7 +736,7 @@ LISTENS = "[E socket.cpp:435] [c10d] The server socket has failed to listen on a
 
 
 @pytest.mark.parametrize(
-    ("text", "found_in_it"),
+    ("text", "expected"),
     [
         (WAITS.format(7), ["ranks-missing-at-start"]),
         (WAITS.format(8), []),
@@ -711,9 +746,11 @@ LISTENS = "[E socket.cpp:435] [c10d] The server socket has failed to listen on a
         (LISTENS + "Epoch 1\n", []),
     ],
 )
-def test_some_lines_are_an_error_only_where_a_log_ends_with_them(known, text, found_in_it):
+def test_some_lines_are_an_error_only_where_a_log_ends_with_them(known, text, expected):
     outcome = read_text(known, "Epoch 0\n" + text)
-    assert [each.symptom.name for each in outcome.findings] == found_in_it and outcome.ok == (not found_in_it) and outcome.errors.mentions == ()
+    assert [each.symptom.name for each in outcome.findings] == expected
+    assert outcome.ok == (not expected)
+    assert outcome.errors.mentions == ()
 
 
 @pytest.mark.parametrize("unit", ["No ", "No module named x", "a typical problem ", "new message ", "fixes a ", "Aborted a (", "x.y"])
@@ -726,7 +763,7 @@ def test_a_traceback_that_is_pasted_without_its_end_is_named(known):
     text = '[rank1]: Traceback (most recent call last):\n[rank1]:   File "/srv/train.py", line 3, in step\n[rank1]:     go(\n'
     (cut,) = read_text(known, text).errors.unexplained
     assert (cut.text, cut.at, cut.ranks) == ("Traceback (most recent call last):", "/srv/train.py:3 in step", (1,))
-    assert [each.text for each in read_text(known, f"ShopError: no card\n{text}").errors.unexplained] == ["ShopError: no card"]
+    assert unexplained(known, f"ShopError: no card\n{text}") == ["ShopError: no card"]
 
 
 def test_a_traceback_that_is_pasted_without_its_beginning_or_its_indentation_is_read(known):
@@ -734,15 +771,16 @@ def test_a_traceback_that_is_pasted_without_its_beginning_or_its_indentation_is_
         '  File "/srv/train.py", line 3, in step\n    go()\nAssertionError\n',
         'Traceback (most recent call last):\nFile "/srv/train.py", line 3, in step\nsubprocess.run(\nraise AssertionError(\nAssertionError\n',
     ):
-        (cut,) = read_text(known, "".join(f"[rank2]: {line}\n" for line in text.splitlines())).errors.unexplained
+        (cut,) = read_text(known, prefixed("[rank2]: ", text)).errors.unexplained
         assert (cut.text, cut.ranks) == ("AssertionError", (2,))
-        assert [(each.text, each.at) for each in read_text(known, text).errors.unexplained] == [("AssertionError", "/srv/train.py:3 in step")]
+        (error,) = read_text(known, text).errors.unexplained
+        assert (error.text, error.at) == ("AssertionError", "/srv/train.py:3 in step")
 
 
 def test_an_error_stays_where_the_one_that_replaced_it_was_not_pasted(known):
     text = f"{UNKNOWN}\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n"
-    assert [each.text for each in read_text(known, text).errors.unexplained] == ["shop.cart.CartError: no such card: 7"]
-    assert [each.text for each in read_text(known, f"{text}ShopError: closed\n").errors.unexplained] == ["shop.cart.CartError: no such card: 7"]
+    assert unexplained(known, text) == ["shop.cart.CartError: no such card: 7"]
+    assert unexplained(known, f"{text}ShopError: closed\n") == ["shop.cart.CartError: no such card: 7"]
 
 
 def test_an_error_in_a_json_string_is_read_from_its_name_on(known):
@@ -759,20 +797,20 @@ def test_an_example_of_an_error_is_not_an_error(known, before, error):
 
 def test_the_message_of_a_launcher_explains_no_error(known):
     text = "[rank1]: ShopError: closed\nERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 7) of binary: python\n"
-    assert [each.text for each in read_text(known, text).errors.unexplained] == ["ShopError: closed"]
+    assert unexplained(known, text) == ["ShopError: closed"]
 
 
 def test_information_that_a_library_logs_is_no_error(known):
     line = "NET/Plugin : libnccl-net.so: cannot open shared object file: No such file or directory\n"
-    assert names(known, line) == ["shared-library-missing"]
+    assert symptoms(known, line) == ["shared-library-missing"]
     for begin in ("node-1:12:34 [3] NCCL INFO ", "2026-11-22 - mmengine - DEBUG - ", "[2026-11-22] [INFO] "):
-        assert names(known, begin + line) == []
+        assert symptoms(known, begin + line) == []
 
 
 def test_logged_errors_and_exit_codes_are_named_where_there_is_nothing_else(known):
     logged, code = "2026-11-22 10:00:00 ERROR the loader gave up\n", "exited with code 3\n"
-    assert [each.text for each in read_text(known, logged + code).errors.unexplained] == ["ERROR the loader gave up"]
-    assert [each.text for each in read_text(known, logged + "ShopError: closed\n" + code).errors.unexplained] == ["ShopError: closed"]
+    assert unexplained(known, logged + code) == ["ERROR the loader gave up"]
+    assert unexplained(known, logged + "ShopError: closed\n" + code) == ["ShopError: closed"]
     assert read_text(known, logged + REFUSED + code).errors.unexplained == ()
 
 
@@ -783,7 +821,8 @@ def test_a_failure_that_was_retried_is_no_error(known, error, rest):
 
 
 def test_a_retried_failure_that_comes_back_is_an_error(known):
-    error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "".join(f"[rank0]: step {step}\n" for step in range(9))
+    error = "[rank0]: RuntimeError: CUDA error: out of memory\n"
+    rest = "".join(f"[rank0]: step {step}\n" for step in range(9))
     reader = LogReader("log", known.patterns)
     reader.feed(f"{error}[rank0]: Retrying in 5 seconds (attempt 1 of 3)\n{rest}".encode())
     assert known.outcome([reader.log()]).ok
@@ -792,7 +831,8 @@ def test_a_retried_failure_that_comes_back_is_an_error(known):
 
 
 def test_a_failure_retried_in_the_next_block_is_no_error(known):
-    error, rest = "[rank0]: RuntimeError: CUDA error: out of memory\n", "[rank0]: Retrying in 5 seconds\n" + "[rank0]: step 1\n" * 5
+    error = "[rank0]: RuntimeError: CUDA error: out of memory\n"
+    rest = "[rank0]: Retrying in 5 seconds\n" + "[rank0]: step 1\n" * 5
     reader = LogReader("log", known.patterns)
     for block in (rest, error, rest):  # the last one is like the first
         reader.feed(block.encode())
@@ -806,24 +846,24 @@ def test_a_repeated_line_continues_in_the_next_block(known):
     assert [(each.line, each.number) for each in reader.log().sightings] == [(18, 1)]
 
 
-@pytest.mark.parametrize("word", _OWN)
+@pytest.mark.parametrize("word", OWN_WORDS)
 def test_the_output_of_diagnose_is_no_log(known, word):
-    told = f"{word}  set-device-without-cuda  train.log:4\n        AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'\n"
-    assert not found(known, told)
+    error = "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'"
+    assert not findings_in(known, f"{word}  set-device-without-cuda  train.log:4\n        {error}\n")
 
 
 def test_the_output_of_diagnose_is_recognised_in_both_languages():
     words = {APPLICABLE, APPLIED, ABSENT, str(MISFIT), "unknown", "upstream", "not needed", "advice", "follows", "not known", "failed", "waited", "late"}
-    assert set(_OWN) == words | {entries()[word][1] for word in words}
+    assert set(OWN_WORDS) == words | {entries()[word][1] for word in words}
 
 
 def test_an_error_that_a_text_merely_mentions_is_listed_and_nothing_is_wrong(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     title = "Fix AssertionError: libcuda.so cannot found!\n"
     (tmp_path / "job.log").write_text(title + FRAME + REFUSED + "Retrying in 5 seconds (attempt 1 of 3)\nEpoch 1\n")
-    done = site("diagnose", "job.log")
-    assert (done.code, done.err) == (0, "") and "run  " not in done.out
-    first, *mentioned = done.out.splitlines()
+    ended = site("diagnose", "job.log")
+    assert (ended.code, ended.err) == (0, "") and "run  " not in ended.out
+    first, *mentioned = ended.out.splitlines()
     assert first == "no known problem in 5 lines of 1 log"
     assert [" ".join(line.split())[:48] for line in mentioned] == [
         "also in the text job.log:1", title.strip()[:48], "also in the text job.log:3", REFUSED[:48],
@@ -833,11 +873,11 @@ def test_an_error_that_a_text_merely_mentions_is_listed_and_nothing_is_wrong(tmp
 
 
 @pytest.mark.parametrize(
-    ("said", "tool"),
+    ("kind", "tool"),
     [("CUDA", "(nvidia-smi, npu-smi, mthreads-gmi, efsmi, ...)"), ("NPU", "(npu-smi)"), ("MUSA", "(mthreads-gmi)"), ("XPU", "(xpu-smi)")],
 )
-def test_the_tool_of_the_card_that_the_text_mentions_is_named(tmp_path, said, tool):
-    (tmp_path / "log").write_text(f"RuntimeError: {said} out of memory. Tried to allocate 2.00 GiB\n")
+def test_the_tool_of_the_card_that_the_text_mentions_is_named(tmp_path, kind, tool):
+    (tmp_path / "log").write_text(f"RuntimeError: {kind} out of memory. Tried to allocate 2.00 GiB\n")
     for words in ([], ["--json"]):
         out = sitepatch("diagnose", "log", "--target", tmp_path, *words, cwd=tmp_path).out
         assert tool in " ".join(out.split()) and "{smi}" not in out
@@ -846,7 +886,7 @@ def test_the_tool_of_the_card_that_the_text_mentions_is_named(tmp_path, said, to
 
 def test_the_installed_package_of_a_card_names_the_device_in_the_command(tmp_path):
     (tmp_path / "torch_gcu").mkdir()
-    (finding,) = found(KnownSymptoms(Place(target=str(tmp_path))), FRAME + REFUSED)
+    (finding,) = findings_in(KnownSymptoms(Place(target=str(tmp_path))), FRAME + REFUSED)
     assert (finding.symptom.name, finding.symptom.options) == ("moved-back-to-the-cpu", {"device": "gcu"})
 
 
@@ -868,9 +908,9 @@ def test_the_output_of_diagnose_is_not_diagnosed_again(tmp_path):
 def test_diagnose_prints_the_finding_its_details_and_the_command(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     (tmp_path / "job.log").write_text("".join(f"[rank{rank}]: {REFUSED}" for rank in (0, 1, 2, 5)) + FRAME)
-    done = site("diagnose", "job.log")
-    assert (done.code, done.err) == (1, "")
-    first, *details, run = done.out.splitlines()
+    ended = site("diagnose", "job.log")
+    assert (ended.code, ended.err) == (1, "")
+    first, *details, run = ended.out.splitlines()
     assert first == "applicable  ddp-refuses-device-ids  job.log:1, ranks 0-2,5, 4 lines"
     assert [line.split()[0] for line in details] == ["[rank0]:", "it", "cured", "hint:"]
     assert run == f"run  sitepatch apply {DEVICE} --target {site.path}"
@@ -880,8 +920,8 @@ def test_diagnose_prints_the_finding_its_details_and_the_command(tmp_path):
 
 def test_an_escape_sequence_is_made_visible(tmp_path):
     (tmp_path / "log").write_text(f"\x1b[2J\x1b]0;title\x07{REFUSED}")
-    done = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
-    assert "title␇ValueError" in done.out and "\x1b" not in done.out
+    ended = sitepatch("diagnose", "log", "--target", tmp_path, cwd=tmp_path)
+    assert "title␇ValueError" in ended.out and "\x1b" not in ended.out
 
 
 # what is read ---------------------------------------------------------------------------------------------------------
@@ -895,8 +935,8 @@ def test_a_directory_that_may_not_be_read_is_reported(tmp_path, monkeypatch):
 
 def test_a_closed_standard_input_is_named(tmp_path):
     line = f'exec "{sys.executable}" -m patcher diagnose - <&-'
-    done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), capture_output=True)
-    assert done.returncode == 2 and b"error: standard input is closed\nhint: name a file" in done.stderr
+    completed = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), capture_output=True)
+    assert completed.returncode == 2 and b"error: standard input is closed\nhint: name a file" in completed.stderr
 
 
 # list TEXT ------------------------------------------------------------------------------------------------------------
@@ -914,9 +954,9 @@ def test_a_closed_standard_input_is_named(tmp_path):
     ],
 )
 def test_list_finds_the_patchsets_for_an_error_text(tmp_path, text, patchsets, symptom):
-    done = sitepatch("list", "--json", *text.split(), cwd=tmp_path)
-    answer = json.loads(done.out)
-    assert done.code == (0 if symptom else 1) and answer["ok"] == bool(symptom)
+    ended = sitepatch("list", "--json", *text.split(), cwd=tmp_path)
+    answer = json.loads(ended.out)
+    assert ended.code == (0 if symptom else 1) and answer["ok"] == bool(symptom)
     assert patchsets <= {one["name"] for one in answer["patchsets"]} and len(answer["patchsets"]) < 5
     assert symptom in [one["name"] for one in answer["symptoms"]] or not (symptom or answer["symptoms"])
 

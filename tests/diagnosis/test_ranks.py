@@ -29,19 +29,23 @@ class Trial:
         self.cwd, self.folder = folder, folder / "meet"
         self.folder.mkdir()
 
-    def variables(self, told, cards):
-        return environ(STANDIN=str(self.folder), STANDIN_DO="\n".join(told), **({"STANDIN_CARDS": str(cards)} if cards else {}))
+    def variables(self, deeds, cards):
+        """The environment in which ranks do these deeds, each "RANK STEP WHAT"."""
+        variables = environ(STANDIN=str(self.folder), STANDIN_DO="\n".join(deeds))
+        if cards:
+            variables["STANDIN_CARDS"] = str(cards)
+        return variables
 
-    def __call__(self, *told, cards=0, size=2, words=()):
+    def __call__(self, *deeds, cards=0, size=2, words=()):
         """Run the command; returns the field `trial` and the names of the symptoms."""
         words = ["diagnose", "--ranks", size, "--timeout", "300", "--json", *PLACE, *words]
-        done = sitepatch(*words, cwd=self.cwd, **self.variables(told, cards))
-        answer = json.loads(done.out)
-        assert done.code == (0 if answer["ok"] else 1) and answer["ok"] == answer["trial"]["ok"], done
+        ended = sitepatch(*words, cwd=self.cwd, **self.variables(deeds, cards))
+        answer = json.loads(ended.out)
+        assert ended.code == (0 if answer["ok"] else 1) and answer["ok"] == answer["trial"]["ok"], ended
         assert not any(map(running, self.pids()))
         return answer["trial"], [each["symptom"] for each in answer["findings"]]
 
-    def out_of_time(self, *told, size, arrived):
+    def out_of_time(self, *deeds, size, arrived):
         """A trial by the first `--timeout` in which the files `arrived` are made: one second is too short for a busy machine.
 
         Returns:
@@ -50,10 +54,10 @@ class Trial:
         for seconds in (1, 10, 60):
             for path in self.folder.iterdir():
                 path.unlink()
-            found = self(*told, size=size, words=["--timeout", str(seconds)])
+            report, symptoms = self(*deeds, size=size, words=["--timeout", str(seconds)])
             if all((self.folder / name).exists() for name in arrived):
                 break
-        return (*found, seconds)
+        return report, symptoms, seconds
 
     def pids(self):
         return [int(path.name[4:]) for path in self.folder.glob("pid-*")]
@@ -71,15 +75,15 @@ def trial(tmp_path):
     return Trial(tmp_path)
 
 
-def states(told):
-    return [rank["state"] for rank in told["ranks"]]
+def states(report):
+    return [rank["state"] for rank in report["ranks"]]
 
 
 def test_ranks_that_can_talk_are_reported_with_their_steps(trial):
-    told, symptoms = trial(size=3)
-    assert told["verdict"].startswith("ranks 0-2 can talk by gloo on cpu: ") and told["verdict"].endswith("(torch 9.9.9)")
-    assert states(told) == ["ok"] * 3 and symptoms == []
-    assert [step["name"] for step in told["ranks"][2]["steps"]] == ["import torch", "device", "start", "all-reduce", "barrier", "end"]
+    report, symptoms = trial(size=3)
+    assert report["verdict"].startswith("ranks 0-2 can talk by gloo on cpu: ") and report["verdict"].endswith("(torch 9.9.9)")
+    assert states(report) == ["ok"] * 3 and symptoms == []
+    assert [step["name"] for step in report["ranks"][2]["steps"]] == ["import torch", "device", "start", "all-reduce", "barrier", "end"]
 
 
 @pytest.mark.parametrize(
@@ -93,64 +97,64 @@ def test_ranks_that_can_talk_are_reported_with_their_steps(trial):
     ],
 )
 def test_the_backend_is_the_requested_one_or_the_one_that_fits(trial, cards, words, devices, notes):
-    told, _ = trial(cards=cards, words=words)
-    assert [f"{rank['device']} {rank['backend']}" for rank in told["ranks"]] == devices and told["ok"]
-    assert told["ranks"][0]["notes"] == notes
+    report, _ = trial(cards=cards, words=words)
+    assert [f"{rank['device']} {rank['backend']}" for rank in report["ranks"]] == devices and report["ok"]
+    assert report["ranks"][0]["notes"] == notes
 
 
 def test_a_rank_that_does_not_arrive_is_named_with_the_line_it_hangs_at(trial):
-    told, symptoms, seconds = trial.out_of_time("1 import hang", size=3, arrived=["hang-1", "start-0", "start-2"])
+    report, symptoms, seconds = trial.out_of_time("1 import hang", size=3, arrived=["hang-1", "start-0", "start-2"])
     verdict = f"rank 1 did not arrive at the start of the process group within {seconds} s, still in import torch"
-    assert (told["verdict"], states(told), symptoms) == (verdict, ["waited", "late", "waited"], [])
-    assert "innermost call first:" in told["ranks"][1]["output"] and "in act" in told["ranks"][1]["output"]
+    assert (report["verdict"], states(report), symptoms) == (verdict, ["waited", "late", "waited"], [])
+    assert "innermost call first:" in report["ranks"][1]["output"] and "in act" in report["ranks"][1]["output"]
 
 
 def test_where_no_rank_leaves_a_step_their_stacks_tell_who_hangs_elsewhere(trial):
-    told, _, seconds = trial.out_of_time("1 barrier hang", size=2, arrived=["hang-1", "barrier-0"])
-    assert told["verdict"] == f"all ranks arrived at the barrier, and none came out of it within {seconds} s" and states(told) == ["late", "late"]
-    first, second = (rank["output"] for rank in told["ranks"])
+    report, _, seconds = trial.out_of_time("1 barrier hang", size=2, arrived=["hang-1", "barrier-0"])
+    assert report["verdict"] == f"all ranks arrived at the barrier, and none came out of it within {seconds} s" and states(report) == ["late", "late"]
+    first, second = (rank["output"] for rank in report["ranks"])
     assert "in meet" in first and "in act" not in first and "in act" in second
 
 
 def test_the_rank_that_failed_is_named_with_what_it_raised(trial):
-    found, seen = trial("1 start KeyError: 'LOCAL_RANK'")
+    report, symptoms = trial("1 start KeyError: 'LOCAL_RANK'")
     verdict = "rank 1 failed in the start of the process group: RuntimeError: KeyError: 'LOCAL_RANK'"
-    assert (found["verdict"], states(found), seen) == (verdict, ["waited", "failed"], ["not-started-by-launcher"])
+    assert (report["verdict"], states(report), symptoms) == (verdict, ["waited", "failed"], ["not-started-by-launcher"])
 
 
 def test_a_rank_that_was_killed_is_the_cause_of_what_the_others_raise(trial):
-    found, seen = trial("1 all-reduce kill")
+    report, symptoms = trial("1 all-reduce kill")
     verdict = "rank 1 failed in the all-reduce: the process was killed by SIGSEGV"
-    assert (found["verdict"], states(found), seen) == (verdict, ["waited", "failed"], ["peer-gone"])
-    assert "Connection closed by peer" in found["ranks"][0]["problem"]
+    assert (report["verdict"], states(report), symptoms) == (verdict, ["waited", "failed"], ["peer-gone"])
+    assert "Connection closed by peer" in report["ranks"][0]["problem"]
 
 
 def test_a_process_that_a_rank_leaves_behind_is_not_waited_for(trial):
-    begun = time.monotonic()
+    start = time.monotonic()
     assert states(trial("0 import fork", "1 import fork")[0]) == ["ok", "ok"]
-    found, _ = trial("1 import fork", "1 start no such thing")
-    assert found["verdict"] == "rank 1 failed in the start of the process group: RuntimeError: no such thing"
-    assert time.monotonic() - begun < 200
+    report, _ = trial("1 import fork", "1 start no such thing")
+    assert report["verdict"] == "rank 1 failed in the start of the process group: RuntimeError: no such thing"
+    assert time.monotonic() - start < 200
 
 
 def test_a_wrong_sum_is_reported(trial):
-    found, _ = trial("0 all-reduce wrong")
-    assert found["verdict"] == "rank 0 failed in the all-reduce: RuntimeError: the all-reduce gave 4.0 on rank 0, expected 3.0"
+    report, _ = trial("0 all-reduce wrong")
+    assert report["verdict"] == "rank 0 failed in the all-reduce: RuntimeError: the all-reduce gave 4.0 on rank 0, expected 3.0"
 
 
 def test_a_failure_of_all_ranks_is_reported_once_with_the_command_that_cures_it(trial):
-    done = sitepatch("diagnose", "--ranks", "3", "--backend", "eccl", *PLACE, cwd=trial.cwd, **trial.variables((), 0))
-    assert done.code == 1 and done.out.count("Traceback") <= 1
-    assert "\nadvice  unknown-backend  rank0:" in done.out and "ranks 0-2, 3 lines" in done.out
-    last = done.out.splitlines()[-1]
+    ended = sitepatch("diagnose", "--ranks", "3", "--backend", "eccl", *PLACE, cwd=trial.cwd, **trial.variables((), 0))
+    assert ended.code == 1 and ended.out.count("Traceback") <= 1
+    assert "\nadvice  unknown-backend  rank0:" in ended.out and "ranks 0-2, 3 lines" in ended.out
+    last = ended.out.splitlines()[-1]
     assert last == "failed  ranks 0-2 failed in the start of the process group: AssertionError: Unknown backend type eccl"
 
 
 def test_without_torch_the_error_says_what_to_install(tmp_path):
     (tmp_path / "empty").mkdir()
-    done = sitepatch("diagnose", "--ranks", "2", "--python", sys.executable, "--target", tmp_path / "empty", cwd=tmp_path)
-    assert done.code == 1 and "ranks 0-1 failed in import torch: ModuleNotFoundError: No module named 'torch'\n" in done.out
-    assert "hint: install PyTorch there" in done.out and "child.py" not in done.out
+    ended = sitepatch("diagnose", "--ranks", "2", "--python", sys.executable, "--target", tmp_path / "empty", cwd=tmp_path)
+    assert ended.code == 1 and "ranks 0-1 failed in import torch: ModuleNotFoundError: No module named 'torch'\n" in ended.out
+    assert "hint: install PyTorch there" in ended.out and "child.py" not in ended.out
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -9)])
@@ -178,8 +182,8 @@ def until(holds):
 ])  # fmt: skip
 def test_options_that_exclude_each_other_are_refused(tmp_path, words, named):
     (tmp_path / "log").write_text("")
-    done = sitepatch("diagnose", *words, cwd=tmp_path)
-    assert done.code == 2 and named in done.err
+    ended = sitepatch("diagnose", *words, cwd=tmp_path)
+    assert ended.code == 2 and named in ended.err
 
 
 def test_ranks_that_cannot_be_started_are_an_error(monkeypatch):
@@ -195,5 +199,5 @@ def test_the_package_of_an_unknown_card_is_imported(trial):
     (site / "torch_xyz-1.dist-info" / "entry_points.txt").write_text("[torch.backends]\nxyz = torch_xyz:_autoload\n")
     (site / "torch_xyz.py").write_text("")
     shutil.copytree(STANDIN / "torch", site / "torch")
-    told, _ = trial(words=["--target", site])
-    assert told["ranks"][0]["notes"] == ["torch_xyz was imported"]
+    report, _ = trial(words=["--target", site])
+    assert report["ranks"][0]["notes"] == ["torch_xyz was imported"]

@@ -6,13 +6,7 @@ import re
 
 import pytest
 
-from patcher.diagnosis.failures import (
-    FailedRank,
-    FailureReader,
-    RankEnd,
-    Traceback,
-    _was_killed_late,
-)
+from patcher.diagnosis.failures import FailureReader
 from patcher.diagnosis.files import log_files, read_log
 from patcher.diagnosis.lines import Blocks, Line, begins, paragraphs
 from patcher.diagnosis.log import LogReader
@@ -21,25 +15,29 @@ from patcher.errors import UsageError
 from patcher.text.patterns import matches_pattern
 from tests.diagnosis.logs import PACKED, REFUSED, entry, log_of, raised, summary
 
-TEXT = b"".join(b"\x1b[1;31m%d\x1b(B\x1b[m%s\r\n" % (row, b"x" * (row % 97)) for row in range(3000)) + b"y" * (5 << 18) + b"\n\nno end"
+ROWS = b"".join(b"\x1b[1;31m%d\x1b(B\x1b[m%s\r\n" % (row, b"x" * (row % 97)) for row in range(3000))
+TEXT = ROWS + b"y" * (5 << 18) + b"\n\nno end"
 
 
 @pytest.mark.parametrize("size", [999, 1 << 15, 1 << 20, len(TEXT)])
 @pytest.mark.parametrize("text", [TEXT, TEXT + b"\n"], ids=["no end", "ended"])
 def test_the_blocks_of_a_stream_are_its_lines(size, text):
-    blocks, found, number = Blocks(), [], 0
+    stream = Blocks()
+    blocks, lines = [], 0
     for at in range(0, len(text), size):
         piece = text[at : at + size]
-        found += blocks.feed(piece)
-        number += piece.count(b"\n")
-        assert blocks.total == number + (not piece.endswith(b"\n"))
-    found += blocks.feed(b"", last=True)
-    assert blocks.total == number + (not text.endswith(b"\n"))
-    assert b"".join(block for _, block in found) == re.sub(rb"\x1b(\[1;31m|\(B|\[m)", b"", text).replace(b"\r\n", b"\n")
-    number = 1
-    for at, block in found:
-        assert at == number and len(block) <= (1 << 15) + (120 if b"y" not in block else 1 << 18)
-        number += block.count(b"\n")
+        blocks += stream.feed(piece)
+        lines += piece.count(b"\n")
+        assert stream.total == lines + (not piece.endswith(b"\n"))
+    blocks += stream.feed(b"", last=True)
+    assert stream.total == lines + (not text.endswith(b"\n"))
+    assert b"".join(block for _, block in blocks) == re.sub(rb"\x1b(\[1;31m|\(B|\[m)", b"", text).replace(b"\r\n", b"\n")
+    first = 1
+    for number, block in blocks:
+        longest_line = 1 << 18 if b"y" in block else 120
+        assert number == first
+        assert len(block) <= (1 << 15) + longest_line
+        first += block.count(b"\n")
 
 
 def test_a_line_without_end_is_read_once_it_is_too_long():
@@ -126,9 +124,11 @@ def test_a_compressed_log_is_recognised(tmp_path, how):
 
 
 def test_earlier_attempts_of_torchrun_are_told_apart():
-    logs = [f"{run}/attempt_{number}/{rank}/std{name}.log" for run in "ab" for number, rank, name in ((0, 0, "out"), (0, 0, "err"), (0, 11, "err"), (9, 1, "err"), (10, 0, "err"))]
-    last = {"a/attempt_10/0/stderr.log", "b/attempt_10/0/stderr.log", "c/attempt_0/0/stderr.log"}
-    assert earlier_attempts([*logs, "c/attempt_0/0/stderr.log", "rank0.log"]) == set(logs) - last
+    earlier = ["attempt_0/0/stdout.log", "attempt_0/0/stderr.log", "attempt_0/11/stderr.log", "attempt_9/1/stderr.log"]
+    last = "attempt_10/0/stderr.log"
+    of_two_runs = [f"{run}/{name}" for run in "ab" for name in earlier]
+    others = [f"a/{last}", f"b/{last}", "c/attempt_0/0/stderr.log", "rank0.log"]
+    assert earlier_attempts([*of_two_runs, *others]) == set(of_two_runs)
 
 
 @pytest.mark.parametrize(("name", "rank"), [("attempt_1/7/stdout.log", 7), ("attempt_1/7/stderr.log.gz", None), ("rank-7", 7), ("rank7/log", None), ("rank12345678", None)])
@@ -156,30 +156,42 @@ def read_failures(text):
 
 def test_an_error_file_is_read_only_in_a_summary():
     text = f"""{raised(0, "  File ").rpartition("  File")[0]}msg: "{{'message': 'KeyError: 1', 'extraInfo': {{}}}}"\nOSError: 2\n"""
-    assert {rank: each.error for rank, each in read_failures(text.replace("[rank0]: ", "")).tracebacks.items()} == {None: "OSError: 2"}
+    tracebacks = read_failures(text.replace("[rank0]: ", "")).tracebacks
+    assert {rank: each.error for rank, each in tracebacks.items()} == {None: "OSError: 2"}
 
 
 @pytest.mark.parametrize(("lines", "is_read"), [(0, True), (5, True), (6, False), (20, False)])
 def test_an_entry_has_twelve_lines(lines, is_read):
     text = summary(entry(1, 1)).replace("  exitcode", "x\n" * lines + "  exitcode")
-    assert [[(each.rank, each.ending.exitcode) for each in found] for found in read_failures(text).summaries] == ([[(1, 1)]] if is_read else [])
+    summaries = read_failures(text).summaries
+    assert len(summaries) == is_read
+    for (failure,) in summaries:
+        assert (failure.rank, failure.ending.exitcode) == (1, 1)
 
 
-@pytest.mark.parametrize(("begin", "lines", "is_read"), [("Traceback (most recent call last):\n", 4998, True), ("Traceback (most recent call last):\n", 5000, False), ("", 49, True), ("", 50, False)])
-def test_the_length_of_a_traceback_is_bounded(begin, lines, is_read):
-    text = begin + '  File "train.py", line 7, in main\n' + "    x\n" * lines + "KeyError: 1\n"
-    found = read_failures(text).tracebacks
-    assert ({rank: (each.line, each.error, each.at) for rank, each in found.items()} == {None: (lines + 2 + bool(begin), "KeyError: 1", "train.py:7 in main")}) == is_read
+HEADER = "Traceback (most recent call last):\n"
 
 
-def test_the_number_of_ranks_and_entries_is_bounded():
+@pytest.mark.parametrize(("header", "lines", "is_read"), [(HEADER, 4998, True), (HEADER, 5000, False), ("", 49, True), ("", 50, False)])
+def test_the_length_of_a_traceback_is_bounded(header, lines, is_read):
+    text = header + '  File "train.py", line 7, in main\n' + "    x\n" * lines + "KeyError: 1\n"
+    tracebacks = {rank: (each.line, each.error, each.at) for rank, each in read_failures(text).tracebacks.items()}
+    whole = {None: (text.count("\n"), "KeyError: 1", "train.py:7 in main")}
+    assert (tracebacks == whole) == is_read
+
+
+def test_the_number_of_ranks_with_a_traceback_is_bounded():
     many = read_failures("".join(raised(rank, f"KeyError: {rank}") for rank in range(1002)) + raised(999, "OSError: 1"))
     assert list(many.tracebacks) == list(range(1000)) and many.tracebacks[999].error == "OSError: 1"
-    (found,) = read_failures(summary(entry(7, 1), *(entry(rank, 3) for rank in range(1005)))).summaries
-    assert [each.rank for each in found] == [*range(1000), 7]
-    assert len(read_failures(summary(entry(7, 1)) * 1005).summaries) == 1000
-    opened = read_failures("".join(f"[rank{rank}]: Traceback (most recent call last):\n" for rank in range(1002)))
+    opened = read_failures("".join(f"[rank{rank}]: {HEADER}" for rank in range(1002)))
     assert len(opened.places) == 1000 and opened.reads_on
+
+
+def test_the_number_of_summaries_and_of_entries_in_one_is_bounded():
+    others = [entry(rank, 3) for rank in range(1005)]
+    (failures,) = read_failures(summary(entry(7, 1), *others)).summaries
+    assert [each.rank for each in failures] == [*range(1000), 7]
+    assert len(read_failures(summary(entry(7, 1)) * 1005).summaries) == 1000
 
 
 @pytest.mark.parametrize(
@@ -241,15 +253,6 @@ def test_unreadable_and_missing_logs_are_reported_together(tmp_path, monkeypatch
         log_files([str(tmp_path / "log"), str(tmp_path / "gone"), "-"])
 
 
-@pytest.mark.parametrize(("signal", "seconds", "late"), [("SIGKILL", 15, False), ("SIGKILL", 16, True), ("SIGKILL", 30, True), ("SIGKILL", 0, False), ("SIGTERM", 30, False)])
-def test_a_rank_killed_long_after_the_first_failure_was_stuck(signal, seconds, late):
-    def ended(signal, time):
-        return FailedRank(0, RankEnd(time=time, exitcode=1, signal=signal), Traceback("log", 1))
-
-    first = ended("", "2026-11-23_07:51:44")
-    assert _was_killed_late(ended(signal, f"2026-11-23_07:{51 + (44 + seconds) // 60}:{(44 + seconds) % 60:02}"), first) == late
-    assert not _was_killed_late(ended(signal, "soon"), first)
-
 
 def test_the_devices_are_those_of_the_text_around_errors():
     reader = LogReader("log")
@@ -266,12 +269,21 @@ def test_the_rank_of_a_refusal_is_the_first_that_its_lines_name():
 
 
 def test_the_number_of_errors_is_bounded():
-    names = ["".join(chr(97 + int(digit)) for digit in f"{number:04}") for number in range(1100)]
-    text = "".join(f"[rank{number}]: Shop{name}Error: closed\n[rank0]: ignored: Card{name}Error: closed\n" for number, name in enumerate(names))
+    letters = str.maketrans("0123456789", "abcdefghij")
+    names = [f"{number:04}".translate(letters) for number in range(1100)]  # those with digits would be one error
+    text = ""
+    for rank, name in enumerate(names):
+        text += f"[rank{rank}]: Shop{name}Error: closed\n[rank0]: ignored: Card{name}Error: closed\n"
     log = log_of(text)
-    assert [(each.text, each.ranks) for each in log.errors] == [(f"Shop{name}Error: closed", (number,)) for number, name in enumerate(names[:1000])]
+    assert [each.text for each in log.errors] == [f"Shop{name}Error: closed" for name in names[:1000]]
+    assert [each.ranks for each in log.errors] == [(rank,) for rank in range(1000)]
     assert [each.text for each in log.mentions] == [f"[rank0]: ignored: Card{name}Error: closed" for name in names[:1000]]
-    text = "".join(f'[rank{rank}]: ShopError: closed\nsitepatch-ddp {{"schema": 7\n[rank{rank}]: {REFUSED}' for rank in range(1100))
+
+
+def test_the_number_of_ranks_and_places_of_one_error_is_bounded():
+    text = ""
+    for rank in range(1100):
+        text += f'[rank{rank}]: ShopError: closed\nsitepatch-ddp {{"schema": 7\n[rank{rank}]: {REFUSED}'
     log = log_of(text)
     assert log.errors[0].number == 1100 and log.errors[0].ranks == tuple(range(1000))
     assert (len(log.cut), log.cut_count, len(log.refusals)) == (1000, 1100, 1000)

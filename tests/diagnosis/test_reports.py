@@ -76,9 +76,12 @@ def ddp_line(rank, facts):
 def answer(number):
     """The facts of a run, and the answer to it."""
     choice = Random(number)
-    size, same, odd = int(3 * choice.random()) + 1, some(choice, 8), some(choice, 2) if choice.random() < 0.5 else {}
+    size = int(3 * choice.random()) + 1
+    same = some(choice, 8)
+    odd = some(choice, 2) if choice.random() < 0.5 else {}
     refused = choice.random() < 0.2
-    yield f"{number}: {size} x {json.dumps(same)}" + (f", the last {json.dumps(odd)}" if odd else "") + (", refused" if refused else "")
+    of_last = f", the last {json.dumps(odd)}" if odd else ""
+    yield f"{number}: {size} x {json.dumps(same)}{of_last}{', refused' if refused else ''}"
     facts = {"world_size": str(size), **same}
     lines = [ddp_line(rank, facts) for rank in range(size - 1)]
     lines.append(ddp_line(size - 1, {**facts, **odd}))
@@ -86,9 +89,12 @@ def answer(number):
         lines.append(f"[rank{size - 1}]: {REFUSAL}")
     for run in find_runs([log_of("".join(lines))]):
         for wrap in run.wraps:
-            yield f"{run.number} {run.when} {wrap.number} {heading(wrap)}, {'wrong' if is_wrong(wrap.conclusions) else well(wrap)}"
-            yield from (f"{cells} | {verdict}" for cells, verdict in table(wrap)[1:])
-            yield from (f"{one.code} {one.ranks}: {one.text} | {one.hint or None}" for one in wrap.conclusions)
+            verdict = "wrong" if is_wrong(wrap.conclusions) else well(wrap)
+            yield f"{run.number} {run.when} {wrap.number} {heading(wrap)}, {verdict}"
+            for cells, verdict in table(wrap)[1:]:
+                yield f"{cells} | {verdict}"
+            for conclusion in wrap.conclusions:
+                yield f"{conclusion.code} {conclusion.ranks}: {conclusion.text} | {conclusion.hint or None}"
 
 
 def concluded(*ranks):

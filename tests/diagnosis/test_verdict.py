@@ -15,11 +15,11 @@ BELOW = "the calls below say where; the other ranks would have waited for ever"
 TORCH = "install PyTorch there, or name an environment that has it: --python"
 
 
-def rank(number, done, problem="", code=None, *, time=0.0, inside=None, **facts):
+def rank(number, steps_done, problem="", code=None, *, time=0.0, inside=None, **facts):
     """A rank that has done this many steps, each a second longer than the one before, and is in the next one."""
-    steps = [(name, float(seconds)) for seconds, name in enumerate(STEPS[:done], 1)]
+    steps = [(name, float(seconds)) for seconds, name in enumerate(STEPS[:steps_done], 1)]
     if inside is None:
-        inside = "" if done == 6 else STEPS[done]
+        inside = "" if steps_done == 6 else STEPS[steps_done]
     return EndedRank(number, steps, inside, f"cpu:{number // 2}", "gloo", "2.7", problem=problem, code=code, time=time, **facts)
 
 
@@ -99,47 +99,49 @@ DEEDS = {
 
 
 @pytest.fixture
-def tried(tmp_path):
-    """Try as many ranks of an interpreter that does these deeds; what was reported of their progress is `tried.told`."""
+def try_deeds(tmp_path):
+    """Try as many ranks of an interpreter that does these deeds; the progress that was reported is `try_deeds.progress`."""
 
     def run(*deeds, limit=60.0):
-        run.told, python = [], tmp_path / "python"
+        run.progress = []
+        python = tmp_path / "python"
         functions = ", ".join(f"lambda: ({DEEDS.get(deed, deed)})" for deed in deeds)
         python.write_text(INTERPRETER.format(python=sys.executable, steps=STEPS, deeds=f"[{functions}]"))
         python.chmod(0o755)
         request = {"search": [], "ahead": False, "vendors": [], "backend": ""}
-        return try_ranks(str(python), len(deeds), request, limit, lambda *told: run.told.append(told))
+        return try_ranks(str(python), len(deeds), request, limit, lambda *progress: run.progress.append(progress))
 
     return run
 
 
-def test_ranks_that_all_do_their_work_are_waited_for(tried):
-    assert [(each.done, each.code, each.time) for each in tried("done", "done later")] == [(True, None, 3.0)] * 2
-    assert tried.told[-1] == (2, 2, "ranks are done") and set(tried.told) <= {(done, 2, "ranks are done") for done in range(3)}
+def test_ranks_that_all_do_their_work_are_waited_for(try_deeds):
+    assert [(each.done, each.code, each.time) for each in try_deeds("done", "done later")] == [(True, None, 3.0)] * 2
+    assert try_deeds.progress[-1] == (2, 2, "ranks are done")
+    assert set(try_deeds.progress) <= {(0, 2, "ranks are done"), (1, 2, "ranks are done"), (2, 2, "ranks are done")}
 
 
-def test_after_the_time_limit_no_rank_is_waited_for_and_later_failures_do_not_count(tried):
-    first, second = tried("done", "runs on", limit=1.5)
+def test_after_the_time_limit_no_rank_is_waited_for_and_later_failures_do_not_count(try_deeds):
+    first, second = try_deeds("done", "runs on", limit=1.5)
     assert (first.code, second.code, second.inside, second.done) == (None, None, "start", False)
-    assert [each.code for each in tried("fails once the time is up", "runs on", limit=1.5)] == [None, None]
+    assert [each.code for each in try_deeds("fails once the time is up", "runs on", limit=1.5)] == [None, None]
 
 
 @pytest.mark.parametrize(("deed", "problem"), [("fails", "KeyError"), ("ends without a word", "")])
-def test_soon_after_the_first_failure_the_others_are_ended(tried, deed, problem):
-    first, second = tried(deed, "takes long")
+def test_soon_after_the_first_failure_the_others_are_ended(try_deeds, deed, problem):
+    first, second = try_deeds(deed, "takes long")
     assert (first.code, first.problem, second.code, second.inside, second.done) == (1, problem, None, "start", False)
     assert (first.time == 0.5) is bool(problem), "when it reported, or was seen to have ended"
-    first, second = tried(deed, "done")
+    first, second = try_deeds(deed, "done")
     assert (first.code, second.code, second.done) == (1, None, True)
 
 
 @pytest.mark.parametrize(("text", "inside"), [("", ""), ('{"inside": "dev', ""), ('{"inside": "device"}\n{"inside": "start"}\n{"ins', "start")])
-def test_the_progress_of_a_rank_is_read_from_its_last_whole_line(tried, text, inside):
-    (only,) = tried(f"say({text!r}), time.sleep(600)", limit=1.5)
+def test_the_progress_of_a_rank_is_read_from_its_last_whole_line(try_deeds, text, inside):
+    (only,) = try_deeds(f"say({text!r}), time.sleep(600)", limit=1.5)
     assert (only.inside, only.done, only.code) == (inside, False, None)
 
 
-@pytest.mark.parametrize(("output", "kept"), [("few", "few"), ("x" * (1 << 16) + "y", "x" * ((1 << 16) - 1) + "y")], ids=["few", "much"])
-def test_the_end_of_the_output_of_a_rank_is_kept(tried, output, kept):
-    (only,) = tried(f"sys.stdout.write({output[:1]!r} * {len(output) - 1} + 'y') if {len(output)} > 3 else sys.stdout.write('few'), sys.stdout.flush(), say(DONE)")
+@pytest.mark.parametrize(("output", "kept"), [("'few'", "few"), ("'x' * (1 << 16) + 'y'", "x" * ((1 << 16) - 1) + "y")], ids=["few", "much"])
+def test_the_end_of_the_output_of_a_rank_is_kept(try_deeds, output, kept):
+    (only,) = try_deeds(f"sys.stdout.write({output}), sys.stdout.flush(), say(DONE)")
     assert only.done and only.output == kept.encode()
