@@ -26,10 +26,13 @@ WHY = Patchset(
 
 
 def differing(*pairs, names=("p",)):
-    return tuple(diff_texts("/site", path, old, new, names)._replace(release="pkg 1.0") for path, old, new in pairs)
+    """The diffs of these (path, old text, new text)."""
+    diffs = [diff_texts("/site", path, old, new, names) for path, old, new in pairs]
+    return tuple(diff._replace(release="pkg 1.0") for diff in diffs)
 
 
 def code(number, change=""):
+    """So many functions, each of which returns its number."""
     return b"".join(b"def f%d():\n    return %d%s\n\n\n" % (at, at, change.encode()) for at in range(number))
 
 
@@ -44,9 +47,9 @@ def hostile_pages():
     answers = (answer(NASTY, NASTY, NASTY, State.CONFLICT, (3,), NASTY, NASTY),)
     edits = (HandEditDiff(NASTY, NASTY, NASTY, NASTY, True, diff), HandEditDiff(NASTY, "other", NASTY))
     outcome = DiffOutcome(ENV, (diff,), (diff,), edits, answers=answers, notes=(NASTY,))
-    found = release(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
+    lost = release(NASTY, NASTY, "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,), answers=answers)
     other = release(NASTY, "2", "not found", problem=NASTY, hint=NASTY, yanked=True, diffs=(diff,))
-    checked = Checked(one, (found, other))
+    checked = Checked(one, (lost, other))
     reasons = [Reason(one, {NASTY: NASTY}, True, f"{NASTY}\n{NASTY}")]
     return review_page(NASTY, outcome, reasons), made_page(NASTY, [checked])
 
@@ -55,20 +58,21 @@ def large_page():
     """A review of 200 files."""
     old = code(60)
     new = old.replace(b"return 3\n", b"return 4\n").replace(b"return 50\n", b"return 5\n")
-    return review_page("200 files", DiffOutcome(ENV, differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))), [])
+    diffs = differing(*((f"pkg/m{number}.py", old, new) for number in range(200)))
+    return review_page("200 files", DiffOutcome(ENV, diffs), [])
 
 
 def releases_page():
     """42 releases: two reasons, one change, a yanked one."""
-    found = answer("p", "pkg/m.py", "f", State.APPLICABLE, (3,))
-    lost = found.with_result(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
+    applicable = answer("p", "pkg/m.py", "f", State.APPLICABLE, (3,))
+    lost = applicable.with_result(state=State.NOT_FOUND, problem="there is no `f` in this file", hint="see g")
     outcomes = []
     for minor in range(40):
         old = b"# %d\n" % minor * 9 + code(3)
         diffs = differing(("pkg/m.py", old, old.replace(b"return 1\n", b"return 2\n")))
         fits = minor % 10 != 3
         if fits:
-            outcomes.append(release("pkg", f"1.{minor}", APPLICABLE, yanked=minor == 5, diffs=diffs, answers=(found,)))
+            outcomes.append(release("pkg", f"1.{minor}", APPLICABLE, yanked=minor == 5, diffs=diffs, answers=(applicable,)))
         else:
             outcomes.append(release("pkg", f"1.{minor}", "not found", yanked=minor == 5, answers=(lost,)))
     return made_page("t", [Checked(WHY, (*outcomes, release("pkg", "9.0", "no wheel", problem="it has none")))])

@@ -3,10 +3,14 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
 from patcher.display.styles import Row, table_lines
+from patcher.patchset.manifest import load_patchset
+from patcher.patchset.places import builtin_dir
+from patcher.text.hidden import remarks
 from patcher.text.terminal import clip, join_styled, padded, printable, printable_lines, width
 from tests.command import Site, on_a_terminal, sitepatch
 from tests.pages import whole
@@ -75,7 +79,9 @@ patches = ["m.spatch"]
 
 
 def raw_controls(text):
-    return sorted({hex(ord(char)) for char in OURS.sub("", text) if not char.isprintable() and char not in "\n\t"})
+    """The control and other unprintable characters in what was printed, but for our own colours."""
+    chars = {char for char in OURS.sub("", text) if not char.isprintable()}
+    return sorted(hex(ord(char)) for char in chars - {"\n", "\t"})
 
 
 def forged(text):
@@ -139,11 +145,14 @@ def test_hostile_words_of_a_command_line_and_names_of_folders_are_made_printable
 
 def test_what_a_project_asks_for_is_made_printable_on_a_terminal(site):
     (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml(NAME)}]\n")
-    words = ["sync", "--dry-run"], ["hook", "init", "h"], ["sync", "--verify", "none"], ["run", "--", "true"]
-    for each in words:
-        end = each.index("--") if "--" in each else len(each)
-        target = [] if each[0] == "hook" else ["--target", site.path]
-        code, text = on_a_terminal(site.cwd, *each[:end], *target, *each[end:])
+    target = ["--target", site.path]
+    for words in (
+        ["sync", "--dry-run", *target],
+        ["hook", "init", "h"],
+        ["sync", "--verify", "none", *target],
+        ["run", *target, "--", "true"],
+    ):
+        code, text = on_a_terminal(site.cwd, *words)
         assert code == 0 and "Traceback" not in text, text
         assert (raw_controls(text), forged(text)) == ([], False), text
     (site.cwd / "pyproject.toml").write_text(f"[tool.sitepatch]\npatchsets = [{toml('no' + EVIL)}]\n")
@@ -165,13 +174,13 @@ def test_the_page_of_a_diff_shows_hidden_characters_too(site):
 
 
 def test_a_piped_diff_keeps_its_bytes_and_piped_text_for_people_is_made_printable(site):
-    done = sitepatch("diff", NAME, "--target", site.path, cwd=site.cwd)
-    assert EVIL.replace("\r", "").encode() in done.data
-    assert raw_controls(done.err) == []
+    ended = sitepatch("diff", NAME, "--target", site.path, cwd=site.cwd)
+    assert EVIL.replace("\r", "").encode() in ended.data
+    assert raw_controls(ended.err) == []
     for words in (["list"], ["show", NAME], ["check", NAME, "--explain", "--target", site.path]):
-        done = sitepatch(*words, cwd=site.cwd)
-        assert raw_controls(done.out + done.err) == []
-        assert "␛[8mhidden" in done.out and "<U+202E>gnp" in done.out
+        ended = sitepatch(*words, cwd=site.cwd)
+        assert raw_controls(ended.out + ended.err) == []
+        assert "␛[8mhidden" in ended.out and "<U+202E>gnp" in ended.out
 
 
 @pytest.mark.parametrize("command", ["show", "diff", "apply", "diff of what stands"])
@@ -182,20 +191,27 @@ def test_what_inserted_code_hides_is_pointed_out(site, command):
     (folder / "m.spatch").write_text(patch, encoding="utf-8")
     text = (folder / "patchset.toml").read_text()
     (folder / "patchset.toml").write_text(text.partition("[options.word]")[0] + text[text.index("[[variant]]") :])
+    target = ["--target", site.path]
+    lines = (f"{NAME}/m.spatch:3", f"{NAME}/m.spatch:4")
+    words = {
+        "show": ["show", NAME],
+        "diff": ["diff", NAME, *target],
+        "apply": ["apply", NAME, "--verify", "none", *target],
+        "diff of what stands": ["diff", *target],
+    }[command]
     if command == "diff of what stands":
         assert sitepatch("apply", NAME, "--target", site.path, "--verify", "none", cwd=site.cwd).code == 0
-        words = ["diff", "--target", site.path]
-    else:
-        words = [command, NAME, *(["--verify", "none"] if command == "apply" else [])]
-        words += ["--target", site.path] if command != "show" else []
-    done = sitepatch(*words, cwd=site.cwd)
-    place, after = ("pkg/m.py:2", "pkg/m.py:3") if command == "diff of what stands" else (f"{NAME}/m.spatch:3", f"{NAME}/m.spatch:4")
-    assert done.code == 0
-    assert [line for line in done.err.splitlines() if "the inserted code has" in line] == [
-        f"note: {place}: the inserted code has U+202E (right-to-left override), which hides or reorders what stands there",
-        f"note: {place}: the inserted code has the name p\u0430ss, which is not ASCII: it may look like another",
-        f"note: {place}: the inserted code has the name \ufb01, which is not ASCII: it may look like another",
-        *(f"note: {after}: the inserted code has the name {name}, which is not ASCII: it may look like another" for name in "\u03b1\u6f22"),
+        lines = ("pkg/m.py:2", "pkg/m.py:3")
+    ended = sitepatch(*words, cwd=site.cwd)
+    assert ended.code == 0
+    first, second = (f"note: {line}: the inserted code has" for line in lines)
+    why = "which is not ASCII: it may look like another"
+    assert [line for line in ended.err.splitlines() if "the inserted code has" in line] == [
+        f"{first} U+202E (right-to-left override), which hides or reorders what stands there",
+        f"{first} the name p\u0430ss, {why}",
+        f"{first} the name \ufb01, {why}",
+        f"{second} the name \u03b1, {why}",
+        f"{second} the name \u6f22, {why}",
     ]
 
 
@@ -204,25 +220,21 @@ def test_what_looks_like_a_placeholder_in_a_string_is_pointed_out(site, command)
     (site.path / "pkg/m.py").write_text("def f(a):\n    old(a)\n\n\ndef new(*a):\n    return a\n", encoding="utf-8")
     patch = "--- pkg/m.py\n@@ f @@\n-old($A)\n+new('free $word', f'{$A}', 'of $A', $word, 'echo $HOME')\n"
     (site.cwd / "patchsets" / NAME / "m.spatch").write_text(patch, encoding="utf-8")
-    done = sitepatch(command, NAME, *([] if command == "show" else ["--target", site.path]), cwd=site.cwd)
-    assert done.code == 0, done
+    target = [] if command == "show" else ["--target", site.path]
+    ended = sitepatch(command, NAME, *target, cwd=site.cwd)
+    assert ended.code == 0, ended
     why = "is inside a string and stays as it is written: put it in the braces of an f-string"
-    assert [line for line in done.err.splitlines() if "inside a string" in line] == [
+    assert [line for line in ended.err.splitlines() if "inside a string" in line] == [
         f"note: {NAME}/m.spatch:4: $word {why}",
         f"note: {NAME}/m.spatch:4: $A {why}",
     ]
 
 
 def test_nothing_is_pointed_out_about_the_built_in_patchsets():
-    from pathlib import Path
-
-    from patcher.patchset.manifest import load_patchset
-    from patcher.patchset.places import builtin_dir
-    from patcher.text.hidden import remarks
-
     folders = [path for path in Path(builtin_dir()).iterdir() if path.is_dir()]
     assert len(folders) > 3
-    assert [remark for folder in folders for remark in remarks(load_patchset(folder, "built in"))] == []
+    for folder in folders:
+        assert list(remarks(load_patchset(folder, "built in"))) == []
 
 
 @pytest.mark.parametrize(
@@ -242,8 +254,8 @@ def test_a_name_that_looks_like_another_is_refused(site, old, new, problem):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
-    done = sitepatch("show", NAME, cwd=site.cwd)
-    assert done.code == 2 and problem in done.err, done
+    ended = sitepatch("show", NAME, cwd=site.cwd)
+    assert ended.code == 2 and problem in ended.err, ended
 
 
 # how lists fit a terminal ---------------------------------------------------------------------------------------------
@@ -264,7 +276,8 @@ def test_rows_are_aligned_by_the_columns_that_wide_characters_take():
 
 
 def test_the_middle_of_a_very_long_name_is_left_out_of_a_row():
-    lines = list(table_lines([Row("ok", ("a" * 500_000 + "b",), ("there is no `" + "设" * 500_000 + "` in this file", "  " + "c" * 500_000))]))
+    details = ("there is no `" + "设" * 500_000 + "` in this file", "  " + "c" * 500_000)
+    lines = list(table_lines([Row("ok", ("a" * 500_000 + "b",), details)]))
     assert max(map(width, lines)) < 450 and len(lines) == 3
     assert lines[0].endswith("ab") and lines[1].startswith("    there is no `设") and lines[1].endswith("设` in this file")
 

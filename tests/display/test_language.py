@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from patcher.display.language import Catalog, _glued
+from patcher.display.language import Catalog
 from patcher.display.prose import entry, prose_parts
 from patcher.errors import Location, UsageError
 from patcher.message import Message, joined
@@ -19,7 +19,7 @@ from patcher.patchset.symptoms import general_symptoms
 from patcher.text.listed import count
 from patcher.text.terminal import width, wrapped
 from patcher.verbs.commands import SECTIONS
-from patcher.verbs.main import _language, commands
+from patcher.verbs.main import commands
 from tests.command import DDP, RUNNER, Site, done, sitepatch
 from tests.display.catalog import entries
 from tests.messages import BECOME, NOTHING_SAID, given, messages, plain, said, words
@@ -29,10 +29,13 @@ ZH = Catalog("zh")
 VARIABLES = ("SITEPATCH_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
-def all_commands(group=commands):
-    yield group
-    for name in group.list_commands(click.Context(group)) if isinstance(group, click.Group) else ():
-        yield from all_commands(group.get_command(click.Context(group), name))
+def all_commands(command=commands):
+    """Yield a command, and all below it."""
+    yield command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from all_commands(command.get_command(context, name))
 
 
 def english():
@@ -40,16 +43,25 @@ def english():
     built_in = [load_patchset(path.parent, BUILT_IN) for path in Path(builtin_dir()).glob("*/patchset.toml")]
     for symptom in chain(general_symptoms(builtin_dir()), *(one.about.symptoms for one in built_in)):
         yield from (symptom.meaning, symptom.advice)
-    for one in built_in:
-        yield from (one.about.summary, *(option.help for option in one.options))
-        yield from (value for key, value in one.about.provenance.items() if key != "bug" and not value.startswith("https://"))
-        yield from map(entry, prose_parts(one.about.prose))
+    for patchset in built_in:
+        yield patchset.about.summary
+        yield from (option.help for option in patchset.options)
+        for key, value in patchset.about.provenance.items():
+            if key != "bug" and not value.startswith("https://"):
+                yield value
+        yield from map(entry, prose_parts(patchset.about.prose))
     for command in all_commands():
-        for text in [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]:
-            for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
-                yield " ".join(paragraph.split())
+        yield from paragraphs(command.help)
+        for parameter in command.params:
+            yield from paragraphs(getattr(parameter, "help", None))
         yield from (line for line in (command.epilog or "").splitlines() if line[:1] not in ("", " ", "\b"))
     yield from SECTIONS
+
+
+def paragraphs(text):
+    """The paragraphs of a help text, each in one line."""
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text or "")):
+        yield " ".join(paragraph.split())
 
 
 def test_each_sentence_is_a_template_with_fields_and_none_is_concatenated():
@@ -59,18 +71,20 @@ def test_each_sentence_is_a_template_with_fields_and_none_is_concatenated():
 
 def test_each_field_of_a_template_is_filled():
     """mypy does not check fields, and a rare message would fail just when something else is already wrong."""
-    found = list(given())
-    assert len(found) > 700
-    assert [f"{place}: {template!r}" for place, template, fields, names in found if names is not None and not fields <= names] == []
+    calls = list(given())
+    assert len(calls) > 700
+    for place, template, fields, names in calls:
+        assert names is None or fields <= names, f"{place}: {template!r}"
 
 
 def test_the_catalog_has_every_text_that_people_read_and_nothing_else():
     ours = {msgid for msgid, (comment, _) in entries().items() if comment not in ("click", "os")}
     needed = {*english(), *messages(), *words()} - {""}
     assert sorted(needed - ours) == []
-    unused = ours - needed - said() - {text for _, text in plain(all_of_them=True) if " " not in text}
+    plain_texts = {text for _, text in plain(all_of_them=True)}
+    unused = ours - needed - said() - {text for text in plain_texts if " " not in text}
     assert sorted(unused) == []
-    assert sorted(NOTHING_SAID - said() - {text for _, text in plain(all_of_them=True)}) == []
+    assert sorted(NOTHING_SAID - said() - plain_texts) == []
 
 
 def test_each_message_is_found_by_its_own_entry_whatever_its_fields():
@@ -86,7 +100,7 @@ def test_each_message_is_found_by_its_own_entry_whatever_its_fields():
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "chinese"),
     [
         (
             Message("{path}: {problem}", path="a: b", problem=Message("the file was changed after it was patched")),
@@ -105,20 +119,18 @@ def test_each_message_is_found_by_its_own_entry_whatever_its_fields():
         ("not found", "not found"),
     ],
 )
-def test_a_message_and_its_fields_are_translated_and_names_and_code_and_finished_text_are_not(said, told):
-    assert ZH.text(said) == told
+def test_a_message_and_its_fields_are_translated_and_names_and_code_and_finished_text_are_not(message, chinese):
+    assert ZH.text(message) == chinese
 
 
 @pytest.mark.parametrize("path", ["/gone/data in use", "/gone/in use; not found", "applied (in use): edited by hand"])
 def test_a_field_of_a_message_is_not_rewritten_whether_or_not_its_path_exists(path):
     edited = Message("{place}: {problem}", place=path, problem=Message("the file was changed after it was patched"))
     assert ZH.text(edited) == f"{path}：打补丁之后文件又被改过"
-    assert (
-        ZH.text(Message("nothing is applied in {site}: nothing to restore", site=path)) == f"{path} 里什么都没有应用：无需恢复"
-    )
-    error = UsageError.at(
-        Location(path, 3), Message("found no {name} beside it, expected the text after the patch", name="in use")
-    )
+    nothing = Message("nothing is applied in {site}: nothing to restore", site=path)
+    assert ZH.text(nothing) == f"{path} 里什么都没有应用：无需恢复"
+    problem = Message("found no {name} beside it, expected the text after the patch", name="in use")
+    error = UsageError.at(Location(path, 3), problem)
     assert ZH.text(error.message) == f"{path}:3：旁边没有 in use，而它应当写明改成什么"
     assert str(edited) == f"{path}: the file was changed after it was patched"
 
@@ -128,16 +140,10 @@ def test_commands_keep_the_paths_of_the_user(tmp_path, name):
     home = tmp_path / name
     home.mkdir()
     site = Site(home, "mmengine-0.10.7")
-    for line in (
-        ["restore"],
-        ["status", "-v"],
-        ["doctor"],
-        ["check", DDP, "--explain"],
-        ["apply", "nonesuch"],
-        ["diff", "--edited"],
-    ):
-        shown = [site(*line, SITEPATCH_LANG=language, COLUMNS="500") for language in ("en", "zh")]
-        english, chinese = (ended.out + ended.err for ended in shown)
+    for line in ("restore", "status -v", "doctor", f"check {DDP} --explain", "apply nonesuch", "diff --edited"):
+        in_english = site(*line.split(), SITEPATCH_LANG="en", COLUMNS="500")
+        in_chinese = site(*line.split(), SITEPATCH_LANG="zh", COLUMNS="500")
+        english, chinese = in_english.out + in_english.err, in_chinese.out + in_chinese.err
         assert re.search("[\u4e00-\u9fff]", chinese), line
         assert chinese.count(str(home)) == english.count(str(home)), (english, chinese)
 
@@ -145,17 +151,18 @@ def test_commands_keep_the_paths_of_the_user(tmp_path, name):
 @pytest.mark.parametrize("words", [[], ["apply"], ["capture"], ["diagnose"], ["hook", "init"]])
 def test_help_is_chinese_and_no_wider_than_the_terminal(tmp_path, words):
     shown = done(sitepatch(*words, "--help", cwd=tmp_path, SITEPATCH_LANG="zh", COLUMNS="60")).out
-    told = [line for line in shown.splitlines() if not re.match(r"  +sitepatch |  +torchrun ", line)]
+    text = [line for line in shown.splitlines() if not re.match(r"  +sitepatch |  +torchrun ", line)]
     assert "显示本说明并退出。" in shown and "Show this" not in shown and "Usage" not in shown
-    assert max(map(width, told)) <= 60
+    assert max(map(width, text)) <= 60
 
 
 def test_what_an_error_means_is_reported_in_chinese_and_to_programs_in_english(tmp_path):
     (tmp_path / "train.log").write_text("RuntimeError: Address already in use\n")
-    told = sitepatch("diagnose", "train.log", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh")
-    assert told.code == 1 and "含义：各 rank 会合用的端口被占用" in told.out and "提示：换一个 --master_port" in told.out
-    asked = sitepatch("diagnose", "train.log", "--target", tmp_path, "--json", cwd=tmp_path, SITEPATCH_LANG="zh")
-    assert json.loads(asked.out)["findings"][0]["meaning"].startswith("the port where the ranks are to meet is taken")
+    ended = sitepatch("diagnose", "train.log", "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh")
+    assert ended.code == 1 and "含义：各 rank 会合用的端口被占用" in ended.out and "提示：换一个 --master_port" in ended.out
+    ended = sitepatch("diagnose", "train.log", "--target", tmp_path, "--json", cwd=tmp_path, SITEPATCH_LANG="zh")
+    (finding,) = json.loads(ended.out)["findings"]
+    assert finding["meaning"].startswith("the port where the ranks are to meet is taken")
 
 
 def english_left(text):
@@ -164,61 +171,59 @@ def english_left(text):
     return re.findall(r"[A-Za-z']+ [a-z']+ [a-z']+[^\n]*", text)
 
 
+def check_chinese(site, lines):
+    """These command lines, one after the other, say nothing in English."""
+    for line in lines:
+        shown = site(*line.split(), SITEPATCH_LANG="zh", COLUMNS="100")
+        assert english_left(shown.out + shown.err) == [], line
+        assert re.search("[\u4e00-\u9fff]", shown.out + shown.err), line
+
+
 def test_commands_speak_chinese_and_answer_programs_in_english(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     bad = tmp_path / "patchsets" / "bad"
     bad.mkdir(parents=True)
     (bad / "patchset.toml").write_text('schema = 1\nname = "bax"\nversion = "x y"\nkind = 3\nfoo = 1\n')
-    first = [
-        "apply nonesuch",
-        "apply mmengine-ddp-debg",
-        "show bad",
-        "check bad",
-        "list",
-        f"apply {DDP}",
-        f"apply {DDP}",
-        "status",
-    ]
-    then = ["status --verify import", "diff --edited --stat", "doctor", "restore", "restore", "check"]
-    last = [f"apply {DDP} --patch-dir patchsets", "apply", "-h"]
-    for line in [*first, *then, *last]:
-        if line == then[1]:
-            site.file().write_text(f"{site.file().read_text()}# mine\n")
-        if line == last[0]:
-            site.file().write_text(site.file().read_text().replace("# mine\n", ""))
-            site.source(DDP, spatch=[("= MMDistributedDataParallel(", "= Other(")])
-        shown = site(*line.split(), SITEPATCH_LANG="zh", COLUMNS="100")
-        assert english_left(shown.out + shown.err) == [], line
-        assert re.search("[\u4e00-\u9fff]", shown.out + shown.err), line
+    check_chinese(site, ["apply nonesuch", "apply mmengine-ddp-debg", "show bad", "check bad", "list"])
+    check_chinese(site, [f"apply {DDP}", f"apply {DDP}", "status", "status --verify import"])
+    site.file().write_text(f"{site.file().read_text()}# mine\n")
+    check_chinese(site, ["diff --edited --stat", "doctor", "restore", "restore", "check"])
+    site.file().write_text(site.file().read_text().replace("# mine\n", ""))
+    site.source(DDP, spatch=[("= MMDistributedDataParallel(", "= Other(")])
+    check_chinese(site, [f"apply {DDP} --patch-dir patchsets", "apply", "-h"])
+
     done(site("diff", DDP, "--html", "page.html", SITEPATCH_LANG="zh"), 1)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert '<html lang="zh-CN">' in page and "在 MMEngine 用 DDP 包装模型之前，显示每个参数在哪里" in page
-    for asked_for in (["check", DDP, "--explain"], ["apply", "nonesuch"], ["apply", "--nonsense"], ["status"]):
-        asked = [site(*asked_for, "--json", SITEPATCH_LANG=language) for language in ("zh", "en")]
-        assert asked[0].data == asked[1].data and json.loads(asked[0].out)["schema"] == 1
-    told = site("check", DDP, "--explain", "-q", SITEPATCH_LANG="zh").out
-    assert RUNNER in told and "找不到" in told and "`Runner.wrap_model` 存在，但没有要改的代码" in told
-    assert english_left("\n".join(line for line in told.splitlines() if line[:13] != " " * 10)) == []
+
+    for line in (f"check {DDP} --explain", "apply nonesuch", "apply --nonsense", "status"):
+        in_chinese = site(*line.split(), "--json", SITEPATCH_LANG="zh")
+        in_english = site(*line.split(), "--json", SITEPATCH_LANG="en")
+        assert in_chinese.data == in_english.data
+        assert json.loads(in_chinese.out)["schema"] == 1
+
+    text = site("check", DDP, "--explain", "-q", SITEPATCH_LANG="zh").out
+    assert RUNNER in text and "找不到" in text and "`Runner.wrap_model` 存在，但没有要改的代码" in text
+    without_code = [line for line in text.splitlines() if line[:13] != " " * 10]
+    assert english_left("\n".join(without_code)) == []
 
 
 @pytest.mark.parametrize(
-    ("values", "language"),
+    ("values", "is_chinese"),
     [
-        ({}, ""),
-        ({"LANG": "en_US.UTF-8"}, ""),
-        ({"LANG": "C.UTF-8"}, ""),
-        ({"LANG": "zh_CN.UTF-8"}, "zh_CN.UTF-8"),
-        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, ""),
-        ({"LANG": "zh_CN.UTF-8", "SITEPATCH_LANG": "en"}, ""),
-        ({"LANG": "en_US.UTF-8", "SITEPATCH_LANG": "zh"}, "zh"),
+        ({}, False),
+        ({"LANG": "en_US.UTF-8"}, False),
+        ({"LANG": "C.UTF-8"}, False),
+        ({"LANG": "zh_CN.UTF-8"}, True),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, False),
+        ({"LANG": "zh_CN.UTF-8", "SITEPATCH_LANG": "en"}, False),
+        ({"LANG": "en_US.UTF-8", "SITEPATCH_LANG": "zh"}, True),
     ],
 )
-def test_the_language_is_that_of_the_variable_or_of_the_locale(monkeypatch, values, language):
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    for name, value in values.items():
-        monkeypatch.setenv(name, value)
-    assert _language() == language
+def test_the_language_is_that_of_the_variable_or_of_the_locale(tmp_path, values, is_chinese):
+    variables = {**dict.fromkeys(VARIABLES, ""), **values}
+    shown = done(sitepatch("apply", "--help", cwd=tmp_path, **variables)).out
+    assert ("显示本说明并退出。" in shown) == is_chinese
 
 
 def test_a_language_that_has_no_catalog_is_english(tmp_path):
@@ -226,9 +231,9 @@ def test_a_language_that_has_no_catalog_is_english(tmp_path):
     assert done(sitepatch("apply", "--help", cwd=tmp_path, SITEPATCH_LANG="de_DE.UTF-8")).out == plain.out
 
 
-@pytest.mark.parametrize(("parts", "line"), [(["好 ", "的"], "好的"), (["好", " 的"], "好的"), (["a ", "的"], "a 的"), (["好", " a"], "好 a"), (["。", " （"], "。（")])
-def test_no_blank_is_left_between_two_chinese_characters(parts, line):
-    assert _glued(parts) == line
+@pytest.mark.parametrize(("first", "second", "line"), [("好 ", "的", "好的"), ("好", " 的", "好的"), ("a ", "的", "a 的"), ("好", " a", "好 a"), ("。", " （", "。（")])
+def test_no_blank_is_left_between_two_chinese_characters(first, second, line):
+    assert ZH.text(Message("{first}{second}", first=first, second=second)) == line
 
 
 def test_lines_end_between_chinese_characters_and_never_before_a_comma():
@@ -237,8 +242,8 @@ def test_lines_end_between_chinese_characters_and_never_before_a_comma():
 
 def test_the_source_of_a_patchset_is_chinese_in_an_error_and_in_its_hints(tmp_path):
     for line in ("update mmengine-device --to 9.9", "apply nothing-like-it"):
-        told = sitepatch(*line.split(), "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh").err
-        assert "内置" in told and "built in" not in told, told
+        text = sitepatch(*line.split(), "--target", tmp_path, cwd=tmp_path, SITEPATCH_LANG="zh").err
+        assert "内置" in text and "built in" not in text, text
 
 
 def test_show_prints_kinds_headings_and_states_in_chinese(tmp_path):

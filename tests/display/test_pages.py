@@ -44,13 +44,18 @@ def rich_review():
     """A review with everything a review can have."""
     m = b"import os\n\n\n" + code(30)
     n = b"class A:\n    def f(self):\n        if self:\n            return [1, 'one', None]  # a list\n\n\n@wraps\ndef last(x):\n    return x"
-    applied = differing(
-        ("pkg/m.py", m, m.replace(b"return 7", b"return 8").replace(b"import os", b"import sys").replace(b"def f25():\n    return 25\n\n\n", b"")),
-        ("pkg/n.py", n, n.replace(b"[1, 'one', None]", b"[2, 'one or two', self]").replace(b"return x", b"return x + 1")), names=("p", "q"),
-    )
+    new_m = m.replace(b"return 7", b"return 8").replace(b"import os", b"import sys").replace(b"def f25():\n    return 25\n\n\n", b"")
+    new_n = n.replace(b"[1, 'one', None]", b"[2, 'one or two', self]").replace(b"return x", b"return x + 1")
+    applied = differing(("pkg/m.py", m, new_m), ("pkg/n.py", n, new_n), names=("p", "q"))
     long = b"".join(b"x%d = %d\n" % (number, number) for number in range(41))
-    planned = differing(("pkg/long.py", long, long[:-9]), ("pkg/gone.py", long + m, m), ("pkg/short.py", long[9:], b"\ty = 1\n"), ("pkg/deep.py", long * 9 + b"z", long * 9 + b"y"))
-    (edited,), (unreleased,) = differing(("pkg/m.py", b"a\n", b"b\n"), names=()), differing(("pkg/n.py", b"\n\nb", b"c"), names=())
+    planned = differing(
+        ("pkg/long.py", long, long[:-9]),
+        ("pkg/gone.py", long + m, m),
+        ("pkg/short.py", long[9:], b"\ty = 1\n"),
+        ("pkg/deep.py", long * 9 + b"z", long * 9 + b"y"),
+    )
+    (edited,) = differing(("pkg/m.py", b"a\n", b"b\n"), names=())
+    (unreleased,) = differing(("pkg/n.py", b"\n\nb", b"c"), names=())
     edits = (
         HandEditDiff("/site", "pkg/m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "pkg/lost.py", "pkg 1.0"),
         HandEditDiff("/site", "pkg/n.py", "", "what pip installed", False, unreleased._replace(release="", site="/other")),
@@ -60,9 +65,9 @@ def rich_review():
         lost, answer("p", "pkg/m.py", "g", State.NOT_FOUND, (), "`f` is gone", "look at `g`"), lost.with_result(state=State.APPLICABLE, problem=""),
         answer("q", "", "", State.NOT_FOUND, (), "`f` is gone"),
     )  # fmt: skip
-    other = WHY._replace(
-        name="q", about=ABOUT._replace(prose="One.\n\nTwo.\n\nThree, `as code`,\ngoes on.\n\n- a\n- b", provenance={"bug": "see https://example.org"}), options=WHY.options * 2
-    )
+    prose = "One.\n\nTwo.\n\nThree, `as code`,\ngoes on.\n\n- a\n- b"
+    about = ABOUT._replace(prose=prose, provenance={"bug": "see https://example.org"})
+    other = WHY._replace(name="q", about=about, options=WHY.options * 2)
     reasons = [Reason(WHY, {"limit": 7}, True, "p 1.0, 3 releases: applicable 3\nrow\n  row"), Reason(other, {}, False)]
     outcome = DiffOutcome(ENV, applied, planned, edits, answers=answers, notes=("a `note`",))
     return {
@@ -75,43 +80,47 @@ def rich_review():
 
 def rich_releases():
     """Releases with everything they can have."""
-    answers = tuple(answer("p", f"pkg/m{number % 3}.py", "f" * (number % 2), State.APPLICABLE, (number,)) for number in range(8))
+    answers = tuple(answer("p", f"pkg/m{at % 3}.py", "f" if at % 2 else "", State.APPLICABLE, (at,)) for at in range(8))
     old = code(3)
     first, second = differing(("pkg/m0.py", old, old + b"x = 1\n"), ("pkg/m1.py", old, old.replace(b"return 1\n", b"return 2\n")))
     both = (first, second)
 
-    def made(version, state=APPLICABLE, *, name="pkg", diffs=(), answers=(), **fields):
+    def outcome(version, state=APPLICABLE, *, name="pkg", diffs=(), answers=(), **fields):
         return release(name, version, state, diffs=diffs, answers=answers, **fields)
 
-    fits = made("1.0", diffs=both, answers=answers)
-    failed = (answers[0].with_result(state=State.CONFLICT, problem="`f` is twice\nline 2", hint="see g"), answers[1].with_result(state=State.UPSTREAM))
+    fits = outcome("1.0", diffs=both, answers=answers)
+    conflict = answers[0].with_result(state=State.CONFLICT, problem="`f` is twice\nline 2", hint="see g")
+    failed = (conflict, answers[1].with_result(state=State.UPSTREAM))
     outcomes = [
-        fits, made("1.1", diffs=both, answers=answers, yanked=True), made("1.2", "conflict", answers=failed),
-        made("1.3", "out of range", problem="it is not for `pkg`"),
-        made("1.4", diffs=(second,), answers=answers), made("1.5", "upstream", answers=failed[1:]),
-        made("1.5", name="pkg-vendor", diffs=both, answers=answers), made("2.0", "no wheel", name="pkg-vendor"),
+        fits, outcome("1.1", diffs=both, answers=answers, yanked=True), outcome("1.2", "conflict", answers=failed),
+        outcome("1.3", "out of range", problem="it is not for `pkg`"),
+        outcome("1.4", diffs=(second,), answers=answers), outcome("1.5", "upstream", answers=failed[1:]),
+        outcome("1.5", name="pkg-vendor", diffs=both, answers=answers), outcome("2.0", "no wheel", name="pkg-vendor"),
     ]  # fmt: skip
-    patches = tuple(PatchOutcome(f"{number}", APPLICABLE) for number in (1, 2))
+    fit = (PatchOutcome("1", APPLICABLE), PatchOutcome("2", APPLICABLE))
+    upstream = PatchOutcome("1", "upstream")
     series = [
-        made("1.0", answers=answers[:2], diffs=(first,), patches=patches), made("1.1", answers=answers[:2], diffs=(first,), patches=patches),
-        made("1.2", answers=failed, patches=(patches[0]._replace(state="upstream"), patches[1]._replace(state="conflict", problem="it `does` not"))),
-        made("1.3", "upstream", answers=failed[1:], patches=(patches[0]._replace(state="upstream"),)),
-    ]  # fmt: skip
-    hunks = tuple(HunkText(f"{number}.spatch", 1, "f", ()) for number in (1, 2))
-    several = WHY._replace(name="series", variants=(Variant("pkg", "", tuple(FilePatch(("pkg/m0.py",), 1, (hunk,)) for hunk in hunks)),))
+        outcome("1.0", answers=answers[:2], diffs=(first,), patches=fit),
+        outcome("1.1", answers=answers[:2], diffs=(first,), patches=fit),
+        outcome("1.2", answers=failed, patches=(upstream, PatchOutcome("2", "conflict", problem="it `does` not"))),
+        outcome("1.3", "upstream", answers=failed[1:], patches=(upstream,)),
+    ]
+    patches = tuple(FilePatch(("pkg/m0.py",), 1, (HunkText(name, 1, "f", ()),)) for name in ("1.spatch", "2.spatch"))
+    several = WHY._replace(name="series", variants=(Variant("pkg", "", patches),))
     return {
         "releases": made_page("sitepatch check", [Checked(WHY, tuple(outcomes)), Checked(several, tuple(series))]),
-        "releases-fit": made_page("sitepatch check", [Checked(WHY, (made("1.0", answers=answers[:1]),))]),
+        "releases-fit": made_page("sitepatch check", [Checked(WHY, (outcome("1.0", answers=answers[:1]),))]),
         "releases-none": made_page("sitepatch check", [Checked(WHY, ())]),
     }
 
 
 def test_the_pages_are_those_of_the_golden_files(monkeypatch):
     pages = {**rich_review(), **rich_releases()}
-    # what is translated as a sentence, and what as a word, no translation shows
+    # what is translated as a sentence, and what as a word, no translation shows; set_translation holds for the process
     monkeypatch.setattr(styles, "_sentence", "«{}»".format)
     monkeypatch.setattr(styles, "_word", "‹{}›".format)
-    pages.update({f"{name}-translated": page for name, page in {**rich_review(), **rich_releases()}.items() if name in ("review", "releases")})
+    pages["review-translated"] = rich_review()["review"]
+    pages["releases-translated"] = rich_releases()["releases"]
     for name, page in pages.items():
         whole(page)
         body = page.decode().partition("<body>")[2].partition("<footer")[0]
@@ -133,26 +142,31 @@ def test_the_top_of_a_review_has_the_patchset_the_place_the_release_and_the_reas
     page = review_page("sitepatch diff p", DiffOutcome(ENV, planned=diffs), [Reason(WHY, {"limit": 7}, False, "p 1.0, 3 releases: applicable 3\nrow")])
     read = whole(page)
     text = read.text("main")
-    for said in ("1 file would be changed", "would be changed by p", "pkg 1.0", "/site", "A summary", "Why it is.", "remove when", "it is fixed",
-                 "limit=7", "how many (default 5)", "proven on 1 release", "fix, not applied yet", diffs[0].sha256_before, "0" * 64):  # fmt: skip
-        assert said in text, said
+    for part in (
+        "1 file would be changed", "would be changed by p", "pkg 1.0", "/site", "A summary", "Why it is.", "remove when", "it is fixed",
+        "limit=7", "how many (default 5)", "proven on 1 release", "fix, not applied yet", diffs[0].sha256_before, "0" * 64,
+    ):  # fmt: skip
+        assert part in text, part
     assert ("a", {"href": "https://example.org/x", "rel": "noreferrer noopener"}) in read.elements
     assert read.text("mark") == "None30", "the words that differ"
 
 
 def test_the_prose_of_a_reason_has_lists_and_keeps_what_is_set_in_columns():
     text = "It fails twice:\n1. at <first>,\n   on each rank\n2. then\n\n- one\n\na  b\n  c  d\n\n- x\n    kept  so\n"
-    page = review_page("diff p", DiffOutcome(ENV, ()), [Reason(WHY._replace(about=ABOUT._replace(prose=text)), {}, False, "")]).decode()
+    reason = Reason(WHY._replace(about=ABOUT._replace(prose=text)), {}, False, "")
+    page = review_page("diff p", DiffOutcome(ENV, ()), [reason]).decode()
     assert "<p>It fails twice:</p><ol><li>at &lt;first&gt;, on each rank</li><li>then</li></ol>" in page
     assert "<ul><li>one</li></ul><pre>a  b\n  c  d</pre><pre>- x\n    kept  so</pre>" in page
 
 
 def test_edits_by_hand_are_shown_apart_and_a_missing_original_is_named():
-    (made,), (edited,) = differing(("m.py", b"a\n", b"b\n")), differing(("m.py", b"b\n", b"c\n"), names=())
-    edits = HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "lost.py", "pkg 1.0")
-    page = review_page("t", DiffOutcome(ENV, applied=(made,), edits=edits), [])
+    applied = differing(("m.py", b"a\n", b"b\n"))
+    (edited,) = differing(("m.py", b"b\n", b"c\n"), names=())
+    edits = (HandEditDiff("/site", "m.py", "pkg 1.0", "what p made of it", True, edited), HandEditDiff("/site", "lost.py", "pkg 1.0"))
+    page = review_page("t", DiffOutcome(ENV, applied=applied, edits=edits), [])
     read = whole(page)
-    assert [each["id"] for name, each in read.elements if name == "section" and "id" in each] == ["m.py", "edited:m.py"]
+    sections = [attributes for name, attributes in read.elements if name == "section"]
+    assert [section["id"] for section in sections if "id" in section] == ["m.py", "edited:m.py"]
     assert "Edited by hand" in read.text("h2") and "edited by hand, compared with what p made of it" in read.text("summary")
     assert "lost.py: edited by hand (pkg 1.0), and the original text is not on this machine" in read.text("li")
 
@@ -160,8 +174,9 @@ def test_edits_by_hand_are_shown_apart_and_a_missing_original_is_named():
 def test_the_anchors_of_a_page_stay_when_lines_move():
     def names(before):
         old = before + code(30)
-        page = review_page("t", DiffOutcome(ENV, differing(("m.py", old, old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")))), [])
-        return [each["id"] for _, each in whole(page).elements if each.get("class") == "hunk"]
+        new = old.replace(b"return 7", b"return 8").replace(b"return 20", b"return 2")
+        page = review_page("t", DiffOutcome(ENV, differing(("m.py", old, new))), [])
+        return [attributes["id"] for _, attributes in whole(page).elements if attributes.get("class") == "hunk"]
 
     assert names(b"") == names(b"import os\n" * 9) == ["m.py:f7", "m.py:f20"]
 
@@ -174,7 +189,8 @@ def test_the_lines_of_both_sides_are_numbered_and_unchanged_ones_can_be_unfolded
     assert re.search(r"<i>21</i><i>22</i><code>line <span class=\"n\">21</span></code>", text)
     assert re.findall(r"<summary>(\d+) unchanged lines</summary>", text) == ["17", "173", "96"]
     long = before.replace(b"line 299\n", b"line 299\n" * 200).replace(b"line 1\n", b"")
-    text = review_page("t", DiffOutcome(ENV, differing(("m.py", long, long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")))), []).decode()
+    short = long.replace(b"line 9\n", b"").replace(b"line 290\n", b"")
+    text = review_page("t", DiffOutcome(ENV, differing(("m.py", long, short))), []).decode()
     assert re.findall(r"<summary>([^<]*) unchanged lines</summary>", text) == ["4", "100 of 274", "100 of 274", "100 of 205"]
 
 

@@ -62,8 +62,10 @@ def test_the_lines_of_a_diff_have_their_colours():
     diff = "--- a\n+++ b\n@@ -1 +1,2 @@ f\n kept\n-gone\n++come\n"
     lines = color_diff(diff)
     assert [click.unstyle(line) for line in lines] == diff.splitlines()
-    bold, cyan, red, green = (click.style("", bold=True, reset=False), *(click.style("", fg=name, reset=False) for name in ("cyan", "red", "green")))
-    assert [line.startswith(begin) for line, begin in zip(lines, (bold, bold, cyan, " kept", red, green))] == [True] * 6
+    bold = click.style("", bold=True, reset=False)
+    cyan, red, green = (click.style("", fg=name, reset=False) for name in ("cyan", "red", "green"))
+    for line, begin in zip(lines, (bold, bold, cyan, " kept", red, green)):
+        assert line.startswith(begin)
     assert color_diff("no end") == ["no end"] and color_diff("") == []
 
 
@@ -81,7 +83,9 @@ def test_a_row_ends_with_its_last_cell_or_its_state():
 def test_a_failure_is_explained_once_per_file_and_what_is_not_needed_says_why():
     hunk = answer("p", "m.py", "f", State.APPLICABLE, (3,))
     failed = hunk.with_result(state=State.CONFLICT, places=(), problem="no", hint="mend it")
-    rows = answer_rows([hunk, hunk, failed, failed.with_result(hunk=failed.hunk._replace(scope="g")), hunk.with_result(state=State.UPSTREAM, places=())])
+    in_g = failed.with_result(hunk=failed.hunk._replace(scope="g"))
+    upstream = hunk.with_result(state=State.UPSTREAM, places=())
+    rows = answer_rows([hunk, hunk, failed, in_g, upstream])
     assert [(row.word, row.cells, row.details) for row in rows] == [
         ("applicable", ("p", "m.py:3", "f"), ()),
         ("applicable", ("p", "m.py:3", "f"), ()),
@@ -91,24 +95,29 @@ def test_a_failure_is_explained_once_per_file_and_what_is_not_needed_says_why():
 
 
 def test_a_verification_is_one_line_and_a_failed_one_has_its_last_lines():
+    def failed(name, *, before):
+        return CheckResult(IMPORT, name, "ImportError: no c", "at\nImportError: no c", before=before)
+
     good = [CheckResult(COMPILE, "a.py", seconds=0.25), CheckResult(COMPILE, "b.py", seconds=0.5), CheckResult(IMPORT, "a", seconds=1.0)]
-    before = [CheckResult(IMPORT, name, "ImportError: no c", "at\nImportError: no c", before=True) for name in ("c", "d")]
-    verified = Verified((*good, *before), 2.0)
+    verified = Verified((*good, failed("c", before=True), failed("d", before=True)), 2.0)
     (summary, broken) = verified_rows(console(), verified)
     assert summary == Row("verified", ("2 files compiled in 0.75 s, 1 module imported in 1.00 s",))
     assert broken == Row("broken before", ("import c, d, without the patch too: ImportError: no c",))
     assert verified_rows(console(verbose=True), verified)[1].details == ("at", "ImportError: no c")
-    failing = Verified((*good, before[0]._replace(before=False), before[1]._replace(before=False)), 2.0)
-    assert [(row.word, row.cells, row.details) for row in verified_rows(console(quiet=True), failing)] == [
-        ("failed", (f"import {name}: ImportError: no c",), ("at", "ImportError: no c")) for name in ("c", "d")
+    failing = Verified((*good, failed("c", before=False), failed("d", before=False)), 2.0)
+    details = ("at", "ImportError: no c")
+    assert list(verified_rows(console(quiet=True), failing)) == [
+        Row("failed", ("import c: ImportError: no c",), details),
+        Row("failed", ("import d: ImportError: no c",), details),
     ]
     assert to_json(verified)["seconds"] == 2.0
 
 
 def test_each_rank_is_a_row_with_its_progress():
     steps = tuple((name, 0.5) for name in ("import torch", "device"))
-    ranks = (EndedRank(0, steps=steps, inside="start", device="gcu:0", backend="eccl"), EndedRank(1, problem="OSError: no", code=1, output=b"OSError: no\n"))
-    rows = rank_rows(ranks, verdict_on(ranks, 60.0))
+    late = EndedRank(0, steps=steps, inside="start", device="gcu:0", backend="eccl")
+    failed = EndedRank(1, problem="OSError: no", code=1, output=b"OSError: no\n")
+    rows = rank_rows((late, failed), verdict_on((late, failed), 60.0))
     assert rows[0].cells == ("rank 0", "gcu:0 by eccl", "import torch 0.50 s, device 0.50 s; still in the start of the process group")
     assert rows[1].cells == ("rank 1", "no device yet", "failed in import torch: OSError: no")
     assert rows[1].details == ("OSError: no",)
@@ -116,13 +125,16 @@ def test_each_rank_is_a_row_with_its_progress():
 
 def test_a_page_names_the_function_of_a_change_and_a_missing_final_newline():
     body = b"".join(b"x%d = 1\n" % number for number in range(9))
-    old, new = b"y = 1\n" + body + b"def f():\n    return 1", b"y = 2\n" + body + b"def f():\n    return 2"
-    page = whole(review_page("diff", DiffOutcome(ENV, planned=(diff_texts("/site", "m.py", old, new, ("p",)),)), []))
+    old = b"y = 1\n" + body + b"def f():\n    return 1"
+    new = b"y = 2\n" + body + b"def f():\n    return 2"
+    diff = diff_texts("/site", "m.py", old, new, ("p",))
+    page = whole(review_page("diff", DiffOutcome(ENV, planned=(diff,)), []))
     assert page.text("b") == "f"
     assert [name for name, _ in page.elements].count("h4") == 2
     assert page.text("main").count("no line break at the end of the file before and after") == 1
-    one = whole(review_page("diff", DiffOutcome(ENV, planned=(diff_texts("/site", "m.py", b"x = 1\n", b"x = 1", ("p",)),)), []))
-    assert "no line break at the end of the file after" in one.text("main")
+    diff = diff_texts("/site", "m.py", b"x = 1\n", b"x = 1", ("p",))
+    page = whole(review_page("diff", DiffOutcome(ENV, planned=(diff,)), []))
+    assert "no line break at the end of the file after" in page.text("main")
 
 
 def test_a_command_in_a_hint_is_for_the_same_place():
@@ -136,7 +148,8 @@ def test_a_command_in_a_hint_is_for_the_same_place():
 def test_a_heading_is_printed_above_its_diffs(capsys, monkeypatch):
     show_parts(console(), [("nothing of it", [])])
     assert capsys.readouterr().out.strip() == ""
-    diff = diff_texts("/site", "m.py", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 1\n", b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 2\n")
+    old = b"a = 0\n" * 9 + b"def f():\n    b = 1\n    c = 1\n    d = 1\n    return 1\n"
+    diff = diff_texts("/site", "m.py", old, old.replace(b"return 1", b"return 2"))
     monkeypatch.setattr(Console, "plain", False)  # as on a terminal, whose pager would take the lines
     show_parts(console(), [("what is changed", [diff])])
     lines = click.unstyle(capsys.readouterr().out).splitlines()
@@ -144,20 +157,22 @@ def test_a_heading_is_printed_above_its_diffs(capsys, monkeypatch):
 
 
 def test_an_impossible_completion_is_empty(tmp_path):
-    told = sitepatch(cwd=tmp_path, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch apply --patch-dir gone mm", COMP_CWORD="4")
-    assert (told.out.split(), told.err) == ([], "")
+    line = "sitepatch apply --patch-dir gone mm"
+    ended = sitepatch(cwd=tmp_path, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD="4")
+    assert (ended.out.split(), ended.err) == ([], "")
 
 
 def test_a_probe_needs_an_interpreter_that_is_named(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
-    told = done(site("apply", DDP, "--verify", "probe"), 2)
-    assert "--verify probe and --target: found no interpreter to run a probe in" in told.err and "name it with --python" in told.err
+    ended = done(site("apply", DDP, "--verify", "probe"), 2)
+    assert "--verify probe and --target: found no interpreter to run a probe in" in ended.err and "name it with --python" in ended.err
 
 
 def test_a_page_allows_a_script_only_where_it_has_one():
-    without, with_keys = (html.html_document("t", ["x"], script=script).decode() for script in (False, True))
-    assert "script" not in without and "script-src 'sha256-" in with_keys and with_keys.count("<script>") == 1
-
+    without = html.html_document("t", ["x"], script=False).decode()
+    assert "script" not in without
+    with_keys = html.html_document("t", ["x"], script=True).decode()
+    assert "script-src 'sha256-" in with_keys and with_keys.count("<script>") == 1
 
 
 def test_progress_is_one_bar_until_the_end(monkeypatch):
@@ -174,10 +189,10 @@ def test_the_total_of_a_progress_may_be_unknown():
     bar = ProgressBar(stream)
     for number, total in ((3, 0), (2, 8), (3, 8)):
         bar.at(number, total, "files read")
-        bar._show()
+        bar._show()  # as its thread does every half a minute
     bar.end()
-    said = ["3 files read", "2 of 8 files read", "3 of 8 files read"]
-    assert [line.partition(",")[0] for line in stream.getvalue().splitlines()] == said
+    lines = [line.partition(",")[0] for line in stream.getvalue().splitlines()]
+    assert lines == ["3 files read", "2 of 8 files read", "3 of 8 files read"]
 
 
 def test_a_process_ends_even_if_its_bar_has_not(monkeypatch):
@@ -191,7 +206,7 @@ def test_a_proof_of_the_demo_that_fails_says_so(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     demo = Demo(console())
     for number in range(4):
-        demo._prove(f"proof {number}", number % 2 == 0, show=number < 2)
+        demo._prove(f"proof {number}", number % 2 == 0, show=number < 2)  # none of the demo's own fails
     assert capsys.readouterr().out == f"{click.style('✓', fg='green')} proof 0\n{click.style('✗ NOT SO:', fg='red')} proof 1\n"
     assert [proof.ok for proof in demo.proofs] == [True, False, True, False]
 
