@@ -15,7 +15,14 @@ from patcher.author.hunks.generalise import generalise
 from patcher.author.manifest import with_version
 from patcher.author.pristine import EditedFile, Original
 from patcher.author.same_code import same_code
-from patcher.author.spatch_draft import Draft, DraftFile, DraftHunk, FileEdit, added_file
+from patcher.author.spatch_draft import (
+    Draft,
+    DraftFile,
+    DraftHunk,
+    FileEdit,
+    added_file,
+    added_section,
+)
 from patcher.engine.engine import rewrite
 from patcher.engine.explain import explain
 from patcher.engine.spatch.hunk import parse_spatch
@@ -203,11 +210,13 @@ class WrittenPatchset(Record):
             if not draft.hunks:
                 continue
             change = changes.setdefault(home, SpatchChange(set(), {}))
-            path = edited.file.path
-            hunks = draft.text if draft.has_moves else draft.hunks_text
-            if draft.adds:
-                hunks = f"+++ {path}\n{hunks}"
-            change.added[path] = hunks
+            hunks = draft.text if draft.has_moves or draft.adds else draft.hunks_text
+            assignment = self.assignments.get(edited.key)
+            if draft.adds and assignment:
+                flags = assignment.hunks[0].flags
+                path = edited.file.path
+                hunks = added_section(path, draft.hunks_text, when_present=flags.when_present)
+            change.added[edited.file.path] = hunks
         return changes
 
     def _nothing_left(self, empty: Sequence[Path]) -> SitepatchError:

@@ -118,8 +118,8 @@ class DraftFile(Record):
     def text(self) -> str:
         """The hunks as they are written, below the lines that name their file."""
         if self.adds:
-            flag = "" if self.paths[0].endswith(SOURCE) else " when-present"
-            return f"+++ {self.paths[0]}{flag}\n{self.hunks[0].text}"
+            path = self.paths[0]
+            return added_section(path, self.hunks[0].text, when_present=not path.endswith(SOURCE))
         parts: list[str] = []
         for paths, hunks in self.sections:
             header = "".join(f"--- {path}\n" for path in paths)
@@ -146,6 +146,11 @@ class DraftFile(Record):
                 sections.append((paths, []))
             sections[-1][1].append(hunk)
         return sections
+
+
+def added_section(path: str, lines: str, *, when_present: bool) -> str:
+    """The section of a `.spatch` that adds a file, with the `+` lines of its hunk."""
+    return f"+++ {path}{_WHEN_PRESENT if when_present else ''}\n{lines}"
 
 
 def added_file(path: str, text: bytes) -> DraftFile:

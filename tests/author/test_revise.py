@@ -203,6 +203,16 @@ def test_an_added_file_that_is_edited_where_it_is_applied_is_revised(world, word
     assert world.text() == M and not (world.path / "demo/_help.py").exists()
 
 
+def test_a_note_that_nothing_needs_stays_one_when_it_is_revised(world):
+    captured(world, EDIT)
+    world.edit(M)
+    (world.cwd / "patchsets/mine/mine.spatch").write_text(spatch(world) + "\n+++ demo/note.txt when-present\n+Loaded.\n")
+    done(world("apply", "mine"))
+    world.edit("Loaded twice.\n", "demo/note.txt")
+    done(world("capture", "--name", "mine", "--adopt"))
+    assert "+++ demo/note.txt when-present\n+Loaded twice.\n" in spatch(world)
+
+
 def test_what_is_undone_in_the_copies_is_removed(world):
     world.edit("VALUE = 2\n", "demo/n.py")
     world.edit(EDIT)
