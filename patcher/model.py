@@ -88,8 +88,8 @@ class HunkText(Record):
     """One hunk as written; its two sides are not parsed yet.
 
     `origin` is its .spatch, and `line` the line of its header there. `lines` are (tag, text, line
-    number in the .spatch); a tag is `" "`, `"-"` or `"+"`. `others` are its other forms, which are
-    tried in their order if neither side of this one is found; its `when_present` is theirs, too.
+    number in the .spatch); a tag is `" "`, `"-"` or `"+"`. `further_forms` are tried in their order
+    if neither side of this one is found; its `when_present` is theirs, too.
     """
 
     origin: str
@@ -97,7 +97,7 @@ class HunkText(Record):
     scope: str
     lines: tuple[tuple[str, str, int], ...]
     flags: HunkFlags = HunkFlags()
-    others: tuple[HunkText, ...] = ()
+    further_forms: tuple[HunkText, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -120,7 +120,7 @@ class HunkText(Record):
     @property
     def forms(self) -> tuple[HunkText, ...]:
         """The forms of the hunk, in the order in which they are tried."""
-        return (self._replace(others=()), *self.others)
+        return (self._replace(further_forms=()), *self.further_forms)
 
 
 def _inserts_only_imports(form: HunkText) -> bool:

@@ -213,7 +213,7 @@ def _too_few(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer:
     from patcher.engine.not_found import not_found  # with difflib: only where something went wrong
 
     problem, hint = not_found(source, hunk, places)
-    if hunk.others and not (places.todo or places.done):
+    if hunk.further_forms and not (places.todo or places.done):
         problem = Message(
             "none of the {number} forms of this hunk is found; the first one: {problem}",
             number=len(hunk.forms),

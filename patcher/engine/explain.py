@@ -74,7 +74,7 @@ def explain(
 
 def _explain(source: Source, hunk: Hunk, answer: HunkAnswer) -> Explanation:
     """The explanation of an answer; of a hunk with several forms, of its decisive form and each."""
-    if not hunk.others:
+    if not hunk.further_forms:
         return _explain_form(source, hunk, answer)
 
     try:
@@ -176,7 +176,7 @@ def _with_reason(
 # places -------------------------------------------------------------------------------------------
 def _places(source: Source, hunk: Hunk, state: State) -> list[MatchRange]:
     """The places that show why a hunk is in its state; its further forms are left out."""
-    first_form = hunk._replace(others=())
+    first_form = hunk._replace(further_forms=())
     _, found = find_form(source, first_form)
     if state is State.UPSTREAM:
         places = found.done

@@ -255,7 +255,7 @@ def _written(hunk: HunkText) -> list[object]:
     parts: list[object] = [hunk.scope, hunk.flags.expected, hunk.flags.when_present, lines]
     if hunk.flags.inside is not None:
         parts.append(hunk.flags.inside)
-    parts += [_written(form) for form in hunk.others]
+    parts += [_written(form) for form in hunk.further_forms]
     return parts
 
 

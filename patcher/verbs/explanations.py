@@ -166,7 +166,7 @@ def _followed(
     hunk = explanation.hunk
     tree = readable(data)
     for match in explanation.elsewhere:
-        renamed = hunk._replace(scope=match.scope, others=())
+        renamed = hunk._replace(scope=match.scope, further_forms=())
         if match.scope and tree is not None and _holds(tree, renamed, options):
             hint = Message("add this form to the hunk:\n{lines}", lines=_form(hunk, match.scope))
             return answer.with_result(hint=hint)
@@ -260,7 +260,7 @@ def _code_elsewhere(
 ) -> tuple[Elsewhere, ...]:
     """The other files of a package in which a hunk fits, in its scope or one of the same name."""
     name = hunk.scope.split(".")[-1]
-    if hunk.flags != HunkFlags() or hunk.others:
+    if hunk.flags != HunkFlags() or hunk.further_forms:
         return ()
     places: list[Elsewhere] = []
     for other, data in _defining(site, path, name):

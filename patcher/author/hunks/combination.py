@@ -89,22 +89,22 @@ class Combination:
             return parts, result
         for part in parts:
             forms: list[Candidate] = []
-            for number, other in enumerate(part.best.others):
+            for number, other in enumerate(part.best.further_forms):
                 in_form = _with(parts, part, part.in_form(number))
                 if not self._together(in_form).failed:
                     forms.append(other)
-            if len(forms) == len(part.best.others):
+            if len(forms) == len(part.best.further_forms):
                 continue
             merged = self._with_header(parts, part)
             if merged and not self._together(merged).failed:
                 parts = merged
             else:
-                fewer = part.best._replace(others=tuple(forms))
+                fewer = part.best._replace(further_forms=tuple(forms))
                 parts = _with(parts, part, part.with_best(fewer))
         return parts, self._together(parts).result
 
     def _has_conflicting_form(self, parts: Sequence[Part]) -> bool:
-        most = max((len(part.best.others) for part in parts), default=0)
+        most = max((len(part.best.further_forms) for part in parts), default=0)
         for number in range(most):
             in_form = [part.in_form(number) for part in parts]
             if self._together(in_form).failed:

@@ -53,7 +53,7 @@ class Candidate(Record):
         form: describes it to the user in a few words.
         flags: what stands behind its scope.
         elsewhere: it inserts its code in another place than the edit did.
-        others: further forms of the hunk, for releases in which it is not found.
+        further_forms: those of the hunk, for releases in which it is not found.
         otherwise: how it is for such releases alone: `RENAMED`, for a definition that only they
             have, or `UNANNOTATED`, without the annotations that the edit changes; "" for any other.
     """
@@ -63,7 +63,7 @@ class Candidate(Record):
     form: str
     flags: Flags = Flags()
     elsewhere: bool = False
-    others: tuple[Candidate, ...] = ()
+    further_forms: tuple[Candidate, ...] = ()
     otherwise: str = ""
 
     @property
@@ -91,7 +91,7 @@ class Candidate(Record):
     def words(self) -> str:
         """How it and its further forms are written, for the user."""
         words = self.form
-        for other in self.others:
+        for other in self.further_forms:
             template = "{form}; where that is not found: {other}"
             words = Message(template, form=words, other=other.form)
         return words
@@ -100,14 +100,14 @@ class Candidate(Record):
     def text(self) -> str:
         """The hunk as it is written in a `.spatch`, ending in a line break."""
         text = self._written(self.scope)
-        for other in self.others:
+        for other in self.further_forms:
             scope = "or" if other.scope == self.scope else f"or {other.scope}"
             text += other._written(scope)
         return text
 
     def with_further_form(self, other: Candidate) -> Candidate:
         """The same with one more form."""
-        return self._replace(others=(*self.others, other))
+        return self._replace(further_forms=(*self.further_forms, other))
 
     def _written(self, scope: str) -> str:
         text = f"@@ {scope} @@{self.flags.text}\n"

@@ -55,16 +55,19 @@ class Part(Record):
 
         As it is where it has none of that number that is found before the edit.
         """
-        if number >= len(self.best.others) or self.best.others[number].otherwise == RENAMED:
+        if (
+            number >= len(self.best.further_forms)
+            or self.best.further_forms[number].otherwise == RENAMED
+        ):
             return self
-        return self.with_best(self.best.others[number])
+        return self.with_best(self.best.further_forms[number])
 
     def without_best(self, why: str) -> Part:
         """Without the best candidate, in whatever forms.
 
         The first of them is what is found before the edit.
         """
-        first = self.best._replace(others=())
+        first = self.best._replace(further_forms=())
         work = tuple(each for each in self.work[1:] if each.candidate != first)
         rejected = (*self.rejected, self.work[0]._replace(problem=why))
         return self._replace(work=work, rejected=rejected)
@@ -243,7 +246,7 @@ class PartMaker:
                 there = under_other_name(checked.candidate, self.before, other=source)
                 if there is not None:
                     best = self._better(best, there, group=group)
-        return [best] if best.candidate.others else []
+        return [best] if best.candidate.further_forms else []
 
     def _better(
         self, best: CheckedCandidate, other: Candidate, group: tuple[Difference, ...]
@@ -317,7 +320,7 @@ class PartMaker:
         They have no context, and other arguments.
         """
         for candidate in self.candidates.freer(best.candidate, group):
-            last = (best.candidate, *best.candidate.others)[-1]
+            last = (best.candidate, *best.candidate.further_forms)[-1]
             if candidate.lines == last.lines or self.checker.check(candidate, group).problem:
                 continue
             checked = self.checker.check(best.candidate.with_further_form(candidate), group)
@@ -335,7 +338,7 @@ class PartMaker:
         if not others:
             return best
         other = min(others, key=lambda each: (not each.exact, len(each.candidate.lines)))
-        candidate = best.candidate._replace(others=(other.candidate,))
+        candidate = best.candidate._replace(further_forms=(other.candidate,))
         checked = self.checker.check(candidate, group)
         return best if checked.problem or checked.holds < best.holds else checked
 

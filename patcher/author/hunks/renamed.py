@@ -110,7 +110,7 @@ def under_other_name(candidate: Candidate, home: Tree, other: Tree) -> Candidate
     form = Message(template, form=candidate.form, scope=scope)
     names = {candidate.scope.rpartition(".")[2]: scope.rpartition(".")[2]}
     there = _with_others(candidate, names)
-    return there._replace(scope=scope, form=form, others=(), otherwise=RENAMED)
+    return there._replace(scope=scope, form=form, further_forms=(), otherwise=RENAMED)
 
 
 @lru_cache(maxsize=64)

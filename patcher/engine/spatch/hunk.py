@@ -201,8 +201,8 @@ def _file(lines: _Lines, number: int) -> tuple[FilePatch, int]:
             above = hunks[-1] if hunks else None
             form, number = _hunk(lines, number, above=above)
             if above is not None and re.match(_OR, line):
-                others = (*above.others, form)
-                hunks[-1] = above._replace(others=others)
+                further_forms = (*above.further_forms, form)
+                hunks[-1] = above._replace(further_forms=further_forms)
             else:
                 hunks.append(form)
         elif line.strip():

@@ -46,8 +46,8 @@ def compile_hunks(hunks: Sequence[HunkText], options: Mapping[str, OptionValue])
                 problems.append(PatchError.at(location, message))
 
         if forms:
-            first, *others = forms
-            compiled.append(first._replace(text=hunk, others=tuple(others)))
+            first, *further = forms
+            compiled.append(first._replace(text=hunk, further_forms=tuple(further)))
 
     if problems:
         raise PatchError.joined(problems)
@@ -74,8 +74,8 @@ def _in_scopes(hunk: Hunk, renamed: Mapping[str, str]) -> Hunk:
         names[index] = name
 
     upstream = hunk.upstream._replace(scope=".".join(names))
-    others = tuple(_in_scopes(other, renamed) for other in hunk.others)
-    return hunk._replace(upstream=upstream, others=others)
+    further_forms = tuple(_in_scopes(form, renamed) for form in hunk.further_forms)
+    return hunk._replace(upstream=upstream, further_forms=further_forms)
 
 
 @lru_cache(maxsize=256)

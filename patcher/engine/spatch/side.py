@@ -172,7 +172,7 @@ class Upstream(Record):
 
 
 class Hunk(Record):
-    """A hunk ready to be matched. `others` are its further forms."""
+    """A hunk ready to be matched. `further_forms` are tried where it is not found."""
 
     text: HunkText
     form: HunkForm
@@ -180,9 +180,9 @@ class Hunk(Record):
     after: Side
     upstream: Upstream
     options: Mapping[str, OptionValue]
-    others: tuple[Hunk, ...] = ()
+    further_forms: tuple[Hunk, ...] = ()
 
     @property
     def forms(self) -> tuple[Hunk, ...]:
         """The forms of the hunk, in the order in which they are tried."""
-        return (self, *self.others)
+        return (self, *self.further_forms)
