@@ -17,6 +17,7 @@ from patcher.patchset.manifest import load_patchset
 from patcher.place import Place
 from patcher.store.store import Store
 from patcher.verbs import capture as capturing
+from tests import failures
 from tests.author.world import EDIT, FILES, GONE, OTHER, M, World
 from tests.command import done
 from tests.faults.calls import in_child
@@ -33,8 +34,8 @@ def capture(world, **more):
     return capturing.capture(name="mine", place=Place(target=world.path), **{"output": world.cwd / "patchsets", **more})
 
 
-def adopt(made, verify="import"):
-    return capturing.adopt(made, place=Place(target=made.files[0].file.site), verify=verify)
+def adopt(captured, verify="import"):
+    return capturing.adopt(captured, place=Place(target=captured.files[0].file.site), verify=verify)
 
 
 # the whole way --------------------------------------------------------------------------------------------------------
@@ -42,16 +43,16 @@ def test_an_edit_is_captured_and_then_tracked_and_restored(world):
     world.backup()
     world.edit()
     edited = world.tree()
-    told = done(world("capture", "--name", "mine")).out
+    ended = done(world("capture", "--name", "mine"))
     assert world.tree() == edited  # nothing is touched yet
-    assert '+    print("loaded", model)  # where is it?' in told
+    assert '+    print("loaded", model)  # where is it?' in ended.out
+    assert "@@ load @@" in ended.out
     assert "@@ load @@" not in done(world("capture", "--name", "quiet", "-q")).out, "the hunks are in the patchset"
-    assert "@@ load @@" in told
     assert (world.cwd / "patchsets/mine/patchset.toml").is_file()
 
-    told = done(world("capture", "demo", "--name", "again", "--adopt"))
-    assert "compared with m.py.debug_backup beside it" in told.err
-    assert "applied  again: 1 file" in told.out
+    ended = done(world("capture", "demo", "--name", "again", "--adopt"))
+    assert "compared with m.py.debug_backup beside it" in ended.err
+    assert "applied  again: 1 file" in ended.out
     assert world.text() == EDIT
     assert "again 1.0  demo 1.0  1 file" in done(world("status", "--check")).out
     done(world("restore"))
@@ -72,22 +73,22 @@ def test_a_restored_file_can_be_patched_again(world):
 def test_the_answer_in_json_has_the_edit_and_the_next_command(world):
     world.backup()
     world.edit()
-    told = json.loads(done(world("capture", "--name", "mine", "--adopt", "--json")).out)
-    assert (told["adopted"]["written"], told["name"]) == (True, "mine")
-    (file,) = told["captured"]
+    answer = json.loads(done(world("capture", "--name", "mine", "--adopt", "--json")).out)
+    assert (answer["adopted"]["written"], answer["name"]) == (True, "mine")
+    (file,) = answer["captured"]
     assert (file["path"], file["proven"], file["exact"], file["release"]) == ("demo/m.py", True, True, "demo 1.0")
-    assert [hunk["text"].split("\n")[0] for hunk in told["draft"]["files"][0]["hunks"]] == ["@@ load @@"]
+    assert [hunk["text"].split("\n")[0] for hunk in answer["draft"]["files"][0]["hunks"]] == ["@@ load @@"]
 
 
 def test_a_captured_patchset_made_stricter_by_hand_is_adopted_as_it_is(world):
     world.backup()
     world.edit()
-    told = done(world("capture", "demo", "--name", "mine"))
-    assert "capture demo --name mine" in told.out.split("replace the edit with the patchset: ")[1]
+    ended = done(world("capture", "demo", "--name", "mine"))
+    assert "capture demo --name mine" in ended.out.split("replace the edit with the patchset: ")[1]
     spatch = world.cwd / "patchsets/mine/mine.spatch"
     spatch.write_text(spatch.read_text().replace("model = $V", "model = build(path)"))
-    told = done(world("capture", "demo", "--name", "mine", "--adopt"))
-    assert "captured  patchsets/mine, as it stands, for demo ==1.0" in told.out
+    ended = done(world("capture", "demo", "--name", "mine", "--adopt"))
+    assert "captured  patchsets/mine, as it stands, for demo ==1.0" in ended.out
     assert world.text() == EDIT
     assert "model = build(path)" in spatch.read_text()
     done(world("status", "--check"))
@@ -95,9 +96,12 @@ def test_a_captured_patchset_made_stricter_by_hand_is_adopted_as_it_is(world):
 
 def test_the_command_that_adopts_the_patchset_works_as_printed(world):
     world.edit(f"# top\n{EDIT}")
-    told = done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel, "--partial"))
-    how = shlex.split(told.out.split("replace the edit with the patchset: ")[1].split("\n")[0])
-    done(world(*how[1 : how.index("--target") if "--target" in how else None]))
+    ended = done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel, "--partial"))
+    _, _, rest = ended.out.partition("replace the edit with the patchset: ")
+    _, *words = shlex.split(rest.split("\n")[0])
+    if "--target" in words:  # which the helper names, too
+        words = words[: words.index("--target")]
+    done(world(*words))
     done(world("status", "--check"))
 
 
@@ -105,8 +109,8 @@ def test_the_command_that_adopts_the_patchset_works_as_printed(world):
 def test_on_a_terminal_capture_asks_before_it_adopts(world, answer, applied):
     world.backup()
     world.edit()
-    code, told = world.asked("capture", "--name", "mine", answer=answer)
-    assert (code, "looked at" in told, "applied" in told) == (0, False, applied), told
+    code, text = world.asked("capture", "--name", "mine", answer=answer)
+    assert (code, "looked at" in text, "applied" in text) == (0, False, applied), text
     assert bool(Store(str(world.path)).receipts()) == applied
     assert world.text() == EDIT
 
@@ -119,9 +123,9 @@ def test_the_range_covers_only_proven_releases(world):
         folder.mkdir(parents=True)
         (folder / "m.py").write_text(text)
         (folder / "__init__.py").write_text(f'__version__ = "{version}"\n')
-    told = done(world("capture", "--name", "mine", "--also", "0.9", "--also", "1.1"))
-    assert "in patchsets/mine, for demo >=0.9,<=1.0" in told.out
-    assert re.search(r"^not found +demo 1\.1", told.out, re.M)
+    ended = done(world("capture", "--name", "mine", "--also", "0.9", "--also", "1.1"))
+    assert "in patchsets/mine, for demo >=0.9,<=1.0" in ended.out
+    assert re.search(r"^not found +demo 1\.1", ended.out, re.M)
 
 
 def test_an_edit_of_a_patched_file_is_the_difference_to_what_we_wrote(world):
@@ -130,9 +134,9 @@ def test_an_edit_of_a_patched_file_is_the_difference_to_what_we_wrote(world):
     done(world("capture", "--name", "first", "--adopt"))
     both = EDIT.replace('"empty"', 'f"empty: {model!r}"')
     world.edit(both)
-    told = done(world("capture", "--name", "second", "--adopt"))
-    assert "compared with what first made of it" in told.err
-    assert "@@ check @@" not in told.out
+    ended = done(world("capture", "--name", "second", "--adopt"))
+    assert "compared with what first made of it" in ended.err
+    assert "@@ check @@" not in ended.out
     assert world.text() == both
     assert world("status", "-v").out.count("demo/m.py") == 2
     done(world("restore", "first"))
@@ -145,9 +149,9 @@ def test_what_the_patchset_does_not_reproduce_byte_for_byte_is_reported_and_kept
     world.backup()
     odd = EDIT.replace("    return model\n", "    return  model\n")
     world.edit(odd)
-    told = done(world("capture", "--name", "mine", "--adopt"))
-    assert "does not make it byte for byte" in told.err
-    assert "-    return  model\n+    return model\n" in told.out
+    ended = done(world("capture", "--name", "mine", "--adopt"))
+    assert "does not make it byte for byte" in ended.err
+    assert "-    return  model\n+    return model\n" in ended.out
     assert world.text() == EDIT
     (kept,) = (world.path / ".sitepatch/edited").iterdir()
     assert kept.read_text() == odd
@@ -156,12 +160,12 @@ def test_what_the_patchset_does_not_reproduce_byte_for_byte_is_reported_and_kept
 def test_a_failed_verification_leaves_the_edit(world, monkeypatch):
     world.backup()
     world.edit()
-    made = capture(world)
-    broken = made.plan.files[0]._replace(after=b"def (:\n")
+    captured = capture(world)
+    broken = captured.plan.files[0]._replace(after=b"def (:\n")
     broken = broken._replace(to_commit=broken.to_commit._replace(new=NewBytes(b"def (:\n", merged=True)))
     # no known edit has hunks that make a file that does not compile, so such a text is put into the plan
-    monkeypatch.setattr(capturing, "make_plan", lambda *words, **more: made.plan._replace(files=(broken,)))
-    outcome = adopt(made)
+    monkeypatch.setattr(capturing, "make_plan", lambda *words, **more: captured.plan._replace(files=(broken,)))
+    outcome = adopt(captured)
     assert outcome.verified.failed and not outcome.written
     assert world.text() == EDIT
     assert "nothing is applied" in done(world("status")).out
@@ -170,17 +174,18 @@ def test_a_failed_verification_leaves_the_edit(world, monkeypatch):
 def test_killed_at_every_call_the_file_is_edited_or_tracked(world, counted):
     world.backup()
     world.edit()
-    made = capture(world)
+    captured = capture(world)
     shutil.copytree(world.path, world.cwd / "saved")
     outcomes, point, code = [], 1, 9
     while code:
         point += 1 if ALL else 3
-        code = in_child(lambda: adopt(made, "none") and None, point, "before").code
+        code = in_child(lambda: adopt(captured, "none") and None, point, "before").code
         store = Store(str(world.path))
         recover(world.path)
         receipts = store.receipts()
         assert world.text() == EDIT, point
-        assert [path.name for path in world.path.glob(".sitepatch/pristine/*")] == [each.pristine.sha256 for each in receipts.values()], point
+        copies = [path.name for path in world.path.glob(".sitepatch/pristine/*")]
+        assert copies == [receipt.pristine.sha256 for receipt in receipts.values()], point
         outcomes.append(len(receipts))
         shutil.rmtree(world.path)
         shutil.copytree(world.cwd / "saved", world.path)
@@ -218,8 +223,8 @@ def test_a_distribution_with_the_name_of_one_of_its_packages_means_all_of_them(t
     world = World(tmp_path, {"demo/__init__.py": "", "demo_tools/__init__.py": "", "demo_tools/m.py": M})
     world.edit(path="demo_tools/m.py")
     world.edit("X = 1\n", "demo/__init__.py")
-    found = capture(world, words=("demo",), pristine=str(world.wheel)).files
-    assert [one.file.path for one in found] == ["demo/__init__.py", "demo_tools/m.py"]
+    files = capture(world, words=("demo",), pristine=str(world.wheel)).files
+    assert [one.file.path for one in files] == ["demo/__init__.py", "demo_tools/m.py"]
 
 
 def test_edits_of_two_distributions_become_one_patchset(world):
@@ -230,8 +235,8 @@ def test_edits_of_two_distributions_become_one_patchset(world):
     (world.path / "other/kept").write_text("X = 1\n")
     done(world("capture", "--name", "mine"))
     assert sorted(path.name for path in (world.cwd / "patchsets/mine").glob("*.spatch")) == ["mine.spatch"]
-    made = load_patchset(world.cwd / "patchsets/mine", "")
-    assert [(variant.package, len(variant.patches)) for variant in made.variants] == [("demo", 1), ("other", 1)]
+    loaded = load_patchset(world.cwd / "patchsets/mine", "")
+    assert [(variant.package, len(variant.patches)) for variant in loaded.variants] == [("demo", 1), ("other", 1)]
     world.edit("a = 2\n", "other/data.conf")
     (world.path / "other/data.kept").write_text("a = 1\n")
     done(world("capture", "other", "--name", "quiet"))
@@ -254,20 +259,21 @@ def test_edits_in_a_namespace_package_are_captured_for_one_distribution_at_a_tim
     refused = world("capture", "demo", "--name", "mine", "--pristine", tmp_path / "was")
     assert refused.code == 1 and "what was changed in demo belongs to several distributions: demo and other" in refused.err
     done(world("capture", "demo/one/m.py", "demo/one/n.py", "--partial", "--name", "mine", "--pristine", tmp_path / "was"))
-    made = (tmp_path / "patchsets/mine/patchset.toml").read_text()
-    assert 'summary = "Edits made by hand in demo/one/m.py"' in made and 'distributions' not in made
+    captured = (tmp_path / "patchsets/mine/patchset.toml").read_text()
+    assert 'summary = "Edits made by hand in demo/one/m.py"' in captured and 'distributions' not in captured
 
 
 def test_unknown_names_are_reported_together(world):
-    told = world("capture", "nowhere", "demo/nowhere.py", "os", "--name", "mine")
-    assert told.code == 2
-    assert all(word in told.err for word in ("nowhere is not installed", "demo/nowhere.py: found no such", "standard library"))
+    ended = world("capture", "nowhere", "demo/nowhere.py", "os", "--name", "mine")
+    assert ended.code == 2
+    for words in ("nowhere is not installed", "demo/nowhere.py: found no such", "standard library"):
+        assert words in ended.err
 
 
 def test_an_unedited_package_is_reported(world):
-    told = world("capture", "--name", "mine")
-    assert told.code == 1
-    assert "nothing was edited: 3 Python files, each as it was installed" in told.err
+    ended = world("capture", "--name", "mine")
+    assert ended.code == 1
+    assert "nothing was edited: 3 Python files, each as it was installed" in ended.err
     assert not (world.cwd / "patchsets").exists()
 
 
@@ -282,11 +288,11 @@ def test_new_files_deleted_ones_and_distributions_without_record_are_named(world
     here.mkdir()
     (here / "METADATA").write_text("Metadata-Version: 2.1\nName: here\nVersion: 1.0\n")
     (here / "direct_url.json").write_text('{"url": "file:///src/here", "dir_info": {"editable": true}}')
-    told = done(world("capture", "--name", "mine"))
-    assert "demo/a(1.py, demo/new.py: new, and no part of a patchset" in told.err
-    assert "demo/n.py: is not there any more" in told.err
-    assert "no RECORD that says what was installed: old 1.0;" in told.err
-    assert "an editable install is edited where its files lie: here (file:///src/here)" in told.err
+    ended = done(world("capture", "--name", "mine"))
+    assert "demo/a(1.py, demo/new.py: new, and no part of a patchset" in ended.err
+    assert "demo/n.py: is not there any more" in ended.err
+    assert "no RECORD that says what was installed: old 1.0;" in ended.err
+    assert "an editable install is edited where its files lie: here (file:///src/here)" in ended.err
 
 
 @pytest.mark.parametrize("imported", ["from demo.new import X", "from demo import new", "import demo.new as new"])
@@ -294,8 +300,8 @@ def test_a_new_file_that_the_edit_imports_stops_the_capture(world, imported):
     world.backup()
     world.edit(M.replace("import os\n", f"import os\n\n{imported}\n"))
     world.edit("X = 1\n", "demo/new.py")
-    told = done(world("capture", "--name", "mine"), 1)
-    assert "not captured  demo/new.py  new, and imported: `+++ PATH` in the .spatch adds a file" in told.out
+    ended = done(world("capture", "--name", "mine"), 1)
+    assert "not captured  demo/new.py  new, and imported: `+++ PATH` in the .spatch adds a file" in ended.out
     assert not (world.cwd / "patchsets").exists()
     done(world("capture", "--name", "mine", "--partial"))
 
@@ -305,8 +311,8 @@ def test_an_edit_from_before_a_forced_apply_is_reported_as_below_the_patch(world
     world.backup()
     world.edit()
     done(world("apply", "forced", "--force", "--verify", "none"))
-    told = done(world("capture", "--name", "mine"), 1)
-    assert "demo/m.py: was edited before it was patched with --force: `sitepatch restore` gives that text back" in told.err
+    ended = done(world("capture", "--name", "mine"), 1)
+    assert "demo/m.py: was edited before it was patched with --force: `sitepatch restore` gives that text back" in ended.err
 
 
 # the original ---------------------------------------------------------------------------------------------------------
@@ -326,33 +332,34 @@ def test_an_original_given_by_the_user_is_taken(world, kind):
     world.edit()
     (world.cwd / "old/demo").mkdir(parents=True)
     (world.cwd / "old/demo/m.py").write_text(M)
-    given = {"file": world.cwd / "old/demo/m.py", "wheel": world.wheel, "directory": world.cwd / "old"}[kind]
-    assert before(world, pristine=str(given)) == [(str(given), M.encode(), True)]
+    pristine = {"file": world.cwd / "old/demo/m.py", "wheel": world.wheel, "directory": world.cwd / "old"}[kind]
+    assert before(world, pristine=str(pristine)) == [(str(pristine), M.encode(), True)]
 
 
 @pytest.mark.parametrize("kind", ["wheel", "directory"])
 def test_an_original_given_by_the_user_has_to_have_the_file(world, kind):
     world.edit()
     (world.cwd / "old").mkdir()
-    given = {"wheel": wheel(world.cwd / "others", "other", files={"other/m.py": M}), "directory": world.cwd / "old"}[kind]
-    told = done(world("capture", "--name", "mine", "--pristine", given), 1)
-    assert f"--pristine {given}: has no demo/m.py" in told.err
+    other = wheel(world.cwd / "others", "other", files={"other/m.py": M})
+    pristine = {"wheel": other, "directory": world.cwd / "old"}[kind]
+    ended = done(world("capture", "--name", "mine", "--pristine", pristine), 1)
+    assert f"--pristine {pristine}: has no demo/m.py" in ended.err
 
 
 def test_an_original_given_by_the_user_is_unproven_where_record_has_another_hash(world):
     world.edit()
     (world.cwd / "old.py").write_text(M.replace("empty", "Empty"))
-    told = done(world("capture", "--name", "mine", "--pristine", "old.py"))
-    assert "nothing proves that old.py is what was installed" in told.err
+    ended = done(world("capture", "--name", "mine", "--pristine", "old.py"))
+    assert "nothing proves that old.py is what was installed" in ended.err
 
 
 def test_without_record_the_user_has_to_give_the_original(world):
     (world.path / "demo-1.0.dist-info/RECORD").unlink()
     world.edit()
-    told = world("capture", "demo/m.py", "--name", "mine")
-    assert told.code == 1
-    assert "no RECORD in" in told.err
-    assert "--pristine" in told.err
+    ended = world("capture", "demo/m.py", "--name", "mine")
+    assert ended.code == 1
+    assert "no RECORD in" in ended.err
+    assert "--pristine" in ended.err
     done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel, "--adopt"))
     assert "no RECORD proves the original file (unproven)" in done(world("status")).out
     done(world("restore"))
@@ -371,10 +378,10 @@ def test_the_original_is_found_in_the_index_and_then_in_the_cache(world):
     try:
         index.put("demo", world.wheel.name, world.wheel.read_bytes())
         more = index.variables(world.cwd / "cache")
-        told = done(world("capture", "--name", "mine", **{**more, "PIP_NO_INDEX": "", "PIP_CACHE_DIR": str(world.cwd / "pip")}))
+        ended = done(world("capture", "--name", "mine", **{**more, "PIP_NO_INDEX": "", "PIP_CACHE_DIR": str(world.cwd / "pip")}))
     finally:
         index.close()
-    assert "compared with demo 1.0 of the index" in told.err
+    assert "compared with demo 1.0 of the index" in ended.err
     done(world("capture", "--name", "again", SITEPATCH_CACHE=str(world.cwd / "cache")))  # without an index
 
 
@@ -384,10 +391,10 @@ def test_a_release_of_the_index_with_another_text_is_no_original(world):
     try:
         index.put("demo", world.wheel.name, wheel(world.cwd / "others", files={**FILES, "demo/m.py": OTHER}).read_bytes())
         more = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "", "PIP_CACHE_DIR": str(world.cwd / "pip")}
-        told = done(world("capture", "--name", "mine", **more), 1)
+        ended = done(world("capture", "--name", "mine", **more), 1)
     finally:
         index.close()
-    assert "demo 1.0 in the index: has another text than was installed (its sha256 differs)" in told.err
+    assert "demo 1.0 in the index: has another text than was installed (its sha256 differs)" in ended.err
 
 
 @pytest.mark.parametrize("parts", [[], None])
@@ -413,10 +420,10 @@ def test_where_the_original_is_nowhere_each_place_is_named(world):
     world.edit()
     world.backup(text=EDIT)
     (world.path / "demo-1.0.dist-info/direct_url.json").write_text('{"url": "file:///gone/demo-1.0.whl"}')
-    told = world("capture", "--name", "mine")
-    assert told.code == 1
+    ended = world("capture", "--name", "mine")
+    assert ended.code == 1
     for place in ("m.py: found nowhere", "the store,", "the files beside it", "/gone/demo-1.0.whl: is not there", "in the index", "--pristine DIR"):
-        assert place in told.err
+        assert place in ended.err
     assert not (world.cwd / "patchsets").exists()
 
 
@@ -436,8 +443,7 @@ def test_an_edit_during_the_capture_writes_nothing(world, monkeypatch):
     world.backup()
     world.edit()
     # an editor that saves while hunks are made: no clock can be set to that moment from outside
-    real = capturing.generalise
-    monkeypatch.setattr(capturing, "generalise", lambda *words, **more: world.edit(EDIT + "# later\n") or real(*words, **more))
+    failures.before(monkeypatch, capturing, "generalise", lambda *words, **more: world.edit(EDIT + "# later\n"))
     with pytest.raises(SitepatchError, match="edited again while it was captured"):
         capture(world)
     assert not (world.cwd / "patchsets").exists()
@@ -446,10 +452,10 @@ def test_an_edit_during_the_capture_writes_nothing(world, monkeypatch):
 def test_an_edit_between_capture_and_adoption_is_kept(world):
     world.backup()
     world.edit()
-    made = capture(world)
+    captured = capture(world)
     world.edit(EDIT + "# later\n")
     with pytest.raises(SitepatchError, match="edited again while") as caught:
-        adopt(made)
+        adopt(captured)
     assert "holds what was captured before" in caught.value.hint
     assert world.text() == EDIT + "# later\n"
     assert not Store(str(world.path)).receipts()
@@ -458,19 +464,19 @@ def test_an_edit_between_capture_and_adoption_is_kept(world):
 def test_an_edit_that_is_not_python_is_refused(world):
     world.backup()
     world.edit(EDIT.replace("def check(model):", "def check(model:"))
-    told = world("capture", "--name", "mine")
-    assert told.code in (1, 2)
-    assert "demo/m.py" in told.err
-    assert "Traceback" not in told.err
+    ended = world("capture", "--name", "mine")
+    assert ended.code in (1, 2)
+    assert "demo/m.py" in ended.err
+    assert "Traceback" not in ended.err
     assert not (world.cwd / "patchsets").exists()
 
 
 def test_what_no_hunk_can_express_stops_the_capture_and_partial_takes_the_rest(world):
     world.backup()
     world.edit(EDIT.replace("check(model)\n", "check(unknown)\n"))
-    told = done(world("capture", "--name", "mine"), 1)
-    assert "not captured" in told.out
-    assert "--partial makes one of the rest" in told.err
+    ended = done(world("capture", "--name", "mine"), 1)
+    assert "not captured" in ended.out
+    assert "--partial makes one of the rest" in ended.err
     assert not (world.cwd / "patchsets").exists()
     done(world("capture", "--name", "mine", "--partial"))
     assert stat.S_ISDIR((world.cwd / "patchsets/mine").stat().st_mode)

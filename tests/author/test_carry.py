@@ -29,9 +29,9 @@ RELEASES = [
 
 
 def test_a_change_is_taken_apart_into_edits_that_a_person_could_make():
-    found = list(changes.edits("p", RELEASES, Random(0)))
-    assert sorted(edit.name for edit in found if edit.home == "4") == ["p-4/p/m.py:4:hunk"]
-    (edit,) = (edit for edit in found if edit.home == "4")
+    edits = list(changes.edits("p", RELEASES, Random(0)))
+    assert sorted(edit.name for edit in edits if edit.home == "4") == ["p-4/p/m.py:4:hunk"]
+    (edit,) = (edit for edit in edits if edit.home == "4")
     assert edit.after.decode() == BODY.replace("old(", "max(")
     assert [version for version, _ in edit.older] == ["3", "2", "1"]
     assert changes.named(RELEASES, edit.name) == edit
@@ -39,15 +39,16 @@ def test_a_change_is_taken_apart_into_edits_that_a_person_could_make():
 
 def judged(hunk, second=False):
     (edit,) = (edit for edit in changes.edits("p", RELEASES, Random(0)) if edit.home == "4")
-    given = []
+    seen = []
 
     def make(edits, others):
-        given.extend(others)
+        seen.extend(others)
         return Draft((DraftFile(("p/m.py",), (DraftHunk(hunk, 4, "verbatim"),)),))
 
     result = carry.measured(edit, edit.older[-1:] if second else (), make)
-    assert len(given) == int(second)
-    return result, [(cell.version, cell.judge, cell.answers["sitepatch"], cell.answers["GNU patch"]) for cell in result.cells]
+    assert len(seen) == int(second)
+    cells = [(cell.version, cell.judge, cell.answers["sitepatch"], cell.answers["GNU patch"]) for cell in result.cells]
+    return result, cells
 
 
 @pytest.mark.parametrize(
@@ -77,10 +78,8 @@ def test_the_result_of_an_edit_is_checked_independently(hunk, home, upstream, an
     result, cells = judged(hunk)
     assert (result.made.home, result.upstream, result.verbatim) == (home, upstream, True)
     judges = ["definition", "lines", "nobody"]
-    assert cells == [
-        (version, judge, answer, peer)
-        for version, judge, answer, peer in zip("321", judges, answers, ["right", "right", "refused"])
-    ]
+    of_gnu_patch = ["right", "right", "refused"]
+    assert cells == list(zip("321", judges, answers, of_gnu_patch))
 
 
 def test_a_second_release_is_given_and_not_measured():
@@ -92,6 +91,8 @@ def test_a_second_release_is_given_and_not_measured():
 
 
 def test_a_merge_by_tokens_is_finer_than_one_by_lines():
-    before, after, target = (f"def f(a, b):\n    return {text}\n".encode() for text in ("g(a, b)", "h(a, b)", "g(a, b, c=1)"))
+    before = b"def f(a, b):\n    return g(a, b)\n"
+    after = b"def f(a, b):\n    return h(a, b)\n"
+    target = b"def f(a, b):\n    return g(a, b, c=1)\n"
     assert peers.merge_file(before, after, target) is None
     assert peers.merged_by_tokens(before, after, target).split() == b"def f ( a , b ) : return h ( a , b , c = 1 )".split()

@@ -52,7 +52,9 @@ def test_the_cases_of_the_built_in_patchsets_are_as_expected(name):
 
 
 def test_every_kind_of_expectation_is_met_by_some_built_in_patchset():
-    kinds = {read_case(path).expected for name in BUILT_IN for path in find_cases(Path(builtin_dir()) / name)}
+    kinds = set()
+    for name in BUILT_IN:
+        kinds.update(read_case(path).expected for path in find_cases(Path(builtin_dir()) / name))
     assert kinds == {"after", UPSTREAM, "not-needed", REFUSED}
 
 
@@ -78,9 +80,10 @@ def test_every_kind_of_expectation_is_met_by_some_built_in_patchset():
     ],
 )  # fmt: skip
 def test_a_failed_case_names_what_is_not_as_expected(folder, files, problem):
-    found = outcome(folder, **files)
-    assert (problem in found.problem and bool(problem) == bool(found.problem)), found.problem
-    assert bool(found.diff) == ("another text" in problem)
+    case = outcome(folder, **files)
+    assert problem in case.problem
+    assert bool(problem) == bool(case.problem), case.problem
+    assert bool(case.diff) == ("another text" in problem)
 
 
 @pytest.mark.parametrize(

@@ -261,8 +261,8 @@ def states_and_result(before, after, other):
     assert draft.complete, draft
     hunks = parse_spatch(draft.spatch(), "draft")[1][0].hunks
     assert rewrite(before.encode(), hunks, {}).data.decode() == after
-    made = rewrite(other.encode(), hunks, {})
-    return {answer.state for answer in made.answers}, made.data.decode()
+    result = rewrite(other.encode(), hunks, {})
+    return {answer.state for answer in result.answers}, result.data.decode()
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -20,8 +20,8 @@ def copies(world):
 def test_what_is_saved_in_the_editor_becomes_a_patchset(world):
     before = world.tree()
     variables = editor(world, f"assert path.read_text() == {M!r}\npath.write_text({EDIT!r})")
-    told = done(world("edit", "demo", "m.py", "--name", "mine", **variables))
-    assert "apply it with: sitepatch apply mine" in told.out
+    ended = done(world("edit", "demo", "m.py", "--name", "mine", **variables))
+    assert "apply it with: sitepatch apply mine" in ended.out
     assert world.tree() == before
     assert copies(world) == []
     done(world("apply", "mine"))
@@ -52,13 +52,13 @@ def test_a_file_may_be_named_by_its_path_as_the_shell_completes_it(world):
     (world.cwd / "m.py").write_text("")  # which is not the one that is meant
     done(world("edit", "demo", "m.py", "--name", "three", **editor(world, f"path.write_text({EDIT!r})")))
     (world.cwd / "other.py").write_text("")
-    told = done(world("edit", "demo", "other.py", "--name", "four", **editor(world, "")), 2)
-    assert "other.py: is in no site directory of this environment" in told.err
-    told = done(world("edit", "demo", "mm.py", "--name", "four", **editor(world, "")), 2)
-    assert "hint: expected one of demo/m.py, " in told.err
+    ended = done(world("edit", "demo", "other.py", "--name", "four", **editor(world, "")), 2)
+    assert "other.py: is in no site directory of this environment" in ended.err
+    ended = done(world("edit", "demo", "mm.py", "--name", "four", **editor(world, "")), 2)
+    assert "hint: expected one of demo/m.py, " in ended.err
     (world.path / "beside.py").write_text("")
-    told = done(world("edit", "demo", world.path / "beside.py", "--name", "four", **editor(world, "")), 2)
-    assert "beside.py: is a file of beside, not of demo" in told.err
+    ended = done(world("edit", "demo", world.path / "beside.py", "--name", "four", **editor(world, "")), 2)
+    assert "beside.py: is a file of beside, not of demo" in ended.err
 
 
 def test_the_same_command_again_revises_the_patchset(world):
@@ -68,8 +68,8 @@ def test_the_same_command_again_revises_the_patchset(world):
     done(world(*command, **editor(world, again)))
     spatch = (world.cwd / "patchsets/mine/mine.spatch").read_text()
     assert "what is it?" in spatch and "where is it?" not in spatch
-    told = done(world("edit", "demo", "n.py", "--name", "mine", **editor(world, "")), 2)
-    assert "n.py: the patchset mine is there already, and changes demo/m.py" in told.err
+    ended = done(world("edit", "demo", "n.py", "--name", "mine", **editor(world, "")), 2)
+    assert "n.py: the patchset mine is there already, and changes demo/m.py" in ended.err
     assert copies(world) == []
 
 
@@ -77,24 +77,24 @@ def test_a_line_that_an_applied_patchset_wrote_is_reported_with_its_patchset(wor
     replaced = "path.write_text(path.read_text().replace('os.path.{}', 'os.path.{}'))"
     done(world("edit", "demo", "m.py", "--name", "wrote", **editor(world, replaced.format("basename", "dirname"))))
     done(world("apply", "wrote"))
-    told = done(world("edit", "demo", "m.py", "--name", "above", **editor(world, replaced.format("dirname", "abspath"))), 1)
-    assert "the edit changes a line that wrote wrote: revise that patchset, sitepatch edit wrote" in told.err
-    assert "sitepatch restore wrote" in told.err
+    ended = done(world("edit", "demo", "m.py", "--name", "above", **editor(world, replaced.format("dirname", "abspath"))), 1)
+    assert "the edit changes a line that wrote wrote: revise that patchset, sitepatch edit wrote" in ended.err
+    assert "sitepatch restore wrote" in ended.err
 
 
 def test_ctrl_c_in_the_editor_keeps_the_copies_and_says_where_they_are(world):
     code = "import os, signal, time\npath.write_text('X = 1\\n')\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(1)"
-    told = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code))
+    ended = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code))
     (kept,) = copies(world)
-    assert told.code == 130 and f"capture --from {kept} --name mine" in told.err
+    assert ended.code == 130 and f"capture --from {kept} --name mine" in ended.err
     assert (kept / "demo/m.py").read_text() == "X = 1\n"
 
 
 def test_a_folder_that_cannot_be_written_keeps_the_copies_and_says_where_they_are(world):
     code = f"path.write_text({EDIT!r})\nPath({str(world.cwd / 'patchsets')!r}).write_text('')"
-    told = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code))
+    ended = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code))
     (kept,) = copies(world)
-    assert told.code and f"capture --from {kept} --name mine" in told.err
+    assert ended.code and f"capture --from {kept} --name mine" in ended.err
 
 
 def test_a_whole_package_is_opened_with_what_is_applied_in_it(world):
@@ -102,8 +102,8 @@ def test_a_whole_package_is_opened_with_what_is_applied_in_it(world):
     done(world("apply", "first"))
     done(world("edit", "demo", "--name", "second", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 2\\n')")))
     assert "first" not in (world.cwd / "patchsets/second/second.spatch").read_text()
-    told = done(world("edit", "demo", "m.py", "--name", "third", **editor(world, "path.write_text(path.read_text().replace('empty', 'none'))")))
-    assert (told.out.count("@@ check"), told.out.count("@@ load")) == (1, 0)
+    ended = done(world("edit", "demo", "m.py", "--name", "third", **editor(world, "path.write_text(path.read_text().replace('empty', 'none'))")))
+    assert (ended.out.count("@@ check"), ended.out.count("@@ load")) == (1, 0)
     done(world("apply", "third"))
     assert world.text() == EDIT.replace("empty", "none")
 
@@ -120,11 +120,11 @@ def test_a_whole_package_is_opened_with_what_is_applied_in_it(world):
     ],
 )  # fmt: skip
 def test_a_failure_is_reported_and_the_copies_are_kept(world, code, said):
-    told = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code.format(site=str(world.path))))
-    assert told.code in (1, 2)
-    assert said in told.err
+    ended = world("edit", "demo", "m.py", "--name", "mine", **editor(world, code.format(site=str(world.path))))
+    assert ended.code in (1, 2)
+    assert said in ended.err
     (kept,) = copies(world)
-    assert f"capture --from {kept} --name mine" in told.err
+    assert f"capture --from {kept} --name mine" in ended.err
     assert not (world.cwd / "patchsets").exists()
 
 
@@ -141,8 +141,8 @@ def test_a_missing_editor_is_reported(world):
     nothing = {"EDITOR": "", "VISUAL": " ", "TMPDIR": str(world.cwd)}
     assert "neither VISUAL nor EDITOR is set" in done(world("edit", "demo", "--name", "mine", **nothing), 1).err
     nothing["EDITOR"] = "/no/such/editor"
-    told = done(world("edit", "demo", "--name", "mine", **nothing), 1)
-    assert "EDITOR=/no/such/editor: there is no such program" in told.err and "export EDITOR=" in told.err
+    ended = done(world("edit", "demo", "--name", "mine", **nothing), 1)
+    assert "EDITOR=/no/such/editor: there is no such program" in ended.err and "export EDITOR=" in ended.err
 
 
 def test_without_a_variable_an_installed_editor_is_opened_on_a_terminal(world):
@@ -150,8 +150,8 @@ def test_without_a_variable_an_installed_editor_is_opened_on_a_terminal(world):
     programs.mkdir()
     (programs / "nano").write_text("#!/bin/sh\n/bin/sed -i 's/empty/none/' \"$1\"\n")
     (programs / "nano").chmod(0o755)
-    code, told = world.asked("edit", "demo", "m.py", "--name", "mine", answer="", EDITOR="", VISUAL="", PATH=str(programs))
-    assert code == 0 and "neither VISUAL nor EDITOR is set: opening nano" in told, told
+    code, text = world.asked("edit", "demo", "m.py", "--name", "mine", answer="", EDITOR="", VISUAL="", PATH=str(programs))
+    assert code == 0 and "neither VISUAL nor EDITOR is set: opening nano" in text, text
     assert '"none"' in (world.cwd / "patchsets/mine/mine.spatch").read_text()
 
 
@@ -161,8 +161,8 @@ def test_an_editor_that_returns_at_once_is_waited_for_on_a_terminal(world):
         (copy / "demo/m.py").write_text(EDIT)
         return ""
 
-    code, told = world.asked("edit", "demo", "m.py", "--name", "mine", answer=saved, **editor(world, ""))
-    assert code == 0 and told.count("press Enter once the file is saved and closed") == 1, told
+    code, text = world.asked("edit", "demo", "m.py", "--name", "mine", answer=saved, **editor(world, ""))
+    assert code == 0 and text.count("press Enter once the file is saved and closed") == 1, text
     assert "where is it?" in (world.cwd / "patchsets/mine/mine.spatch").read_text()
 
 
@@ -176,8 +176,8 @@ def test_without_a_name_one_is_proposed_from_the_package_and_the_scope(world):
 
 
 def test_a_name_of_neither_a_patchset_nor_a_package_gets_a_suggestion(world):
-    told = done(world("edit", "demos", **editor(world, "")), 2)
-    assert 'there is no patchset "demos"' in told.err and "demos is not installed in" in told.err and "did you mean demo?" in told.err
+    ended = done(world("edit", "demos", **editor(world, "")), 2)
+    assert 'there is no patchset "demos"' in ended.err and "demos is not installed in" in ended.err and "did you mean demo?" in ended.err
 
 
 def test_copies_of_an_earlier_edit_are_offered_by_the_next_edit_of_that_name(world):
@@ -185,10 +185,10 @@ def test_copies_of_an_earlier_edit_are_offered_by_the_next_edit_of_that_name(wor
     done(world(*command, **editor(world, f"path.write_text({EDIT!r}); sys.exit(3)")), 1)
     (kept,) = copies(world)
     capture = f"sitepatch capture --from {kept} --name mine --target {world.path}"
-    told = world("edit", "demo", "m.py", "--name", "other", **editor(world, f"path.write_text({EDIT!r})"))
-    assert str(kept) not in done(told).err
-    told = world(*command, **editor(world, "sys.exit(3)"))
-    assert f"copies of an earlier edit are kept; to capture them: {capture}" in done(told, 1).err
+    text = world("edit", "demo", "m.py", "--name", "other", **editor(world, f"path.write_text({EDIT!r})"))
+    assert str(kept) not in done(text).err
+    text = world(*command, **editor(world, "sys.exit(3)"))
+    assert f"copies of an earlier edit are kept; to capture them: {capture}" in done(text, 1).err
     again = f"assert path.read_text() == {EDIT!r}\npath.write_text({EDIT!r}.replace('where', 'what'))"
     code, shown = world.asked(*command, answer="y", **editor(world, again))
     assert code == 0 and f"go on with the copies of an earlier edit, in {kept}?" in shown, shown
@@ -196,9 +196,9 @@ def test_copies_of_an_earlier_edit_are_offered_by_the_next_edit_of_that_name(wor
 
 
 def test_copies_without_a_name_are_captured_without_one(world):
-    told = done(world("edit", "demo", "m.py", **editor(world, f"path.write_text({EDIT!r}); sys.exit(3)")), 1)
+    ended = done(world("edit", "demo", "m.py", **editor(world, f"path.write_text({EDIT!r}); sys.exit(3)")), 1)
     (kept,) = copies(world)
-    assert f"go on with: sitepatch capture --from {kept} --target" in told.err
+    assert f"go on with: sitepatch capture --from {kept} --target" in ended.err
     assert "sitepatch apply demo-load" in done(world("capture", "--from", kept)).out
 
 
@@ -224,12 +224,12 @@ def test_a_file_that_cannot_be_patched_is_named_with_the_reason(world, file, why
     (programs / "python").symlink_to(sys.executable)
     (programs / "demo-tool").write_text("#!/usr/bin/python\n")
     named = file.format(site=world.path, bin=programs, cwd=world.cwd)
-    told = done(world("edit", "demo", named, "--name", "mine", "--python", programs / "python", **editor(world, "")), 2)
-    assert why in told.err and copies(world) == [], told
+    ended = done(world("edit", "demo", named, "--name", "mine", "--python", programs / "python", **editor(world, "")), 2)
+    assert why in ended.err and copies(world) == [], ended
     if "not of demo" not in why:  # capture takes files of several packages
         word = named if "/" in named else f"demo/{named}"
-        told = done(world("capture", word, "--name", "mine", "--python", programs / "python"), 2)
-        assert why in told.err, told
+        ended = done(world("capture", word, "--name", "mine", "--python", programs / "python"), 2)
+        assert why in ended.err, ended
 
 
 def test_a_data_file_named_by_its_whole_path_is_copied_and_not_opened_in_place(world):
@@ -241,18 +241,18 @@ def test_a_data_file_named_by_its_whole_path_is_copied_and_not_opened_in_place(w
 
 
 def test_without_an_editor_capture_goes_on_from_the_copies(world):
-    told = json.loads(done(world("edit", "demo", "m.py", "--name", "mine", "--no-editor", "--json", TMPDIR=str(world.cwd))).out)
-    assert told["paths"] == ["demo/m.py"]
+    answer = json.loads(done(world("edit", "demo", "m.py", "--name", "mine", "--no-editor", "--json", TMPDIR=str(world.cwd))).out)
+    assert answer["paths"] == ["demo/m.py"]
     out = done(world("edit", "demo", "m.py", "--name", "two", "--output", "made", "--no-editor", TMPDIR=str(world.cwd))).out
     assert out.rstrip().endswith(f"--name two --output made --target {world.path}")
-    copy = Path(told["folder"]) / "demo/m.py"
+    copy = Path(answer["folder"]) / "demo/m.py"
     assert copy.read_text() == M
     copy.write_text(EDIT)
-    done(world("capture", "--from", told["folder"], "--name", "mine"))
+    done(world("capture", "--from", answer["folder"], "--name", "mine"))
     assert (world.text(), copy.read_text()) == (M, EDIT)
     assert done(world("check", "mine")).code == 0
-    told = done(world("capture", "--from", world.cwd / "gone", "--name", "other"), 2)
-    assert f"{world.cwd}/gone: found no such directory" in told.err
+    ended = done(world("capture", "--from", world.cwd / "gone", "--name", "other"), 2)
+    assert f"{world.cwd}/gone: found no such directory" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -268,22 +268,22 @@ def test_a_damaged_record_of_the_copies_is_one_error_with_what_to_do(world, stat
     (folder,) = copies(world)
     (folder / "demo/m.py").write_text(EDIT)
     (folder / ".sitepatch-edit.json").write_text(state)
-    told = world("capture", "--from", folder, "--name", "mine")
-    assert told.code == 1 and f".sitepatch-edit.json: {said}" in told.err and "remove it to go on" in told.err, told
+    ended = world("capture", "--from", folder, "--name", "mine")
+    assert ended.code == 1 and f".sitepatch-edit.json: {said}" in ended.err and "remove it to go on" in ended.err, ended
     (folder / ".sitepatch-edit.json").unlink()
     done(world("capture", "--from", folder, "--name", "mine"))
 
 
 def test_a_file_edited_in_place_has_to_be_captured_first(world):
     world.edit()
-    told = done(world("edit", "demo", "--name", "mine", "--no-editor"), 1)
-    assert "demo/m.py: was edited by hand where it is installed" in told.err
-    assert "sitepatch capture demo/m.py" in told.err
+    ended = done(world("edit", "demo", "--name", "mine", "--no-editor"), 1)
+    assert "demo/m.py: was edited by hand where it is installed" in ended.err
+    assert "sitepatch capture demo/m.py" in ended.err
 
 
 def test_a_name_that_is_taken_and_a_file_that_is_not_there_are_reported_before_the_editor_is_opened(world):
     (world.cwd / "patchsets/mine").mkdir(parents=True)
     (world.cwd / "patchsets/mine/x").touch()
     assert "not empty" in done(world("edit", "demo", "--name", "mine"), 2).err
-    told = done(world("edit", "demo", "sub/m.py", "--name", "other"), 2)
-    assert "expected one of demo/m.py" in told.err
+    ended = done(world("edit", "demo", "sub/m.py", "--name", "other"), 2)
+    assert "expected one of demo/m.py" in ended.err

@@ -70,20 +70,20 @@ def applied(site, *names):
 
 
 def run(*words, cwd, code=0):
-    done = subprocess.run([str(word) for word in words], cwd=str(cwd), capture_output=True, timeout=60)
-    assert done.returncode == code, (done.stdout, done.stderr)
-    return done.stdout.decode() + done.stderr.decode()
+    completed = subprocess.run([str(word) for word in words], cwd=str(cwd), capture_output=True, timeout=60)
+    assert completed.returncode == code, (completed.stdout, completed.stderr)
+    return completed.stdout.decode() + completed.stderr.decode()
 
 
 @pytest.mark.parametrize("tool", [["git", "apply"], ["patch", "--binary", "-p1", "-i"]], ids=["git", "patch"])
 def test_git_and_patch_take_an_exported_patch_and_make_what_apply_makes(site, tool):
-    wanted = applied(site, "more")
+    expected = applied(site, "more")
     outcome = export("more", place=place(site), output="more.patch")
     data = (site.parent / "more.patch").read_bytes()
     assert outcome.written == (("more.patch", sha256(data).hexdigest()),)
     assert export("more", place=place(site)).text == data
     run(*tool, site.parent / "more.patch", cwd=site)
-    assert texts(site) == wanted != TEXTS
+    assert texts(site) == expected != TEXTS
 
 
 def test_the_header_is_that_of_dep_3(site):
@@ -123,20 +123,23 @@ def test_a_patchset_is_installed_as_a_package_by_its_hash_and_found_beside_sitep
     (site.parent / "mine/two/probe.py").write_text("raise RuntimeError('run')\n")
     with (site.parent / "mine/two/patchset.toml").open("a") as file:
         file.write('[verify]\nprobe = "probe.py"\n')
-    asked = {"format": "patchset-wheel", "place": place(site)}
-    ((path, digest),) = export("two", output="wheels", **asked).written
+    options = {"format": "patchset-wheel", "place": place(site)}
+    ((path, digest),) = export("two", output="wheels", **options).written
     assert path == "wheels/sitepatch_patchset_two-1-py3-none-any.whl"
-    assert export("two", output="again", **asked).written[0][1] == digest == sha256(Path(path).read_bytes()).hexdigest()
+    assert export("two", output="again", **options).written[0][1] == digest == sha256(Path(path).read_bytes()).hexdigest()
     env = world.Env(site.parent / installer, {})
     Path("requirements.txt").write_text(f"./{path} --hash=sha256:{digest}\n")
     getattr(env, installer)("install", "--no-index", "--require-hashes", "-r", "requirements.txt", cwd=site.parent)
     monkeypatch.syspath_prepend(str(env.site))
-    (found,) = (one for one in Catalogue([]).load()[0] if one.patchset.name == "two")
-    assert str(found.patchset.folder.source) == "entry point two"
-    assert dict(found.patchset.folder.files) == {each.name: each.read_text() for each in (site.parent / "mine/two").iterdir() if each.is_file()}
+    listed, *_ = Catalogue([]).load()
+    (patchset,) = (one.patchset for one in listed if one.patchset.name == "two")
+    assert str(patchset.folder.source) == "entry point two"
+    files = [path for path in (site.parent / "mine/two").iterdir() if path.is_file()]
+    assert dict(patchset.folder.files) == {path.name: path.read_text() for path in files}
     applied = apply("two", place=Place(target=str(site)))
     assert applied.ok and (site / "demo/m.py").read_bytes().count(b"VALUE = 2\r\n") == 1
-    getattr(env, installer)("uninstall", *(["-y"] if installer == "pip" else []), "sitepatch-patchset-two")
+    yes = ["-y"] if installer == "pip" else []
+    getattr(env, installer)("uninstall", *yes, "sitepatch-patchset-two")
     assert "two" not in [one.patchset.name for one in Catalogue([]).load()[0]]
     assert list(env.site.glob("sitepatch*")) == [], "nothing is left of it"
 
@@ -238,16 +241,16 @@ def test_the_record_lists_each_member_as_it_is(environment, tmp_path):
 
 
 def test_a_named_wheel_has_to_be_that_of_the_release(environment, tmp_path):
-    def given(name, version, files):
+    def wheel_of(name, version, files):
         path = tmp_path / f"{name}-{version}-py3-none-any.whl"
         path.write_bytes(packed(name, version, files))
         return path
 
-    assert exported(environment, wheels=given("demo", "1.0", FILES)).ok
+    assert exported(environment, wheels=wheel_of("demo", "1.0", FILES)).ok
     for path, message in (
-        (given("demo", "1.1", FILES), "found demo 1.1, expected demo 1.0"),
-        (given("demo", "1.0", {**FILES, "demo/__init__.py": "VALUE = 1\n"}), "its demo/__init__.py is not the one that is installed"),
-        (given("other", "1.0", FILES), "other-1.0-py3-none-any.whl, of which nothing changes"),
+        (wheel_of("demo", "1.1", FILES), "found demo 1.1, expected demo 1.0"),
+        (wheel_of("demo", "1.0", {**FILES, "demo/__init__.py": "VALUE = 1\n"}), "its demo/__init__.py is not the one that is installed"),
+        (wheel_of("other", "1.0", FILES), "other-1.0-py3-none-any.whl, of which nothing changes"),
         (tmp_path / "mine/two/p.spatch", "it is no wheel"),
     ):
         with pytest.raises(SitepatchError, match=message):
@@ -273,8 +276,8 @@ def test_the_wheel_of_a_vendor_is_fetched_from_its_source_and_keeps_its_label(en
 
 @pytest.mark.parametrize(("name", "number"), [(".pre-commit-hooks.yaml", 1), ("action.yml", 1)])
 def test_the_commands_that_other_tools_run_exist(name, number):
-    found = re.findall(r"^ +(?:entry: )?sitepatch (.*)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(found) == number
-    for line in found:
-        words = ["newest" if word == '"$AGAINST"' else word for word in line.split() if word != "$NAMES"]
-        commands.get_command(None, words[0]).make_context(words[0], words[1:])  # raises the error of the command line
+    lines = re.findall(r"^ +(?:entry: )?sitepatch (.*)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) == number
+    for line in lines:
+        name, *words = line.replace('"$AGAINST"', "newest").replace("$NAMES", "").split()
+        commands.get_command(None, name).make_context(name, words)  # raises the error of the command line

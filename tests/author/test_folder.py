@@ -29,36 +29,40 @@ def files(name="mine", one=None, targets=(TARGET,), **head):
 
 def test_a_folder_is_read_back_as_it_was_written(tmp_path):
     text = 'It says "no", \\ and \x7f.\r\n\r\n--- not a path\n@@ nor a hunk\n+line of prose'
-    given = files(prose=text, summary='A "quoted"\n summary \\', provenance={"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
-    made = write_folder(tmp_path / "new" / "mine", given)
-    again = load_patchset(tmp_path / "new" / "mine", made.folder.source)
-    assert again == made
-    assert (made.about.summary, made.about.provenance) == ('A "quoted" summary \\', {"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
-    assert made.about.prose == text.replace("\r\n", "\n").replace("---", "  ---").replace("@@", "  @@")
-    assert [(each.package, each.versions, each.distributions) for each in made.variants] == [("demo", "==1.0", ())]
-    assert made.verify.imports == ("demo.m",)
+    texts = files(prose=text, summary='A "quoted"\n summary \\', provenance={"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
+    written = write_folder(tmp_path / "new" / "mine", texts)
+    again = load_patchset(tmp_path / "new" / "mine", written.folder.source)
+    assert again == written
+    assert (written.about.summary, written.about.provenance) == ('A "quoted" summary \\', {"bug": 'https://x/"1"', "author": "Zoë\t<z@x>"})
+    assert written.about.prose == text.replace("\r\n", "\n").replace("---", "  ---").replace("@@", "  @@")
+    assert [(each.package, each.versions, each.distributions) for each in written.variants] == [("demo", "==1.0", ())]
+    assert written.verify.imports == ("demo.m",)
     assert os.listdir(tmp_path) == ["new"] and sorted(os.listdir(tmp_path / "new" / "mine")) == ["mine.spatch", "patchset.toml"]
     assert (tmp_path / "new" / "mine").stat().st_mode & 0o077 == (tmp_path / "new").stat().st_mode & 0o077
 
 
 def test_a_credential_in_a_url_is_not_written_down(tmp_path):
-    made = write_folder(tmp_path / "mine", files(provenance={"origin": "https://me:secret@x.org/1.patch?token=secret"}))
-    assert made.about.provenance == {"origin": "https://x.org/1.patch?token=..."}
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and "secret" in path.read_text()]
+    written = write_folder(tmp_path / "mine", files(provenance={"origin": "https://me:secret@x.org/1.patch?token=secret"}))
+    assert written.about.provenance == {"origin": "https://x.org/1.patch?token=..."}
+    texts = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any("secret" in text for text in texts)
 
 
 def test_every_import_package_has_a_variant_with_its_files(tmp_path):
     one = draft("demo/__init__.py", "demo/__main__.py", "yaml/a-b.py", "alone.py")
     one = Draft((*one.files, DraftFile(("demo/left.py",), ())))
     targets = (TARGET, PackageRange("yaml", "PyYAML", ">=5,<=6"), PackageRange("alone", "alone", ""))
-    made = write_folder(tmp_path / "mine", files(one=one, targets=targets, prose="Why."))
-    found = [(each.package, each.versions, each.distributions, [patch.paths for patch in each.patches]) for each in made.variants]
-    assert found == [
+    written = write_folder(tmp_path / "mine", files(one=one, targets=targets, prose="Why."))
+
+    def facts(variant):
+        return variant.package, variant.versions, variant.distributions, [patch.paths for patch in variant.patches]
+
+    assert [facts(variant) for variant in written.variants] == [
         ("demo", "==1.0", (), [("demo/__init__.py",), ("demo/__main__.py",)]),
         ("yaml", ">=5,<=6", ("PyYAML",), [("yaml/a-b.py",)]),
         ("alone", "", (), [("alone.py",)]),
     ]
-    assert made.about.prose == "Why." and made.verify.imports == ("demo", "alone")
+    assert written.about.prose == "Why." and written.verify.imports == ("demo", "alone")
 
 
 def test_a_folder_that_could_not_be_read_back_is_not_written(tmp_path):
@@ -119,8 +123,8 @@ def test_a_process_that_dies_while_it_replaces_a_folder_leaves_the_old_or_the_ne
 
         ended = in_child(replace, point, how)
         versions.append(load_patchset(folder, PatchsetSource("here")).version)
-        found = {path.name: path.read_text() for path in folder.iterdir()}
-        assert found in ({**old, "notes.txt": "mine\n"}, {**new, "notes.txt": "mine\n"}), (how, point)
+        texts = {path.name: path.read_text() for path in folder.iterdir()}
+        assert texts in ({**old, "notes.txt": "mine\n"}, {**new, "notes.txt": "mine\n"}), (how, point)
         if ended.code == 0 and ended.count < point:
             break
     counted("deaths while a folder is replaced", len(versions) - 1)

@@ -228,9 +228,9 @@ def test_an_edit_becomes_this_hunk_and_the_hunk_makes_the_edit(name):
         return
     assert draft.complete
     assert draft.spatch() == "--- pkg/net.py\n" + textwrap.dedent(expected).lstrip()
-    made = applied(draft, HOME)
-    assert made.data.decode() == after and not draft.files[0].difference
-    assert applied(draft, made.data.decode()).data == made.data, "a second application changes nothing"
+    ended = applied(draft, HOME)
+    assert ended.data.decode() == after and not draft.files[0].difference
+    assert applied(draft, ended.data.decode()).data == ended.data, "a second application changes nothing"
 
 
 BRANCHES = """
@@ -268,8 +268,11 @@ def test_bodies_that_move_below_other_headers_are_named_runs_and_keep_the_text_o
     before = "-if device.index is None:\n-    ...BODY1\n-else:\n-    ...BODY2\n"
     assert draft.spatch().split("@@ pick @@\n")[1] == f"{before}+{headers[0]}\n+    ...BODY2\n+{headers[1]}\n+    ...BODY1\n"
     assert (applied(draft, BRANCHES).data.decode(), draft.files[0].difference) == (after, "")
-    newer = [text.replace("report(device)", "report(device, stacklevel=2)").replace("return device.index", "return int(device.index)") for text in (BRANCHES, after)]
-    assert applied(draft, newer[0]).data.decode() == newer[1]
+
+    def in_newer_release(text):
+        return text.replace("report(device)", "report(device, stacklevel=2)").replace("return device.index", "return int(device.index)")
+
+    assert applied(draft, in_newer_release(BRANCHES)).data.decode() == in_newer_release(after)
 
 
 @pytest.mark.parametrize(
@@ -439,4 +442,4 @@ def test_in_a_long_table_the_first_hunk_that_works_is_taken():
     after = before.replace("row", "new")
     (hunk,) = generalise([FileEdit("pkg/m.py", before.encode(), after.encode())]).files[0].hunks
     assert len(hunk.text.splitlines()) > 400
-    assert not [tried for tried in hunk.rejected if str(tried.why) == "a more general one works"]
+    assert "a more general one works" not in [str(candidate.why) for candidate in hunk.rejected]

@@ -4,6 +4,8 @@ import functools
 import json
 import os
 import shutil
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -20,7 +22,7 @@ from patcher.place import Place
 from patcher.verbs.import_ import import_
 from patcher.verbs.releases.further import prove
 from tests.author.world import EDIT, FILES, GONE, LAYOUT, NEW, OTHER, M, N, World, another, diff
-from tests.command import done, sitepatch, tree
+from tests.command import done, environ, sitepatch, tree
 from tests.index import Index
 from tests.places import wheel
 
@@ -39,13 +41,15 @@ def run(world, text, name="mine", **more):
 def refused(world, text, **more):
     """Check that nothing is written; returns (path, problem, hint) of what does not fit and (path, reason) of what stops it."""
     before = tree(world.cwd)
-    made = run(world, text, **more)
-    assert not made.ok and tree(world.cwd) == before
-    return [(one.path or one.section.path, one.problem, one.hint) for one in made.problems], [(one.path, one.why) for one in made.missing]
+    outcome = run(world, text, **more)
+    assert not outcome.ok and tree(world.cwd) == before
+    problems = [(one.path or one.section.path, one.problem, one.hint) for one in outcome.problems]
+    missing = [(one.path, one.why) for one in outcome.missing]
+    return problems, missing
 
 
-def left_out(made):
-    return [(one.path, one.why) for one in made.left_out]
+def left_out(outcome):
+    return [(one.path, one.why) for one in outcome.left_out]
 
 
 # the whole way --------------------------------------------------------------------------------------------------------
@@ -57,10 +61,10 @@ def test_a_mail_is_imported_applied_and_restored(world):
     )
     (world.cwd / "fix.patch").write_text(mail)
     before = world.tree()
-    told = done(world("import", "fix.patch", "--name", "mine", "-v"))
+    ended = done(world("import", "fix.patch", "--name", "mine", "-v"))
     assert world.tree() == before
-    assert "@@ load @@" in told.out and "not taken" in told.out and "+1 -0" in told.out
-    assert "imported  1 hunk in patchsets/mine, for demo ==1.0" in told.out
+    assert "@@ load @@" in ended.out and "not taken" in ended.out and "+1 -0" in ended.out
+    assert "imported  1 hunk in patchsets/mine, for demo ==1.0" in ended.out
     one = load_patchset(world.cwd / "patchsets" / "mine", "")
     assert one.about.summary == "Say what was loaded"
     assert one.about.prose == (
@@ -78,16 +82,17 @@ def test_a_mail_is_imported_applied_and_restored(world):
 
 @pytest.mark.once
 def test_standard_input_and_the_answer_in_json(world):
-    from tests.command import environ, subprocess, sys
 
     command = [sys.executable, "-m", "patcher", "import", "-", "--name", "mine", "--json", "--target", str(world.path)]
     text = diff() + diff("x\n", "y\n", "a/README.md")
     ended = subprocess.run(command, cwd=world.cwd, env=environ(), input=text.encode(), stdout=subprocess.PIPE, timeout=120)
-    told = json.loads(ended.stdout)
-    assert (ended.returncode, told["ok"], told["folder"], told["versions"]) == (0, True, "patchsets/mine", {"demo": "==1.0"})
-    assert [(each["path"], each["why"]) for each in told["left_out"]] == [("README.md", "no Python file")]
-    assert [(each["paths"], [hunk["line"] for hunk in each["hunks"]]) for each in told["draft"]["files"]] == [(["demo/m.py"], [6])]
-    assert told["files"][0]["text"].endswith('+    print("loaded", model)  # where is it?\n     if strict:\n         check(model)\n     return model\n')
+    answer = json.loads(ended.stdout)
+    assert (ended.returncode, answer["ok"], answer["folder"], answer["versions"]) == (0, True, "patchsets/mine", {"demo": "==1.0"})
+    assert [(each["path"], each["why"]) for each in answer["left_out"]] == [("README.md", "no Python file")]
+    (file,) = answer["draft"]["files"]
+    assert file["paths"] == ["demo/m.py"]
+    assert [hunk["line"] for hunk in file["hunks"]] == [6]
+    assert answer["files"][0]["text"].endswith('+    print("loaded", model)  # where is it?\n     if strict:\n         check(model)\n     return model\n')
 
 
 # which file is meant --------------------------------------------------------------------------------------------------
@@ -104,9 +109,9 @@ def test_standard_input_and_the_answer_in_json(world):
     ],
 )
 def test_the_installed_file_is_the_one_with_the_longest_common_suffix_at_which_it_applies(world, path, meant):
-    made = run(world, diff(path=path))
-    assert made.ok and [one.path for one in made.files] == [meant]
-    assert any("is taken for" in note for note in made.notes) == (not path.endswith("demo/m.py"))
+    outcome = run(world, diff(path=path))
+    assert outcome.ok and [one.path for one in outcome.files] == [meant]
+    assert any("is taken for" in note for note in outcome.notes) == (not path.endswith("demo/m.py"))
 
 
 def test_a_copy_that_another_package_vendors_is_not_what_the_diff_means(world):
@@ -119,8 +124,8 @@ def test_a_copy_that_another_package_vendors_is_not_what_the_diff_means(world):
 def test_a_diff_of_a_file_in_a_namespace_package_is_imported(tmp_path):
     world = World(tmp_path, {"demo/one/m.py": M})
     world.install(wheel(tmp_path / "wheels", "other", files={"demo/two/m.py": N}))
-    made = run(world, diff(path="a/src/demo/one/m.py"))
-    assert [one.path for one in made.files] == ["demo/one/m.py"]
+    outcome = run(world, diff(path="a/src/demo/one/m.py"))
+    assert [one.path for one in outcome.files] == ["demo/one/m.py"]
 
 
 def test_a_file_that_fits_as_it_is_goes_before_one_that_fits_with_fuzz(world):
@@ -129,8 +134,8 @@ def test_a_file_that_fits_as_it_is_goes_before_one_that_fits_with_fuzz(world):
     copy.write_text(M.replace("strict=True", "strict"))
     with (world.path / "demo-1.0.dist-info" / "RECORD").open("a") as record:
         record.write(f"demo/copy/m.py,sha256={'A' * 43},1\n")
-    made = run(world, diff(path="m.py"))
-    assert [one.path for one in made.files] == ["demo/m.py"]
+    outcome = run(world, diff(path="m.py"))
+    assert [one.path for one in outcome.files] == ["demo/m.py"]
 
 
 def test_where_several_files_fit_none_is_taken(world):
@@ -153,8 +158,8 @@ def test_a_file_beside_a_compiled_module_is_not_taken(world):
 
 
 def test_a_name_alone_is_not_enough_for_a_file_of_a_few_lines(world):
-    made = run(world, diff("Y = 1\n", "Y = 2\n", "a/lib/m.py"))
-    assert not made.ok and left_out(made) == [("lib/m.py", "no installed file")]
+    outcome = run(world, diff("Y = 1\n", "Y = 2\n", "a/lib/m.py"))
+    assert not outcome.ok and left_out(outcome) == [("lib/m.py", "no installed file")]
     assert run(world, diff("Y = 1\n", "Y = 2\n", "a/twin/m.py")).ok
 
 
@@ -180,9 +185,9 @@ def test_what_the_distribution_does_not_ship_is_left_out_and_named(world):
         + "diff --git a/demo/sub/n.py b/demo/sub/n.py\nold mode 100644\nnew mode 100755\n"
         + "--- a/demo/sub/n.py\n+++ b/demo/sub/n.py\n@@ -5 +5 @@ def value():\n-    return VALUE\n+    return -VALUE\n"
     )
-    made = run(world, text)
-    assert made.ok and [one.path for one in made.files] == ["demo/m.py", "demo/sub/n.py"]
-    assert left_out(made) == [
+    outcome = run(world, text)
+    assert outcome.ok and [one.path for one in outcome.files] == ["demo/m.py", "demo/sub/n.py"]
+    assert left_out(outcome) == [
         ("demo/m.pyi", "no Python file"),
         ("demo/README.md", "no Python file"),
         ("docs/conf.py", "no installed file"),
@@ -213,15 +218,17 @@ def test_code_in_no_hunk_stops_the_import_unless_the_user_leaves_that_part_out(w
         ("demo/m.py", "the new code reads names that nothing binds there: `unknown` (line 8)"),
     ]
     (world.cwd / "fix.patch").write_text(text)
-    told = done(world("import", "fix.patch", "--name", "mine"), 1)
-    said = [f"--leave-out {name}" for name in parts]
-    assert "" not in told.out[told.out.index("not imported") :].splitlines()
-    assert [told.err.count(each) for each in said] == [1, 1, 1]
-    done(world("import", "fix.patch", "--name", "mine", *" ".join(said[1:]).split()), 1)
-    told = done(world("import", "fix.patch", "--name", "mine", *" ".join(said).split()))
-    assert [line.split()[:3] for line in told.out.splitlines() if line.startswith("left out")]
-    told = done(world("import", "fix.patch", "--name", "other", "--leave-out", "demo/m.py:1"), 2)
-    assert "--leave-out demo/m.py:1: no such part is left out" in told.err and "demo/m.py:8" in told.err
+    ended = done(world("import", "fix.patch", "--name", "mine"), 1)
+    assert "" not in ended.out[ended.out.index("not imported") :].splitlines()
+    options = []
+    for name in parts:
+        assert ended.err.count(f"--leave-out {name}") == 1
+        options += ["--leave-out", name]
+    done(world("import", "fix.patch", "--name", "mine", *options[2:]), 1)
+    ended = done(world("import", "fix.patch", "--name", "mine", *options))
+    assert [line.split()[:3] for line in ended.out.splitlines() if line.startswith("left out")]
+    ended = done(world("import", "fix.patch", "--name", "other", "--leave-out", "demo/m.py:1"), 2)
+    assert "--leave-out demo/m.py:1: no such part is left out" in ended.err and "demo/m.py:8" in ended.err
 
 
 def test_a_new_file_is_added_by_the_patchset_and_a_stub_is_python(world):
@@ -231,8 +238,8 @@ def test_a_new_file_is_added_by_the_patchset_and_a_stub_is_python(world):
     (world.cwd / "fix.patch").write_text(diff() + text + stub)
     quiet = done(world("import", "fix.patch", "--name", "quiet", "-q"))
     assert (quiet.out, quiet.err) == ("", "")
-    told = done(world("import", "fix.patch", "--name", "mine"))
-    assert "left out" not in told.out and ["changes", "demo/new.py", "+1", "-0"] in [line.split() for line in told.out.splitlines()]
+    ended = done(world("import", "fix.patch", "--name", "mine"))
+    assert "left out" not in ended.out and ["changes", "demo/new.py", "+1", "-0"] in [line.split() for line in ended.out.splitlines()]
     spatch = (world.cwd / "patchsets/mine/fix.spatch").read_text()
     assert spatch.endswith("\n+++ demo/new.py\n+from demo.m import load\n") and "--- demo/m.pyi\n@@ load @@\n" in spatch
     before = world.tree()
@@ -250,8 +257,8 @@ def test_a_new_file_is_added_by_the_patchset_and_a_stub_is_python(world):
 def test_a_new_file_without_a_final_newline_gets_one_and_that_is_reported(world):
     text = "--- /dev/null\n+++ b/demo/new.py\n@@ -0,0 +1,2 @@\n+A = 1\n+B = 2\n\\ No newline at end of file\n"
     (world.cwd / "new.patch").write_text(text)
-    told = done(world("import", "new.patch", "--name", "mine"))
-    assert "demo/new.py: it is not byte for byte as with the diff: its last line ends in LF" in told.err
+    ended = done(world("import", "new.patch", "--name", "mine"))
+    assert "demo/new.py: it is not byte for byte as with the diff: its last line ends in LF" in ended.err
     done(world("apply", "mine"))
     assert world.text("demo/new.py") == "A = 1\nB = 2\n"
 
@@ -271,34 +278,35 @@ def test_what_does_not_fit_is_reported_before_what_is_left_out(world):
 
 def test_comments_alone_are_no_patchset_and_stop_none(world):
     text = diff(M, M.replace("    if strict:", "    if strict:  # the default"))
-    made = run(world, text)
-    ((path, why),) = left_out(made)
-    assert not made.ok and path == "demo/m.py" and why.startswith("nothing but comments and layout")
+    outcome = run(world, text)
+    ((path, why),) = left_out(outcome)
+    assert not outcome.ok and path == "demo/m.py" and why.startswith("nothing but comments and layout")
     assert run(world, text + diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py")).ok
 
 
 def test_blanks_of_strings_alone_are_no_code_and_stop_none(world):
     before, after = 'TEXT = """One.\n\n    Two.\n"""\nVALUE = 1\n', 'TEXT = """One.\n    \n    Two.\n"""\nVALUE = 2\n'
     world = another(world, {**FILES, "demo/n.py": before})
-    made = run(world, diff(before, after, "a/demo/n.py"))
-    ((path, why),) = left_out(made)
-    assert made.ok and path == "demo/n.py" and "not compared" in why
+    outcome = run(world, diff(before, after, "a/demo/n.py"))
+    ((path, why),) = left_out(outcome)
+    assert outcome.ok and path == "demo/n.py" and "not compared" in why
     assert not run(world, diff(before, after.replace("VALUE = 2", "VALUE = 1"), "a/demo/n.py"), name="blank").ok
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_the_trees_for_two_pythons_the_installed_one_counts(world, order):
-    installed, other = diff(path="a/python3/demo/m.py"), diff(M.replace("strict", "strictly"), EDIT.replace("strict", "strictly"), "a/python2/demo/m.py")
-    made = run(world, "".join([other, installed][::order]))
-    assert made.ok and left_out(made) == [("python2/demo/m.py", "the installed file is python3/demo/m.py")]
+    installed = diff(path="a/python3/demo/m.py")
+    other = diff(M.replace("strict", "strictly"), EDIT.replace("strict", "strictly"), "a/python2/demo/m.py")
+    outcome = run(world, "".join([other, installed][::order]))
+    assert outcome.ok and left_out(outcome) == [("python2/demo/m.py", "the installed file is python3/demo/m.py")]
     same = run(world, "".join([diff(path="a/python2/demo/m.py"), installed][::order]), name="same")
     assert same.ok and len(left_out(same)) == 1
 
 
 def test_a_method_that_the_diff_defines_twice_is_imported(world):
     first, second = "def first(a):\n    return a\n\n\n", "\n\ndef first(a):\n    return [a]\n"
-    made = run(world, diff(M, M.replace("def load", first + "def load") + second))
-    assert made.ok and left_out(made) == []
+    outcome = run(world, diff(M, M.replace("def load", first + "def load") + second))
+    assert outcome.ok and left_out(outcome) == []
 
 
 @pytest.fixture
@@ -327,8 +335,8 @@ def test_an_import_that_the_new_code_reads_is_carried_along(copied):
 def test_an_unbound_name_stops_the_import_unless_the_user_allows_it(world):
     text = diff(M, M.replace("return os.path.basename(path)", "return shorten(path)"))
     (world.cwd / "fix.patch").write_text(text)
-    told = world("import", "fix.patch", "--name", "mine")
-    assert told.code == 1 and "`shorten`" in told.out
+    ended = world("import", "fix.patch", "--name", "mine")
+    assert ended.code == 1 and "`shorten`" in ended.out
     done(world("import", "fix.patch", "--name", "mine", "--names", "shorten"))
     assert 'names = ["shorten"]' in (world.cwd / "patchsets/mine/patchset.toml").read_text()
     done(world("apply", "mine"))
@@ -352,29 +360,30 @@ def test_a_fuzz_of_two_lines_is_the_default_and_is_reported(world):
     text = diff().replace(" def load(path, strict=True):\n", " def load(path):\n")
     ((_, problem, _),) = refused(world, text, fuzz=1)[0]
     assert problem == "hunk 1 (line 3 of the diff): its context differs: it is found at line 3 with --fuzz 2"
-    made = run(world, text)
-    assert made.ok and "demo/m.py: hunk 1: found at line 3, with fuzz 2" in made.notes
+    outcome = run(world, text)
+    assert outcome.ok and "demo/m.py: hunk 1: found at line 3, with fuzz 2" in outcome.notes
 
 
 @pytest.mark.parametrize(
-    ("text", "path", "said"),
+    ("text", "path", "expected"),
     [
         (M.replace('"empty"', '"café"').encode(), "demo/m.py", "conflicting encodings: line 8 of the diff is not utf-8, as the file is: convert the diff"),
         (f"# coding: latin-1\n{M}".encode(), "demo/m.py", "it changes the encoding that the file declares, from utf-8 to iso-8859-1"),
     ],
 )
-def test_conflicting_encodings_are_reported(world, text, path, said):
-    made = diff(M, text.decode()).encode("latin-1" if b"caf" in text else "utf-8")
-    assert [problem for _, problem, _ in refused(world, made)[0]] == [said]
+def test_conflicting_encodings_are_reported(world, text, path, expected):
+    of_text = diff(M, text.decode()).encode("latin-1" if b"caf" in text else "utf-8")
+    ((_, problem, _),), _ = refused(world, of_text)
+    assert problem == expected
 
 
 def test_what_fits_another_release_is_imported_there(world):
     older = M.replace("    if strict:\n", "    if strict and path:\n")
     older_edit = older.replace("    if strict and path:\n", '    print("loaded", model)\n    if strict and path:\n')
     (world.cwd / "fix.patch").write_text(diff(older, older_edit))
-    told = done(world("import", "fix.patch", "--name", "mine"), 1)
+    ended = done(world("import", "fix.patch", "--name", "mine"), 1)
     again = "sitepatch import fix.patch --name mine --target demo-RELEASE --also 1.0"
-    assert f"pip install --no-deps --target demo-RELEASE demo==RELEASE && {again}" in told.err
+    assert f"pip install --no-deps --target demo-RELEASE demo==RELEASE && {again}" in ended.err
     another(world, {"demo/__init__.py": "", "demo/m.py": older})
     words = ("--also", world.path, "--target", world.cwd / "other/site")
     done(sitepatch("import", "fix.patch", "--name", "mine", *words, cwd=world.cwd, SITEPATCH_CACHE=os.devnull))
@@ -411,8 +420,8 @@ def test_a_patch_that_renames_a_test_and_changes_its_code_is_imported(tmp_path):
 
 def test_nobody_is_advised_to_install_an_installed_package(world):
     (world.cwd / "fix.patch").write_text("diff --git a/demo/n.py b/demo/n.py\nold mode 100644\nnew mode 100755\n")
-    told = done(world("import", "fix.patch", "--name", "mine"), 1)
-    assert "left out  demo/n.py  a change of mode" in told.out and "install the package" not in told.out
+    ended = done(world("import", "fix.patch", "--name", "mine"), 1)
+    assert "left out  demo/n.py  a change of mode" in ended.out and "install the package" not in ended.out
 
 
 def test_an_edit_by_hand_is_left_to_capture(world):
@@ -428,8 +437,8 @@ def test_an_edit_by_hand_is_left_to_capture(world):
 def test_a_patched_file_counts_as_upstream_shipped_it(world):
     run(world, diff(), name="first")
     done(world("apply", "first"))
-    made = run(world, diff(M, OTHER), name="second")
-    assert made.ok and made.files[0].added == 1
+    outcome = run(world, diff(M, OTHER), name="second")
+    assert outcome.ok and outcome.files[0].added == 1
     done(world("apply", "second"))
     assert world.text() == EDIT.replace('"empty"', 'f"empty: {model!r}"')
 
@@ -441,27 +450,28 @@ def test_hunks_that_do_not_make_the_code_of_the_diff_are_never_written(world, mo
     with pytest.raises(SitepatchError, match=r"demo/m\.py: the hunks do not make the edited file: other code comes of them"):
         run(world, diff())
     located = locate(discover(None, str(world.path)), "demo")
-    files, release = functools.partial(patchset_files, Head("mine", "For a test"), wrong), Release(located, {"demo/m.py": M.encode()})
-    right = {"demo/m.py": M.replace("build(path)\n    if", "build(None)\n    if").encode()}
-    good, told = prove(
-        world.cwd / "mine", files, [located], home_diffs=[], releases=[(release, right), (release, {"demo/m.py": EDIT.encode()})]
-    ).releases
-    assert (good.state, good.changes.proven, told.changes.proven) == ("applicable", True, False)
-    assert (told.state, told.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
+    files = functools.partial(patchset_files, Head("mine", "For a test"), wrong)
+    release = Release(located, {"demo/m.py": M.encode()})
+    with_its_code = {"demo/m.py": M.replace("build(path)\n    if", "build(None)\n    if").encode()}
+    with_other_code = {"demo/m.py": EDIT.encode()}
+    releases = [(release, with_its_code), (release, with_other_code)]
+    good, bad = prove(world.cwd / "mine", files, [located], home_diffs=[], releases=releases).releases
+    assert (good.state, good.changes.proven, bad.changes.proven) == ("applicable", True, False)
+    assert (bad.state, bad.problem) == ("conflict", "demo/m.py: other code comes of it than of the diff")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "fix.patch: it is empty"),
         ("--- demo/m.py\n@@ load @@\n-x\n+y\n", "fix.patch: found no unified diff in it"),
         (diff().replace("@@ -3,6", "@@ -3,9"), "fix.patch:3: the hunk is cut short: it ends in line 10"),
     ],
 )
-def test_a_text_that_is_no_diff_is_refused(world, text, said):
-    with pytest.raises(UsageError) as error:
+def test_a_text_that_is_no_diff_is_refused(world, text, message):
+    with pytest.raises(UsageError) as caught:
         run(world, text)
-    assert error.value.message == said
+    assert caught.value.message == message
 
 
 def test_the_name_the_folder_and_the_releases_are_checked_first(world):
@@ -475,9 +485,9 @@ def test_the_only_other_file_with_the_lines_is_named_and_taken_on_request(tmp_pa
     world = World(tmp_path, {"demo/__init__.py": "", "demo/core.py": M, **({"demo/old.py": M} if twice else {})})
     (world.cwd / "fix.patch").write_text(diff())
     spatch, words = world.cwd / "patchsets/mine/fix.spatch", ("import", "fix.patch", "--name", "mine")
-    told = done(world(*words), 1)
-    assert ("of its package demo/core.py alone has the lines" in told.out) != twice
-    assert ("write its path into the diff: demo/core.py" in told.err) != twice
+    ended = done(world(*words), 1)
+    assert ("of its package demo/core.py alone has the lines" in ended.out) != twice
+    assert ("write its path into the diff: demo/core.py" in ended.err) != twice
     for answer, good in (("n", False), ("y", not twice)):
         code, shown = world.asked(*words, answer=answer)
         assert (code, spatch.is_file(), "is that the file?" in shown) == (int(not good), good, not twice), shown
@@ -505,13 +515,13 @@ def test_further_releases_are_tried_and_end_the_range(world, index, monkeypatch)
     (folder / "demo-1.0.post1.dist-info" / "METADATA").write_text("Name: demo\nVersion: 1.0.post1\n")
     record = folder / "demo-1.0.post1.dist-info" / "RECORD"
     record.write_text(record.read_text().replace("demo-1.0.", "demo-1.0.post1."))
-    made = run(world, diff(), also=("0.9", "demo==1.1", "1.1.5", "1.2", "1.3", str(folder)))
-    assert {one.version: one.state for one in made.releases} == {
+    outcome = run(world, diff(), also=("0.9", "demo==1.1", "1.1.5", "1.2", "1.3", str(folder)))
+    assert {one.version: one.state for one in outcome.releases} == {
         "0.9": "applicable", "1.0.post1": "applicable", "1.1": "applicable", "1.1.5": "not found", "1.2": "upstream", "1.3": "not found",
     }  # fmt: skip
-    assert [variant.versions for variant in made.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
-    assert [one.version for one in made.releases if one.changes.proven] == ["1.0.post1", "1.2"]  # the others differ beside the change
-    assert b"+    print(" in {one.version: one for one in made.releases}["0.9"].changes.unlike[0].text
+    assert [variant.versions for variant in outcome.patchset.variants] == [">=0.9,<=1.2,!=1.1.5"]
+    assert [one.version for one in outcome.releases if one.changes.proven] == ["1.0.post1", "1.2"]  # the others differ beside the change
+    assert b"+    print(" in {one.version: one for one in outcome.releases}["0.9"].changes.unlike[0].text
     absent = "demo 7: the index has no such release for macOS or Linux; the newest is 1.3"
     for spec, problem in (("7", absent), ("other==1.1", "--also other==1.1: no file of it is changed")):
         with pytest.raises(SitepatchError, match=problem):

@@ -29,8 +29,8 @@ def run(world, *paths, name="vendor", **more):
     return import_(paths, name=name, place=Place(target=world.path), output=world.cwd / "patchsets", **more)
 
 
-def states(made):
-    return [(result.name, result.state) for result in made.patches]
+def states(outcome):
+    return [(result.name, result.state) for result in outcome.patches]
 
 
 def quilt(world, **patches):
@@ -51,9 +51,10 @@ THREE = "Subject: Be strict\nOrigin: vendor\n\n" + diff(SAID, CHECKED)
 @pytest.mark.once
 def test_each_patch_of_a_series_is_a_spatch_that_is_read_after_those_before_it(world):
     quilt(world, one=ONE, two=TWO, three=THREE)
-    told = done(world("import", "debian/patches", "--name", "vendor"))
-    assert [line.split()[:2] for line in told.out.splitlines()[:3]] == [["imported", "one"], ["imported", "two"], ["imported", "three"]]
-    assert "3 of 3 patches in patchsets/vendor, for demo ==1.0" in told.out
+    ended = done(world("import", "debian/patches", "--name", "vendor"))
+    rows = [line.split()[:2] for line in ended.out.splitlines()[:3]]
+    assert rows == [["imported", "one"], ["imported", "two"], ["imported", "three"]]
+    assert "3 of 3 patches in patchsets/vendor, for demo ==1.0" in ended.out
     assert done(world("import", "debian/patches", "--name", "quiet", "-q")).out == ""
     folder = world.cwd / "patchsets" / "vendor"
     patchset = load_patchset(folder, "")
@@ -74,8 +75,8 @@ def test_mails_plain_diffs_and_lists_of_files_are_imported_in_order(world):
     (repository / "demo").mkdir(parents=True)
 
     def git(*words):
-        said = ["-c", "user.name=Zoë", "-c", "user.email=z@example.com", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", *said, *words], cwd=repository, check=True, stdout=subprocess.PIPE)
+        identity = ["-c", "user.name=Zoë", "-c", "user.email=z@example.com", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *words], cwd=repository, check=True, stdout=subprocess.PIPE)
 
     git("init", "-q")
     for text, subject in ((M, "first"), (EDIT, "Say it: now"), (SAID, "Say it well")):
@@ -84,14 +85,14 @@ def test_mails_plain_diffs_and_lists_of_files_are_imported_in_order(world):
         git("commit", "-q", "-m", f"{subject}\n\nWhy: it was not known.")
     git("format-patch", "-q", "-2", "-o", "../mails")
     (world.cwd / "strict.diff").write_text(diff(SAID, CHECKED))
-    made = run(world, world.cwd / "mails", world.cwd / "strict.diff")
-    assert states(made) == [("0001-Say-it-now", "imported"), ("0002-Say-it-well", "imported"), ("strict", "imported")]
-    text = made.patchset.folder.files["0001-Say-it-now.spatch"]
+    outcome = run(world, world.cwd / "mails", world.cwd / "strict.diff")
+    assert states(outcome) == [("0001-Say-it-now", "imported"), ("0002-Say-it-well", "imported"), ("strict", "imported")]
+    text = outcome.patchset.folder.files["0001-Say-it-now.spatch"]
     assert text.startswith("Description: Say it: now\nOrigin: commit ") and "Author: Zoë <z@example.com>\nLast-Update: 20" in text
     mailbox = b"".join(path.read_bytes() for path in sorted((world.cwd / "mails").iterdir()))
-    made = run(world, "standard input", name="mailbox", data=mailbox)
-    assert states(made) == [("0001-say-it-now", "imported"), ("0002-say-it-well", "imported")]
-    assert made.files[0].text.decode().count("\n+") == 2
+    outcome = run(world, "standard input", name="mailbox", data=mailbox)
+    assert states(outcome) == [("0001-say-it-now", "imported"), ("0002-say-it-well", "imported")]
+    assert outcome.files[0].text.decode().count("\n+") == 2
 
 
 def test_a_patch_adds_a_file_that_the_next_one_changes(world):
@@ -120,24 +121,24 @@ def test_what_cannot_be_imported_is_named_and_once_mended_only_that_is_imported(
     folder = quilt(world, **parts, broken=wrong.replace("@@ -", "@@ -1,99 +"), value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
     with (folder / "series").open("a") as series:
         series.write("back.patch -R\nabsent.patch\n")
-    told = done(world("import", "debian/patches", "--name", "vendor", "--json"), 1)
-    answer = json.loads(told.out)
-    said = done(world("import", "debian/patches", "--name", "again"), 1).err
-    assert "not imported: 5 of 8 patches; once mended, the same command imports them" in said
-    found = {patch["name"]: patch for patch in answer["patches"]}
-    assert {name: patch["state"] for name, patch in found.items()} == {
+    ended = done(world("import", "debian/patches", "--name", "vendor", "--json"), 1)
+    answer = json.loads(ended.out)
+    err = done(world("import", "debian/patches", "--name", "again"), 1).err
+    assert "not imported: 5 of 8 patches; once mended, the same command imports them" in err
+    patches = {patch["name"]: patch for patch in answer["patches"]}
+    assert {name: patch["state"] for name, patch in patches.items()} == {
         "one": "imported", "bad": "not imported", "new": "not imported", "docs": "left out", "broken": "not imported",
         "value": "imported", "back": "not imported", "absent": "not imported",
     }  # fmt: skip
-    assert "no line `print(\"gone\", model)" in found["bad"]["problem"] and "demo/gone.py: no installed file" in found["new"]["problem"]
-    assert "(-R)" in found["back"]["problem"] and "No such file" in found["absent"]["problem"]
+    assert "no line `print(\"gone\", model)" in patches["bad"]["problem"] and "demo/gone.py: no installed file" in patches["new"]["problem"]
+    assert "(-R)" in patches["back"]["problem"] and "No such file" in patches["absent"]["problem"]
     spatch = world.cwd / "patchsets" / "vendor" / "one.spatch"
     spatch.write_text(spatch.read_text() + "\n")
     toml = world.cwd / "patchsets" / "vendor" / "patchset.toml"
     toml.write_text(toml.read_text().replace('summary = "', '# ours\nsummary = "Our '))
     quilt(world, one=ONE, two=TWO, docs=parts["docs"], three=THREE, value="not read again")
-    told = done(world("import", "debian/patches", "--name", "vendor"))
-    assert [line.split()[:3] for line in told.out.splitlines()[:5]] == [
+    ended = done(world("import", "debian/patches", "--name", "vendor"))
+    assert [line.split()[:3] for line in ended.out.splitlines()[:5]] == [
         ["in", "place", "one"], ["imported", "two", "1"], ["left", "out", "docs"], ["imported", "three", "1"], ["in", "place", "value"],
     ]  # fmt: skip
     patchset = load_patchset(toml.parent, "")
@@ -153,9 +154,9 @@ def test_what_cannot_be_imported_is_named_and_once_mended_only_that_is_imported(
 def test_a_patch_of_two_packages_is_one_spatch(world):
     both = diff() + diff("X = 1\n", "X = 2\n", "a/other/m.py")
     quilt(world, both=both, two=TWO)
-    made = run(world, world.cwd)
-    assert states(made) == [("both", "imported"), ("two", "imported")]
-    assert [(variant.package, len(variant.patches)) for variant in made.patchset.variants] == [("demo", 2), ("other", 1)]
+    outcome = run(world, world.cwd)
+    assert states(outcome) == [("both", "imported"), ("two", "imported")]
+    assert [(variant.package, len(variant.patches)) for variant in outcome.patchset.variants] == [("demo", 2), ("other", 1)]
     done(world("apply", "vendor"))
     assert world.text() == SAID and world.text("other/m.py") == "X = 2\n"
 
@@ -165,37 +166,43 @@ def test_further_releases_follow_patch_by_patch(world):
     (world.cwd / "other" / "third").mkdir()
     third = World(world.cwd / "other" / "third", {**FILES, "demo/m.py": GONE})
     quilt(world, one=ONE, two=TWO)
-    made = run(world, world.cwd, also=(str(other.path), str(third.path)))
-    assert [release.state for release in made.releases] == ["applicable", "not found"] and made.ok
+    outcome = run(world, world.cwd, also=(str(other.path), str(third.path)))
+    assert [release.state for release in outcome.releases] == ["applicable", "not found"] and outcome.ok
 
 
 def test_what_is_left_out_is_listed_patch_by_patch(world):
     note = NEW.format("changelog.d/12.rst")
     quilt(world, one=ONE + note + NEW.format("demo/tests/test_new.py"), two=TWO, three=THREE + NEW.format("releasenotes/x.yaml"))
-    told = done(world("import", "debian/patches", "--name", "vendor")).out
-    lines = [" ".join(line.split()) for line in told.splitlines()]
+    out = done(world("import", "debian/patches", "--name", "vendor")).out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[:8] == [
         "imported one 1 hunk", "imported two 1 hunk", "imported three 1 hunk",
         "imported one", "left out: changelog.d/12.rst, a new file", "left out: demo/tests/test_new.py, a new file",
         "imported three", "left out: releasenotes/x.yaml, a new file",
     ]  # fmt: skip
     answer = json.loads(done(world("import", "debian/patches", "--name", "again", "--json")).out)
-    assert [(patch["name"], part["path"]) for patch in answer["patches"] for part in patch["left_out"]] == [
-        ("one", "changelog.d/12.rst"), ("one", "demo/tests/test_new.py"), ("three", "releasenotes/x.yaml"),
-    ]  # fmt: skip
+    assert {patch["name"]: [part["path"] for part in patch["left_out"]] for patch in answer["patches"]} == {
+        "one": ["changelog.d/12.rst", "demo/tests/test_new.py"],
+        "two": [],
+        "three": ["releasenotes/x.yaml"],
+    }
 
 
 def test_a_new_file_begins_where_the_other_files_of_its_patch_do(world):
     """As quilt writes them: one folder above all; what is outside of the package is left out and named."""
-    changed = ONE.replace("a/demo/", "demo-1.0.orig/demo/").replace("b/demo/", "demo-1.0/demo/")
-    new = "".join(f"--- /dev/null\n+++ demo-1.0/{path}\n@@ -0,0 +1 @@\n+X = 1\n" for path in ("demo/helper.py", "tools/gen.py", "demo.d/a.py"))
-    for first, name in ((changed + new, "after"), (new + changed[changed.index("--- ") :], "before")):
-        folder = first.replace("demo-1.0.orig/", "demo.orig/").replace("demo-1.0/", "demo/")
-        (world.cwd / "fix.patch").write_text(folder)
-        told = done(world("import", "fix.patch", "--name", name)).out
+    changed = ONE.replace("a/demo/", "demo.orig/demo/").replace("b/demo/", "demo/demo/")
+    new = ""
+    for path in ("demo/helper.py", "tools/gen.py", "demo.d/a.py"):
+        new += f"--- /dev/null\n+++ demo/{path}\n@@ -0,0 +1 @@\n+X = 1\n"
+    without_head = changed[changed.index("--- ") :]
+    for name, text in {"after": changed + new, "before": new + without_head}.items():
+        (world.cwd / "fix.patch").write_text(text)
+        out = done(world("import", "fix.patch", "--name", name)).out
         spatch = (world.cwd / "patchsets" / name / "fix.spatch").read_text()
-        assert [line for line in spatch.splitlines() if line.startswith(("--- ", "+++ "))] in (["--- demo/m.py", "+++ demo/helper.py"], ["+++ demo/helper.py", "--- demo/m.py"])
-        assert all(f"left out  demo/{path}" in told for path in ("tools/gen.py", "demo.d/a.py"))
+        headers = [line for line in spatch.splitlines() if line.startswith(("--- ", "+++ "))]
+        assert sorted(headers) == ["+++ demo/helper.py", "--- demo/m.py"]
+        assert "left out  demo/tools/gen.py" in out
+        assert "left out  demo/demo.d/a.py" in out
 
 
 def test_a_new_text_file_comes_with_a_newline_at_its_end_and_is_needed_by_nothing(world):
@@ -207,16 +214,16 @@ def test_a_new_text_file_comes_with_a_newline_at_its_end_and_is_needed_by_nothin
     (world.path / "demo/n.py").write_text("VALUE = 2\n")
     (world.path / "demo/note.txt").write_text("of somebody\n")
     answer = json.loads(done(world("apply", "vendor", "--force", "--dry-run", "--json")).out)
-    found = {row["path"]: row["state"] for row in answer["answers"] if row["origin"].endswith("late.spatch")}
-    assert found == {"demo/n.py": "upstream", "demo/note.txt": "not needed"}
+    of_late = [row for row in answer["answers"] if row["origin"].endswith("late.spatch")]
+    assert {row["path"]: row["state"] for row in of_late} == {"demo/n.py": "upstream", "demo/note.txt": "not needed"}
 
 
 def test_tests_and_documentation_that_ship_come_along(tmp_path):
     world = World(tmp_path, {**LAYOUT, "demo/test/__init__.py": "", "demo/test/test_m.py": "VALUE = 1\n", "demo/README.rst": "Old.\n", "demo/NEWS.md": "1\n"})
     more = diff("VALUE = 1\n", "VALUE = 2\n", "a/src/demo/test/test_m.py") + diff("Old.\n", "New.\n", "a/src/demo/README.rst")
     quilt(world, one=ONE + NEW.format("src/demo/test/test_n.py") + more + diff("2\n", "3\n", "a/src/demo/NEWS.md"))
-    told = done(world("import", "debian/patches", "--name", "vendor"))
-    assert "left out src/demo/NEWS.md documentation that ships with other lines" in " ".join(told.out.split())
+    ended = done(world("import", "debian/patches", "--name", "vendor"))
+    assert "left out src/demo/NEWS.md documentation that ships with other lines" in " ".join(ended.out.split())
     done(world("apply", "vendor"))
     assert world.text("demo/README.rst") == "New.\n" and world.text("demo/test/test_m.py") == "VALUE = 2\n"
     assert (world.path / "demo/test/test_n.py").exists()
@@ -224,8 +231,8 @@ def test_tests_and_documentation_that_ship_come_along(tmp_path):
 
 def test_a_patch_of_comments_alone_is_reported_as_such_and_stops_no_other(world):
     quilt(world, one=ONE, words=diff(EDIT, EDIT.replace("# where is it?", "# here")), two=TWO)
-    told = done(world("import", "debian/patches", "--name", "vendor")).out
-    assert "it changes nothing but comments and layout" in told and "2 of 3 patches" in told
+    out = done(world("import", "debian/patches", "--name", "vendor")).out
+    assert "it changes nothing but comments and layout" in out and "2 of 3 patches" in out
 
 
 CHECK = '    if not model:\n        raise ValueError("empty")\n'
@@ -277,8 +284,8 @@ def test_a_directory_without_patches_and_a_taken_name_are_refused(world):
         (world.cwd / name).write_text(text)
     assert states(run(world, world.cwd / "fix.patch", world.cwd / "fix.diff")) == [("fix", "imported"), ("fix-2", "imported")]
     run(world, world.cwd / "fix.patch", name="single")
-    made = run(world, world.cwd / "fix.patch", world.cwd / "fix.diff", name="single")
-    assert states(made) == [("fix", "in place"), ("fix-2", "imported")] and lists(made.folder) == {"==1.0": ["fix", "fix-2"]}
+    outcome = run(world, world.cwd / "fix.patch", world.cwd / "fix.diff", name="single")
+    assert states(outcome) == [("fix", "in place"), ("fix-2", "imported")] and lists(outcome.folder) == {"==1.0": ["fix", "fix-2"]}
 
 
 @pytest.mark.once
@@ -287,17 +294,17 @@ def test_an_exported_series_is_for_git_am_and_patch_and_is_imported_again(world,
     quilt(world, **{"a-one": ONE, "a-two": both, "docs": diff("x\n", "y\n", "a/docs/conf.py"), "three": diff(SAID, CHECKED)})
     run(world, world.cwd)
     done(world("apply", "vendor"))
-    told = done(world("export", "vendor", "--output", "out"))
+    ended = done(world("export", "vendor", "--output", "out"))
     names = ["0001-a-one.patch", "0002-a-two.patch", "0003-three.patch"]
-    assert [line.split("/")[-1] for line in told.out.splitlines()] == names
+    assert [line.split("/")[-1] for line in ended.out.splitlines()] == names
     plain, repository = tmp_path / "plain", tmp_path / "repository"
     for folder in (plain, repository):
         (folder / "demo").mkdir(parents=True)
         (folder / "demo" / "m.py").write_text(M)
 
     def git(*words):
-        said = ["-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "commit.gpgsign=false"]
-        return subprocess.run(["git", *said, *words], cwd=repository, check=True, stdout=subprocess.PIPE).stdout.decode()
+        identity = ["-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", *identity, *words], cwd=repository, check=True, stdout=subprocess.PIPE).stdout.decode()
 
     git("init", "-q")
     git("add", "-A")
@@ -305,15 +312,19 @@ def test_an_exported_series_is_for_git_am_and_patch_and_is_imported_again(world,
     git("am", "-q", *(str(world.cwd / "out" / name) for name in names))
     assert (repository / "demo" / "m.py").read_text() == CHECKED
     assert git("log", "-1", "--format=%s") == "three\n"
-    assert git("log", "--format=%s|%an|%ae|%as").splitlines()[1:3] == ["Say it café|Zoë|z@example.com|2024-01-02", "Say it|Max|m@example.com|" + git("log", "-1", "--format=%as").strip()]
+    today = git("log", "-1", "--format=%as").strip()
+    assert git("log", "--format=%s|%an|%ae|%as").splitlines()[1:3] == [
+        "Say it café|Zoë|z@example.com|2024-01-02",
+        f"Say it|Max|m@example.com|{today}",
+    ]
     assert "It was not known.\n\nBug: https://bugs.debian.org/3" in git("log", "--format=%b", "--skip=2", "-1")
     for name in names:
         subprocess.run(["patch", "-s", "-p1", "-i", str(world.cwd / "out" / name)], cwd=plain, check=True)
     assert (plain / "demo" / "m.py").read_text() == CHECKED
-    made = run(world, world.cwd / "out", name="again")
-    assert [state for _, state in states(made)] == ["imported"] * 3
+    outcome = run(world, world.cwd / "out", name="again")
+    assert [state for _, state in states(outcome)] == ["imported"] * 3
     first = load_patchset(world.cwd / "patchsets" / "vendor", "").folder.files["a-one.spatch"]
-    assert made.patchset.folder.files["0001-a-one.spatch"].replace(f"Origin: commit {'0' * 40}\n", "") == first
+    assert outcome.patchset.folder.files["0001-a-one.spatch"].replace(f"Origin: commit {'0' * 40}\n", "") == first
     (world.cwd / "out" / "0007-other.patch").write_text("")
     assert "found other patches there, 0007-other.patch" in done(world("export", "vendor", "--output", "out"), 2).err
 
@@ -329,12 +340,12 @@ def test_a_series_is_exported_for_another_release(world, monkeypatch):
         variables["PIP_NO_INDEX"] = "0"
         done(world("export", "vendor", "--against", "1.1", "--output", "new", **variables))
         assert "@@ -4," in (world.cwd / "new" / "0001-one.patch").read_text()
-        told = done(world("export", "vendor", "--against", "1.2", "--output", "rest", **variables))
-        assert "one changes nothing there and is left out" in told.err
+        ended = done(world("export", "vendor", "--against", "1.2", "--output", "rest", **variables))
+        assert "one changes nothing there and is left out" in ended.err
         assert [path.name for path in (world.cwd / "rest").iterdir()] == ["0001-two.patch"]
-        told = done(world("export", "vendor", "--against", "1.3", **variables), 1)
-        assert "not found" in told.err and told.out == ""
-        assert "see: sitepatch update vendor --to 1.3" in told.err, "what is installed fits"
+        ended = done(world("export", "vendor", "--against", "1.3", **variables), 1)
+        assert "not found" in ended.err and ended.out == ""
+        assert "see: sitepatch update vendor --to 1.3" in ended.err, "what is installed fits"
         assert "no such release" in done(world("export", "vendor", "--against", "9", **variables), 1).err
     finally:
         index.close()
@@ -348,8 +359,8 @@ def test_update_widens_what_holds_and_a_patch_that_upstream_has_is_deleted_by_ha
         variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
         quilt(world, one=ONE, two=TWO)
         folder = run(world, world.cwd).folder
-        told = done(world("update", "vendor", "--to", "1.1", "--to", "1.2", **variables))
-        assert "widened" in told.out and load_patchset(folder, "").variants[0].versions == ">=1.0,<=1.2"
+        ended = done(world("update", "vendor", "--to", "1.1", "--to", "1.2", **variables))
+        assert "widened" in ended.out and load_patchset(folder, "").variants[0].versions == ">=1.0,<=1.2"
         assert "since demo 1.2: it can go" in done(world("check", "vendor", "--against", ">=1.2,<1.4", **variables)).out
         (folder / "one.spatch").unlink()
         manifest = folder / "patchset.toml"
@@ -375,11 +386,11 @@ def test_update_opens_what_drifted_patch_by_patch_and_resumes(world):
         quilt(world, one=ONE, two=two, value=diff("VALUE = 1\n", "VALUE = 2\n", "a/demo/n.py"))
         folder = run(world, world.cwd).folder
         words = ("update", "vendor", "--to", "1.4", "--edit")
-        told = done(world(*words, **variables, **editor(world, code.format("sys.exit(1)  # "))), 1)
-        assert "one-1.4.spatch" in told.out and "next: two" in told.out and "ended with exit code 1" in told.err, told.err
+        ended = done(world(*words, **variables, **editor(world, code.format("sys.exit(1)  # "))), 1)
+        assert "one-1.4.spatch" in ended.out and "next: two" in ended.out and "ended with exit code 1" in ended.err, ended.err
         assert load_patchset(folder, "").variants[1].versions == "==1.4"
-        told = done(world(*words, **variables, **editor(world, code.format(""))))
-        assert "two-1.4.spatch" in told.out and "one-1.4" not in told.out
+        ended = done(world(*words, **variables, **editor(world, code.format(""))))
+        assert "two-1.4.spatch" in ended.out and "one-1.4" not in ended.out
         first, second = load_patchset(folder, "").variants
         assert (first.versions, second.versions) == ("==1.0", "==1.4")
         names = [patch.hunks[0].origin.rpartition("/")[2] for patch in second.patches]
@@ -424,28 +435,28 @@ def test_a_series_with_variants_stays_one_for_check_update_import_and_status(wor
         assert lists(folder) == {"==1.0": ["one", "value"], "==1.5": ["one-1.4"]}
         # a further patch comes into the variant for what is installed
         quilt(world, one=ONE, what=what, value=value)
-        told = done(world("import", "debian/patches", "--name", "vendor"))
-        assert [line.split()[-3:] for line in told.out.splitlines()[:3]] == [
+        ended = done(world("import", "debian/patches", "--name", "vendor"))
+        assert [line.split()[-3:] for line in ended.out.splitlines()[:3]] == [
             ["in", "place", "one"], ["what", "1", "hunk"], ["in", "place", "value"],
         ]  # fmt: skip
-        assert "what: not in the variant for ==1.5: none of its releases could be tried: import it where one is installed" in told.err
+        assert "what: not in the variant for ==1.5: none of its releases could be tried: import it where one is installed" in ended.err
         assert lists(folder) == {"==1.0": ["one", "what", "value"], "==1.5": ["one-1.4"]}
         done(world("apply", "vendor"))
         reinstall(world, "1.5", newest)
-        told = done(world("import", "debian/patches", "--name", "vendor"), 1)  # `value` is upstream there
-        assert "in place      one-1.4" in told.out and "what" in told.out
+        ended = done(world("import", "debian/patches", "--name", "vendor"), 1)  # `value` is upstream there
+        assert "in place      one-1.4" in ended.out and "what" in ended.out
         assert lists(folder) == {"==1.0": ["one", "what", "value"], "==1.5": ["one-1.4", "what"]}
         done(world("apply", "vendor"))
         assert "print(model)" in world.text() and "empty: {model!r}" in world.text()
-        told = done(world("status", "-v"))
-        assert "one-1.4" in told.out and "one " not in told.out and "not needed" not in told.out
+        ended = done(world("status", "-v"))
+        assert "one-1.4" in ended.out and "one " not in ended.out and "not needed" not in ended.out
         done(world("restore"))
-        told = done(world("export", "vendor", "--output", "out"))
+        ended = done(world("export", "vendor", "--output", "out"))
         assert [path.name for path in sorted((world.cwd / "out").iterdir())] == ["0001-one-1.4.patch", "0002-what.patch"]
-        assert "left out" not in told.err
+        assert "left out" not in ended.err
         reinstall(world, "1.3", FILES)
-        told = done(world("import", "debian/patches", "--name", "vendor"), 1)
-        assert "vendor is for demo ==1.0 or ==1.5, and 1.3 is installed" in told.err and "update vendor --to 1.3" in told.err
+        ended = done(world("import", "debian/patches", "--name", "vendor"), 1)
+        assert "vendor is for demo ==1.0 or ==1.5, and 1.3 is installed" in ended.err and "update vendor --to 1.3" in ended.err
 
 
 WHAT = "Subject: Say what\n\n" + diff(EDIT, EDIT.replace('"empty"', 'f"empty: {model!r}"'))
@@ -478,9 +489,9 @@ def test_a_patch_is_tried_in_every_variant_of_a_series(world):
             index.add("demo", version, {**FILES, "demo/m.py": m, "demo/n.py": n})
         variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
         quilt(world, one=ONE, what=WHAT, value=VALUED)
-        told = done(world("import", "debian/patches", "--name", "vendor", **variables))
-    assert "what: not in the variant for >=1.2,<1.4: demo 1.3: demo/m.py: " in told.err
-    assert "value: not in the variant for ==1.4: its releases have it" in told.err
+        ended = done(world("import", "debian/patches", "--name", "vendor", **variables))
+    assert "what: not in the variant for >=1.2,<1.4: demo 1.3: demo/m.py: " in ended.err
+    assert "value: not in the variant for ==1.4: its releases have it" in ended.err
     assert lists(folder) == {
         "==1.0": ["one", "what", "value"], ">=1.2,<1.4": ["one", "value"], "==1.4": ["one", "what"]
     }  # fmt: skip
@@ -498,8 +509,8 @@ def test_an_import_does_not_narrow_the_range_of_a_series(world):
             index.add("demo", version, {**FILES, "demo/m.py": text})
         variables = {**index.variables(world.cwd / "cache"), "PIP_NO_INDEX": "0"}
         quilt(world, one=ONE, what=WHAT, value=VALUED)
-        told = done(world("import", "debian/patches", "--name", "vendor", **variables), 1)
-        assert "the series is for this release, too, and would not be any more: demo 0.8: demo/m.py: " in told.out
+        ended = done(world("import", "debian/patches", "--name", "vendor", **variables), 1)
+        assert "the series is for this release, too, and would not be any more: demo 0.8: demo/m.py: " in ended.out
         assert lists(folder) == {">=0.8,<2": ["one", "value"]}
         toml = (folder / "patchset.toml").read_text()
         (folder / "patchset.toml").write_text(toml.replace(">=0.8,<2", ">=0.9,<2"))  # the yes
@@ -507,8 +518,8 @@ def test_an_import_does_not_narrow_the_range_of_a_series(world):
         assert lists(folder) == {">=0.9,<2": ["one", "what", "value"]}
     more = diff("", "X = 1\n", "a/demo/__init__.py")
     quilt(world, one=ONE, what=WHAT, value=VALUED, more=more)
-    told = done(world("import", "debian/patches", "--name", "vendor"))
-    assert ">=0.9,<2" in told.err and lists(folder) == {">=0.9,<2": ["one", "what", "value", "more"]}
+    ended = done(world("import", "debian/patches", "--name", "vendor"))
+    assert ">=0.9,<2" in ended.err and lists(folder) == {">=0.9,<2": ["one", "what", "value", "more"]}
 
 
 def test_the_text_of_another_variant_is_not_replaced_by_a_patch_of_the_same_name(world):
@@ -530,8 +541,7 @@ def test_the_text_of_another_variant_is_not_replaced_by_a_patch_of_the_same_name
 def lists(folder):
     """The patches of each variant, by its range."""
     patchset = load_patchset(folder, "")
-    names = ((variant.versions, patch_names(patchset._replace(variants=(variant,)))) for variant in patchset.variants)
-    return dict(names)
+    return {variant.versions: patch_names(patchset._replace(variants=(variant,))) for variant in patchset.variants}
 
 
 def reinstall(world, version, files):
@@ -543,15 +553,15 @@ def reinstall(world, version, files):
 
 # from an address ------------------------------------------------------------------------------------------------------
 def test_an_address_is_refused_with_the_command_that_fetches_it_and_is_not_repeated(world):
-    told = done(world("import", "https://me:secret@example.com/fix.diff", "--name", "fix"), 2)
-    assert "found a URL, expected files" in told.err and "curl -fsSL URL | sitepatch import - --name NAME" in told.err
-    assert "secret" not in told.err and not (world.cwd / "patchsets").exists()
+    ended = done(world("import", "https://me:secret@example.com/fix.diff", "--name", "fix"), 2)
+    assert "found a URL, expected files" in ended.err and "curl -fsSL URL | sitepatch import - --name NAME" in ended.err
+    assert "secret" not in ended.err and not (world.cwd / "patchsets").exists()
 
 
 def test_a_web_page_is_no_diff(world):
     (world.cwd / "fix.diff").write_text("<html>")
-    told = done(world("import", "fix.diff", "--name", "fix"), 2)
-    assert "it is a web page, and no diff" in told.err and "with .diff at its end" in told.err
+    ended = done(world("import", "fix.diff", "--name", "fix"), 2)
+    assert "it is a web page, and no diff" in ended.err and "with .diff at its end" in ended.err
 
 
 OTHER_CODE = M.replace("def load", "def read")

@@ -31,18 +31,24 @@ RENAMED = HOME.replace("class Pool", "class BasePool")
 
 
 def drafted(after, *others):
-    given = [other if isinstance(other, dict) else {"pkg/m.py": other.encode()} for other in others]
-    return generalise([FileEdit("pkg/m.py", HOME.encode(), after.encode())], given)
+    """The draft of this edit; `others` are further releases: {path: data}, or the text of the file alone."""
+    releases = []
+    for other in others:
+        releases.append(other if isinstance(other, dict) else {"pkg/m.py": other.encode()})
+    return generalise([FileEdit("pkg/m.py", HOME.encode(), after.encode())], releases)
 
 
 def texts(draft):
-    return [hunk.text for file in draft.files for hunk in file.hunks]
+    (file,) = draft.files
+    return [hunk.text for hunk in file.hunks]
 
 
 def result(draft, text):
-    found = rewrite(text.encode(), parse_spatch(draft.spatch(), "test")[1][0].hunks, {})
-    assert {answer.state for answer in found.answers} == {State.APPLICABLE}
-    return found.data.decode()
+    """The text that the draft makes of this one."""
+    _, (patch,) = parse_spatch(draft.spatch(), "test")
+    rewritten = rewrite(text.encode(), patch.hunks, {})
+    assert {answer.state for answer in rewritten.answers} == {State.APPLICABLE}
+    return rewritten.data.decode()
 
 
 def test_the_old_value_is_left_open_where_another_release_has_a_different_one():
@@ -136,8 +142,9 @@ def test_a_loose_form_that_gains_no_release_is_not_taken():
         draft = drafted(after, gone)
         (text,) = texts(draft)
         assert texts(drafted(after))[0].startswith(text)
-        lost = [each.text for hunk in draft.files[0].hunks for each in hunk.rejected]
-        assert not any("$OLD" in text or "*." in text for text in lost)
+        for hunk in draft.files[0].hunks:
+            for candidate in hunk.rejected:
+                assert "$OLD" not in candidate.text and "*." not in candidate.text
 
 
 def test_a_function_renamed_in_another_release_gets_a_form():
@@ -276,8 +283,8 @@ def test_a_captured_edit_holds_for_a_release_in_which_the_file_moved(tmp_path, p
     also = other.path if place == "a directory" else "1.1"
     with closing(index):
         variables = {**index.variables(tmp_path / "cache"), "PIP_NO_INDEX": "0"}
-        told = done(world("capture", "--name", "mine", "--also", also, **variables))
-    assert "--- demo/m.py or demo/core/m.py" in told.out
+        ended = done(world("capture", "--name", "mine", "--also", also, **variables))
+    assert "--- demo/m.py or demo/core/m.py" in ended.out
     spatch = (world.cwd / "patchsets/mine/mine.spatch").read_text()
     assert "--- demo/m.py\n--- demo/core/m.py\n" in spatch
     versions = "==1.0" if place == "a directory" else ">=1.0,<=1.1"
@@ -301,8 +308,8 @@ def test_a_captured_edit_holds_for_a_release_in_which_the_function_moved_to_a_fi
     also = other.path if place == "a directory" else "1.1"
     with closing(index):
         variables = {**index.variables(tmp_path / "cache"), "PIP_NO_INDEX": "0"}
-        told = done(world("capture", "--name", "mine", "--also", also, "--adopt", **variables))
-    assert "--- demo/m.py or demo/n.py" in told.out
+        ended = done(world("capture", "--name", "mine", "--also", also, "--adopt", **variables))
+    assert "--- demo/m.py or demo/n.py" in ended.out
     assert world.text() == EDIT
     done(other("apply", "mine", "--patch-dir", world.cwd / "patchsets"))
     assert 'print("loaded", model)' in other.text("demo/n.py")

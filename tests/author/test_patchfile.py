@@ -1,5 +1,8 @@
 """What is written around a diff: who made it, why, where it comes from."""
 
+import base64
+import quopri
+
 import pytest
 
 from patcher.author.diffs.patchfile import read_head, read_patches, read_series
@@ -95,36 +98,33 @@ def test_a_diff_is_read_as_people_paste_it(text, change):
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_the_head_of_a_patch_is_read(text, subject, prose, provenance, end):
-    (found,), problems = read_patches(text.replace("\n", end).encode())
+    (patch,), problems = read_patches(text.replace("\n", end).encode())
     assert problems == []
-    assert (found.subject, found.prose, dict(found.provenance)) == (subject, prose, provenance)
-    assert [(each.path, len(each.hunks)) for each in found.sections] == [("m.py", 1)]
-    assert read_head(found.head) == found._replace(sections=())
+    assert (patch.subject, patch.prose, dict(patch.provenance)) == (subject, prose, provenance)
+    assert [(each.path, len(each.hunks)) for each in patch.sections] == [("m.py", 1)]
+    assert read_head(patch.head) == patch._replace(sections=())
 
 
 def test_the_body_of_a_mail_is_decoded():
-    import base64
-    import quopri
-
     head, body = MAIL.split("\n\n", 1)
-    for name, coded in (("quoted-printable", quopri.encodestring(body.encode())), ("base64", base64.encodebytes(body.encode()))):
-        mail = head.replace("8bit", name).encode() + b"\n\n" + coded
-        (found,), problems = read_patches(mail)
-        assert (problems, found.prose, len(found.sections[0].hunks)) == ([], BODY, 1)
-    (found,), _ = read_patches(MAIL.replace("UTF-8", "windows-1251").replace("é", "ж").replace("ë", "e").encode("cp1251"))
-    assert found.prose == BODY.replace("é", "ж").replace("ë", "e")
+    for name, encode in (("quoted-printable", quopri.encodestring), ("base64", base64.encodebytes)):
+        mail = head.replace("8bit", name).encode() + b"\n\n" + encode(body.encode())
+        (patch,), problems = read_patches(mail)
+        assert (problems, patch.prose, len(patch.sections[0].hunks)) == ([], BODY, 1)
+    (patch,), _ = read_patches(MAIL.replace("UTF-8", "windows-1251").replace("é", "ж").replace("ë", "e").encode("cp1251"))
+    assert patch.prose == BODY.replace("é", "ж").replace("ë", "e")
     for charset in ("UTF-8", "no-such", "undefined", '"a\0b"'):
-        (found,), _ = read_patches(MAIL.replace("UTF-8", charset).encode("latin-1"))
-        assert found.prose == BODY
-    (found,), _ = read_patches(MAIL.replace("[PATCH 1/2] Do not", "=?undefined?q?Do_not?=").encode())
-    assert found.subject.startswith("=?undefined?q?Do_not?=")
+        (patch,), _ = read_patches(MAIL.replace("UTF-8", charset).encode("latin-1"))
+        assert patch.prose == BODY
+    (patch,), _ = read_patches(MAIL.replace("[PATCH 1/2] Do not", "=?undefined?q?Do_not?=").encode())
+    assert patch.subject.startswith("=?undefined?q?Do_not?=")
 
 
 def test_mails_of_a_series_are_patches_in_their_order():
     second = MAIL.replace("Zo=C3=AB", "Max").replace("1/2", "2/2").replace("Do not", "Do").replace("2 Jan", "3 Jan").replace("-x = 1\n+x = 2", "-x = 2\n+x = 3")
     cover = f"From {SHA} Mon Sep 17 00:00:00 2001\nFrom: Max <z@example.com>\nSubject: [PATCH 0/2] Both\n\nWhy both.\n\n-- \n2.39\n"
-    found, problems = read_patches((cover + MAIL + second).encode())
-    assert problems == [] and [len(each.sections) for each in found] == [0, 1, 1]
+    patches, problems = read_patches((cover + MAIL + second).encode())
+    assert problems == [] and [len(each.sections) for each in patches] == [0, 1, 1]
     broken = MAIL.replace("@@ -1 +1 @@", "@@ -1,9 +1 @@")
     _, problems = read_patches((broken + broken).encode())
     assert [each.line for each in problems] == [20, 20 + MAIL.count("\n")]

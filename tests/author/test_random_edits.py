@@ -31,7 +31,8 @@ HUNK = "@@ f @@\n-old(a)\n+max(a, 0)\n"
 )
 def test_the_outcomes_of_an_edit_are_told_apart(hunk, left, difference, outcome):
     draft = Draft((DraftFile(("p/m.py",), (DraftHunk(hunk, 2, "verbatim"),), left, difference),))
-    assert edits.tried(edits.Edit(0, "literal", "p/m.py", BEFORE, AFTER), lambda given: draft).outcome == outcome
+    edit = edits.Edit(0, "literal", "p/m.py", BEFORE, AFTER)
+    assert edits.tried(edit, lambda _: draft).outcome == outcome
 
 
 @pytest.mark.parametrize("line", [b"a = 1", b"global a"])
@@ -44,14 +45,11 @@ def test_a_part_may_be_refused_where_the_edit_reads_a_local_before_it_is_bound(l
 def test_a_captured_edit_gives_the_edited_bytes_or_says_why_not(monkeypatch, counted):
     files = corpus.files(installed=False)  # the same sample, whatever is installed
     monkeypatch.setattr(edits, "_files", lambda folders: files)
-    done = [edits.tried(edits.made(SEED, number)) for number in range(EDITS)]
-    outcomes = Counter(each.outcome for each in done)
-    counted("random edits", len(done))
+    trials = [edits.tried(edits.made(SEED, number)) for number in range(EDITS)]
+    outcomes = Counter(trial.outcome for trial in trials)
+    counted("random edits", len(trials))
     print(f"seed {SEED}: {dict(outcomes)}")
-    bad = [
-        f"{each.edit.number} {each.edit.kind}\n{each.edit.diff()}{each.text}"
-        for each in done
-        if each.outcome in ("wrong", "crash", "hang")
-    ]
-    assert bad == []
+    for trial in trials:
+        edit = trial.edit
+        assert trial.outcome not in ("wrong", "crash", "hang"), f"{edit.number} {edit.kind}\n{edit.diff()}{trial.text}"
     assert outcomes["exact"] >= 0.95 * EDITS

@@ -38,9 +38,9 @@ def test_an_adopted_patchset_gets_what_was_edited_since_and_keeps_its_hunk_as_it
     captured(world, EDIT, "--adopt")
     first = spatch(world).replace("@@ load @@", "@@ load @@  when-present")  # by hand
     (world.cwd / "patchsets/mine/mine.spatch").write_text(first)
-    told = captured(world, BOTH, "--adopt")
-    assert spatch(world).startswith(first) and "@@ check @@" in spatch(world)[len(first) :] and "@@ load @@" not in told.out
-    assert 'version = "1.1"' in manifest(world) and "captured  1 hunk in patchsets/mine, for demo ==1.0" in told.out
+    ended = captured(world, BOTH, "--adopt")
+    assert spatch(world).startswith(first) and "@@ check @@" in spatch(world)[len(first) :] and "@@ load @@" not in ended.out
+    assert 'version = "1.1"' in manifest(world) and "captured  1 hunk in patchsets/mine, for demo ==1.0" in ended.out
     assert "mine 1.1  demo 1.0  1 file" in done(world("status", "--check")).out and world.text() == BOTH
     done(world("restore"))
     assert world.text() == M
@@ -49,8 +49,8 @@ def test_an_adopted_patchset_gets_what_was_edited_since_and_keeps_its_hunk_as_it
 def test_an_edit_of_inserted_code_replaces_only_its_hunk(world):
     captured(world, BOTH, "--adopt")
     (old,) = (part for part in spatch(world).split("@@ ") if part.startswith("check"))
-    told = captured(world, BOTH.replace('"loaded"', '"read"'), "--adopt")
-    assert "1 hunk in patchsets/mine, 1 replaced" in told.out
+    ended = captured(world, BOTH.replace('"loaded"', '"read"'), "--adopt")
+    assert "1 hunk in patchsets/mine, 1 replaced" in ended.out
     assert '"read"' in spatch(world) and '"loaded"' not in spatch(world) and old.strip() in spatch(world)
     done(world("status", "--check"))
 
@@ -69,8 +69,8 @@ def test_before_adoption_the_edit_is_the_result_of_the_patchset(world):
     captured(world, BOTH)
     assert spatch(world).startswith(first) and 'version = "1.1"' in manifest(world)
     before = manifest(world), spatch(world)
-    told = captured(world, BOTH)
-    assert "patchsets/mine, as it stands" in told.out and before == (manifest(world), spatch(world))
+    ended = captured(world, BOTH)
+    assert "patchsets/mine, as it stands" in ended.out and before == (manifest(world), spatch(world))
     done(world("capture", "--name", "mine", "--adopt"))
     assert world.text() == BOTH
 
@@ -134,9 +134,9 @@ def test_cases_are_kept_and_run_and_an_untried_range_is_reported(world):
     (folder / "cases").mkdir()
     (folder / "cases/a.before.py").write_text(f"# case: demo/m.py 1.0\n{M}")
     (folder / "cases/a.after.py").write_text(EDIT)
-    told = captured(world, BOTH).err
-    assert "cases/a.before.py: it becomes another text than expected; mend the case" in told
-    assert "demo >=0.9,<=1.1 stays its range, and only 1.0 was tried; all of it with: sitepatch check mine --against all" in told
+    err = captured(world, BOTH).err
+    assert "cases/a.before.py: it becomes another text than expected; mend the case" in err
+    assert "demo >=0.9,<=1.1 stays its range, and only 1.0 was tried; all of it with: sitepatch check mine --against all" in err
     assert 'versions = ">=0.9,<=1.1"' in manifest(world)
 
 
@@ -146,8 +146,8 @@ def test_two_patches_of_one_file_and_an_edit_of_another_package_are_refused(tmp_
     captured(world, EDIT)
     before = spatch(world), manifest(world)
     world.edit("X = 2\n", "other/__init__.py")
-    told = done(world("capture", "--name", "mine", "--pristine", world.wheel, "demo", "other"), 1)
-    assert "other/__init__.py: was edited too, and mine has no hunk for demo 1.0" in told.err
+    ended = done(world("capture", "--name", "mine", "--pristine", world.wheel, "demo", "other"), 1)
+    assert "other/__init__.py: was edited too, and mine has no hunk for demo 1.0" in ended.err
     assert before == (spatch(world), manifest(world))
     two = before[1].replace('patches = ["mine.spatch"]', 'patches = ["mine.spatch", "more.spatch"]')
     (world.cwd / "patchsets/mine/patchset.toml").write_text(two)
@@ -159,16 +159,16 @@ def test_edit_opens_the_files_as_the_patchset_makes_them(world):
     captured(world, EDIT)
     world.edit(M)
     before, first = world.tree(), spatch(world)
-    told = done(world("edit", "mine", **editor(world, f"assert path.read_text() == {EDIT!r}\npath.write_text({BOTH!r})")))
+    ended = done(world("edit", "mine", **editor(world, f"assert path.read_text() == {EDIT!r}\npath.write_text({BOTH!r})")))
     assert spatch(world).startswith(first) and "check" in spatch(world) and 'version = "1.1"' in manifest(world)
-    assert world.tree() == before and "apply it with: sitepatch apply mine" in told.out
+    assert world.tree() == before and "apply it with: sitepatch apply mine" in ended.out
     done(world("apply", "mine"))
     assert world.text() == BOTH
     done(world("edit", "mine", **editor(world, f"assert path.read_text() == {BOTH!r}\npath.write_text({EDIT!r})")))
     done(world("apply", "mine"))
     assert world.text() == EDIT and spatch(world) == first
-    told = done(world("edit", "mine", **editor(world, "")), 1)
-    assert "nothing was edited" in told.err and 'version = "1.2"' in manifest(world)
+    ended = done(world("edit", "mine", **editor(world, "")), 1)
+    assert "nothing was edited" in ended.err and 'version = "1.2"' in manifest(world)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ def test_a_mistake_in_the_edit_leaves_the_patchset_as_it_is(world, wrong, said):
     captured(world, edited)
     world.edit(M)
     before = spatch(world), manifest(world)
-    told = done(world("edit", "mine", **editor(world, f"path.write_text({M.replace('    return model' + chr(10), wrong)!r})")), 1)
-    assert said in told.out and "nothing is left" not in told.err and before == (spatch(world), manifest(world))
+    ended = done(world("edit", "mine", **editor(world, f"path.write_text({M.replace('    return model' + chr(10), wrong)!r})")), 1)
+    assert said in ended.out and "nothing is left" not in ended.err and before == (spatch(world), manifest(world))
     world.edit(M.replace("    return model\n", wrong))
-    told = done(world("capture", "--name", "mine", "--partial"), 1)
-    assert said in told.out and "no patchset was written" in told.err and before == (spatch(world), manifest(world))
+    ended = done(world("capture", "--name", "mine", "--partial"), 1)
+    assert said in ended.out and "no patchset was written" in ended.err and before == (spatch(world), manifest(world))
 
 
 @pytest.mark.parametrize("words", [(), ("demo",)])
@@ -219,12 +219,12 @@ def test_what_is_undone_in_the_copies_is_removed(world):
     done(world("capture", "demo", "--name", "mine", "--pristine", world.wheel))
     (world.path / "demo/n.py").write_text(FILES["demo/n.py"])
     world.edit(M)
-    told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({OTHER!r})")))
-    assert ", 1 replaced" in told.out and "@@ check @@" in spatch(world) and "demo/n.py" in spatch(world)
+    ended = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({OTHER!r})")))
+    assert ", 1 replaced" in ended.out and "@@ check @@" in spatch(world) and "demo/n.py" in spatch(world)
     done(world("edit", "mine", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 1\\n')")))
     assert "demo/n.py" not in spatch(world) and "@@ check @@" in spatch(world)
-    told = done(world("edit", "mine", **editor(world, f"path.write_text({M!r})")), 1)
-    assert "mine: nothing is left of it" in told.err and "@@ check @@" in spatch(world)
+    ended = done(world("edit", "mine", **editor(world, f"path.write_text({M!r})")), 1)
+    assert "mine: nothing is left of it" in ended.err and "@@ check @@" in spatch(world)
 
 
 def test_what_is_undone_of_one_of_two_patchsets_is_removed(world):
@@ -232,8 +232,8 @@ def test_what_is_undone_of_one_of_two_patchsets_is_removed(world):
     done(world("capture", "--name", "first", "--adopt"))
     captured(world, BOTH, "--adopt")
     world.edit(EDIT)
-    told = done(world("capture", "--name", "mine", "--adopt"), 1)
-    assert "mine: nothing is left of it" in told.err and world.text() == EDIT
+    ended = done(world("capture", "--name", "mine", "--adopt"), 1)
+    assert "mine: nothing is left of it" in ended.err and world.text() == EDIT
 
 
 def test_an_emptied_spatch_is_named(world):
@@ -242,10 +242,10 @@ def test_an_emptied_spatch_is_named(world):
     folder = world.cwd / "patchsets/mine"
     (folder / "two.spatch").write_text("--- demo/n.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = 2\n")
     (folder / "patchset.toml").write_text(manifest(world).replace('["mine.spatch"]', '["mine.spatch", "two.spatch"]'))
-    told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r})")), 1)
-    assert "mine/mine.spatch: nothing is left of it" in told.err and "what names it in patchset.toml" in told.err
-    told = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r}); (path / 'demo/n.py').write_text('VALUE = 1\\n')")), 1)
-    assert "error: mine: nothing is left of it" in told.err and f"remove {folder}" in told.err
+    ended = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r})")), 1)
+    assert "mine/mine.spatch: nothing is left of it" in ended.err and "what names it in patchset.toml" in ended.err
+    ended = done(world("edit", "mine", **editor(world, f"(path / 'demo/m.py').write_text({M!r}); (path / 'demo/n.py').write_text('VALUE = 1\\n')")), 1)
+    assert "error: mine: nothing is left of it" in ended.err and f"remove {folder}" in ended.err
 
 
 def test_a_further_release_is_tried_even_if_the_edit_is_already_captured(world):
@@ -254,8 +254,8 @@ def test_a_further_release_is_tried_even_if_the_edit_is_already_captured(world):
     other.mkdir(parents=True)
     (other / "__init__.py").write_text("")
     (other / "m.py").write_text(M)
-    told = done(world("capture", "--name", "mine", "--also", "other"))
-    assert "patchsets/mine, as it stands" in told.out and "applicable" in told.out
+    ended = done(world("capture", "--name", "mine", "--also", "other"))
+    assert "patchsets/mine, as it stands" in ended.out and "applicable" in ended.out
 
 
 def test_an_added_file_can_be_edited_and_a_patchset_of_others_cannot(world):
@@ -265,8 +265,8 @@ def test_an_added_file_can_be_edited_and_a_patchset_of_others_cannot(world):
     (world.cwd / "patchsets/mine/mine.spatch").write_text(text)
     done(world("edit", "mine", **editor(world, "assert path.is_dir()\n(path / 'demo/_help.py').write_text('X = 3\\n')")))
     assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 2\n" in spatch(world)
-    told = done(world("edit", "mine", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 5\\n')")))
-    assert re.search(r"1 hunk in \S+, 1 replaced,", told.out), "the file that is added stays as it is"
+    ended = done(world("edit", "mine", **editor(world, "(path / 'demo/n.py').write_text('VALUE = 5\\n')")))
+    assert re.search(r"1 hunk in \S+, 1 replaced,", ended.out), "the file that is added stays as it is"
     assert "+++ demo/_help.py\n+X = 3\n" in spatch(world) and "+VALUE = 5\n" in spatch(world)
     done(world("apply", "mine"))
     assert (world.text("demo/_help.py"), world.text("demo/n.py")) == ("X = 3\n", "VALUE = 5\n")

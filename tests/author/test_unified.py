@@ -16,7 +16,14 @@ WORDS = [b"", b"pass", b"    x = 1", b"-- y", b"++ z", b"\ttab", b"caf\xc3\xa9",
 
 
 def lines_of(rng, most, end):
-    return [rng.choice(WORDS) + (b" %d" % rng.randrange(30) if rng.random() < 0.7 else b"") + end for _ in range(rng.randrange(most))]
+    """Fewer than `most` random lines."""
+    lines = []
+    for _ in range(rng.randrange(most)):
+        line = rng.choice(WORDS)
+        if rng.random() < 0.7:
+            line += b" %d" % rng.randrange(30)
+        lines.append(line + end)
+    return lines
 
 
 def edit(rng, lines, end):
@@ -33,16 +40,32 @@ def pairs(count, seed):
     while count:
         end = rng.choice([b"\n", b"\n", b"\r\n"])
         old = lines_of(rng, 60, end)
-        before, after = (b"".join(each)[: -1 if rng.random() < 0.2 else None] for each in (old, edit(rng, old, end)))
+        new = edit(rng, old, end)
+        before, after = joined(rng, old), joined(rng, new)
         if before != after and before and after:
             count -= 1
             yield before, after
 
 
+def joined(rng, lines):
+    """A text of these lines, which now and then ends without a line break."""
+    text = b"".join(lines)
+    return text[:-1] if rng.random() < 0.2 else text
+
+
 def applied(diff, before, **more):
+    """What the only section of a diff makes of a text."""
     sections, problems, _ = parse_diff(diff)
     assert problems == [] and len(sections) == 1 and not sections[0].refused
     return apply_hunks(before, sections[0].hunks, **more)
+
+
+COMMANDS = (
+    ["git", "diff", "--no-index", "--text"],
+    ["git", "diff", "--no-index", "-U0", "-a"],
+    ["diff", "-ruNa"],
+    ["diff", "-r", "-U1", "-a", "-p"],
+)
 
 
 def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
@@ -51,14 +74,14 @@ def test_a_diff_gives_the_edited_bytes_whoever_wrote_it(tmp_path, counted):
         for side, text in zip("ab", texts):
             (tmp_path / side).mkdir(exist_ok=True)
             (tmp_path / side / f"{number}.py").write_bytes(text)
-    for command in (["git", "diff", "--no-index", "--text"], ["git", "diff", "--no-index", "-U0", "-a"], ["diff", "-ruNa"], ["diff", "-r", "-U1", "-a", "-p"]):
-        made = subprocess.run([*command, "a", "b"], cwd=tmp_path, stdout=subprocess.PIPE).stdout
-        sections, problems, _ = parse_diff(made)
+    for command in COMMANDS:
+        diff = subprocess.run([*command, "a", "b"], cwd=tmp_path, stdout=subprocess.PIPE).stdout
+        sections, problems, _ = parse_diff(diff)
         assert problems == [] and len(sections) == len(cases), command
         for section in sections:
             before, after = cases[int(section.path.split("/")[-1][:-3])]
-            told = apply_hunks(before, section.hunks)
-            assert told == (after, (), (), False), (command, section.path, before, after)
+            outcome = apply_hunks(before, section.hunks)
+            assert outcome == (after, (), (), False), (command, section.path, before, after)
             assert apply_hunks(after, section.hunks).done or apply_hunks(after, section.hunks).after != after
         counted("diffs of real tools", len(sections))
     for before, after in cases:
@@ -203,12 +226,12 @@ DIFF = b"--- m.py\n+++ m.py\n@@ -%d,3 +%d,3 @@%s\n     x = 1\n-    y = 2\n+    y
 
 def test_a_hunk_that_moved_is_taken_where_its_place_is_certain():
     assert applied(DIFF % (2, 2, b""), M) == (M.replace(b"2", b"3", 1), (), (), False)
-    told = applied(DIFF % (30, 30, b""), M[: M.index(b"def two")])
-    assert (told.after, told.notes) == (M[: M.index(b"def two")].replace(b"2", b"3"), ("hunk 1: found at line 2, 28 lines above where the diff says",))
+    outcome = applied(DIFF % (30, 30, b""), M[: M.index(b"def two")])
+    assert (outcome.after, outcome.notes) == (M[: M.index(b"def two")].replace(b"2", b"3"), ("hunk 1: found at line 2, 28 lines above where the diff says",))
     assert applied(DIFF % (20, 20, b" def two():"), M).after == M[::-1].replace(b"2", b"3", 1)[::-1]
-    told = applied(DIFF % (20, 20, b""), M)
-    assert (told.after, told.done) == (M, False)
-    assert told.problems == ("hunk 1 (line 3 of the diff): its lines stand in 2 places (lines 2, 8), none of them where the diff says",)
+    outcome = applied(DIFF % (20, 20, b""), M)
+    assert (outcome.after, outcome.done) == (M, False)
+    assert outcome.problems == ("hunk 1 (line 3 of the diff): its lines stand in 2 places (lines 2, 8), none of them where the diff says",)
 
 
 def test_hunks_move_together_and_stay_in_their_order():
@@ -216,8 +239,8 @@ def test_hunks_move_together_and_stay_in_their_order():
     text = b"top\n1\nx\ny\n5\nx\ny\n"
     head = b"--- m\n+++ m\n"
     assert applied(head + first + second, text).after == b"TOP\n1\nx\ny\n5\nx\nz\n"
-    told = applied(head + first + second, b"new\nnew\n" + text)
-    assert (told.after, len(told.notes)) == (b"new\nnew\nTOP\n1\nx\ny\n5\nx\nz\n", 2)
+    outcome = applied(head + first + second, b"new\nnew\n" + text)
+    assert (outcome.after, len(outcome.notes)) == (b"new\nnew\nTOP\n1\nx\ny\n5\nx\nz\n", 2)
     assert applied(head + first + second, b"x\ny\ntop\n1\n").problems == ("hunk 2 (line 7 of the diff): the file has its lines, but not one below the other",)
 
 
@@ -236,8 +259,8 @@ def test_fuzz_is_taken_where_it_is_allowed_and_named_where_it_is_not():
     changed = M.replace(b"x = 1", b"x = 10")[: M.index(b"def two")]
     diff = DIFF % (2, 2, b"")
     assert applied(diff, changed).problems == ("hunk 1 (line 3 of the diff): its context differs: it is found at line 2 with --fuzz 1",)
-    told = applied(diff, changed, fuzz=1)
-    assert (told.after, told.notes) == (changed.replace(b"y = 2", b"y = 3"), ("hunk 1: found at line 2, with fuzz 1",))
+    outcome = applied(diff, changed, fuzz=1)
+    assert (outcome.after, outcome.notes) == (changed.replace(b"y = 2", b"y = 3"), ("hunk 1: found at line 2, with fuzz 1",))
     gone = changed.replace(b"y = 2", b"z = 2")
     assert applied(diff, gone, fuzz=3).problems == ("hunk 1 (line 3 of the diff): the file has no line `x = 1`",)
     parted = b"\n" + b"    x = 1\n\n    y = 2\n\n    return x\n" * 2
@@ -251,8 +274,8 @@ def test_what_is_already_there_is_reported():
     diff = DIFF % (2, 2, b"") + b"@@ -8,3 +8,3 @@\n     x = 1\n-    y = 2\n+    y = 4\n     return x\n"
     once, both = M.replace(b"2", b"3", 1), M.replace(b"2", b"3", 1).replace(b"2", b"4", 1)
     assert applied(diff, M).after == both and applied(diff, both).done
-    told = applied(diff, once)
-    assert not told.done and told.problems == (THERE,)
+    outcome = applied(diff, once)
+    assert not outcome.done and outcome.problems == (THERE,)
     one, two = b"one\n1\n", b"two\n2\n"
     diff = b"--- m\n+++ m\n@@ -1,2 +1,2 @@\n one\n-1\n+I\n@@ -3,2 +3,2 @@\n two\n-2\n+II\n"
     assert applied(diff, b"new\none\nI\n" + two).problems == (THERE,)
@@ -264,11 +287,15 @@ def test_what_is_already_there_is_reported():
 def test_line_ends_of_the_diff_need_not_be_those_of_the_file(ends, newline):
     of_diff, of_file = ends
     diff = b"--- m\n+++ m\n@@ -1,2 +1,3 @@\n one\n+two\n three\n" + (b"" if newline else b"\\ No newline at end of file\n")
-    before, after = b"one\nthree\n", b"one\ntwo\nthree\n"
-    before, after = (text.replace(b"\n", of_file)[: None if newline else -len(of_file)] for text in (before, after))
-    told = applied(diff.replace(b"\n", of_diff), before)
-    assert (told.after, told.problems) == (after, ())
-    assert bool(told.notes) == (of_file == b"\r\n")
+
+    def as_in_the_file(text):
+        text = text.replace(b"\n", of_file)
+        return text if newline else text[: -len(of_file)]
+
+    before, after = as_in_the_file(b"one\nthree\n"), as_in_the_file(b"one\ntwo\nthree\n")
+    outcome = applied(diff.replace(b"\n", of_diff), before)
+    assert (outcome.after, outcome.problems) == (after, ())
+    assert bool(outcome.notes) == (of_file == b"\r\n")
 
 
 @pytest.mark.parametrize(
@@ -284,9 +311,9 @@ def test_line_ends_of_the_diff_need_not_be_those_of_the_file(ends, newline):
 def test_lines_beyond_the_counts_of_a_header_are_taken_and_reported(behind, after):
     sections, problems, _ = parse_diff(b"--- m\n+++ m\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" + behind)
     assert problems == []
-    told = apply_hunks(b"one\ntwo\nthree\nfour\n", sections[0].hunks)
-    assert (told.after, told.problems) == (after, ())
-    assert told.notes == ("hunk 1: it has more lines than its header says: all of them count",)
+    outcome = apply_hunks(b"one\ntwo\nthree\nfour\n", sections[0].hunks)
+    assert (outcome.after, outcome.problems) == (after, ())
+    assert outcome.notes == ("hunk 1: it has more lines than its header says: all of them count",)
 
 
 def test_blank_context_may_have_lost_its_blank():

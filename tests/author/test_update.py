@@ -1,6 +1,5 @@
 """`sitepatch update`: the range of a patchset grows by what is proven, and a variant is added where upstream changed."""
 
-import difflib
 import json
 import os
 import re
@@ -13,7 +12,7 @@ import click
 import pytest
 
 from patcher.author.ranges import ended, widened
-from tests.author.world import FILES, M, World
+from tests.author.world import FILES, M, World, diff
 from tests.command import done, on_a_terminal
 from tests.index import Index
 
@@ -41,25 +40,33 @@ SPATCH = "Why.\n\n--- demo/m.py\n@@ load @@\n model = build(path)\n+print(model)
 EDITOR = "import pathlib, sys; f = pathlib.Path(sys.argv[1]); f.write_text(f.read_text().replace({!r}, {!r}))"
 
 
+def to(*versions):
+    """The options that name these releases."""
+    words = []
+    for version in versions:
+        words += ["--to", version]
+    return words
+
+
 @pytest.fixture(scope="module")
 def index():
-    found = Index()
+    served = Index()
     for version, text in (("0.9", OTHER), ("1.0", M), ("1.1", LATER), ("1.2", OTHER), ("1.3", f"# later\n{OTHER}")):
-        found.add("demo", version, {**FILES, "demo/m.py": text})
-    yield found
-    found.close()
+        served.add("demo", version, {**FILES, "demo/m.py": text})
+    yield served
+    served.close()
 
 
 @pytest.fixture
 def world(tmp_path):
-    found = World(tmp_path)
+    installed = World(tmp_path)
     folder = tmp_path / "patchsets/mine"
     (folder / "cases").mkdir(parents=True)
     (folder / "patchset.toml").write_text(MANIFEST)
     (folder / "mine.spatch").write_text(SPATCH)
     (folder / "cases/a.before.py").write_text(f"# case: demo/m.py 1.0\n{M}")
     (folder / "cases/a.after.py").write_text(M.replace("build(path)\n    if", "build(path)\n    print(model)\n    if"))
-    return found
+    return installed
 
 
 def manifest(world):
@@ -77,15 +84,15 @@ def online(world, index):
 
 
 def test_the_range_is_widened_by_what_was_proven_and_nothing_else_of_the_folder_changes(world, index):
-    told = done(world("update", "mine", "--to", "1.1", **online(world, index)))
-    assert "applicable  demo 1.1" in told.out
+    ended = done(world("update", "mine", "--to", "1.1", **online(world, index)))
+    assert "applicable  demo 1.1" in ended.out
     assert manifest(world) == MANIFEST.replace('"==1.0"', '">=1.0,<=1.1"')
     assert {path.name for path in (world.cwd / "patchsets/mine").rglob("*")} == {
         "patchset.toml", "mine.spatch", "cases", "a.before.py", "a.after.py",
     }  # fmt: skip
     assert not list((world.cwd / "patchsets").glob(".sitepatch*"))
-    told = json.loads(done(world("update", "mine", "--to", "1.1", "--json", **online(world, index))).out)
-    assert (told["written"], told["ranges"], told["ok"]) == (False, [], True)
+    answer = json.loads(done(world("update", "mine", "--to", "1.1", "--json", **online(world, index))).out)
+    assert (answer["written"], answer["ranges"], answer["ok"]) == (False, [], True)
 
 
 def test_a_range_stops_at_the_first_release_that_has_the_change_itself(world):
@@ -94,16 +101,16 @@ def test_a_range_stops_at_the_first_release_that_has_the_change_itself(world):
     with closing(Index()) as index:
         for version, text in (("1.0", M), ("1.1", LATER), ("1.2", fixed), ("1.3", LATER), ("1.4", M)):
             index.add("demo", version, {**FILES, "demo/m.py": text})
-        told = done(world("update", "mine", "--to", "all", **online(world, index)))
+        ended = done(world("update", "mine", "--to", "all", **online(world, index)))
         assert manifest(world) == MANIFEST.replace('"==1.0"', '">=1.0,<=1.2"')
-        (said,) = (line for line in told.out.splitlines() if "demo 1.3 to 1.4 (2 releases)" in line)
-        assert "proven" not in said and "1.2 has the change itself" in told.out
+        (line,) = (line for line in ended.out.splitlines() if "demo 1.3 to 1.4 (2 releases)" in line)
+        assert "proven" not in line and "1.2 has the change itself" in ended.out
         (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace('"==1.0"', '">=1.0"'))
         checked = done(world("check", "mine", "--against", "all", **online(world, index))).out
         assert "1.2 has the change itself" in checked
         shutil.rmtree(world.cwd / "patchsets/mine")
         words = ("--name", "made", "--also", "1.1", "--also", "1.2", "--also", "1.3")
-        (world.cwd / "made.diff").write_text("".join(difflib.unified_diff(M.splitlines(True), fixed.splitlines(True), "a/demo/m.py", "b/demo/m.py")))
+        (world.cwd / "made.diff").write_text(diff(M, fixed))
         done(world("import", "made.diff", *words, **online(world, index)))
     assert 'versions = ">=1.0,<=1.2"' in (world.cwd / "patchsets/made/patchset.toml").read_text()
 
@@ -116,8 +123,8 @@ def test_the_opposite_check_of_a_later_release_is_not_taken_for_the_one_that_was
     world.backup("n.py.orig", check)
     done(world("capture", "demo", "--name", "newer"))
     with closing(index):
-        told = world("update", "newer", "--to", "2.0", **online(world, index))
-    assert told.code == 1 and "not found  demo 2.0" in told.out
+        ended = world("update", "newer", "--to", "2.0", **online(world, index))
+    assert ended.code == 1 and "not found  demo 2.0" in ended.out
     assert 'versions = "==1.0"' in (world.cwd / "patchsets/newer/patchset.toml").read_text()
 
 
@@ -126,10 +133,10 @@ def test_a_change_of_code_that_differs_is_shown_once_and_is_unproven_until_a_cas
     with closing(Index()) as index:
         for version, text in (("1.1", LATER), ("1.4", loose), ("1.5", f"# later\n{loose}"), ("1.6", M.replace("    if", "    print(model)\n    if", 1))):
             index.add("demo", version, {**FILES, "demo/m.py": text})
-        requested = [word for version in ("1.1", "1.4", "1.5", "1.6") for word in ("--to", version)]
+        requested = to("1.1", "1.4", "1.5", "1.6")
         piped = done(world("update", "mine", *requested, **online(world, index))).out
         (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
-        told = on_a_terminal(world.cwd, "update", "mine", *requested, "--target", world.path, **online(world, index))[1]
+        _, shown = on_a_terminal(world.cwd, "update", "mine", *requested, "--target", world.path, **online(world, index))
         (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST)
         for name in ("before", "after"):
             case = (world.cwd / f"patchsets/mine/cases/a.{name}.py").read_text().replace("m.py 1.0", "m.py 1.5")
@@ -144,8 +151,8 @@ def test_a_change_of_code_that_differs_is_shown_once_and_is_unproven_until_a_cas
         data = json.loads(done(world("update", "mine", *requested, "--json", **online(world, index))).out)
     rows = dict(re.findall(r"(demo 1\.\d(?: to 1\.\d \(\d releases\))?)(?:  +(\w+))?\n", piped))
     assert rows == {"demo 1.1": "proven", "demo 1.4 to 1.5 (2 releases)": "fits", "demo 1.6": ""} and "+++" not in piped
-    assert told.count("+++") == 1 and "in demo 1.4 and demo 1.5, whose code differs" in told
-    assert " def load(path, strict=False):\n     model = build(path)\n+    print(model)\n" in click.unstyle(told)
+    assert shown.count("+++") == 1 and "in demo 1.4 and demo 1.5, whose code differs" in shown
+    assert " def load(path, strict=False):\n     model = build(path)\n+    print(model)\n" in click.unstyle(shown)
     releases = {release["version"]: release for release in data["releases"]}
     assert {version for version, release in releases.items() if release["proven"]} == {"1.1", "1.5", "1.6"}
     assert [bool(release["unlike"]) for release in releases.values()] == [False, True, True, False]
@@ -157,26 +164,26 @@ def test_a_release_whose_old_value_is_a_list_is_not_overwritten(world, tmp_path)
     with closing(Index()) as index:
         for version, value in (("1.1", "2"), ("1.2", "['run', '--fast']")):
             index.add("demo", version, {**FILES, "demo/n.py": f"VALUE = {value}\n"})
-        told = world("update", "mine", "--to", "1.1", "--to", "1.2", **online(world, index))
-    assert told.code == 1 and "applicable  demo 1.1" in told.out and "conflict    demo 1.2" in told.out
-    assert "demo/n.py: <module>: the old value is more than one literal or name there" in told.out
+        ended = world("update", "mine", "--to", "1.1", "--to", "1.2", **online(world, index))
+    assert ended.code == 1 and "applicable  demo 1.1" in ended.out and "conflict    demo 1.2" in ended.out
+    assert "demo/n.py: <module>: the old value is more than one literal or name there" in ended.out
     assert 'versions   = ">=1.0,<=1.1"' in manifest(world)
 
 
 def test_untried_releases_in_the_new_range_are_reported_with_the_command_that_tries_them(world, index):
     note = "demo >=0.5,<=1.1: of the releases that came in, only those above were tried; all of them with --to '>=0.5,<=1.1'"
 
-    def update(*to, code=0):
+    def update(*versions, code=0):
         (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", "==0.5"))
-        told = done(world("update", "mine", *(word for each in to for word in ("--to", each)), **online(world, index)), code)
-        return re.search('versions   = "(.*)" #', manifest(world))[1], told.out + told.err
+        ended = done(world("update", "mine", *to(*versions), **online(world, index)), code)
+        return re.search('versions   = "(.*)" #', manifest(world))[1], ended.out + ended.err
 
-    for to in ("1.1", ">=1.0,<=1.1"):  # 0.9, which it does not fit, is in neither
-        versions, told = update(to)
-        assert versions == ">=0.5,<=1.1" and note in told
-    for to in ("all", ">=0.5,<=1.1"):
-        versions, told = update(to)
-        assert versions == ">=0.5,<=1.1,!=0.9" and "only those" not in told
+    for version in ("1.1", ">=1.0,<=1.1"):  # 0.9, which it does not fit, is in neither
+        versions, text = update(version)
+        assert versions == ">=0.5,<=1.1" and note in text
+    for version in ("all", ">=0.5,<=1.1"):
+        versions, text = update(version)
+        assert versions == ">=0.5,<=1.1,!=0.9" and "only those" not in text
     assert "only those" in update("newest", "1.1", code=1)[1]
 
 
@@ -184,15 +191,15 @@ def test_a_release_is_missing_only_where_none_of_the_distributions_has_it(world,
     index.add("demo-lite", "1.0", {**FILES, "demo/m.py": M})
     mine = MANIFEST.replace("patches =", 'distributions = ["demo", "demo-lite"]\npatches =')
     (world.cwd / "patchsets/mine/patchset.toml").write_text(mine)
-    told = done(world("update", "mine", "--to", "1.1", **online(world, index)))
-    assert "not fetched" not in told.out and manifest(world) == mine.replace('"==1.0"', '">=1.0,<=1.1"')
-    told = done(world("update", "mine", "--to", ">=1.1,<=1.1", **online(world, index)))  # demo-lite has none in it
-    assert "not fetched" not in told.out
+    ended = done(world("update", "mine", "--to", "1.1", **online(world, index)))
+    assert "not fetched" not in ended.out and manifest(world) == mine.replace('"==1.0"', '">=1.0,<=1.1"')
+    ended = done(world("update", "mine", "--to", ">=1.1,<=1.1", **online(world, index)))  # demo-lite has none in it
+    assert "not fetched" not in ended.out
     exported = done(world("export", "mine", "--against", "1.0", **online(world, index))).out
     assert "+    print(model)" in exported and "demo 1.0" in exported  # of the distribution that is named first
     for release in ("9.9", ">=99"):
-        told = done(world("update", "mine", "--to", release, **online(world, index)), 1)
-        assert f"demo {release}: the index has no such release" in told.out and f"demo-lite {release}: " in told.out
+        ended = done(world("update", "mine", "--to", release, **online(world, index)), 1)
+        assert f"demo {release}: the index has no such release" in ended.out and f"demo-lite {release}: " in ended.out
 
 
 @pytest.mark.parametrize("releases", ["all", "newest", ">=0.9", "0.9"])
@@ -202,16 +209,16 @@ def test_where_no_index_answers_it_is_reported_that_nothing_was_tried(world, ind
 
 
 def test_a_range_without_a_release_is_reported_beside_a_version(world, index):
-    told = done(world("update", "mine", "--to", "1.0", "--to", ">=99", **online(world, index)), 1)
-    assert "demo >=99: the index has no such release" in told.out and "Traceback" not in told.err
+    ended = done(world("update", "mine", "--to", "1.0", "--to", ">=99", **online(world, index)), 1)
+    assert "demo >=99: the index has no such release" in ended.out and "Traceback" not in ended.err
 
 
 def test_a_release_that_could_not_be_fetched_is_named(world, index):
     with closing(Index()) as damaged:
         for version, spoiled in (("1.0", ()), ("1.1", ("demo/m.py",))):
             damaged.add("demo", version, {**FILES, "demo/m.py": LATER}, spoil=spoiled)
-        told = done(world("update", "mine", "--to", ">=1.0", **online(world, damaged)), 1)
-    assert "demo 1.1: " in told.out and "not fetched" in told.out
+        ended = done(world("update", "mine", "--to", ">=1.0", **online(world, damaged)), 1)
+    assert "demo 1.1: " in ended.out and "not fetched" in ended.out
 
 
 def test_each_distribution_is_reported_whether_unlisted_or_without_the_release(world):
@@ -220,9 +227,9 @@ def test_each_distribution_is_reported_whether_unlisted_or_without_the_release(w
     with closing(Index()) as refusing:
         refusing.add("demo-lite", "1.0", {**FILES, "demo/m.py": M})
         refusing.projects["demo"] = {}
-        refusing.acts["demo"] = lambda handler, found: handler.send_error(403)
-        told = done(world("update", "mine", "--to", ">=2", **online(world, refusing)), 1)
-    assert "demo >=2: pip could not list" in told.out and "demo-lite >=2: the index has no such release" in told.out
+        refusing.acts["demo"] = lambda handler, _: handler.send_error(403)
+        ended = done(world("update", "mine", "--to", ">=2", **online(world, refusing)), 1)
+    assert "demo >=2: pip could not list" in ended.out and "demo-lite >=2: the index has no such release" in ended.out
 
 
 def test_without_a_release_the_installed_one_is_meant(world):
@@ -235,37 +242,37 @@ def test_without_a_release_the_installed_one_is_meant(world):
 
 def test_of_all_releases_those_that_do_not_fit_are_left_out_by_name(world, index):
     (world.cwd / "patchsets/mine/patchset.toml").write_text(MANIFEST.replace("==1.0", ">=0.1,<0.5"))
-    told = done(world("update", "mine", "--to", "all", **online(world, index)))
-    assert "not found   demo 1.3" in told.out
+    ended = done(world("update", "mine", "--to", "all", **online(world, index)))
+    assert "not found   demo 1.3" in ended.out
     assert 'versions   = ">=0.1,<=1.1,!=0.9" #' in manifest(world)
 
 
 def test_the_code_that_replaced_the_old_one_is_shown_and_nothing_is_written(world, index):
-    told = done(world("update", "mine", "--to", "1.2", **online(world, index)), 1)
-    assert "closest" in told.out
-    assert "model = checked(build, path, strict)" in told.out
-    assert "update mine --to 1.2 --edit" in told.out
+    ended = done(world("update", "mine", "--to", "1.2", **online(world, index)), 1)
+    assert "closest" in ended.out
+    assert "model = checked(build, path, strict)" in ended.out
+    assert "update mine --to 1.2 --edit" in ended.out
     assert manifest(world) == MANIFEST
 
 
 def test_of_several_releases_that_do_not_fit_the_newest_is_proposed_for_editing(world, index):
-    told = done(world("update", "mine", "--to", "1.2", "--to", ">=1.3", **online(world, index)), 1)
-    (line,) = (line for line in told.out.splitlines() if "edit it there with: " in line)
+    ended = done(world("update", "mine", "--to", "1.2", "--to", ">=1.3", **online(world, index)), 1)
+    (line,) = (line for line in ended.out.splitlines() if "edit it there with: " in line)
     assert "update mine --to 1.3 --edit" in line
     done(world("update", "mine", "--to", "1.3", "--edit", **online(world, index), **editor(world)))
 
 
 def test_an_edit_adds_a_variant_that_holds_on_the_other_side_of_the_change(world, index):
-    told = done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
-    assert "patchsets/mine/mine-1.2.spatch, for demo ==1.2" in told.out
+    ended = done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
+    assert "patchsets/mine/mine-1.2.spatch, for demo ==1.2" in ended.out
     variant = '\n[[variant]]\npackage = "demo"\nversions = "==1.2"\npatches = ["mine-1.2.spatch"]\n'
     head, tail = MANIFEST.split("\n# what")
     assert manifest(world) == f"{head}{variant}\n# what{tail}"
     done(world("update", "mine", "--to", "1.1", "--to", "1.3", **online(world, index)))
     assert 'versions   = ">=1.0,<=1.1" #' in manifest(world)
     assert 'versions = ">=1.2,<=1.3"' in manifest(world)
-    told = done(world("check", "mine", "--against", ">=1", **online(world, index))).out
-    assert "4 releases: applicable 4" in told
+    ended = done(world("check", "mine", "--against", ">=1", **online(world, index)))
+    assert "4 releases: applicable 4" in ended.out
     assert not list(world.cwd.glob("sitepatch-edit-*"))
 
 
@@ -308,8 +315,8 @@ def test_the_opened_copy_marks_missing_hunks_and_leftover_marks_are_removed(worl
 def test_the_file_that_has_the_scope_is_opened_where_the_path_is_gone(world):
     with closing(Index()) as index:
         index.add("demo", "1.2", {"demo/__init__.py": "", "demo/n.py": "VALUE = 1\n", "demo/io/load.py": OTHER, "demo/io/__init__.py": ""})
-        told = done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
-    assert "patchsets/mine/mine-1.2.spatch, for demo ==1.2" in told.out
+        ended = done(world("update", "mine", "--to", "1.2", "--edit", **online(world, index), **editor(world)))
+    assert "patchsets/mine/mine-1.2.spatch, for demo ==1.2" in ended.out
     assert "--- demo/io/load.py\n@@ load @@" in (world.cwd / "patchsets/mine/mine-1.2.spatch").read_text()
 
 
@@ -329,20 +336,20 @@ def test_a_range_that_already_has_the_edited_release_ends_before_it(world, index
 )
 def test_an_edit_without_a_result_writes_nothing_and_keeps_the_copies(world, index, variables, said):
     variables = {**online(world, index), **variables, "TMPDIR": str(world.cwd)}
-    told = done(world("update", "mine", "--to", "1.2", "--edit", **variables), 1)
-    assert said in told.err
+    ended = done(world("update", "mine", "--to", "1.2", "--edit", **variables), 1)
+    assert said in ended.err
     assert manifest(world) == MANIFEST
     (copies,) = world.cwd.glob("sitepatch-edit-*")
-    assert f"update mine --to 1.2 --from {copies}" in told.err.replace(f" --target {world.path}", "")
+    assert f"update mine --to 1.2 --from {copies}" in ended.err.replace(f" --target {world.path}", "")
     (copies / "demo/m.py").write_text(OTHER.replace("    return model\n", "    print(model)\n    return model\n"))
     done(world("update", "mine", "--to", "1.2", "--from", copies, **online(world, index)))
     assert "mine-1.2.spatch" in manifest(world)
 
 
 def test_a_built_in_patchset_and_a_folder_that_may_not_be_written_are_left_alone(world):
-    told = done(world("update", "torch-musa-guard"), 1)
-    assert "torch-musa-guard (built in): it belongs to what is installed" in told.err
-    assert "cp -r " in told.err
+    ended = done(world("update", "torch-musa-guard"), 1)
+    assert "torch-musa-guard (built in): it belongs to what is installed" in ended.err
+    assert "cp -r " in ended.err
     if os.geteuid():
         (world.cwd / "patchsets").chmod(0o555)
         assert "its folder may not be written" in done(world("update", "mine"), 1).err
@@ -404,8 +411,8 @@ def test_what_check_says_to_write_where_code_has_moved_can_be_pasted(world, file
     (world.cwd / "other").mkdir()
     other = World(world.cwd / "other", files)
     ours_there = ("--patch-dir", world.cwd / "patchsets")
-    told = done(other("check", "mine", "--explain", *ours_there), 1).out
-    pasted = re.search(r"hint: [^\n]*:\n(( +[-+@][^\n]*\n)+)", told)[1]
+    out = done(other("check", "mine", "--explain", *ours_there), 1).out
+    pasted = re.search(r"hint: [^\n]*:\n(( +[-+@][^\n]*\n)+)", out)[1]
     ours.write_text(spatch.format(re.sub("(?m)^ +", "", pasted)))
     done(other("apply", "mine", *ours_there))
     assert "check(model or path)" in other.text(path)

@@ -20,9 +20,14 @@ WRITE = os.environ.get("SITEPATCH_WRITE_GOLDEN") == "1"
 
 
 def sections(text):
-    """Of each edit its heading, and by name the code before and after it, and what is written; first the whole file, then others."""
-    parts = re.split(r"^=== (.*)\n", text, flags=re.MULTILINE)[1:]
-    return [(heading, dict(zip(*[iter(re.split(r"^~~~ (.*)\n", body, flags=re.MULTILINE)[1:])] * 2))) for heading, body in zip(parts[::2], parts[1::2])]
+    """(heading, parts) of the source file and then of each edit; the parts are the code before and after it, and what is written."""
+    return [(heading, dict(headed("~~~", body))) for heading, body in headed("===", text)]
+
+
+def headed(mark, text):
+    """(heading, body) of each part of a text; `mark` is what headings begin with."""
+    parts = re.split(rf"^{mark} (.*)\n", text, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2]))
 
 
 (_, SOURCE), *EDITS = sections(PATH.read_text(encoding="utf-8"))
@@ -35,7 +40,8 @@ def others():
     more = more.replace('kind = "cuda"\n', 'kind = "cuda"  # first\n').replace("parsed", "total").replace("LOGGER.", "logger.")
     start, end = WHOLE.index("def collate"), WHOLE.index("def pack")
     moved = WHOLE[:start] + WHOLE[end:] + "\n\n" + WHOLE[start:end]
-    return [{"m.py": text.encode()} for text in (more, moved.replace("class Runner", "class Trainer").replace("drop_last", "drop"))]
+    moved = moved.replace("class Runner", "class Trainer").replace("drop_last", "drop")
+    return [{"m.py": more.encode()}, {"m.py": moved.encode()}]
 
 
 def written(parts, releases):
@@ -49,15 +55,18 @@ def written(parts, releases):
         rejected = hashlib.sha256(repr(hunk.rejected).encode()).hexdigest()[:8]
         lines.append(f"{hunk.line}: {hunk.form}; before {len(hunk.rejected)} others ({rejected})\n")
     lines += [f"left out {part.name}: {part.why}\n" for part in file.left_out]
-    return "".join([*lines, f"{file.difference}\n" if file.difference else ""])
+    if file.difference:
+        lines.append(f"{file.difference}\n")
+    return "".join(lines)
 
 
 def answers(parts):
-    told = {"written": written(parts, [])}
+    """What is written for an edit; and with other releases, where its section asks for that."""
+    texts = {"written": written(parts, [])}
     if "for others" in parts:
         more = written(parts, others())
-        told["for others"] = "the same\n" if more == told["written"] else more
-    return told
+        texts["for others"] = "the same\n" if more == texts["written"] else more
+    return texts
 
 
 @pytest.mark.skipif(WRITE, reason="it is written anew")
@@ -71,6 +80,6 @@ def test_edits_become_the_hunks_of_the_golden_file(number):
 def test_the_golden_file_is_rewritten():
     text = [PATH.read_text(encoding="utf-8").split("=== ")[0], f"=== source\n~~~ file\n{WHOLE}"]
     for heading, parts in EDITS:
-        told = {**{name: parts[name] for name in ("before", "after")}, **answers(parts)}
-        text.append(f"=== {heading}\n" + "".join(f"~~~ {name}\n{body}" for name, body in told.items()))
+        texts = {"before": parts["before"], "after": parts["after"], **answers(parts)}
+        text.append(f"=== {heading}\n" + "".join(f"~~~ {name}\n{body}" for name, body in texts.items()))
     PATH.write_text("".join(text), encoding="utf-8")

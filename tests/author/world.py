@@ -64,14 +64,15 @@ class World:
         variables = environ(PAGER="cat", **{"SITEPATCH_CACHE": os.devnull, "PIP_NO_INDEX": "1", **more})
         child = subprocess.Popen(command, cwd=self.cwd, env=variables, stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
-        told = b""
+        output = b""
         with suppress(OSError):  # the end of a terminal
             while True:
-                told += os.read(ours, 4096)
-                if told.endswith((b"[y/N]: ", b"[Y/n]: ", b"saved and closed ")):
-                    os.write(ours, f"{answer() if callable(answer) else answer}\n".encode())
+                output += os.read(ours, 4096)
+                if output.endswith((b"[y/N]: ", b"[Y/n]: ", b"saved and closed ")):
+                    line = answer() if callable(answer) else answer
+                    os.write(ours, f"{line}\n".encode())
         os.close(ours)
-        return child.wait(60), click.unstyle(told.decode()).replace("\r\n", "\n")
+        return child.wait(60), click.unstyle(output.decode()).replace("\r\n", "\n")
 
     def edit(self, text=EDIT, path="demo/m.py"):
         (self.path / path).write_text(text)
