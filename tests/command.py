@@ -96,17 +96,17 @@ def on_a_terminal(cwd, *words, columns=200, **more):
 
 def tree(folder):
     """Everything below a folder: (content, mode, mtime_ns) of files and links, the names of directories."""
-    found = {}
+    entries = {}
     for path in sorted(Path(folder).rglob("*")):
         stat = path.lstat()
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            found[name] = (os.readlink(path), stat.st_mode, stat.st_mtime_ns)
+            entries[name] = (os.readlink(path), stat.st_mode, stat.st_mtime_ns)
         elif path.is_dir():
-            found[name] = "directory"
+            entries[name] = "directory"
         else:
-            found[name] = (hashlib.sha256(path.read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns)
-    return found
+            entries[name] = (hashlib.sha256(path.read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns)
+    return entries
 
 
 class Site:

@@ -14,46 +14,46 @@ MOST_PARAMETERS = 6
 
 def modules(folder):
     """Dotted name -> source text and tree of every module below a package's folder."""
-    found = {}
+    by_name = {}
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder.parent).with_suffix("")
         if not {"_patchsets", "_fixtures"} & set(inside.parts):  # what a built wheel carries
             parts = inside.parts[:-1] if inside.name == "__init__" else inside.parts
             text = path.read_text(encoding="utf-8")
-            found[".".join(parts)] = text, ast.parse(text)
-    return found
+            by_name[".".join(parts)] = text, ast.parse(text)
+    return by_name
 
 
 def imported(tree, known):
     """The modules of ours that a module names in an import."""
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                found.add(whole if whole in known else node.module)
+                names.add(whole if whole in known else node.module)
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found & set(known)
+            names |= {alias.name for alias in node.names}
+    return names & set(known)
 
 
 def circles(edges):
     """The imports that close a circle: (module, module that it imports)."""
-    found, open_now = [], []
+    closing, open_now = [], []
 
     @lru_cache(maxsize=None)
     def below(name):
         open_now.append(name)
         for other in sorted(edges[name] - {name}):
             if other in open_now:
-                found.append((name, other))
+                closing.append((name, other))
             else:
                 below(other)
         open_now.pop()
 
     for name in edges:
         below(name)
-    return found
+    return closing
 
 
 def wide(tree):
@@ -75,11 +75,11 @@ def loaded(site, *words, before="", **more):
     """The modules in memory when `sitepatch WORDS` ends; `before` is code that is run first."""
     out = site.cwd / "modules"
     code = DUMP.format(out=str(out)) + f"import os; os.execve = lambda *words: sys.exit(0)\n{before}\nsys.argv = {['sitepatch', *map(str, words)]!r}\nimport patcher.verbs.main as c\nc.main()\n"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code],
         env=environ(**more),
         cwd=str(site.cwd),
         capture_output=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     return set(out.read_text().split("\n"))

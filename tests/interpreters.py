@@ -20,13 +20,13 @@ def interpreters():
     for top, pattern in ((pyenv, "versions/3.*/bin/python"), (uv, "cpython-3.*/bin/python3")):
         if os.access(top, os.R_OK | os.X_OK):  # it may be another user's
             candidates += map(str, sorted(top.glob(pattern)))
-    found = {}
+    by_version = {}
     for candidate in candidates:
         words = [candidate, "-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        if done.returncode == 0:  # what pyenv puts on the path may lead nowhere
-            found.setdefault(tuple(map(int, done.stdout.split(b"."))), candidate)
-    return found
+        completed = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if completed.returncode == 0:  # what pyenv puts on the path may lead nowhere
+            by_version.setdefault(tuple(map(int, completed.stdout.split(b"."))), candidate)
+    return by_version
 
 
 def interpreter(version):

@@ -15,8 +15,8 @@ from patcher.verbs.commands import SECTIONS
 
 PACKAGE = Path(patcher.__file__).parent
 HOLE = "{}"
-ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.SitepatchError)}
-ERRORS |= {"NoPip", "NoWheel"}
+CLASSES = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
+ERRORS = {name for name, kind in CLASSES.items() if issubclass(kind, errors.SitepatchError)} | {"NoPip", "NoWheel"}
 SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "engine/convert.py": "names of syntax",
     "engine/lex.py": "patterns",
@@ -30,7 +30,7 @@ SILENT = {  # modules whose texts nobody reads on a terminal of ours
     "display/highlight.py": "patterns",
 }
 BECOME = ("verify/child.py:",)  # modules without `Message`, whose sentences become messages in the process that reads them
-NOTHING_SAID = {  # what is no message, though it has two words
+NO_MESSAGES = {  # what is no message, though it has two words
     "# edited by hand",
     "@@ or @@",
     "@@ or {} @@",
@@ -107,31 +107,52 @@ def trees():
 @lru_cache(maxsize=None)
 def messages():
     """Each line that has to be translated, with `{}` where a field stands."""
-    return {line for line in said() if is_message(line)} - NOTHING_SAID
+    return {line for line in template_lines() if is_message(line)} - NO_MESSAGES
 
 
 @lru_cache(maxsize=None)
-def said():
+def template_lines():
     """Every line of a template in the code."""
-    texts = [text for path, tree in trees() if path.as_posix() not in SILENT for text in templates(tree)]
-    found = {bare_line(line) for text in texts for line in text.split("\n")}
-    return found | {text for place, text in plain() if place.startswith(BECOME)}
+    lines = {text for place, text in plain() if place.startswith(BECOME)}
+    for path, tree in trees():
+        if path.as_posix() not in SILENT:
+            for text in templates(tree):
+                lines |= bare_lines(text)
+    return lines
 
 
 @lru_cache(maxsize=None)
 def plain(all_of_them=False):
     """(place, text) of each sentence in the code that is no template: nobody could say it in another language."""
-    found = set()
+    sentences = set()
     for path, tree in trees():
-        silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
-        silent |= {id(part) for value in _named(tree) for part in ast.walk(value)}
-        for node in ast.walk(tree) if path.as_posix() not in SILENT else ():
-            for text in _spelled(node) if id(node) not in silent else ():
-                lines = {bare_line(line) for line in text.split("\n")} if text.count("\n") < _LONG else set()
-                ours = not _has_fields(node) and text not in _TERMS | words()
-                lines = {line for line in lines if all_of_them or (is_message(line) and line not in NOTHING_SAID)}
-                found |= {(f"{path}:{node.lineno}", line) for line in lines if ours}
-    return found
+        if path.as_posix() in SILENT:
+            continue
+        silent = _ids_of_silent(tree)
+        for value in _named(tree):
+            silent.update(id(part) for part in ast.walk(value))
+        for node in ast.walk(tree):
+            if id(node) in silent or _has_fields(node):
+                continue
+            for text in _spelled(node):
+                if text in _TERMS | words() or text.count("\n") >= _LONG:
+                    continue
+                for line in bare_lines(text):
+                    if all_of_them or (is_message(line) and line not in NO_MESSAGES):
+                        sentences.add((f"{path}:{node.lineno}", line))
+    return sentences
+
+
+def _ids_of_silent(tree):
+    """The ids of the nodes that nobody reads."""
+    ids = set()
+    for node in ast.walk(tree):
+        ids.update(id(part) for part in _silent(node))
+    return ids
+
+
+def bare_lines(text):
+    return {bare_line(line) for line in text.split("\n")}
 
 
 def bare_line(line):
@@ -141,26 +162,42 @@ def bare_line(line):
 
 def templates(tree):
     """The template of each message in a module: what is given to a message or an error, and any constant with fields."""
-    silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
-    yield from (text for value in _named(tree) for part in ast.walk(value) for text in _spelled(part))
+    silent = _ids_of_silent(tree)
+    for value in _named(tree):
+        yield from _all_spelled(value)
     for node in ast.walk(tree):
         for argument in _templates(node):
-            yield from (text for part in ast.walk(argument) for text in _spelled(part))
+            yield from _all_spelled(argument)
         if _has_fields(node) and id(node) not in silent:
             yield node.value
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("count", "_count") and len(node.args) == 2:
-            noun = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
-            yield from (str(count(number, noun)).replace(str(number), "{}", 1) for number in (1, 2) if noun)
+        if _counts(node) and isinstance(node.args[1], ast.Constant):
+            noun = node.args[1].value
+            for number in (1, 2):
+                yield str(count(number, noun)).replace(str(number), "{}", 1)
+
+
+def _all_spelled(tree):
+    """The texts of a node and of all nodes below it."""
+    for part in ast.walk(tree):
+        yield from _spelled(part)
+
+
+def _counts(node):
+    """Whether a node is a call of `count` with a number and a noun."""
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("count", "_count") and len(node.args) == 2
 
 
 def _named(tree):
     """The values of the variables that are given to messages and errors as their templates."""
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            names = {argument.id for node in ast.walk(function) for argument in _said_by(node) if isinstance(argument, ast.Name)}
-            for node in ast.walk(function):
-                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
-                    yield node.value
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        names = set()
+        for node in ast.walk(function):
+            names.update(argument.id for argument in _texts_given(node) if isinstance(argument, ast.Name))
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
+                yield node.value
 
 
 def _has_fields(node):
@@ -174,11 +211,14 @@ def _has_fields(node):
 
 def _templates(node):
     """The arguments of a call that are templates, and no f-strings."""
-    parts = {argument: list(ast.walk(argument)) for argument in _said_by(node)}
-    return [argument for argument in parts if not any(isinstance(part, ast.JoinedStr) for part in parts[argument])]
+    return [argument for argument in _texts_given(node) if not _has_f_string(argument)]
 
 
-def _said_by(node):
+def _has_f_string(node):
+    return any(isinstance(part, ast.JoinedStr) for part in ast.walk(node))
+
+
+def _texts_given(node):
     """The texts that are given to a call: to a message, to an error with its hint, to a console."""
     called = getattr(node, "func", None)
     owner = getattr(getattr(called, "value", None), "id", "")
@@ -192,11 +232,11 @@ def _said_by(node):
     return node.args[:2] if name == "console.note" or name in ERRORS else []
 
 
-def given():
+def filled_templates():
     """(place, template, the names of its fields, what is given to them) of each message that is made of a text in the code."""
     for path, tree in trees():
         for node in ast.walk(tree):
-            for argument in _said_by(node):
+            for argument in _texts_given(node):
                 if _is_text(argument):
                     yield f"{path}:{node.lineno}", argument.value, _fields(argument.value), _given_to(node)
         for function in ast.walk(tree):
@@ -217,7 +257,7 @@ def _by_variables(function):
                     texts[target] = []
                 texts.setdefault(target, []).extend(part.value for part in (value, *_branches(value)) if _is_text(part))
             continue
-        for argument in _said_by(node):
+        for argument in _texts_given(node):
             if isinstance(argument, ast.Name):
                 used.add(argument.id)
                 yield from ((node, text) for text in texts.get(argument.id, ()))
@@ -226,8 +266,10 @@ def _by_variables(function):
 def _pairs(assignment):
     """(name, value) of each variable that is assigned."""
     target, value = assignment.targets[0], assignment.value
-    both = zip(target.elts, value.elts) if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) else [(target, value)]
-    return [(name.id, each) for name, each in both if isinstance(name, ast.Name)]
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        pairs = zip(target.elts, value.elts)
+    return [(name.id, each) for name, each in pairs if isinstance(name, ast.Name)]
 
 
 def _branches(value):
@@ -247,19 +289,24 @@ def _given_to(call):
 @lru_cache(maxsize=None)
 def words():
     """What stands by itself: states, kinds of remarks, names of checks, titles."""
-    found = set(COLORS)
+    texts = set(COLORS)
     for path, tree in trees():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                found |= {each.value for each in node.args[_SPOKEN[name]] if _is_text(each)} if name in _SPOKEN else set()
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
-                names = [getattr(target, "id", "_") for target in node.targets[0].elts]
-                told = path.stem in _STATES and all(name.isupper() for name in names)
-                found |= {each.value for each in node.value.elts if told and _is_text(each)}
-            elif isinstance(node, ast.ClassDef) and node.name in ("State", "Condition"):
-                found |= {each.value.value for each in node.body if isinstance(each, ast.Assign)}
-    return {text.strip() for text in found if re.fullmatch("[a-z -]+", text)}
+            texts.update(each.value for each in _spoken(node, has_states=path.stem in _STATES) if _is_text(each))
+    return {text.strip() for text in texts if re.fullmatch("[a-z -]+", text)}
+
+
+def _spoken(node, has_states):
+    """The nodes that stand by themselves where they are printed; `has_states`: a tuple of constants names states."""
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return node.args[_SPOKEN[name]] if name in _SPOKEN else []
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
+        names = [getattr(target, "id", "_") for target in node.targets[0].elts]
+        return node.value.elts if has_states and all(name.isupper() for name in names) else []
+    if isinstance(node, ast.ClassDef) and node.name in ("State", "Condition"):
+        return [each.value for each in node.body if isinstance(each, ast.Assign)]
+    return []
 
 
 def _is_text(node):
@@ -287,11 +334,13 @@ def _silent(node):
         yield from ast.walk(node)
     if isinstance(node, ast.Call):
         for keyword in node.keywords:
-            yield from ast.walk(keyword.value) if keyword.arg in _UNSEEN else ()
+            if keyword.arg in _UNSEEN:
+                yield from ast.walk(keyword.value)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         for argument in (*_templates(node), *(node.args if name == "reported" else ())):
             yield from ast.walk(argument)
-        yield from ast.walk(node.args[1]) if name in ("count", "_count") and len(node.args) == 2 else ()
+        if name in ("count", "_count") and len(node.args) == 2:
+            yield from ast.walk(node.args[1])
         owner = getattr(getattr(node.func, "value", None), "id", "")
         if name in _PARSES or owner == "re" or name in ("NamedTuple", "TypeVar", "cast"):
             for argument in node.args:
@@ -312,5 +361,8 @@ def _spelled(node):
 
 def _suffixes(node):
     """Both texts of `'' if number == 1 else 's'`; nothing for anything else."""
-    ends = [getattr(end, "value", None) for end in (node.body, node.orelse)] if isinstance(node, ast.IfExp) else []
-    return ends if ends and all(isinstance(end, str) and re.fullmatch(r"[a-z]{0,3}", end) for end in ends) else []
+    if not isinstance(node, ast.IfExp):
+        return []
+    ends = [getattr(end, "value", None) for end in (node.body, node.orelse)]
+    are_suffixes = all(isinstance(end, str) and re.fullmatch(r"[a-z]{0,3}", end) for end in ends)
+    return ends if are_suffixes else []

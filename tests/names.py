@@ -14,10 +14,14 @@ def lost_names(before: str, after: str) -> Set[str]:
 
 def breaks_names(before: str, after: str) -> bool:
     """Whether a name is bound nowhere only afterwards, or is a local of a function that read it from outside before."""
-    outside = {(path, each.get_name()) for path, table in _tables(before) for each in table.get_symbols() if each.is_global()}
-    functions = [(path, table) for path, table in _tables(after) if table.get_type() == "function"]
-    own = {(path, each.get_name()) for path, table in functions for each in table.get_symbols() if each.is_local()}
-    return bool(lost_names(before, after) or outside & own)
+    read_from_outside = set()
+    for path, table in _tables(before):
+        read_from_outside.update((path, symbol.get_name()) for symbol in table.get_symbols() if symbol.is_global())
+    own = set()
+    for path, table in _tables(after):
+        if table.get_type() == "function":
+            own.update((path, symbol.get_name()) for symbol in table.get_symbols() if symbol.is_local())
+    return bool(lost_names(before, after) or read_from_outside & own)
 
 
 def reads_early(before: str, after: str) -> bool:
@@ -26,21 +30,29 @@ def reads_early(before: str, after: str) -> bool:
 
 
 def _early(text: str) -> Set[Tuple[str, str]]:
-    found = set()
+    """(function, name) of each local that a function reads early."""
+    early = set()
     for function in ast.walk(ast.parse(text)):
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            parts = list(ast.walk(function))
-            added = {id(part.target) for part in parts if isinstance(part, ast.AugAssign)}
-            given = {part.arg for part in parts if isinstance(part, ast.arg)}
-            given.update(name for part in parts if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names)
-            names = [part for part in parts if isinstance(part, ast.Name) and part.id not in given]
-            bound = {part.id: 0 for part in names if id(part) in added}
-            for part in names:
-                if isinstance(part.ctx, ast.Store) and id(part) not in added:
-                    bound[part.id] = min(part.lineno, bound.get(part.id) or part.lineno)
-            early = (part.id for part in names if part.id in bound and (not bound[part.id] or part.lineno < bound[part.id]))
-            found |= {(function.name, name) for name in early}
-    return found
+            early.update((function.name, name) for name in _read_early(function))
+    return early
+
+
+def _read_early(function: ast.AST) -> Iterator[str]:
+    parts = list(ast.walk(function))
+    added = {id(part.target) for part in parts if isinstance(part, ast.AugAssign)}
+    not_local = {part.arg for part in parts if isinstance(part, ast.arg)}
+    for part in parts:
+        if isinstance(part, (ast.Global, ast.Nonlocal)):
+            not_local.update(part.names)
+    names = [part for part in parts if isinstance(part, ast.Name) and part.id not in not_local]
+    bound = {part.id: 0 for part in names if id(part) in added}  # the first line that binds it, 0 for none
+    for part in names:
+        if isinstance(part.ctx, ast.Store) and id(part) not in added:
+            bound[part.id] = min(part.lineno, bound.get(part.id) or part.lineno)
+    for part in names:
+        if part.id in bound and (not bound[part.id] or part.lineno < bound[part.id]):
+            yield part.id
 
 
 def _unbound(text: str) -> Set[str]:

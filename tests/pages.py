@@ -54,8 +54,8 @@ def whole(page):
     policy = next(each["content"] for _, each in read.elements if each.get("http-equiv") == "Content-Security-Policy")
     rules = dict(rule.strip().partition(" ")[::2] for rule in policy.split(";"))
     for tag, rule in (("style", "style-src"), ("script", "script-src")):
-        found = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
-        digests = [f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'" for each in found]
+        texts = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digests = [f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'" for each in texts]
         assert digests == ([rules.pop(rule)] if rule in rules else [])
     assert rules == {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
     assert "@import" not in text and "url(" not in text

@@ -33,16 +33,16 @@ def patchset(folder, path="demo/m.py", new=2, name="two", version="1"):
 
 def command(folder, *words, **more):
     """The real command with the patchsets of `folder`, in which bytecode is written as usual."""
-    given = [] if words[0] == "restore" else ["--patch-dir", folder / "mine"]
-    return sitepatch(*words, *given, cwd=folder, **{"PYTHONDONTWRITEBYTECODE": "", **more})
+    options = [] if words[0] == "restore" else ["--patch-dir", folder / "mine"]
+    return sitepatch(*words, *options, cwd=folder, **{"PYTHONDONTWRITEBYTECODE": "", **more})
 
 
 def value(python, module="demo.m", **more):
     """What the module's VALUE is when the interpreter imports it; bytecode is written unless `more` says otherwise."""
     code = f"import sys, {module} as m; sys.stdout.write(str(m.VALUE))"
     variables = {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "", **more}
-    done = subprocess.run([str(python), "-c", code], env=environ(**variables), stdout=subprocess.PIPE, check=True, timeout=60)
-    return int(done.stdout)
+    completed = subprocess.run([str(python), "-c", code], env=environ(**variables), stdout=subprocess.PIPE, check=True, timeout=60)
+    return int(completed.stdout)
 
 
 def venv(path, *options, python=sys.executable):

@@ -55,11 +55,11 @@ def members(name: str, data: bytes) -> Iterator[Tuple[str, bytes]]:
 
 def paths_of_all() -> Dict[str, Set[str]]:
     """{distribution: files} of all built-in patchsets: `check --against` asks for all of them, whichever is named."""
-    found: Dict[str, Set[str]] = {}
+    paths: Dict[str, Set[str]] = {}
     for path in Path(builtin_dir()).glob("*/patchset.toml"):
         for _, distribution, variants in targets_of(load_patchset(path.parent, BUILT_IN)):
-            found.setdefault(distribution, set()).update(paths_of(variants))
-    return found
+            paths.setdefault(distribution, set()).update(paths_of(variants))
+    return paths
 
 
 def main(names: List[str]) -> None:

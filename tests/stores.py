@@ -70,17 +70,17 @@ def contents(site, pristine, times=True):
 
     Left out: bytecode, what the lock file tells about its last holder, and how much spare space is left, which a restore may use up.
     """
-    found = {}
+    entries = {}
     for folder, folders, names in os.walk(site):
         for name in sorted([*folders, *names]):
             path = os.path.join(folder, name)
             inside, info = os.path.relpath(path, site), os.lstat(path)
             if stat.S_ISLNK(info.st_mode):
-                found[inside] = ("link", os.readlink(path), times and info.st_mtime_ns)
+                entries[inside] = ("link", os.readlink(path), times and info.st_mtime_ns)
             elif stat.S_ISDIR(info.st_mode):
-                found[inside] = ("folder", "", stat.S_IMODE(info.st_mode))
+                entries[inside] = ("folder", "", stat.S_IMODE(info.st_mode))
             elif not name.endswith(".pyc") and inside != ".sitepatch/spare":
                 with open(path, "rb") as file:
                     data = b"" if inside == ".sitepatch/lock" else file.read()
-                found[inside] = ("file", data, stat.S_IMODE(info.st_mode), times and data in pristine and info.st_mtime_ns)
-    return found
+                entries[inside] = ("file", data, stat.S_IMODE(info.st_mode), times and data in pristine and info.st_mtime_ns)
+    return entries

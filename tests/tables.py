@@ -43,19 +43,19 @@ def releases(cache: Path) -> List[Path]:
 def results(name: str, sites: Iterable[Path]) -> Dict[str, Tuple[bytes, Request, Rewrite]]:
     """What the engine makes of each file of these site directories, with its text and what was asked, by key."""
     patchset = load_patchset(Path(builtin_dir()) / name, BUILT_IN)
-    requested, found = Requested(patchset, resolve_options(patchset, {})), {}
+    requested, by_key = Requested(patchset, resolve_options(patchset, {})), {}
 
     def record(data: bytes, request: Request) -> Rewrite:
         key = key_of(data, request)
-        if key not in found:
-            found[key] = data, request, rewrite_by_engine(data, request)
-        return found[key][2]
+        if key not in by_key:
+            by_key[key] = data, request, rewrite_by_engine(data, request)
+        return by_key[key][2]
 
     # which hunks are asked of which text, layer by layer, only the plan of a site knows; it has no place to listen
     with mock.patch("patcher.patchset.results._known_or_computed", record):
         for site in sites:
             plan_apply(Environment(sys.executable, (str(site),), (str(site),), sys.version_info[:2]), [requested])
-    return found
+    return by_key
 
 
 def main() -> None:
@@ -65,10 +65,10 @@ def main() -> None:
     parser.add_argument("--site", action="append", type=Path, default=[], help="a site directory with packages as released")
     asked = parser.parse_args()
     for name in asked.names:
-        made = results(name, [*releases(cache_dir()), *asked.site])
+        by_key = results(name, [*releases(cache_dir()), *asked.site])
         path = Path(builtin_dir()) / name / TABLE
-        path.write_bytes(write_table({key: each[2] for key, each in made.items()}))
-        print(f"{path}: {len(made)} texts, {path.stat().st_size} bytes")
+        path.write_bytes(write_table({key: each[2] for key, each in by_key.items()}))
+        print(f"{path}: {len(by_key)} texts, {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -183,11 +183,11 @@ def test_no_command_ends_with_a_traceback(tmp_path, words, shape):
     bad = BAD[shape][0]
     (folder / "patchset.toml").write_text(f"{bad}\n{MANIFEST}")
     (tmp_path / "pyproject.toml").write_text(f"{bad}\n{PROJECT}")
-    done = site(*words) if words[0] not in ("hook", "list", "show") else sitepatch(*words, cwd=tmp_path)
-    assert done.code in (1, 2) and "Traceback" not in done.err, done
-    assert BAD[shape][1] in done.err + done.out
+    ended = site(*words) if words[0] not in ("hook", "list", "show") else sitepatch(*words, cwd=tmp_path)
+    assert ended.code in (1, 2) and "Traceback" not in ended.err, ended
+    assert BAD[shape][1] in ended.err + ended.out
     listed = sitepatch("list", cwd=site.path).out if words == ["list"] else ""  # the built-in ones, however many
-    assert len(done.err + done.out) - len(listed) < 1000
+    assert len(ended.err + ended.out) - len(listed) < 1000
 
 
 def test_the_readers_above_are_all_that_read_toml():

@@ -59,8 +59,8 @@ def test_a_file_is_deleted_shown_and_comes_back_byte_for_byte(other):
     cache = other.path / "demo/__pycache__"
     cache.mkdir()
     (cache / "old.cpython-36.pyc").write_bytes(b"old")
-    said = done(other("apply", "less", "--dry-run"))
-    assert "applicable  less  demo/old.py:1  <deleted file>\n--- a/demo/old.py\n+++ /dev/null\n@@ -1,5 +0,0 @@\n-import os\n" in said.out
+    ended = done(other("apply", "less", "--dry-run"))
+    assert "applicable  less  demo/old.py:1  <deleted file>\n--- a/demo/old.py\n+++ /dev/null\n@@ -1,5 +0,0 @@\n-import os\n" in ended.out
     assert "demo/old.py" in other.tree()
     done(other("apply", "less"))
     assert other.names() == ["__init__.py", "__pycache__", "a.txt", "empty.py", "n.py"] and not list(cache.iterdir())
@@ -152,12 +152,12 @@ def test_an_earlier_patch_of_the_series_may_change_what_a_later_one_deletes(othe
 )
 def test_a_file_is_deleted_where_it_has_the_lines_and_no_others(data, lines, problem):
     _, (patch,) = parse_spatch(f"--- demo/x.py\n{lines}", "x.spatch")
-    made = rewrite(data.encode(), patch.hunks, {})
-    (answer,) = made.answers
+    result = rewrite(data.encode(), patch.hunks, {})
+    (answer,) = result.answers
     if problem is None:
-        assert (answer.state.value, made.data, made.gone) == ("applicable", b"", True)
+        assert (answer.state.value, result.data, result.gone) == ("applicable", b"", True)
     else:
-        assert (answer.state.value, answer.problem, made.data, made.gone) == ("not found", problem, data.encode(), False)
+        assert (answer.state.value, answer.problem, result.data, result.gone) == ("not found", problem, data.encode(), False)
 
 
 @pytest.mark.parametrize(
@@ -188,29 +188,29 @@ def test_the_form_of_a_deletion_refuses_this(text, problem):
 )
 def test_what_a_patchset_cannot_delete(tmp_path, text, problem):
     other = Other(tmp_path, text)
-    said = done(other("check", "less"), 2)
-    assert problem in said.out + said.err and other.tree() == other.before
+    ended = done(other("check", "less"), 2)
+    assert problem in ended.out + ended.err and other.tree() == other.before
 
 
 def test_another_text_is_not_deleted_and_an_absent_file_is_upstream(other):
     file = other.path / "demo/old.py"
     file.write_text(OLD.replace("sep", "linesep"))
-    said = done(other("apply", "less", "--force"), 1)
-    assert "not found" in said.out and "`return os.linesep`, which is not to be deleted" in said.out and file.exists()
+    ended = done(other("apply", "less", "--force"), 1)
+    assert "not found" in ended.out and "`return os.linesep`, which is not to be deleted" in ended.out and file.exists()
     file.write_text(OLD + "\n")
-    said = done(other("apply", "less"), 1)
-    assert "somebody edited it" in said.out and file.exists()
+    ended = done(other("apply", "less"), 1)
+    assert "somebody edited it" in ended.out and file.exists()
     file.unlink()
-    said = done(other("apply", "less"))
-    assert "upstream" in said.out
+    ended = done(other("apply", "less"))
+    assert "upstream" in ended.out
     assert "nothing is applied" in done(other("status")).out and not (other.path / ".sitepatch").exists()
 
 
 def test_half_of_a_rename_is_a_conflict(tmp_path):
     other = Other(tmp_path, RENAMED)
     (other.path / "demo/old.py").unlink()
-    said = done(other("apply", "less"), 1)
-    assert "conflict" in said.out and "demo/new.py" not in other.tree()
+    ended = done(other("apply", "less"), 1)
+    assert "conflict" in ended.out and "demo/new.py" not in other.tree()
     (other.path / "demo/new.py").write_text(OLD)
     assert "upstream" in done(other("apply", "less")).out
 
@@ -224,8 +224,8 @@ def test_a_file_that_one_deletes_and_another_changes_is_a_conflict_in_either_ord
     for first, second in (names, names[::-1]):
         done(other("apply", first))
         between = other.tree()
-        said = done(other("apply", second), 1)
-        assert "conflict" in said.out and other.tree() == between
+        ended = done(other("apply", second), 1)
+        assert "conflict" in ended.out and other.tree() == between
         done(other("restore"))
         assert other.tree() == other.before
 
@@ -246,8 +246,8 @@ def test_a_file_that_somebody_made_in_its_place_is_kept(other):
     file.write_text("MINE = 1\n")
     assert "another one has been put in its place" in done(other("status", "--check"), 1).out
     for words in (("apply", "less"), ("restore",)):
-        said = done(other(*words), 1)
-        assert "another one has been put in its place" in said.out + said.err and file.read_text() == "MINE = 1\n"
+        ended = done(other(*words), 1)
+        assert "another one has been put in its place" in ended.out + ended.err and file.read_text() == "MINE = 1\n"
     done(other("restore", "--force"))
     assert file.read_text() == OLD
     (copy,) = (other.path / ".sitepatch/edited").iterdir()
@@ -258,8 +258,8 @@ def test_a_reinstall_brings_a_file_back_and_restore_touches_nothing(other):
     done(other("apply", "less"))
     other.install(other.wheel)
     after = other.tree()
-    said = done(other("status", "--check"), 1)
-    assert "overwritten" in said.out
+    ended = done(other("status", "--check"), 1)
+    assert "overwritten" in ended.out
     done(other("restore"))
     assert {path: what for path, what in other.tree().items() if ".sitepatch" not in path} == {
         path: what for path, what in after.items() if ".sitepatch" not in path
@@ -290,8 +290,8 @@ def test_an_upgrade_and_an_uninstall_by_pip(tmp_path, has_file):
     done(ours("apply", "less"))
     assert not (site / "demo/old.py").exists()
     pip("install", two)
-    said = done(ours("status", "--check"), 1)
-    assert "2.0 was installed over 1.0" in said.out and ("overwritten" if has_file else "missing") in said.out
+    ended = done(ours("status", "--check"), 1)
+    assert "2.0 was installed over 1.0" in ended.out and ("overwritten" if has_file else "missing") in ended.out
     assert (site / "demo/old.py").exists() is has_file
     done(ours("restore"))
     assert (site / "demo/old.py").exists() is has_file and not (site / ".sitepatch/receipts").exists()
@@ -308,8 +308,8 @@ def test_an_upgrade_and_an_uninstall_by_pip(tmp_path, has_file):
 def test_a_receipt_that_is_lost_does_not_hide_what_was_deleted(other):
     done(other("apply", "less"))
     shutil.rmtree(other.path / ".sitepatch/receipts")
-    said = done(other("status", "--check"), 1)
-    assert "the pristine copy of demo/old.py, which is changed and has no receipt" in said.out + said.err
+    ended = done(other("status", "--check"), 1)
+    assert "the pristine copy of demo/old.py, which is changed and has no receipt" in ended.out + ended.err
 
 
 # verified, overlaid, kept ---------------------------------------------------------------------------------------------
@@ -317,8 +317,8 @@ def test_a_failing_import_of_a_deleted_file_stops_before_a_byte_is_written(tmp_p
     files = {**FILES, "demo/__init__.py": "from demo.old import answer\n"}
     other = Other(tmp_path, files=files)
     python = ("--python", sys.executable)
-    said = done(other("apply", "less", *python), 1)
-    assert "No module named 'demo.old'" in said.out + said.err and other.tree() == other.before
+    ended = done(other("apply", "less", *python), 1)
+    assert "No module named 'demo.old'" in ended.out + ended.err and other.tree() == other.before
     (tmp_path / "mine/less/p.spatch").write_text(DELETED + "--- demo/__init__.py\n@@ <module> @@\n-from demo.old import answer\n+answer = None\n")
     done(other("apply", "less", *python))
     assert "old.py" not in other.names()
@@ -332,8 +332,8 @@ def test_an_overlay_hides_a_deleted_file(tmp_path):
     find = "import importlib.util as u, demo.new as n; print(u.find_spec('demo.other'), n.VALUE)"
     assert over.prints(find) == "None 3" and (over.site / "demo/other.py").exists()
     assert over.prints("import importlib.metadata as m, demo; print(m.version('pip') and 1)" if (over.site / "pip").exists() else "print(1)") == "1"
-    said = done(over("-c", "import demo.other"), 1)
-    assert "No module named 'demo.other'" in said.err
+    ended = done(over("-c", "import demo.other"), 1)
+    assert "No module named 'demo.other'" in ended.err
     assert "which is deleted" in done(over(over.site / "demo/other.py"), 1).err
     over.run(over.python, "-c", "0")
     (over.site / "demo/other.py").write_text("VALUE = 11\n")
@@ -343,8 +343,8 @@ def test_an_overlay_hides_a_deleted_file(tmp_path):
 def test_an_overlay_refuses_to_hide_a_deleted_data_file(tmp_path):
     over = Overlay(tmp_path, sys.executable)
     (over.folder / "mine/demo-patch/p.spatch").write_text("--- demo/data.txt\n-...\n")
-    said = over.run(over.python, "-c", "0")
-    assert said.code != 0 and "it cannot serve demo/data.txt" in said.err
+    ended = over.run(over.python, "-c", "0")
+    assert ended.code != 0 and "it cannot serve demo/data.txt" in ended.err
 
 
 def test_a_hook_deletes_a_file_again(tmp_path):
@@ -450,8 +450,8 @@ def test_a_plain_diff_that_deletes_is_imported_and_one_of_another_text_is_not(tm
     lines = "".join(f"-{line}\n" for line in OLD.splitlines())
     diff = f"--- a/demo/old.py\n+++ /dev/null\n@@ -1,5 +0,0 @@\n{lines}"
     (tmp_path / "one.patch").write_text(diff.replace("os.sep", "os.altsep"))
-    said = imported(other, "one.patch", code=1)
-    assert "os.altsep" in said.out and not (tmp_path / "patchsets").exists()
+    ended = imported(other, "one.patch", code=1)
+    assert "os.altsep" in ended.out and not (tmp_path / "patchsets").exists()
     (tmp_path / "one.patch").write_text(diff)
     imported(other, "one.patch")
     assert "demo/old.py" not in applied_and_restored(other)
@@ -468,8 +468,8 @@ def test_a_series_deletes_what_it_changed_and_a_patch_without_a_form_stops_no_ot
     git.commit("write it anew")
     (code / "n.py").write_text("VALUE = 2\n")
     git.commit("another file")
-    said = imported(other, git.patches(4), code=1)
-    assert "0003-write-it-anew" in said.out and "an earlier patch deletes the file of that name" in said.out
+    ended = imported(other, git.patches(4), code=1)
+    assert "0003-write-it-anew" in ended.out and "an earlier patch deletes the file of that name" in ended.out
     assert sorted(path.name for path in (tmp_path / "patchsets/mine").glob("*.spatch")) == [
         "0001-change-it.spatch", "0002-delete-it.spatch", "0004-another-file.spatch",
     ]  # fmt: skip

@@ -42,8 +42,8 @@ def test_a_patchset_that_is_shared_as_the_page_says_is_listed_elsewhere(tmp_path
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/recording.svg"), ("zh", "docs/recording.zh.svg")])
 def test_the_recording_shows_the_output_of_the_commands(language, page):
     shown = re.findall(r"<text[^>]*>(.*)</text>", read(page))
-    made = subprocess.run([sys.executable, "docs/recording.py", "-", language], cwd=str(ROOT), env=environ(), capture_output=True, check=True).stdout.decode()
-    text = [re.sub("<[^>]*>", "", line) for line in re.findall(r"<text[^>]*>(.*)</text>", made)]
+    drawn = subprocess.run([sys.executable, "docs/recording.py", "-", language], cwd=str(ROOT), env=environ(), capture_output=True, check=True).stdout.decode()
+    text = [re.sub("<[^>]*>", "", line) for line in re.findall(r"<text[^>]*>(.*)</text>", drawn)]
     assert text == [re.sub("<[^>]*>", "", line) for line in shown], "make it anew: python docs/recording.py"
 
 
@@ -66,9 +66,9 @@ def test_every_command_that_is_written_exists_with_its_options(page):
         words = command.replace("…", "...").split()[1:]
         group, context = commands, click.Context(commands)
         while isinstance(group, click.Group) and words and words[0][0] not in "-<":
-            found = group.get_command(context, words.pop(0))
-            assert found, (page, command)
-            group = found
+            command_or_group = group.get_command(context, words.pop(0))
+            assert command_or_group, (page, command)
+            group = command_or_group
         options = {option for parameter in group.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help", "-h", "--version"}
         for word in words:
             if word == "--":
@@ -126,14 +126,14 @@ def test_the_cure_of_each_report_and_its_test_exist():
 def test_pages_are_whole_as_files_without_mkdocs():
     for page in PAGES:
         assert not re.search(r"^\{\{ .* \}\}$", read(page), re.MULTILINE), page
-        begun, ended = (len(re.findall(pattern, read(page), re.MULTILINE)) for pattern in ("^<!-- generated: ", "^<!-- end -->$"))
-        assert begun == ended == len(re.findall("^<!-- generated: .*\n.+", read(page), re.MULTILINE)), page
+        beginnings, ends = (len(re.findall(pattern, read(page), re.MULTILINE)) for pattern in ("^<!-- generated: ", "^<!-- end -->$"))
+        assert beginnings == ends == len(re.findall("^<!-- generated: .*\n.+", read(page), re.MULTILINE)), page
 
 
 def test_the_readme_leads_to_each_page():
     for readme in ("README.md", "README.zh-CN.md"):
-        found = {target.replace(".zh.md", ".md") for target in re.findall(r"\]\((docs/[^)#]+\.md)", read(readme))}
-        assert found == {page for page in ENGLISH if page.startswith("docs/")} - {"docs/index.md"}
+        linked = {target.replace(".zh.md", ".md") for target in re.findall(r"\]\((docs/[^)#]+\.md)", read(readme))}
+        assert linked == {page for page in ENGLISH if page.startswith("docs/")} - {"docs/index.md"}
 
 
 # in Chinese ------------------------------------------------------------------------------------------------------------
@@ -161,8 +161,8 @@ def test_a_chinese_page_has_the_headings_blocks_and_links_of_the_english_one(pag
 
 
 def test_the_pages_that_have_to_be_in_chinese_exist():
-    wanted = {"README.md", "docs/index.md", "docs/tutorial.md", "docs/troubleshooting.md", *(page for page in ENGLISH if "howto/" in page)}
-    assert wanted == set(CHINESE.values())
+    required = {"README.md", "docs/index.md", "docs/tutorial.md", "docs/troubleshooting.md", *(page for page in ENGLISH if "howto/" in page)}
+    assert required == set(CHINESE.values())
 
 
 def test_the_site_gives_code_the_class_by_which_its_style_wraps_console_blocks():

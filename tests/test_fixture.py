@@ -44,12 +44,12 @@ def test_record_lists_every_file_with_its_hash(name, tmp_path):
     files = [path for path in (tmp_path / "site").rglob("*") if path.is_file()]
     there = {path.relative_to(tmp_path / "site").as_posix() for path in files}
     assert {row[0] for row in rows} == there
-    for path, told, size in rows:
+    for path, recorded, size in rows:
         data = (tmp_path / "site" / path).read_bytes()
         if path.endswith("/RECORD"):
-            assert (told, size) == ("", "")
+            assert (recorded, size) == ("", "")
         else:
-            assert (told, size) == (digest(data), str(len(data)))
+            assert (recorded, size) == (digest(data), str(len(data)))
 
 
 @pytest.mark.parametrize(

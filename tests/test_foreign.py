@@ -33,9 +33,9 @@ def edit(site, old, new, path=RUNNER):
     site.file(path).write_bytes(data.replace(old, new))
 
 
-def outside(found):
+def outside(entries):
     """A tree without what lies in the store."""
-    return {name: told for name, told in found.items() if not name.startswith(".sitepatch")}
+    return {name: entry for name, entry in entries.items() if not name.startswith(".sitepatch")}
 
 
 def refused(site, words, *texts, code=1):
@@ -60,8 +60,8 @@ def test_a_file_edited_before_is_refused_and_with_force_comes_back_as_it_was_edi
     assert str(kept) in forced.err
     assert hashlib.sha256(kept.read_bytes()).hexdigest() == before[RUNNER][0]
     assert MINE in site.file().read_bytes()
-    told = done(site("status", "--check"))
-    assert "edited by hand before it was patched (unproven); restore gives the edited file back" in told.out
+    ended = done(site("status", "--check"))
+    assert "edited by hand before it was patched (unproven); restore gives the edited file back" in ended.out
     states = {each["path"]: each["origin"] for each in json.loads(site("status", "--json").out)["files"]}
     assert (states.pop(RUNNER), set(states.values())) == ("edited", {"recorded"})
     done(site("apply", DDP, "--set", "params=1"))  # an update needs no --force: the original is known
@@ -89,8 +89,8 @@ def test_an_unrecorded_file_is_patched_and_reported_as_unproven(site):
     record.write_text("".join(line for line in record.read_text().splitlines(True) if not line.startswith(RUNNER)))
     before = site.tree()
     assert "no hash is recorded for it" in done(site("apply", DDP)).err
-    told = done(site("status", "--check"))
-    assert told.out.count("no RECORD proves the original file (unproven)") == 1
+    ended = done(site("status", "--check"))
+    assert ended.out.count("no RECORD proves the original file (unproven)") == 1
     done(site("restore"))
     assert site.tree() == before
 
@@ -186,8 +186,8 @@ def test_one_of_two_patchsets_is_taken_out_of_an_edited_file_then_the_other(site
         site.file().write_bytes(site.file().read_bytes() + MINE)  # a patchset inserts above the first line
         part = done(site("restore", first))
         assert f"but for {second}, still applied, and what was edited by hand" in part.out
-        told = done(site("status", "--check"), 1)
-        assert told.out.count("edited by hand") == 1 and second in told.out
+        ended = done(site("status", "--check"), 1)
+        assert ended.out.count("edited by hand") == 1 and second in ended.out
         done(site("restore", second))
         assert site.file().read_bytes() == pristine + MINE
         site.file().write_bytes(pristine)
@@ -208,13 +208,13 @@ def test_restore_with_force_keeps_a_copy_in_the_store_that_outlives_it_and_is_re
     assert sorted(path.name for path in (site.path / ".sitepatch").iterdir()) == ["edited", "lock"]
     assert kept.suffix != ".py"  # or compileall would compile it
     assert sorted(os.listdir(site.cwd)) == here
-    told = done(site("status", "--check"))
-    assert str(kept) in told.err
+    ended = done(site("status", "--check"))
+    assert str(kept) in ended.err
     assert json.loads(site("status", "--json").out)["kept"] == [str(kept)]
     now = kept.stat().st_ctime
     assert (Store(str(site.path)).edited_copies(now), Store(str(site.path)).edited_copies(now + 1)) == ([str(kept)], [])
-    said = f"{kept.parent} keeps 1 edited text set aside, {len(edited):,} bytes"
-    assert said in site("doctor").out and f"rm -r {kept.parent}" in site("doctor").out
+    sentence = f"{kept.parent} keeps 1 edited text set aside, {len(edited):,} bytes"
+    assert sentence in site("doctor").out and f"rm -r {kept.parent}" in site("doctor").out
     done(site("apply", DDP))
     done(site("restore"))
     assert kept.read_bytes() == edited
@@ -247,11 +247,11 @@ def test_status_reports_lost_and_damaged_copies_that_a_restore_needs(site):
         copy = sorted((site.path / ".sitepatch" / folder).iterdir())[0]
         good = copy.read_bytes()
         copy.write_bytes(good.replace(b"e", b"a", 1) if folder == "pristine" else good.replace(b"DDP", b"DPD"))
-        told = done(site("status", "--check"), 1)
-        assert harm in told.out and str(copy) in told.out and "hint: " in told.out
+        ended = done(site("status", "--check"), 1)
+        assert harm in ended.out and str(copy) in ended.out and "hint: " in ended.out
         copy.unlink()
-        told = done(site("status", "--check"), 1)
-        assert f"{copy}: is missing" in told.out
+        ended = done(site("status", "--check"), 1)
+        assert f"{copy}: is missing" in ended.out
         copy.write_bytes(good)
     done(site("status", "--check"))
 
@@ -270,8 +270,8 @@ def test_status_does_not_wait_for_a_run_that_is_under_way(site):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", hold], env=environ(), cwd=str(site.cwd), **pipes) as child:
         assert child.stdout.readline() == b"here\n"
-        told = done(site("status", "--check"), 1)
-        assert "under way" in told.out and str(child.pid) in told.out, told
+        ended = done(site("status", "--check"), 1)
+        assert "under way" in ended.out and str(child.pid) in ended.out, ended
         child.communicate(b"\n")
     assert child.returncode == 0
     done(site("status", "--check"))
@@ -332,8 +332,8 @@ def forgets(shop):
 
 def test_a_reinstall_of_the_same_release_is_reported_and_applied_again(shop):
     shop.install("1.0")
-    told = done(shop("status", "--check"), 1)
-    assert "a reinstall replaced the file, our change is gone; apply again, or restore to forget it" in told.out
+    ended = done(shop("status", "--check"), 1)
+    assert "a reinstall replaced the file, our change is gone; apply again, or restore to forget it" in ended.out
     assert "a reinstall replaced the file, the change of shop-abs is gone" in done(shop("apply", "shop-abs")).err
     assert shop.state() == "applied"
     done(shop("restore"))
@@ -343,8 +343,8 @@ def test_a_reinstall_of_the_same_release_is_reported_and_applied_again(shop):
 @pytest.mark.parametrize("version", ["2.0", "0.9"])
 def test_another_release_that_fits_is_reported_and_never_gets_the_old_file_back(shop, version):
     shop.install(version, FITS)
-    told = done(shop("status", "--check"), 1).out
-    assert f"shop {version} was installed over 1.0" in told and f"hint: it fits shop {version}: sitepatch apply shop-abs" in told
+    out = done(shop("status", "--check"), 1).out
+    assert f"shop {version} was installed over 1.0" in out and f"hint: it fits shop {version}: sitepatch apply shop-abs" in out
     forgets(shop)
     shop.install("1.0")
     done(shop("apply", "shop-abs", "--set", "word=it's"))
@@ -404,10 +404,10 @@ def test_a_release_with_the_same_bytes_is_reported_with_its_version(shop):
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_a_release_that_ships_our_very_bytes_is_not_restored_to_the_old_ones(shop, version):
     shop.install(version, shop.file.read_text())
-    told = done(shop("status")).out
+    out = done(shop("status")).out
     command = f"sitepatch restore shop-abs --python {shop.venv}"
     dropped = f"hint: shop 2.0 has the change itself; drop it: {command}, and no project has to ask for it any more"
-    assert (dropped in told and "upstream  shop-abs" in told) == (version == "2.0"), told
+    assert (dropped in out and "upstream  shop-abs" in out) == (version == "2.0"), out
     assert ("shop-abs can go" in shop("doctor").out) == (version == "2.0")
     forgets(shop)
     assert "abs(" in shop.file.read_text()
@@ -416,9 +416,9 @@ def test_a_release_that_ships_our_very_bytes_is_not_restored_to_the_old_ones(sho
 
 def test_apply_over_a_release_that_ships_our_very_bytes_drops_the_receipt_and_applies_nothing(shop):
     shop.install("2.0", shop.file.read_text())
-    told = done(shop("apply", "shop-abs")).out
-    assert "shop-abs: nothing to do, the file has the code of its `+` lines already" in told
-    assert "applied  " not in told and "restore with" not in told
+    out = done(shop("apply", "shop-abs")).out
+    assert "shop-abs: nothing to do, the file has the code of its `+` lines already" in out
+    assert "applied  " not in out and "restore with" not in out
     assert "nothing is applied in" in done(shop("status")).out
 
 
@@ -451,8 +451,8 @@ def test_an_uninstall_leaves_no_ghost_and_restore_makes_none(shop, edited):
         shop.file.write_bytes(shop.file.read_bytes() + MINE)
     shop.pip("uninstall", "-y", "shop")
     assert not (shop.site / "shop").exists()
-    told = done(shop("status", "--check"), 1)
-    assert "shop is not installed any more; restore forgets it" in told.out
+    ended = done(shop("status", "--check"), 1)
+    assert "shop is not installed any more; restore forgets it" in ended.out
     assert "shop is not installed" in done(shop("apply", "shop-abs"), 1).out
     forgets(shop)
     assert not (shop.site / "shop").exists()

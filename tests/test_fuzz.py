@@ -24,6 +24,7 @@ def test_every_case_has_an_answer_and_no_damage() -> None:
     assert {"applicable", "conflict", "not found", "refused when loaded"} <= counts.keys()
 
 
+# no input is known with which the engine fails: the next tests put a fault into it
 def test_a_fault_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     real = answers.compile_hunks
 

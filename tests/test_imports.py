@@ -51,13 +51,13 @@ ALLOWED = {  # which package may import which; inside of a package there is no l
 @functools.lru_cache(maxsize=None)
 def modules():
     """(path, package, syntax tree) of each module of ours."""
-    found = []
+    trees = []
     for path in sorted(PACKAGE.rglob("*.py")):
         inside = path.relative_to(PACKAGE)
         if inside.parts[0] not in ("_patchsets", "_fixtures"):
             name = inside.parts[0] if len(inside.parts) > 1 else "" if inside.stem == "__init__" else inside.stem
-            found.append((inside.as_posix(), name, ast.parse(path.read_bytes())))
-    return found
+            trees.append((inside.as_posix(), name, ast.parse(path.read_bytes())))
+    return trees
 
 
 @functools.lru_cache(maxsize=None)
@@ -298,8 +298,8 @@ def test_a_command_that_does_little_imports_little(site, words, never):
 def test_the_help_and_the_completion_of_no_command_need_a_syntax_tree():
     code = "import sys; from patcher.verbs.main import _COMMANDS, commands\nfor name in _COMMANDS: assert commands.get_command(None, name).name == name\n"
     code += f"print(sorted({HEAVY} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], env=environ(), capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    completed = subprocess.run([sys.executable, "-c", code], env=environ(), capture_output=True, text=True)
+    assert (completed.stdout, completed.stderr) == ("[]\n", "")
 
 
 def test_where_something_is_applied_status_reads_receipts_and_nothing_heavier(site):
@@ -327,8 +327,8 @@ finally:
 def read(site, *words):
     """How often `sitepatch WORDS` opens or lists a file or directory, by name."""
     argv = ["sitepatch", *words, "--target", str(site.path)]
-    done = subprocess.run([sys.executable, "-c", WATCH.format(argv=argv)], env=environ(), cwd=str(site.cwd), capture_output=True, text=True, check=True)
-    return collections.Counter(json.loads(done.stderr.split("\n")[-2]))
+    completed = subprocess.run([sys.executable, "-c", WATCH.format(argv=argv)], env=environ(), cwd=str(site.cwd), capture_output=True, text=True, check=True)
+    return collections.Counter(json.loads(completed.stderr.split("\n")[-2]))
 
 
 def receipts(site):
@@ -375,16 +375,16 @@ finally:
     watched = [metadata, ("os.listdir", "hundred"), *(("open", f"m{number}.py") for number in (0, 19))]
     print([counts[key] for key in watched], file=sys.stderr)
 """
-    done = subprocess.run([sys.executable, "-c", watch], cwd=project, env=environ(), capture_output=True, text=True, check=True)
+    completed = subprocess.run([sys.executable, "-c", watch], cwd=project, env=environ(), capture_output=True, text=True, check=True)
     # a module is read for its status; the first also tells which distribution the package belongs to
-    assert done.stderr.split("\n")[-2] == "[1, 1, 2, 1]", done.stderr
+    assert completed.stderr.split("\n")[-2] == "[1, 1, 2, 1]", completed.stderr
 
 
 def test_the_last_garbage_collection_has_nothing_to_look_at():
     code = "import atexit, gc, sys; atexit.register(lambda: print(len(gc.get_objects()))); sys.argv = ['sitepatch', '--version']\n"
     code += "from patcher.__main__ import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], env=environ(), capture_output=True, check=True)
-    assert int(done.stdout.split()[-1]) < 1000
+    completed = subprocess.run([sys.executable, "-c", code], env=environ(), capture_output=True, check=True)
+    assert int(completed.stdout.split()[-1]) < 1000
 
 
 def test_a_repeated_apply_and_a_restore_of_all_need_no_syntax_tree(site):

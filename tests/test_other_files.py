@@ -74,16 +74,16 @@ def test_an_added_file_is_imported_before_it_is_written(other):
     assert other.value() == "42"
     done(other("restore"))
     (folder / "p.spatch").write_text((folder / "p.spatch").read_text().replace("import os", "import nothing_like_it"))
-    said = other("apply", "more", *python)
-    assert said.code == 1 and "nothing_like_it" in said.out + said.err and other.tree() == other.before
+    ended = other("apply", "more", *python)
+    assert ended.code == 1 and "nothing_like_it" in ended.out + ended.err and other.tree() == other.before
 
 
 @pytest.mark.parametrize("code", ["def answer(:", "return 42", "x = ("])
 def test_an_added_file_that_is_not_python_does_not_fit_whatever_is_verified(tmp_path, code):
     other = Other(tmp_path, HELP.replace("def answer():", code) if code[-1] == ":" else f"+++ demo/_help.py\n+{code}\n")
     done(other("check", "more"), 1)
-    said = done(other("apply", "more", "--verify", "none"), 1)
-    assert "conflict" in said.out and "the result does not " in said.out and other.tree() == other.before
+    ended = done(other("apply", "more", "--verify", "none"), 1)
+    assert "conflict" in ended.out and "the result does not " in ended.out and other.tree() == other.before
 
 
 def test_an_added_file_may_have_the_syntax_of_a_newer_python(tmp_path):
@@ -94,8 +94,8 @@ def test_an_added_file_may_have_the_syntax_of_a_newer_python(tmp_path):
 
 def test_an_existing_file_is_refused_and_one_with_the_same_text_is_upstream(tmp_path):
     other = Other(tmp_path, files={"demo/_help.py": "x = 1\n"})
-    said = other("apply", "more")
-    assert said.code == 1 and "a file of that name stands there" in said.out + said.err and other.tree() == other.before
+    ended = other("apply", "more")
+    assert ended.code == 1 and "a file of that name stands there" in ended.out + ended.err and other.tree() == other.before
     (other.path / "demo/_help.py").write_text("")
     assert other("apply", "more").code == 1
     (other.path / "demo/_help.py").write_text(TEXT)
@@ -106,8 +106,8 @@ def test_an_existing_file_is_refused_and_one_with_the_same_text_is_upstream(tmp_
 def test_an_edited_added_file_is_not_overwritten_and_a_missing_one_is_put_back(other):
     done(other("apply", "more"))
     (other.path / "demo/_help.py").write_text(TEXT.replace("42", "43"))
-    said = other("restore")
-    assert said.code == 1 and other.text("demo/_help.py") == TEXT.replace("42", "43")
+    ended = other("restore")
+    assert ended.code == 1 and other.text("demo/_help.py") == TEXT.replace("42", "43")
     done(other("apply", "more", "--force"))
     assert other.text("demo/_help.py") == TEXT
     (other.path / "demo/_help.py").unlink()
@@ -137,8 +137,8 @@ def test_a_reinstall_leaves_an_added_file_and_the_next_apply_takes_it_over(other
     assert other.value() == "42"
     other.install(other.wheel)
     shutil.rmtree(other.path / ".sitepatch")  # and with it all knowledge of the file
-    said = other("apply", "more")
-    assert said.code == 1 and "it was left behind" in said.out and "upstream did it" not in said.out, said
+    ended = other("apply", "more")
+    assert ended.code == 1 and "it was left behind" in ended.out and "upstream did it" not in ended.out, ended
 
 
 NEW_FOLDER = HELP.replace("_help", "new/deep/_help") + "\n" + USE.replace("_help", "new.deep._help")
@@ -207,8 +207,8 @@ def test_no_directory_is_made_beside_the_package_through_a_link_or_in_the_place_
     other = Other(tmp_path, NEW_FOLDER)
     (tmp_path / "elsewhere").mkdir()
     (other.path / "demo/new").symlink_to(tmp_path / "elsewhere")
-    said = other("apply", "more")
-    assert said.code == 1 and "does not write through it" in said.err and not list((tmp_path / "elsewhere").iterdir())
+    ended = other("apply", "more")
+    assert ended.code == 1 and "does not write through it" in ended.err and not list((tmp_path / "elsewhere").iterdir())
     (other.path / "demo/new").unlink()
     (other.path / "demo/new").write_text("a file")
     assert other("apply", "more").code == 1 and other.text("demo/new") == "a file"
@@ -382,9 +382,9 @@ def test_the_form_of_a_text_file_refuses_this(text, problem):
 
 def test_two_hunks_for_one_line_are_a_conflict_of_both():
     _, (patch,) = parse_spatch("--- demo/a.txt\n@@ <text> @@\n a\n-b\n+c\n@@ <text> @@\n-b\n+d\n e\n", "p.spatch")
-    made = rewrite(b"a\nb\ne\n", patch.hunks, {})
-    assert made.data == b"a\nb\ne\n" and [answer.state.value for answer in made.answers] == ["conflict"] * 2
-    assert made.answers[0].problem == "two changes of this patchset meet at line 2: write one hunk for both"
+    result = rewrite(b"a\nb\ne\n", patch.hunks, {})
+    assert result.data == b"a\nb\ne\n" and [answer.state.value for answer in result.answers] == ["conflict"] * 2
+    assert result.answers[0].problem == "two changes of this patchset meet at line 2: write one hunk for both"
 
 
 def test_a_text_file_is_patched_shown_exported_and_restored(tmp_path):
@@ -396,8 +396,8 @@ def test_a_text_file_is_patched_shown_exported_and_restored(tmp_path):
     done(other("restore"))
     assert other.tree() == other.before
     (other.path / "demo/cards.yaml").write_text(CARDS.replace("16", "8"))
-    said = other("apply", "more", "--force")
-    assert said.code == 1 and "no line of the file is `memory: 16`" in said.out + said.err
+    ended = other("apply", "more", "--force")
+    assert ended.code == 1 and "no line of the file is `memory: 16`" in ended.out + ended.err
 
 
 def test_a_stub_is_python(tmp_path):
@@ -409,8 +409,8 @@ def test_a_stub_is_python(tmp_path):
 def test_an_overlay_says_which_file_it_cannot_serve(tmp_path):
     over = Overlay(tmp_path, sys.executable)
     (over.folder / "mine/demo-patch/p.spatch").write_text("--- demo/data.txt\n@@ <text> @@\n-data\n+more\n")
-    said = over.run(over.python, "-c", "0")
-    assert said.code != 0 and "it cannot serve demo/data.txt" in said.err
+    ended = over.run(over.python, "-c", "0")
+    assert ended.code != 0 and "it cannot serve demo/data.txt" in ended.err
 
 
 def test_a_diff_of_a_text_file_is_imported_with_enough_lines_to_be_unique(tmp_path):

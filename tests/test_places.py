@@ -33,8 +33,8 @@ pytestmark = pytest.mark.once
 def run(*words, folder):
     """Run an installer that sees only the test's folder."""
     variables = environ(PYTHONPATH="", UV_CACHE_DIR=str(folder / "cache"), UV_NO_CONFIG="1", PIP_CONFIG_FILE=os.devnull)
-    done = subprocess.run([*map(str, words)], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    assert done.returncode == 0, done.stdout.decode()
+    completed = subprocess.run([*map(str, words)], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    assert completed.returncode == 0, completed.stdout.decode()
 
 
 def by_uv(mode):
@@ -134,23 +134,23 @@ def test_a_file_of_the_base_installation_is_patched_only_on_request(shared):
     folder, python, site, system, library = shared
     before = tree(folder / "base")
     for words in (["apply", "two"], ["apply", "two", "--dry-run"], ["diff", "two"], ["check", "two", "--explain"]):
-        done = command(folder, *words, "--python", python, PYTHONDONTWRITEBYTECODE="1")
-        told = "".join((done.out + done.err).split())  # `check --explain` breaks lines
+        ended = command(folder, *words, "--python", python, PYTHONDONTWRITEBYTECODE="1")
+        text = "".join((ended.out + ended.err).split())  # `check --explain` breaks lines
         expected = f"demo/m.py is not of this virtual environment: demo 1.0 lies in {library}, which others share"
-        assert done.code == 1 and expected.replace(" ", "") in told, done
-        assert "patch it there, for all who use it, with --system".replace(" ", "") in told, done
+        assert ended.code == 1 and expected.replace(" ", "") in text, ended
+        assert "patch it there, for all who use it, with --system".replace(" ", "") in text, ended
         assert tree(folder / "base") == before and not (site / ".sitepatch").exists()
 
-    done = command(folder, "apply", "two", "--system", "--python", python)
-    assert done.code == 0 and f"sitepatch restore two --python {python} --system" in done.out, done
+    ended = command(folder, "apply", "two", "--system", "--python", python)
+    assert ended.code == 0 and f"sitepatch restore two --python {python} --system" in ended.out, ended
     assert value(python) == value(system) == 2
     assert (library / ".sitepatch").is_dir() and not (site / ".sitepatch").exists()
 
     stands = tree(library / ".sitepatch")
     for words in (["restore"], ["restore", "two"], ["status"], ["status", "--verify", "import"]):
-        done = command(folder, *words, "--python", python)
-        assert f"what is patched in {library}, shared with others, is left alone without --system" in done.err, done
-        assert tree(library / ".sitepatch") == stands and value(python) == 2, done
+        ended = command(folder, *words, "--python", python)
+        assert f"what is patched in {library}, shared with others, is left alone without --system" in ended.err, ended
+        assert tree(library / ".sitepatch") == stands and value(python) == 2, ended
     assert "applied" in command(folder, "status", "--system", "--python", python).out
     assert command(folder, "status", "--verify", "import", "--system", "--python", python).code == 0
     assert command(folder, "restore", "--system", "--python", python).code == 0
@@ -163,8 +163,8 @@ def test_what_the_environment_has_itself_is_patched_and_the_base_installation_is
     assert command(folder, "apply", "two", "--python", system).code == 0, "what is the base's own is not shared to it"
     stands = sources(library)
     install(site, {path: text.replace("1", "1 ") for path, text in FILES.items()}, version="2.0")
-    done = command(folder, "apply", "two", "--python", python)
-    assert done.code == 0 and "demo is found twice" in done.err, done
+    ended = command(folder, "apply", "two", "--python", python)
+    assert ended.code == 0 and "demo is found twice" in ended.err, ended
     assert (value(python), value(system), (site / "demo/m.py").read_text()) == (2, 2, "VALUE = 2 \n")
     assert command(folder, "restore", "--python", python).code == 0
     assert (value(python), value(system)) == (1, 2)
@@ -189,8 +189,8 @@ def test_another_environment_that_a_pth_adds_is_shared_too(shared):
     install(site, FILES)
     before = tree(site)
     assert value(outer, PYTHONDONTWRITEBYTECODE="1") == 1
-    done = command(folder, "apply", "two", "--python", outer)
-    assert done.code == 1 and f"is the environment that is meant: --python {folder / 'env'}" in done.out + done.err, done
+    ended = command(folder, "apply", "two", "--python", outer)
+    assert ended.code == 1 and f"is the environment that is meant: --python {folder / 'env'}" in ended.out + ended.err, ended
     assert tree(site) == before
     assert command(folder, "apply", "two", "--python", folder / "env").code == 0
     assert value(outer) == 2
@@ -207,8 +207,8 @@ def test_a_package_of_debian_is_not_patched_from_a_virtual_environment(tmp_path)
     path = f"{NAMES[0]}/__init__.py"
     patchset(tmp_path, path=path)
     before = ((DIST / path).read_bytes(), (DIST / path).stat().st_mtime_ns, (DIST / ".sitepatch").exists())
-    done = command(tmp_path, "apply", "two", "--python", python)
-    assert done.code == 1 and f"lies in {DIST}" in done.out + done.err and "--system" in done.out + done.err, done
+    ended = command(tmp_path, "apply", "two", "--python", python)
+    assert ended.code == 1 and f"lies in {DIST}" in ended.out + ended.err and "--system" in ended.out + ended.err, ended
     assert ((DIST / path).read_bytes(), (DIST / path).stat().st_mtime_ns, (DIST / ".sitepatch").exists()) == before
 
 
@@ -218,8 +218,8 @@ def test_a_conda_environment_is_found_by_its_variable(tmp_path):
     by_hard_links(tmp_path, python, site)
     patchset(tmp_path)
     before, cache = sources(site), tree(tmp_path / "cache")
-    done = command(tmp_path, "apply", "two", CONDA_PREFIX=str(tmp_path / "conda"))
-    assert done.code == 0 and f"1 file in {site}" in done.out, done
+    ended = command(tmp_path, "apply", "two", CONDA_PREFIX=str(tmp_path / "conda"))
+    assert ended.code == 0 and f"1 file in {site}" in ended.out, ended
     assert value(python) == 2
     assert command(tmp_path, "restore", CONDA_PREFIX=str(tmp_path / "conda")).code == 0
     assert (value(python), sources(site), tree(tmp_path / "cache")) == (1, before, cache)
@@ -263,12 +263,12 @@ def test_a_file_that_would_not_run_is_refused_with_the_reason(tmp_path, make):
     path, reason, origin = make(site)
     module = path[:-3].replace("/", ".")
     code = f"import importlib.util as u; print(u.find_spec({module!r}).origin)"
-    told = subprocess.run([str(python), "-B", "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode()
-    assert told.strip().endswith(origin), "this is what the interpreter would load"
+    printed = subprocess.run([str(python), "-B", "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert printed.strip().endswith(origin), "this is what the interpreter would load"
     patchset(tmp_path, path=path)
     before = tree(tmp_path / "env")
-    done = command(tmp_path, "apply", "two", "--python", python)
-    assert done.code == 1 and reason in done.out, done
+    ended = command(tmp_path, "apply", "two", "--python", python)
+    assert ended.code == 1 and reason in ended.out, ended
     assert tree(tmp_path / "env") == before
 
 
@@ -280,9 +280,9 @@ def test_parts_of_a_namespace_package_are_patched_each_as_its_distribution(tmp_p
     before = sources(site)
 
     def ran(*words, code=0):
-        done = command(tmp_path, *words, "--python", python)
-        assert done.code == code, done
-        return done
+        ended = command(tmp_path, *words, "--python", python)
+        assert ended.code == code, ended
+        return ended
 
     ran("apply", "one", "other")
     assert "already" in ran("apply", "one").out
@@ -305,7 +305,7 @@ def test_a_package_that_two_distributions_list_is_named(tmp_path):
     install(site, FILES, "demo-lite", "1.0")
     install(site, {**FILES, "demo/__init__.py": "last = True\n"}, "demo", "2.0")
     patchset(tmp_path)
-    done = command(tmp_path, "apply", "two", "--python", python)
-    assert done.code == 0, done
-    assert "demo is also listed by demo_lite-1.0.dist-info; its files are those of demo-2.0.dist-info" in done.err, done
+    ended = command(tmp_path, "apply", "two", "--python", python)
+    assert ended.code == 0, ended
+    assert "demo is also listed by demo_lite-1.0.dist-info; its files are those of demo-2.0.dist-info" in ended.err, ended
     assert value(python) == 2

@@ -270,12 +270,12 @@ def test_a_reader_waits_only_a_moment_for_a_commit(site):
     assert site("apply", DDP).code == 0
     with in_the_middle(site, restore):
         for words in (["status", "--check"], ["status", "--check", "--verify", "compile"]):
-            done = site(*words)
-            assert done.code == 1
-            assert "under way" in done.out
+            ended = site(*words)
+            assert ended.code == 1
+            assert "under way" in ended.out
         for words in (["diff"], ["diff", "--edited"]):
-            said = site(*words).err
-            assert "another process is in the middle of a change: " in said and "interrupted" not in said, (words, said)
+            err = site(*words).err
+            assert "another process is in the middle of a change: " in err and "interrupted" not in err, (words, err)
         assert site("diff").code == 0
         assert "in the middle of a change" in json.loads(site("diff", "--json").out)["notes"][0]
     assert site("status", "--check").code == 0
@@ -428,9 +428,9 @@ def test_rounds_in_which_a_random_process_is_killed(site):
     dice = random.Random(20)
     rounds = 200 if ALL else 12
     pristine, before = texts(site), site.tree()
-    begun = time.monotonic()
+    start = time.monotonic()
     assert os.waitpid(flow(apply, site, 0), 0)[1] == 0
-    took = time.monotonic() - begun
+    took = time.monotonic() - start
     patched = texts(site)
     assert patched != pristine
     killed = recovered = 0

@@ -75,9 +75,9 @@ def test_an_added_file_that_an_installer_left_behind_proves_nothing(place, versi
     assert place.states() == {"cc": "applied"}
     place.install(version, TEXT + "\n\nNEW = 1\n")
     assert place.states() == {"cc": "overwritten"}
-    said = place("status").out
-    assert f"{ADDED}: the patchset added it, and the install left it behind" in said
-    assert f"{FILE}: " in said and "our change is gone" in said
+    out = place("status").out
+    assert f"{ADDED}: the patchset added it, and the install left it behind" in out
+    assert f"{FILE}: " in out and "our change is gone" in out
 
 
 def test_files_fixed_by_a_new_release_do_not_count_where_the_others_are_applied(tmp_path):
@@ -119,8 +119,8 @@ def test_a_patchset_whose_pristine_copy_is_lost_is_damaged_and_not_applied(place
 def test_what_a_reinstall_took_away_is_overwritten_until_a_command_names_it(place):
     reinstalled(place)
     assert place.states() == dict.fromkeys(HUNKS, "overwritten")
-    said = place.apply("ee")
-    assert "the change of cc, dd, ee is gone; still overwritten: cc, dd" in said.out + said.err
+    ended = place.apply("ee")
+    assert "the change of cc, dd, ee is gone; still overwritten: cc, dd" in ended.out + ended.err
     assert place.states() == {"cc": "overwritten", "dd": "overwritten", "ee": "applied"}
     assert place.file.read_text() == TEXT.replace("return data", "return data, 1")
     before = tree(place.site / "pk")
@@ -148,8 +148,8 @@ def test_an_upgrade_is_reported_for_what_it_removed_whatever_was_applied_since(p
     place.apply("dd", "ee")
     place.install("2.0")
     place.apply("ee")
-    said = place("status", code=0).out
-    assert "pk 2.0 was installed over 1.0, our change is gone" in said
+    out = place("status", code=0).out
+    assert "pk 2.0 was installed over 1.0, our change is gone" in out
     assert place.states() == {"dd": "overwritten", "ee": "applied"}
     place.install("3.0", TEXT.replace('"r"', '"rb"'))
     assert place.states() == {"dd": "upstream", "ee": "overwritten"}
@@ -260,7 +260,7 @@ def test_a_page_names_for_a_change_only_the_patchsets_that_make_it(place):
 
 def test_a_package_that_is_not_installed_is_not_a_failed_hunk(place):
     write_patchset(place.folder / "patches", "absent", "Why.\n\n--- none/a.py\n@@ f @@\n-a\n+b\n", "none")
-    said = place.apply("absent", code=1)
-    assert "nothing was written: none cannot be patched here" in said.err and "hunk" not in said.err
-    said = place.apply("absent", "dd", code=1)
-    assert "nothing was written: none cannot be patched here" in said.err
+    ended = place.apply("absent", code=1)
+    assert "nothing was written: none cannot be patched here" in ended.err and "hunk" not in ended.err
+    ended = place.apply("absent", "dd", code=1)
+    assert "nothing was written: none cannot be patched here" in ended.err

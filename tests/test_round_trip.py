@@ -15,12 +15,12 @@ def test_what_is_applied_can_be_seen_and_restored_to_the_byte_the_mode_and_the_m
     ahead = site("diff", DDP)
     assert (ahead.code, site.tree()) == (0, before)
 
-    done = site("apply", DDP)
-    assert done.code == 0, done
+    ended = site("apply", DDP)
+    assert ended.code == 0, ended
     assert changed(before, site.tree()) == CHANGED
-    assert f"applied  {DDP}: 3 files in {site.path}" in done.out
-    assert f"sitepatch restore {DDP} --target {site.path}" in done.out
-    assert "running processes keep the old code" in done.err
+    assert f"applied  {DDP}: 3 files in {site.path}" in ended.out
+    assert f"sitepatch restore {DDP} --target {site.path}" in ended.out
+    assert "running processes keep the old code" in ended.err
 
     assert site("diff").data == ahead.data == site("diff", DDP).data
     told = site("status")

@@ -44,7 +44,7 @@ def refused(site, words, *texts, code=1, also=None):
     """Check that the command is refused, says why, and changes nothing: in the directory, and in `also`, a directory beside it."""
 
     def seen():
-        here = {name: told for name, told in site.tree().items() if name != ".sitepatch/lock"}  # which holds a process id
+        here = {name: entry for name, entry in site.tree().items() if name != ".sitepatch/lock"}  # which holds a process id
         return here, tree(also) if also else None
 
     before = seen()
@@ -172,7 +172,7 @@ def test_a_link_that_is_planted_at_the_wrong_moment_leads_nowhere(site, tmp_path
     assert b"is a link or not a directory" in ran.stderr, ran
     waiting = {name for name in os.listdir(out) if ".sitepatch-" in name}
     assert len(waiting) == (2 if phase == "before the commit point" else 0)
-    assert {name: told for name, told in tree(out).items() if name not in waiting} == inside
+    assert {name: entry for name, entry in tree(out).items() if name not in waiting} == inside
     os.unlink(folder)
     out.rename(folder)
     assert (b"mmengine/runner/runner.py is left as it is" in ran.stderr) == bool(waiting)  # the other files were past the commit point
@@ -201,9 +201,9 @@ def test_a_file_that_became_a_link_out_between_plan_and_commit_is_refused(site, 
 
 def store_file(site, folder, holds=b""):
     """The one file of a folder of the store that holds some bytes."""
-    found = [path for path in (site.path / ".sitepatch" / folder).iterdir() if holds in path.read_bytes()]
-    assert found
-    return sorted(found)[0]
+    copies = [path for path in (site.path / ".sitepatch" / folder).iterdir() if holds in path.read_bytes()]
+    assert copies
+    return sorted(copies)[0]
 
 
 @pytest.mark.parametrize("path", ["../out/victim.py", "OUT/victim.py", "mmengine/../../out/victim.py"])
@@ -307,8 +307,8 @@ def test_every_command_that_would_run_code_of_others_refuses_it(tmp_path, words)
     loose("folder", "others", site.cwd / "patches" / "ids-fix")
     line = [*words, "ids-fix", "--patch-dir", "patches"]
     line += ["--target", str(site.path), "--", "touch", "ran"] if words[0] == "run" else []
-    told = done(sitepatch(*line, cwd=site.cwd), 1)
-    assert "what is applied is code that you run" in told.err and str(site.cwd / "patches/ids-fix") in told.err
+    ended = done(sitepatch(*line, cwd=site.cwd), 1)
+    assert "what is applied is code that you run" in ended.err and str(site.cwd / "patches/ids-fix") in ended.err
     assert sorted(os.listdir(site.cwd)) == ["patches", "site"], "nothing was run or written"
 
 
@@ -319,8 +319,8 @@ def test_a_patchset_captured_where_others_may_write_is_not_applied(tmp_path):
     site.file().write_text(site.file().read_text() + "EDITED = 1\n")
     (site.cwd / "shared").mkdir(mode=0o777)
     (site.cwd / "shared").chmod(0o777)
-    told = done(site("capture", "mmengine", "--name", "mine", "--output", "shared", "--adopt"), 1)
-    assert "what is applied is code that you run" in told.err and str(site.cwd / "shared") in told.err
+    ended = done(site("capture", "mmengine", "--name", "mine", "--output", "shared", "--adopt"), 1)
+    assert "what is applied is code that you run" in ended.err and str(site.cwd / "shared") in ended.err
     assert done(site("status")).out.startswith("nothing is applied")
 
 
@@ -415,7 +415,7 @@ def test_a_copied_moved_or_packed_environment_is_restored_as_it_was(tmp_path, wa
     site = Site(tmp_path / "first", "mmengine-0.10.7", "torch-2.7.1-musa")
     before = site.tree()
     done(site("apply", DDP, GUARD))
-    changed = {name for name, told in site.tree().items() if before.get(name, told) != told}
+    changed = {name for name, entry in site.tree().items() if before.get(name, entry) != entry}
     assert len(changed) > 3
     there = Site(tmp_path / "second")
     there.cwd.mkdir()
@@ -425,8 +425,8 @@ def test_a_copied_moved_or_packed_environment_is_restored_as_it_was(tmp_path, wa
     done(there("restore"))
     after = there.tree()
     assert {name: after[name] for name in changed} == {name: before[name] for name in changed}
-    plain = {name: told if told == "directory" else told[0] for name, told in before.items()}
-    assert {name: told if told == "directory" else told[0] for name, told in after.items()} == plain
+    plain = {name: entry if entry == "directory" else entry[0] for name, entry in before.items()}
+    assert {name: entry if entry == "directory" else entry[0] for name, entry in after.items()} == plain
 
 
 def test_a_copy_is_a_directory_of_its_own(site, tmp_path):
@@ -443,7 +443,7 @@ def test_a_copy_is_a_directory_of_its_own(site, tmp_path):
 @ROOT_ONLY
 def test_a_layer_above_is_restored_and_the_one_below_stays_patched(site, tmp_path):
     """Like an image whose last layer is patched, in a container that restores it: overlayfs, not a copy."""
-    before = {name: told if told == "directory" else told[0] for name, told in site.tree().items()}
+    before = {name: entry if entry == "directory" else entry[0] for name, entry in site.tree().items()}
     done(site("apply", DDP))
     patched = site.tree()
     for name in ("layers", "second", "second/site"):
@@ -461,7 +461,7 @@ def test_a_layer_above_is_restored_and_the_one_below_stays_patched(site, tmp_pat
             there = Site(tmp_path / "second")
             done(there("status", "--check"))
             done(there("restore"))
-            assert {name: told if told == "directory" else told[0] for name, told in there.tree().items()} == before
+            assert {name: entry if entry == "directory" else entry[0] for name, entry in there.tree().items()} == before
         finally:
             subprocess.run(["umount", str(top)], check=True)
     finally:
@@ -472,7 +472,7 @@ def test_a_layer_above_is_restored_and_the_one_below_stays_patched(site, tmp_pat
 def test_an_interrupted_run_is_finished_where_it_was_copied_to(site, tmp_path):
     before = site.tree()
     done(site("apply", DDP))
-    patched = {name: told[0] for name, told in site.tree().items() if name.endswith(".py")}
+    patched = {name: entry[0] for name, entry in site.tree().items() if name.endswith(".py")}
     done(site("restore"))
     killed_once_committed(site, "apply", DDP)
     there = Site(tmp_path / "second")
@@ -480,7 +480,7 @@ def test_an_interrupted_run_is_finished_where_it_was_copied_to(site, tmp_path):
     WAYS["bytes alone"](site.path, there.path)
     shutil.rmtree(str(site.path))
     assert "an interrupted run was finished" in done(there("status", "--check")).err
-    assert {name: told[0] for name, told in there.tree().items() if name.endswith(".py")} == patched
+    assert {name: entry[0] for name, entry in there.tree().items() if name.endswith(".py")} == patched
     done(there("restore"))
     assert there.tree().keys() == before.keys()
 
@@ -510,10 +510,10 @@ def test_a_store_in_another_format_is_refused_with_the_release_that_wrote_it(sit
         path = store_file(site, what)
     fields = dict(json.loads(path.read_text()), format=number, sitepatch="9.1", more="nobody knows")
     path.write_text(json.dumps(fields))
-    told = f"{path}: written by sitepatch 9.1 in format {number}; this one, "
+    entry = f"{path}: written by sitepatch 9.1 in format {number}; this one, "
     commands = [["apply", "ids-fix", "--patch-dir", "patches"], ["status", "--check"]]
     for words in commands if what == "patchsets" else [*commands, ["restore"]]:
-        refused(site, words, told, "reads format 1", "use that release of sitepatch")
+        refused(site, words, entry, "reads format 1", "use that release of sitepatch")
 
 
 def test_two_packages_of_one_directory_are_each_restored_by_themselves(tmp_path):

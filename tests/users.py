@@ -34,9 +34,9 @@ def as_user(uid, do, *args, groups=()):
                 os.setgroups(list(groups))
                 os.setgid(uid)
                 os.setuid(uid)
-            told = json.dumps(do(*args))
+            answer = json.dumps(do(*args))
             with os.fdopen(write, "w") as out:
-                out.write(told)
+                out.write(answer)
             status = 0
         except BaseException:
             traceback.print_exc(file=sys.__stderr__)
@@ -44,9 +44,9 @@ def as_user(uid, do, *args, groups=()):
             os._exit(status)
     os.close(write)
     with os.fdopen(read) as out:
-        told = out.read()
+        answer = out.read()
     assert os.waitpid(pid, 0)[1] == 0, f"the child of user {uid} failed: see above"
-    return json.loads(told)
+    return json.loads(answer)
 
 
 @pytest.fixture

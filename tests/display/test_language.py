@@ -22,7 +22,15 @@ from patcher.verbs.commands import SECTIONS
 from patcher.verbs.main import commands
 from tests.command import DDP, RUNNER, Site, done, sitepatch
 from tests.display.catalog import entries
-from tests.messages import BECOME, NOTHING_SAID, given, messages, plain, said, words
+from tests.messages import (
+    BECOME,
+    NO_MESSAGES,
+    filled_templates,
+    messages,
+    plain,
+    template_lines,
+    words,
+)
 
 pytestmark = pytest.mark.once
 ZH = Catalog("zh")
@@ -71,7 +79,7 @@ def test_each_sentence_is_a_template_with_fields_and_none_is_concatenated():
 
 def test_each_field_of_a_template_is_filled():
     """mypy does not check fields, and a rare message would fail just when something else is already wrong."""
-    calls = list(given())
+    calls = list(filled_templates())
     assert len(calls) > 700
     for place, template, fields, names in calls:
         assert names is None or fields <= names, f"{place}: {template!r}"
@@ -82,9 +90,9 @@ def test_the_catalog_has_every_text_that_people_read_and_nothing_else():
     needed = {*english(), *messages(), *words()} - {""}
     assert sorted(needed - ours) == []
     plain_texts = {text for _, text in plain(all_of_them=True)}
-    unused = ours - needed - said() - {text for text in plain_texts if " " not in text}
+    unused = ours - needed - template_lines() - {text for text in plain_texts if " " not in text}
     assert sorted(unused) == []
-    assert sorted(NOTHING_SAID - said() - plain_texts) == []
+    assert sorted(NO_MESSAGES - template_lines() - plain_texts) == []
 
 
 def test_each_message_is_found_by_its_own_entry_whatever_its_fields():
