@@ -110,9 +110,9 @@ class Overlay:
 
     def run(self, *command, names=("demo-patch",), options=("--verify", "none",), **more):
         """`sitepatch run NAME --overlay -- COMMAND`, in which bytecode is written as usual."""
-        given = ["--overlay", "--python", self.python, "--patch-dir", self.folder / "mine", *options]
+        options = ["--overlay", "--python", self.python, "--patch-dir", self.folder / "mine", *options]
         variables = {"SITEPATCH_CACHE": str(self.cache), "PYTHONDONTWRITEBYTECODE": "", **more}
-        return sitepatch("run", *names, *given, "--", *command, cwd=self.folder, **variables)
+        return sitepatch("run", *names, *options, "--", *command, cwd=self.folder, **variables)
 
     @property
     def path(self):
@@ -123,18 +123,18 @@ class Overlay:
         return self.known_path
 
     @property
-    def made(self):
-        """The folder of the overlay."""
+    def built(self):
+        """The folder of the overlay, which is built if it is not there."""
         assert self.path
         (folder,) = (self.cache / "overlay").iterdir()
         return folder
 
-    def __call__(self, *words, given=None, **more):
+    def __call__(self, *words, stdin=None, **more):
         """The environment's interpreter, in the overlay."""
         variables = environ(PYTHONDONTWRITEBYTECODE="", **{"PYTHONPATH": self.path, **more})
         command = [str(word) for word in (self.python, *words)]
-        ended = subprocess.run(command, cwd=str(self.folder), env=variables, input=given, capture_output=True, timeout=120)
-        return Ended(ended)
+        completed = subprocess.run(command, cwd=str(self.folder), env=variables, input=stdin, capture_output=True, timeout=120)
+        return Ended(completed)
 
     def prints(self, code, **more):
         """What a piece of code prints there."""

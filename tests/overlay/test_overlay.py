@@ -90,7 +90,7 @@ def test_the_patched_source_runs_and_the_rest_is_the_originals(over):
     code = "import demo, demo.m as m; print(demo.NAME, m.VALUE, m.__file__, m.__spec__.origin, m.answer.__code__.co_filename)"
     assert over.prints(code).split(" ", 2) == ["as", "patched", f"2 {file} {file} {file}"]
     cached = over.prints("import demo.m as m; print(m.__spec__.cached)")
-    assert cached.startswith(str(over.made))
+    assert cached.startswith(str(over.built))
     assert over.prints("import demo, demo.other; print(demo.__path__, demo.other.VALUE)") == f"{[str(file.parent)]} 1"
     after = {path: what for path, what in tree(over.site).items() if "__pycache__/other." not in path}
     after.pop("demo/__pycache__", None)  # of the module that is not patched
@@ -101,7 +101,7 @@ def test_the_patched_source_runs_and_the_rest_is_the_originals(over):
 def test_the_compiled_form_is_kept_in_the_cache_and_used_again(over):
     tag = over.prints("import sys; print(sys.implementation.cache_tag)")
     assert over.prints(IMPORT) == "2"
-    compiled = over.made / "files/0/demo/__pycache__" / f"m.{tag}.pyc"
+    compiled = over.built / "files/0/demo/__pycache__" / f"m.{tag}.pyc"
     assert compiled.stat().st_size
     data, file = compiled.read_bytes(), str(compiled)
     forge = f"import marshal; open({file!r}, 'r+b').write({data[:16]!r} + marshal.dumps(compile('VALUE = 3', 'x', 'exec')))"
@@ -392,13 +392,13 @@ def test_a_module_that_a_pth_file_imported_before_is_refused(request, over, tmp_
 )
 def test_a_damaged_overlay_is_refused_and_made_again(request, over, tmp_path, change):
     own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
-    manifest = own.made / "manifest"
+    manifest = own.built / "manifest"
     if change is None:
         manifest.unlink()
     else:
         manifest.write_bytes(change(manifest.read_bytes()))
     ended = own("-c", "print('ran')")
-    refused(ended, f"{own.made}: the overlay is damaged (")
+    refused(ended, f"{own.built}: the overlay is damaged (")
     assert (ended.code, ended.out) == (1, "")
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n", "it is made anew"
 
@@ -490,7 +490,7 @@ def test_nothing_is_run_from_a_cache_that_others_may_write(own):
     own.cache.chmod(0o1777)
     assert done(own.run("echo", "ran")).out == "ran\n"
     assert home.stat().st_mode & 0o777 == 0o700
-    assert own.made.stat().st_mode & 0o777 == 0o700
+    assert own.built.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make directories of other users")
@@ -513,14 +513,14 @@ def test_a_cache_that_is_unwritable_or_that_pythonpath_cannot_name_is_refused(ow
 @pytest.mark.once
 def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_again(own):
     assert own.prints(IMPORT) == "2"
-    before = {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"}
+    before = {path: path.stat().st_ino for path in own.built.rglob("*") if path.suffix == ".py"}
     done(own.run("true"))
-    assert {path: path.stat().st_ino for path in own.made.rglob("*") if path.suffix == ".py"} == before
-    copy = own.made / "files/0/demo/m.py"
+    assert {path: path.stat().st_ino for path in own.built.rglob("*") if path.suffix == ".py"} == before
+    copy = own.built / "files/0/demo/m.py"
     copy.write_text("VALUE = 666\n")
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
     assert copy.read_text() == PATCHED
-    assert [path.name for path in own.made.parent.iterdir()] == [own.made.name], "nothing is left beside it"
+    assert [path.name for path in own.built.parent.iterdir()] == [own.made.name], "nothing is left beside it"
 
 
 @pytest.mark.once
@@ -643,5 +643,5 @@ def test_no_message_of_an_overlay_changes_how_a_process_ends(own, stderr):
         return ended.returncode, ended.stdout
 
     assert ends(handled) == (0, b"handled\n")
-    (own.made / "manifest").write_bytes(b"?")
+    (own.built / "manifest").write_bytes(b"?")
     assert ends("print('started')") == (1, b"")

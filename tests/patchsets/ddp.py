@@ -1,5 +1,6 @@
 """The report of mmengine-ddp-debug, taken out of its .spatch, and models made by hand that it is asked about."""
 
+import json
 import os
 from pathlib import Path
 
@@ -20,14 +21,27 @@ def helper(params=5, **beside):
 
     `beside` is what other patchsets have put into the same module.
     """
-    found = {"os": os, **beside}
-    exec(compile(helper_source(params), "ddp_debug.spatch", "exec"), found)
+    names = {"os": os, **beside}
+    exec(compile(helper_source(params), "ddp_debug.spatch", "exec"), names)
 
-    def tell(site, model, device_ids=lambda: None, config=None, before=()):
+    def report(site, model, device_ids=lambda: None, config=None, before=()):
         defaults = (lambda: {"device_ids": device_ids()}) if device_ids else dict
-        return found["_sitepatch_ddp_report"](site, model, before, defaults, config or {})
+        return names["_sitepatch_ddp_report"](site, model, before, defaults, config or {})
 
-    return tell
+    return report
+
+
+def facts_of(line):
+    """The facts in the line of a report that is for programs."""
+    kind, _, facts = line.partition(" ")
+    assert kind == "sitepatch-ddp", line
+    return json.loads(facts)
+
+
+def read_output(out):
+    """What a report printed: the lines for people, and the facts of the line for programs, which is the last one."""
+    *lines, last = out.splitlines()
+    return lines, facts_of(last)
 
 
 class Tensor:

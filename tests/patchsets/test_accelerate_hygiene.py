@@ -60,22 +60,29 @@ accelerator.save_state("."); print("named by accelerate", accelerator.waited)
 
 class Accelerate:
     def __init__(self, folder, fixture):
-        self.site, self.folder = Site(folder, fixture), folder
+        self.folder = folder
+        self.site = Site(folder, fixture)
 
     def apply(self, **options):
-        words = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
+        words = []
+        for name, value in options.items():
+            words += ["--set", f"{name}={value}"]
         ended = self.site("apply", NAME, *words)
         assert ended.code == 0, ended
 
     def python(self, *arguments, **more):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ACCELERATE")}
-        environ = {**kept, "PYTHONPATH": str(self.site.path), **more}
         command = [sys.executable, "-B", *arguments]
-        ended = subprocess.run(
-            command, env=environ, cwd=str(self.folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        assert ended.returncode == 0, ended.stdout
-        return ended.stdout.splitlines()
+        completed = subprocess.run(
+            command,
+            env={**kept, "PYTHONPATH": str(self.site.path), **more},
+            cwd=str(self.folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert completed.returncode == 0, completed.stdout
+        return completed.stdout.splitlines()
 
     def launch(self, *words, **more):
         return self.python("-m", "accelerate.commands.launch", *words, **more)
@@ -126,7 +133,7 @@ def test_a_process_that_is_not_the_main_one_writes_only_its_own_file(accelerate)
     assert (accelerate.folder / "scaler.pt").exists()
 
 
-LAUNCHES = [
+LAUNCHES = [  # options, the processes that are started, what is said
     ("--multi_gpu --num_processes 4", 2, "4 processes are asked for on this machine, but it has 2 device(s): 2 are started."),
     ("--use_fsdp --num_processes 3", 2, "3 processes are asked for on this machine, but it has 2 device(s): 2 are started."),
     ("--multi_gpu --num_processes 4 --gpu_ids 0", 1, "4 processes are asked for on this machine, but it has 1 device(s): 1 are started."),
@@ -135,19 +142,18 @@ LAUNCHES = [
     ("--multi_gpu --cpu --num_processes 4", 4, None),
     ("--multi_gpu --use_cpu --num_processes 4", 4, None),
     ("--multi_gpu --num_processes 4 --num_machines 2", 4, None),
-    (
-        "--multi_gpu --num_processes 8 --num_machines 2",
-        8,
-        "4 processes are asked for on this machine, but it has 2 device(s).",
-    ),
+    ("--multi_gpu --num_processes 8 --num_machines 2", 8, "4 processes are asked for on this machine, but it has 2 device(s)."),
 ]
 
 
 def test_no_more_processes_than_devices_and_it_is_said_where_a_device_takes_one_alone(tmp_path):
     accelerate = Accelerate(tmp_path, OLD)
     accelerate.apply()
-    for words, started, said in LAUNCHES:
-        assert accelerate.launch(*words.split()) == [*([said] if said else []), f"processes: {started}"], words
+    for options, started, notice in LAUNCHES:
+        expected = [f"processes: {started}"]
+        if notice:
+            expected.insert(0, notice)
+        assert accelerate.launch(*options.split()) == expected, options
     words = ["--multi_gpu", "--num_processes", "4"]
     assert accelerate.launch(*words, ACCELERATE_USE_CPU="true") == ["processes: 4"]
     accelerate.apply(launch="false")

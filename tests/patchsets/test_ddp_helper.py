@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import random
 import subprocess
@@ -13,7 +12,15 @@ import types
 import pytest
 
 from patcher.diagnosis.report import read_report
-from tests.patchsets.ddp import Model, Tensor, helper, helper_source, warnings
+from tests.patchsets.ddp import (
+    Model,
+    Tensor,
+    facts_of,
+    helper,
+    helper_source,
+    read_output,
+    warnings,
+)
 from tests.patchsets.standins import executed, patched
 
 PROCESS = {"host", "pid", "time", "current"}
@@ -33,8 +40,9 @@ class Hostile:
 
 @pytest.fixture(autouse=True)
 def rank(monkeypatch):
-    for name, value in (("RANK", "1"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "2")):
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
     for name in list(sys.modules):
         if name.partition(".")[0].partition("_")[0] == "torch":
             monkeypatch.delitem(sys.modules, name)
@@ -42,14 +50,15 @@ def rank(monkeypatch):
 
 @pytest.fixture
 def report(capsys):
-    """Reports, and returns the lines for people, and the facts of the line for programs with what `diagnose` makes of them."""
+    """Reports a model, and returns the lines for people and the facts of the line for programs."""
+
     def run(model, device_ids=lambda: [1], **options):
         assert helper(**options)("Here", model, device_ids) is None
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[-1].startswith("sitepatch-ddp {")
-        assert lines[-1].isascii()
-        assert all(line.startswith("[rank 1] ") for line in lines[:-1])
-        return lines[:-1], json.loads(lines[-1].partition(" ")[2])
+        out = capsys.readouterr().out
+        assert out.splitlines()[-1].isascii()
+        lines, facts = read_output(out)
+        assert all(line.startswith("[rank 1] ") for line in lines)
+        return lines, facts
 
     return run
 
@@ -117,46 +126,63 @@ def test_what_diagnose_makes_of_the_facts(report, make, device_ids, codes):
     assert "WARNING" not in "\n".join(lines) and not {"warnings", "verdict"} & set(facts), "the patch itself judges nothing"
 
 
-def told(capsys):
-    """The lines for people, and the facts of the line for programs."""
-    lines = capsys.readouterr().out.splitlines()
-    return lines[:-1], json.loads(lines[-1].partition(" ")[2])
-
 
 def test_a_model_that_mmengine_moves_back_to_the_cpu(capsys):
     helper()("Here", Model(Tensor(), Tensor()), before=["gcu:0", "gcu:0"])
-    lines, facts = told(capsys)
+    lines, facts = read_output(capsys.readouterr().out)
     assert (facts["before"], warnings(facts)) == ({"gcu:0": 2}, ["moved-back"])
     assert "parameters on {'cpu': 2}, before {'gcu:0': 2}, " in lines[0]
+
+
+def test_a_model_that_mmengine_moves_to_its_device_is_well(capsys):
     helper()("Here", Model(Tensor("gcu:0")), before=["cpu"])
-    facts = told(capsys)[1]
+    _, facts = read_output(capsys.readouterr().out)
     assert (facts["before"], verdict(facts)) == ({"cpu": 1}, "ready")
 
 
-@pytest.mark.parametrize(("kind", "initialised", "idle"), [("gcu", True, True), ("gcu", False, True), ("cuda", False, False),
-                                                           ("cuda", True, True), ("xpu", False, False), ("mtia", False, False)])  # fmt: skip
-def test_an_idle_accelerator_is_a_warning(report, monkeypatch, kind, initialised, idle):
+@pytest.mark.parametrize(
+    ("kind", "initialised", "code"),
+    [
+        ("gcu", True, "accelerator-unused"),
+        ("gcu", False, "accelerator-unused"),
+        ("cuda", False, "ready"),
+        ("cuda", True, "accelerator-unused"),
+        ("xpu", False, "ready"),
+        ("mtia", False, "ready"),
+    ],
+)
+def test_an_idle_accelerator_is_a_warning(report, monkeypatch, kind, initialised, code):
     torch = types.ModuleType("torch")
     torch.cpu = types.SimpleNamespace(is_initialized=lambda: True, current_device=lambda: 0)  # which is no accelerator
     setattr(torch, kind, types.SimpleNamespace(is_initialized=lambda: initialised, current_device=lambda: 0))
     monkeypatch.setitem(sys.modules, "torch", torch)
-    _, found = report(Model(Tensor()), lambda: None)
-    assert verdict(found) == ("accelerator-unused" if idle else "ready")
+    _, facts = report(Model(Tensor()), lambda: None)
+    assert verdict(facts) == code
 
 
 def test_which_parameters_are_where(report):
     spread = Model(Tensor("gcu:0"), *[Tensor()] * 4)
-    _, found = report(spread, lambda: [0])
-    assert found["places"] == {"gcu:0": ["layer0.weight"], "cpu": ["layer1.weight", "layer2.weight", "layer3.weight"]}
+    _, facts = report(spread, lambda: [0])
+    assert facts["places"] == {"gcu:0": ["layer0.weight"], "cpu": ["layer1.weight", "layer2.weight", "layer3.weight"]}
 
 
-def test_nothing_is_judged_of_other_wrappers_but_of_what_is_derived_from_ddp(capsys, monkeypatch):
+def test_nothing_is_judged_of_other_wrappers(capsys):
     helper()("Here", Model(Tensor("gcu:0"), Tensor("meta")), lambda: None, {"type": "MMFullyShardedDataParallel"})
-    assert warnings(told(capsys)[1]) == ["other-wrapper"]
-    registry = types.SimpleNamespace(MODEL_WRAPPERS={"Own": type("Own", (type("DistributedDataParallel", (Model,), {}),), {})})
+    _, facts = read_output(capsys.readouterr().out)
+    assert warnings(facts) == ["other-wrapper"]
+
+
+def test_a_wrapper_that_is_derived_from_ddp_is_judged_as_ddp_is(capsys, monkeypatch):
+    class DistributedDataParallel(Model):
+        pass
+
+    class Own(DistributedDataParallel):
+        pass
+
+    registry = types.SimpleNamespace(MODEL_WRAPPERS={"Own": Own})
     monkeypatch.setitem(sys.modules, "mmengine.registry", registry)
     helper()("Here", Model(Tensor("gcu:0")), lambda: None, {"type": "Own"})
-    facts = told(capsys)[1]
+    _, facts = read_output(capsys.readouterr().out)
     assert facts["bases"] == ["Own", "DistributedDataParallel", "Model", "object"]
     assert verdict(facts) == "ready", "it is derived from torch's DDP"
 
@@ -164,8 +190,8 @@ def test_nothing_is_judged_of_other_wrappers_but_of_what_is_derived_from_ddp(cap
 def test_who_gave_the_device_ids(capsys):
     def origin(config, **beside):
         helper(**beside)("Here", Model(Tensor("gcu:0")), lambda: [0], {"type": "MMDistributedDataParallel", **config})
-        found = told(capsys)[1]
-        return found["ids_from"], found["patchsets"]
+        _, facts = read_output(capsys.readouterr().out)
+        return facts["ids_from"], facts["patchsets"]
 
     assert origin({}) == ("MMEngine", [])
     assert origin({"device_ids": [0]}) == ("config", [])
@@ -175,21 +201,23 @@ def test_who_gave_the_device_ids(capsys):
 
 
 def test_nothing_escapes_the_helper(capsys):
-    """SystemExit neither: a vendor's module may end the process where it is asked."""
+    """Not even SystemExit: a vendor's module may end the process where it is asked."""
+
     class Ends(Model):
         def named_parameters(self):
             sys.exit("no card")
 
     helper()("Here", Ends(), lambda: sys.exit(1))
-    assert warnings(told(capsys)[1]) == ["device-ids-unknown", "model-unreadable"]
+    _, facts = read_output(capsys.readouterr().out)
+    assert warnings(facts) == ["device-ids-unknown", "model-unreadable"]
 
 
 def test_a_missing_local_rank_is_reported_and_not_raised(report, monkeypatch):
     monkeypatch.delenv("LOCAL_RANK")
-    _, found = report(Model(Tensor()), lambda: [int(os.environ["LOCAL_RANK"])])
-    assert verdict(found) == "device-ids-unknown"
-    assert found["device_ids"] == "?"
-    assert "LOCAL_RANK" not in found["env"]
+    _, facts = report(Model(Tensor()), lambda: [int(os.environ["LOCAL_RANK"])])
+    assert verdict(facts) == "device-ids-unknown"
+    assert facts["device_ids"] == "?"
+    assert "LOCAL_RANK" not in facts["env"]
 
 
 def test_parameters_that_raise_half_way_are_not_reported_as_all(report):
@@ -198,15 +226,15 @@ def test_parameters_that_raise_half_way_are_not_reported_as_all(report):
             yield "first", Tensor()
             raise RuntimeError
 
-    _, found = report(Broken(), lambda: None)
-    assert (found["parameters"], found["buffers"], found["places"]) == (None, {}, {})
-    assert warnings(found) == ["model-unreadable"]
+    _, facts = report(Broken(), lambda: None)
+    assert (facts["parameters"], facts["buffers"], facts["places"]) == (None, {}, {})
+    assert warnings(facts) == ["model-unreadable"]
 
 
 @pytest.mark.parametrize(("params", "listed"), [(0, 0), (2, 2), (3, 3), (9, 3), (-1, 0)])
 def test_only_so_many_parameters_of_a_device_are_named(report, params, listed):
-    lines, found = report(Model(Tensor(), Tensor(), Tensor()), params=params)
-    assert (lines[0].count(".weight"), len(found["places"]["cpu"])) == (listed, 3)
+    lines, facts = report(Model(Tensor(), Tensor(), Tensor()), params=params)
+    assert (lines[0].count(".weight"), len(facts["places"]["cpu"])) == (listed, 3)
 
 
 def test_the_rank_is_that_of_torch_distributed(report, monkeypatch):
@@ -215,17 +243,16 @@ def test_the_rank_is_that_of_torch_distributed(report, monkeypatch):
     distributed.get_rank = lambda: 1
     monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
     monkeypatch.setenv("RANK", "7")
-    lines, found = report(model)
-    assert found["rank"] == 1
+    lines, facts = report(model)
+    assert facts["rank"] == 1
     assert lines[0].startswith("[rank 1] ")
 
 
 def test_without_any_rank_the_report_is_still_made(monkeypatch, capsys):
     monkeypatch.delenv("RANK")
     helper()("Here", Model(Tensor()), lambda: None)
-    out = capsys.readouterr().out
-    assert out.startswith("[rank ?] ")
-    facts = json.loads(out.splitlines()[-1].partition(" ")[2])
+    lines, facts = read_output(capsys.readouterr().out)
+    assert lines[0].startswith("[rank ?] ")
     assert (facts["rank"], read_report(1, facts).rank) == ("?", None)
 
 
@@ -244,8 +271,8 @@ def test_a_device_is_asked_for_only_where_its_module_is_imported_and_initialised
     torch.next = accelerator(True, lambda: 3)  # whatever kind comes next
     monkeypatch.setitem(sys.modules, "torch", torch)
     before = set(sys.modules)
-    _, found = report(Model(Tensor()))
-    assert found["current"] == {"cuda": None, "musa": 1, "npu": None, "mlu": None, "next": 3}
+    _, facts = report(Model(Tensor()))
+    assert facts["current"] == {"cuda": None, "musa": 1, "npu": None, "mlu": None, "next": 3}
     assert not [name for name in set(sys.modules) - before if name.startswith("torch")]
 
 
@@ -260,36 +287,40 @@ def test_people_and_programs_get_a_write_each_that_a_pipe_keeps_together():
     assert line.startswith("sitepatch-ddp {") and line.endswith("}\n") and len(line) <= 4096
 
 
-def test_which_process_of_which_run_it_is(report, monkeypatch):
+def test_which_process_it_is(report, monkeypatch):
     for name in ("MASTER_PORT", "CUDA_VISIBLE_DEVICES", "MUSA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
-    _, found = report(Model(Tensor()))
-    assert (found["host"], found["pid"], found["sequence"]) == (os.uname().nodename, os.getpid(), 0)
-    assert abs(time.time() - found["time"]) < 3600
-    assert (found["world_size"], found["env"]) == ("2", {"LOCAL_RANK": "1"})
-    assert (found["model"], found["wrapper"]) == ("Model", "MMDistributedDataParallel")
-    assert (found["mmengine"], found["get_device"]) == (None, None)
+    _, facts = report(Model(Tensor()))
+    assert (facts["host"], facts["pid"], facts["sequence"]) == (os.uname().nodename, os.getpid(), 0)
+    assert abs(time.time() - facts["time"]) < 3600
+    assert (facts["world_size"], facts["env"]) == ("2", {"LOCAL_RANK": "1"})
+    assert (facts["model"], facts["wrapper"]) == ("Model", "MMDistributedDataParallel")
+    assert (facts["mmengine"], facts["get_device"]) == (None, None)
 
-    for name, value in (("MASTER_PORT", "29500"), ("MUSA_VISIBLE_DEVICES", "1")):
-        monkeypatch.setenv(name, value)
+
+def test_which_run_it_belongs_to(report, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    monkeypatch.setenv("MUSA_VISIBLE_DEVICES", "1")
     distributed = types.ModuleType("torch.distributed")
-    distributed.get_rank, distributed.get_world_size = (lambda: 1), (lambda: 8)
+    distributed.get_rank = lambda: 1
+    distributed.get_world_size = lambda: 8
     monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
     monkeypatch.setitem(sys.modules, "mmengine", types.SimpleNamespace(__version__="0.10.7"))
     monkeypatch.setitem(sys.modules, "mmengine.device", types.SimpleNamespace(get_device=lambda: "cpu"))
-    _, found = report(Model(Tensor()))
-    assert (found["mmengine"], found["get_device"]) == ("0.10.7", "cpu")
-    row = read_report(1, found)
+    _, facts = report(Model(Tensor()))
+    assert (facts["mmengine"], facts["get_device"]) == ("0.10.7", "cpu")
+    row = read_report(1, facts)
     assert (row.rank, row.process.local_rank, row.process.world_size, row.process.run) == (1, 1, 8, "29500")
     assert row.setup.visible == (("MUSA_VISIBLE_DEVICES", "1"),)
 
 
 def test_the_reports_of_one_process_are_numbered(capsys):
-    tell = helper()
-    for _ in range(3):
-        tell("Here", Model(Tensor()), lambda: None)
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("sitepatch-ddp ")]
-    assert [json.loads(line.partition(" ")[2])["sequence"] for line in lines] == [0, 1, 2]
+    report = helper()
+    for number in range(3):
+        report("Here", Model(Tensor()), lambda: None)
+        _, facts = read_output(capsys.readouterr().out)
+        assert facts["sequence"] == number
 
 
 def test_a_name_with_a_line_break_does_not_make_a_line_of_its_own(report):
@@ -305,6 +336,7 @@ def test_closed_or_missing_or_narrow_stdout(monkeypatch):
     closed = io.StringIO()
     closed.close()
     raw = io.BytesIO()
+
     class Chinese(Model):
         def named_parameters(self):
             return [("警告", Tensor())]
@@ -314,7 +346,7 @@ def test_closed_or_missing_or_narrow_stdout(monkeypatch):
             helper()("Here", Chinese(), lambda: [0])
     text = raw.getvalue().decode("ascii")
     assert "\\u8b66\\u544a" in text
-    assert verdict(json.loads(text.splitlines()[-1].partition(" ")[2])) == "cpu-with-device-ids"
+    assert verdict(facts_of(text.splitlines()[-1])) == "cpu-with-device-ids"
 
 
 def test_random_numbers_and_the_model_are_left_alone(report):
@@ -330,18 +362,20 @@ def test_the_helper_is_python_3_7():
     ast.parse(helper_source(), feature_version=(3, 7))
 
 
-@pytest.mark.parametrize(("given", "ids"), [(1, ("1",)), (None, None), ([0], ("0",))])
-def test_the_one_device_id_of_fsdp_is_a_list_of_one_to_diagnose(capsys, given, ids):
-    helper()("Here", Model(Tensor()), None, {"type": "MMFullyShardedDataParallel", "device_id": given})
-    assert read_report(1, told(capsys)[1]).device_ids.names == ids
+@pytest.mark.parametrize(("device_id", "ids"), [(1, ("1",)), (None, None), ([0], ("0",))])
+def test_the_one_device_id_of_fsdp_is_a_list_of_one_to_diagnose(capsys, device_id, ids):
+    helper()("Here", Model(Tensor()), None, {"type": "MMFullyShardedDataParallel", "device_id": device_id})
+    _, facts = read_output(capsys.readouterr().out)
+    assert read_report(1, facts).device_ids.names == ids
 
 
 def test_where_nothing_is_wrapped_no_registry_is_asked(capsys, monkeypatch):
-    asked = []  # a registry that is asked for a name it does not know imports the packages of the user's config
-    registry = types.SimpleNamespace(MODEL_WRAPPERS=types.SimpleNamespace(get=asked.append))
+    lookups = []  # a registry that is asked for a name it does not know imports the packages of the user's config
+    registry = types.SimpleNamespace(MODEL_WRAPPERS=types.SimpleNamespace(get=lookups.append))
     monkeypatch.setitem(sys.modules, "mmengine.registry", registry)
     helper()("Here", Model(Tensor("gcu:0")), lambda: None, {"type": "none"})
-    assert (verdict(told(capsys)[1]), asked) == ("not-distributed", [])
+    _, facts = read_output(capsys.readouterr().out)
+    assert (verdict(facts), lookups) == ("not-distributed", [])
 
 
 def wrap_in_a_patched_stand_in(version, site, code):
@@ -355,35 +389,31 @@ def wrap_in_a_patched_stand_in(version, site, code):
 RUNNER = "from mmengine.runner import Runner; Runner().wrap_model({}, BaseModel())"
 STRATEGY = "from mmengine._strategy import DDPStrategy; DDPStrategy()._wrap_model(BaseModel())"
 WRAPPER_CFG = "dict(type='MMDistributedDataParallel', device_ids={})"
+PLACES = [("0.10.7", STRATEGY, "DDPStrategy._wrap_model")]
+for release in ("0.1.0", "0.7.4", "0.10.7"):
+    PLACES.append((release, RUNNER.format(None), "Runner.wrap_model"))
+    PLACES.append((release, RUNNER.format(WRAPPER_CFG.format([1])), "Runner.wrap_model (model_wrapper_cfg)"))
 
 
-@pytest.mark.parametrize(
-    ("version", "code", "place"),
-    [
-        *((version, code, place)
-          for version in ("0.1.0", "0.7.4", "0.10.7")
-          for code, place in ((RUNNER.format(None), "Runner.wrap_model"),
-                              (RUNNER.format(WRAPPER_CFG.format([1])), "Runner.wrap_model (model_wrapper_cfg)"))),
-        ("0.10.7", STRATEGY, "DDPStrategy._wrap_model"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("version", "code", "place"), PLACES)
 def test_each_place_reports_before_it_fails(version, code, place, tmp_path):
     ended = wrap_in_a_patched_stand_in(version, tmp_path, code)
     assert ended.stderr.splitlines()[-1] == "ValueError: device_ids [1] given for a module on the CPU"
-    (found,) = (json.loads(line.partition(" ")[2]) for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp "))
+    (line,) = [line for line in ended.stdout.splitlines() if line.startswith("sitepatch-ddp ")]
+    facts = facts_of(line)
     assert f"[rank 3] sitepatch mmengine-ddp-debug: {place}, MMDistributedDataParallel: parameters on {{'cpu': 2}}, " in ended.stdout
-    assert (found["site"], found["rank"], found["device_ids"], found["before"]) == (place, "3", [1], {"cpu": 2})
-    assert (found["wrapper"], found["model"]) == ("MMDistributedDataParallel", "BaseModel")
-    assert found["parameters"] == {"cpu": 2}
-    assert verdict(found) == "cpu-with-device-ids"
+    assert (facts["site"], facts["rank"], facts["device_ids"], facts["before"]) == (place, "3", [1], {"cpu": 2})
+    assert (facts["wrapper"], facts["model"]) == ("MMDistributedDataParallel", "BaseModel")
+    assert facts["parameters"] == {"cpu": 2}
+    assert verdict(facts) == "cpu-with-device-ids"
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.7.4", "0.10.7"])
 def test_where_nothing_is_wrapped_the_report_says_where_the_model_is(version, tmp_path):
     code = "from mmengine.runner import Runner; Runner(distributed=False).wrap_model(None, BaseModel())"
-    found = json.loads(wrap_in_a_patched_stand_in(version, tmp_path, code).stdout.splitlines()[-1].partition(" ")[2])
-    assert (found["site"], found["wrapper"], found["bases"]) == ("Runner.wrap_model (not distributed)", "none", None)
-    assert (found["before"], found["parameters"], verdict(found)) == ({"cpu": 2}, {"cpu": 2}, "not-distributed")
+    _, facts = read_output(wrap_in_a_patched_stand_in(version, tmp_path, code).stdout)
+    assert (facts["site"], facts["wrapper"], facts["bases"]) == ("Runner.wrap_model (not distributed)", "none", None)
+    assert (facts["before"], facts["parameters"], verdict(facts)) == ({"cpu": 2}, {"cpu": 2}, "not-distributed")
 
 
 STRATEGIES = {  # by case: how the strategy is asked, where it reports, and the wrapper that it names
@@ -412,16 +442,19 @@ def test_each_strategy_reports_before_it_wraps(monkeypatch, case):
             return iter([self, self])
 
     report = types.SimpleNamespace(_sitepatch_ddp_report=lambda *args: reports.append(args))
-    for name, module in (("mmengine", types.ModuleType("mmengine")), ("mmengine.dist", report), ("mmengine.dist.utils", report)):
-        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "mmengine", types.ModuleType("mmengine"))
+    monkeypatch.setitem(sys.modules, "mmengine.dist", report)
+    monkeypatch.setitem(sys.modules, "mmengine.dist.utils", report)
     stand_ins = dict.fromkeys(("get_device", "MMDeepSpeedEngineWrapper"), lambda **_: "cpu")
-    made = executed("mmengine-ddp-debug", case, deepspeed=Everything(), MODEL_WRAPPERS=Everything(), **stand_ins)
+    patched_case = executed("mmengine-ddp-debug", case, deepspeed=Everything(), MODEL_WRAPPERS=Everything(), **stand_ins)
     strategy = types.SimpleNamespace(model_wrapper={"type": wrapper}, booster=Everything(), optim_wrapper=Everything())
     model = types.SimpleNamespace(to=lambda device: model)
-    getattr(getattr(made, kind), method)(strategy, model)
-    ((told, reported, before, defaults, *config),) = reports
-    assert (told, reported, before) == (site, model, ())
-    assert {**defaults(), **(config or [{}])[0]}["type"] == wrapper
+    wrap_model = getattr(getattr(patched_case, kind), method)
+    wrap_model(strategy, model)
+    (arguments,) = reports
+    assert arguments[:3] == (site, model, ())
+    defaults, *config = arguments[3:]
+    assert {**defaults(), **(config[0] if config else {})}["type"] == wrapper
     assert set(calls) <= {1}, "it reports before anything is wrapped"
 
 
@@ -429,5 +462,5 @@ def test_the_config_wins_over_the_device_ids_that_mmengine_gives(tmp_path):
     code = RUNNER.format(WRAPPER_CFG.format(None))
     ended = wrap_in_a_patched_stand_in("0.10.7", tmp_path, code)
     assert ended.returncode == 0, ended.stderr
-    found = json.loads(ended.stdout.splitlines()[-1].partition(" ")[2])
-    assert (found["device_ids"], verdict(found)) == (None, "ready")
+    _, facts = read_output(ended.stdout)
+    assert (facts["device_ids"], verdict(facts)) == (None, "ready")

@@ -17,8 +17,6 @@ pytestmark = pytest.mark.once
 
 SPATCH = Path(builtin_dir()) / "mmengine-device" / "device.spatch"
 BOTH = "cpu:gloo,gcu:eccl"
-
-
 ADDED = inserted(SPATCH, "+++ mmengine/_sitepatch_device.py")
 
 
@@ -34,24 +32,43 @@ BACKENDS = SimpleNamespace(
 
 
 def card(count=2):
-    """A module of torch for a kind of device."""
-    made, selected = ModuleType("torch.card"), []
-    vars(made).update(
-        is_available=lambda: count > 0, device_count=lambda: count, set_device=selected.append, selected=selected,
-        current_device=lambda: selected[-1],
-    )  # fmt: skip
-    return made
+    """A module of torch for a kind of device; `selected` are the numbers of the devices that were selected."""
+    module = ModuleType("torch.card")
+    module.selected = []
+    module.is_available = lambda: count > 0
+    module.device_count = lambda: count
+    module.set_device = module.selected.append
+    module.current_device = lambda: module.selected[-1]
+    return module
 
 
-def numbered(part):
-    """The number of the current device, which a tensor has whose device is named without one."""
-    return part.current_device() if part and part.selected else None
+def torch_with(parts, cuda):
+    """A torch with these modules for kinds of devices, and with that for CUDA."""
+    torch = ModuleType("torch")
+    torch._C = SimpleNamespace(_get_privateuse1_backend_name=lambda: "gcu" if "gcu" in parts else "privateuseone")
+    torch.distributed = ModuleType("torch.distributed")
+    torch.distributed.Backend = BACKENDS
+    torch.distributed.distributed_c10d = SimpleNamespace(BackendConfig=object)
+    torch.device = Device
+    torch.cuda = cuda
+    for kind, part in parts.items():
+        setattr(torch, kind, part)
+
+    def empty(_, device="cpu"):
+        """A tensor has the number of the current device if its device is named without one."""
+        part = parts.get(device)
+        number = part.current_device() if part and part.selected else None
+        return SimpleNamespace(device=Device(device, number))
+
+    torch.empty = empty
+    return torch
 
 
 @pytest.fixture
 def log(monkeypatch):
     """The lines that MMEngine's logger is given."""
-    lines, logging = [], ModuleType("mmengine.logging")
+    lines = []
+    logging = ModuleType("mmengine.logging")
     logging.print_log = lambda text, logger: lines.append(text)
     monkeypatch.setitem(sys.modules, "mmengine", ModuleType("mmengine"))
     monkeypatch.setitem(sys.modules, "mmengine.logging", logging)
@@ -60,22 +77,19 @@ def log(monkeypatch):
 
 @pytest.fixture
 def module(monkeypatch, log):
-    """A function that makes mmengine/device/utils.py as patched, for an MMEngine that finds `known` and a torch with `parts`."""
+    """A function that makes mmengine/device/utils.py as patched, for an MMEngine that finds `known` and a torch with `parts`.
+
+    It returns the module that the patchset adds.
+    """
 
     def make(known="cpu", /, *, options=None, **parts):
-        torch = ModuleType("torch")
-        torch._C = SimpleNamespace(_get_privateuse1_backend_name=lambda: "gcu" if "gcu" in parts else "privateuseone")
-        torch.distributed = ModuleType("torch.distributed")
-        torch.distributed.Backend, torch.distributed.distributed_c10d = BACKENDS, SimpleNamespace(BackendConfig=object)
-        torch.device, torch.cuda = Device, card(2 if known == "cuda" else 0)
-        torch.empty = lambda _, device: SimpleNamespace(device=Device(device, numbered(parts.get(device))))
-        for name, part in parts.items():
-            setattr(torch, name, part)
+        torch = torch_with(parts, cuda=card(2 if known == "cuda" else 0))
         monkeypatch.setitem(sys.modules, "torch", torch)
         monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
         helpers = ModuleType("mmengine._sitepatch_device")
         exec(compile(ADDED, "device.spatch", "exec"), vars(helpers))
         monkeypatch.setattr(sys.modules["mmengine"], "_sitepatch_device", helpers, raising=False)
+
         text = inserted(SPATCH, "--- mmengine/device/utils.py")
         for name in ("device_ids", "device", "backend"):
             text = text.replace("$" + name, repr((options or {}).get(name, "auto")))
@@ -99,7 +113,7 @@ class Everything(ModuleType):
 
 
 @pytest.mark.parametrize(
-    ("known", "options", "parts", "found"),
+    ("known", "options", "parts", "device"),
     [
         ("cpu", {}, {}, "cpu"),
         ("cpu", {}, {"gcu": card()}, "gcu"),
@@ -114,51 +128,50 @@ class Everything(ModuleType):
         ("cpu", {"device": "xla"}, {}, "xla"),
     ],
 )
-def test_the_device(module, log, known, options, parts, found, capsys):
-    made = module(known, options=options, **parts)
-    assert [made.get_device(), made.get_device()] == [found, found]
+def test_the_device(module, log, known, options, parts, device, capsys):
+    helpers = module(known, options=options, **parts)
+    assert [helpers.get_device(), helpers.get_device()] == [device, device]
     assert (log, capsys.readouterr()) == ([], ("", "")), "it is asked when modules are imported"
 
 
 def test_what_was_chosen_is_in_the_log_when_the_group_starts(module, log):
-    made = module(gcu=card())
-    assert made.start_with("nccl") == BOTH
-    said = f"sitepatch mmengine-device: the device is gcu (MMEngine itself would take cpu), the backend {BOTH} instead of nccl"
-    assert log == [said]
+    helpers = module(gcu=card())
+    assert helpers.start_with("nccl") == BOTH
+    assert log == [f"sitepatch mmengine-device: the device is gcu (MMEngine itself would take cpu), the backend {BOTH} instead of nccl"]
 
 
 @pytest.mark.parametrize(("known", "cards"), [("cuda", {}), ("cpu", {})])
 def test_where_mmengine_finds_the_device_or_nobody_finds_one_cuda_is_called_as_before(module, known, cards):
-    made = module(known, **cards)
-    made.set_device(5)
-    assert made.torch.cuda.selected == [5]
-    assert made.device_module() is made.torch.cuda
-    assert made.start_with("nccl") == "nccl"
-    assert made.comm_device("gloo").type == "cpu"
+    helpers = module(known, **cards)
+    helpers.set_device(5)
+    assert helpers.torch.cuda.selected == [5]
+    assert helpers.device_module() is helpers.torch.cuda
+    assert helpers.start_with("nccl") == "nccl"
+    assert helpers.comm_device("gloo").type == "cpu"
 
 
 @pytest.mark.parametrize(("count", "index", "selected"), [(2, 1, 1), (2, 3, 3), (1, 3, 0)])
 def test_the_card_of_this_process(module, count, index, selected):
     """Where each process sees one card it is number 0; a number that is too high is for the vendor's module to refuse."""
-    made = module(gcu=card(count))
-    made.set_device(index)
-    assert (made.torch.gcu.selected, made.torch.cuda.selected) == ([selected], [])
-    assert made.device_module() is made.torch.gcu
+    helpers = module(gcu=card(count))
+    helpers.set_device(index)
+    assert (helpers.torch.gcu.selected, helpers.torch.cuda.selected) == ([selected], [])
+    assert helpers.device_module() is helpers.torch.gcu
 
 
 def test_the_cpu_and_xla_select_no_device(module):
     for known in ("cpu", "cuda"):
         for device in ("cpu", "xla"):
-            made = module(known, options={"device": device})
-            made.set_device(1)
-            assert (made.torch.cuda.selected, made.device_module()) == ([], None)
+            helpers = module(known, options={"device": device})
+            helpers.set_device(1)
+            assert (helpers.torch.cuda.selected, helpers.device_module()) == ([], None)
 
 
 def test_a_device_of_mmengines_own_that_torch_has_no_module_for_is_one_of_cuda(module):
     """DIPU passes for CUDA."""
-    made = module("dipu")
-    made.set_device(1)
-    assert made.torch.cuda.selected == [1]
+    helpers = module("dipu")
+    helpers.set_device(1)
+    assert helpers.torch.cuda.selected == [1]
 
 
 @pytest.mark.parametrize(
@@ -186,42 +199,45 @@ def test_a_device_that_no_backend_serves(module):
 
 
 def test_where_objects_are_put_that_a_group_sends(module):
-    made = module(gcu=card())
-    made.set_device(1)
-    there = made.comm_device("eccl")
+    helpers = module(gcu=card())
+    helpers.set_device(1)
+    there = helpers.comm_device("eccl")
     assert (there.type, there.index) == ("gcu", 1)
-    assert made.comm_device(BOTH).type == "gcu", "metrics are reduced by the card's own library"
-    assert made.comm_device("gloo").type == "cpu"
+    assert helpers.comm_device(BOTH).type == "gcu", "metrics are reduced by the card's own library"
+    assert helpers.comm_device("gloo").type == "cpu"
     assert module(gcu=card(), options={"backend": "gloo"}).comm_device("cpu:gloo,gcu:gloo").type == "cpu"
 
 
 def test_a_device_that_mmengine_knows_is_selected_as_its_kind_is(module):
     """By slurm MMEngine calls torch.cuda for MUSA and NPU, with nccl."""
-    made = module("gcu", gcu=card())
-    made.set_device(1)
-    assert (made.torch.gcu.selected, made.torch.cuda.selected) == ([1], [])
-    assert (made.start_with("nccl"), made.start_with("gloo"), made.start_with("cpu:gloo,gcu:eccl")) == ("eccl", "gloo", BOTH)
+    helpers = module("gcu", gcu=card())
+    helpers.set_device(1)
+    assert (helpers.torch.gcu.selected, helpers.torch.cuda.selected) == ([1], [])
+    assert (helpers.start_with("nccl"), helpers.start_with("gloo"), helpers.start_with("cpu:gloo,gcu:eccl")) == ("eccl", "gloo", BOTH)
 
 
 def test_a_device_that_torch_has_no_module_for(module):
     """XLA before torch 2.0, where a group is of one backend."""
-    made = module(options={"device": "xla", "backend": "xla"})
-    del made.torch.distributed.distributed_c10d.BackendConfig
-    assert made.start_with("nccl") == "xla"
-    there = made.comm_device("xla")
+    helpers = module(options={"device": "xla", "backend": "xla"})
+    del helpers.torch.distributed.distributed_c10d.BackendConfig
+    assert helpers.start_with("nccl") == "xla"
+    there = helpers.comm_device("xla")
     assert (there.type, there.index) == ("xla", None)
 
 
 def model(*devices, ignored=()):
-    parameters = [(f"p{at}", SimpleNamespace(device=Device(*each))) for at, each in enumerate(devices)]
-    for at, (_, parameter) in enumerate(parameters):
-        first = next(other for _, other in parameters if devices[parameters.index((_, other))] == devices[at])
-        parameter.device = first.device  # equal devices are one, as torch's are
-    return SimpleNamespace(named_parameters=lambda: parameters, _ddp_params_and_buffers_to_ignore=ignored)
+    """A model with a parameter on each of these devices; equal devices are one object, as torch's compare equal."""
+    unique = {device: Device(*device) for device in devices}
+    parameters = [SimpleNamespace(device=unique[device]) for device in devices]
+    return SimpleNamespace(
+        parameters=lambda: parameters,
+        named_parameters=lambda: [(f"p{number}", parameter) for number, parameter in enumerate(parameters)],
+        _ddp_params_and_buffers_to_ignore=ignored,
+    )
 
 
 @pytest.mark.parametrize(
-    ("devices", "given", "expected"),
+    ("devices", "by_mmengine", "expected"),
     [
         ([("gcu", 1), ("gcu", 1)], [1], [1]),
         ([("gcu", 0)], [1], [0]),
@@ -232,10 +248,10 @@ def model(*devices, ignored=()):
         ([], [0], None),
     ],
 )
-def test_device_ids_are_those_of_the_parameters(module, devices, given, expected):
-    made = module("cuda" if ("cuda", 0) in devices else "cpu", gcu=card())
-    assert made.device_ids(model(*devices), given) == expected
-    assert module(gcu=card(), options={"device_ids": "none"}).device_ids(model(*devices), given) is None
+def test_device_ids_are_those_of_the_parameters(module, devices, by_mmengine, expected):
+    helpers = module("cuda" if ("cuda", 0) in devices else "cpu", gcu=card())
+    assert helpers.device_ids(model(*devices), by_mmengine) == expected
+    assert module(gcu=card(), options={"device_ids": "none"}).device_ids(model(*devices), by_mmengine) is None
 
 
 def test_parameters_that_ddp_ignores_do_not_count(module):
@@ -257,24 +273,31 @@ class General:
 
 
 def test_the_scaler_is_that_of_the_device(module):
-    own, amp, vendors = type("GradScaler", (GradScaler,), {}), SimpleNamespace(GradScaler=General), card()
-    vendors.amp = SimpleNamespace(GradScaler=own)
+    amp = SimpleNamespace(GradScaler=General)
     sharded = type("ShardedGradScaler", (General,), {})
     for known in ("cpu", "gcu"):  # a device that MMEngine knows, such as MUSA, has CUDA's scaler there
-        made = module(known, gcu=card(), amp=amp)
-        for theirs in (GradScaler, sharded):
-            scaler = made.scaler(theirs)(init_scale=2.0)
+        helpers = module(known, gcu=card(), amp=amp)
+        for asked_for, kind in ((GradScaler, General), (sharded, sharded)):
+            scaler = helpers.scaler(asked_for)(init_scale=2.0)
             assert (scaler.device, scaler.scale) == ("gcu", 2.0)
-            assert isinstance(scaler, sharded if theirs is sharded else General)
-        assert module(known, gcu=vendors, amp=amp).scaler(GradScaler) is own
+            assert isinstance(scaler, kind)
     assert module("cuda", amp=amp).scaler(GradScaler) is GradScaler
 
 
-@pytest.mark.parametrize("theirs", ["GradScaler", "ShardedGradScaler"])
+@pytest.mark.parametrize("known", ["cpu", "gcu"])
+def test_the_scaler_of_the_vendors_module_comes_first(module, known):
+    vendors_scaler = type("GradScaler", (GradScaler,), {})
+    vendors = card()
+    vendors.amp = SimpleNamespace(GradScaler=vendors_scaler)
+    amp = SimpleNamespace(GradScaler=General)
+    assert module(known, gcu=vendors, amp=amp).scaler(GradScaler) is vendors_scaler
+
+
+@pytest.mark.parametrize("name", ["GradScaler", "ShardedGradScaler"])
 @pytest.mark.parametrize("amp", [{}, {"amp": SimpleNamespace(GradScaler=GradScaler)}], ids=["before 1.6", "before 2.3"])
-def test_a_device_without_a_scaler_is_refused(module, amp, theirs):
+def test_a_device_without_a_scaler_is_refused(module, amp, name):
     with pytest.raises(RuntimeError, match="this torch has no gradient scaler for gcu"):
-        module(gcu=card(), **amp).scaler(type(theirs, (GradScaler,), {}))
+        module(gcu=card(), **amp).scaler(type(name, (GradScaler,), {}))
 
 
 # the hunks: the text of a case, as the patchset makes it, with stand-ins of what it calls -----------------------------------
@@ -282,77 +305,121 @@ def test_a_device_without_a_scaler_is_refused(module, amp, theirs):
 
 @pytest.fixture
 def start(module, monkeypatch):
-    """A function that makes mmengine/dist/utils.py as patched, for an MMEngine that finds `known`: what was started, which cards were selected."""
+    """A function that makes mmengine/dist/utils.py as patched, for an MMEngine that finds `known`.
+
+    It returns that module, the helpers, the process groups that are started (backend, rank), and the cards that are selected.
+    """
 
     def make(known, options=None):
         kind = "gcu" if known == "cpu" else known
-        made, started = module(known, **{kind: card(2)}, options=options), []
-        group = SimpleNamespace(Backend=SimpleNamespace(NCCL="nccl"), get_backend=lambda _: started[-1][0])
-        available = {f"is_{name}_available": lambda name=name: known == name for name in ("mlu", "npu", "musa")}
-        utils = executed("mmengine-device",
-            "start", mp=SimpleNamespace(get_start_method=lambda **_: "spawn"), torch_dist=group, start=lambda *args: started.append(args), **available
+        helpers = module(known, **{kind: card(2)}, options=options)
+        groups = []
+        utils = executed(
+            "mmengine-device",
+            "start",
+            mp=SimpleNamespace(get_start_method=lambda **_: "spawn"),
+            torch_dist=SimpleNamespace(Backend=SimpleNamespace(NCCL="nccl"), get_backend=lambda _: groups[-1][0]),
+            start=lambda backend, rank: groups.append((backend, rank)),
+            is_mlu_available=lambda: known == "mlu",
+            is_npu_available=lambda: known == "npu",
+            is_musa_available=lambda: known == "musa",
         )
-        return utils, made, started, getattr(made.torch, kind).selected
+        return utils, helpers, groups, getattr(helpers.torch, kind).selected
 
-    for name, value in (("RANK", "3"), ("LOCAL_RANK", "1"), ("OMPI_COMM_WORLD_LOCAL_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4")):
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
     return make
 
 
-@pytest.mark.parametrize("known", ["cpu", "musa"])
-def test_each_launcher_starts_the_card_of_its_rank_with_the_backend_for_it(start, monkeypatch, known):
-    utils, made, started, selected = start(known)
+@pytest.mark.parametrize(
+    ("known", "backend", "selections", "comm_device"),
+    [("cpu", BOTH, [1], "gcu"), ("musa", "mccl", [1, 1], "cpu")],
+)
+def test_each_launcher_starts_the_card_of_its_rank_with_the_backend_for_it(start, monkeypatch, known, backend, selections, comm_device):
+    utils, helpers, groups, selected = start(known)
     utils.init_dist("pytorch")
-    assert (started, selected) == ([("mccl" if known == "musa" else BOTH, 3)], [1, 1] if known == "musa" else [1])
-    assert utils.get_comm_device().type == ("cpu" if known == "musa" else "gcu")
+    assert (groups, selected) == ([(backend, 3)], selections)
+    assert utils.get_comm_device().type == comm_device
     monkeypatch.delenv("LOCAL_RANK")
     selected.clear()
     utils._init_dist_mpi("any")
     assert (selected, os.environ.pop("LOCAL_RANK")) == ([1], "1")
     utils._init_dist_slurm("any")
-    assert (selected, made.torch.cuda.selected) == ([1, 1], []), "3 of 2 cards"
+    assert (selected, helpers.torch.cuda.selected) == ([1, 1], []), "3 of 2 cards"
 
 
 @pytest.mark.parametrize("known", ["mlu", "npu", "musa"])
 def test_the_cpu_on_purpose_keeps_off_a_card_that_mmengine_starts_by_its_name(start, known):
-    utils, _, started, selected = start(known, {"device": "cpu"})
+    utils, _, groups, selected = start(known, {"device": "cpu"})
     utils.init_dist("pytorch")
-    assert (started, selected) == ([("gloo", 3)], [])
+    assert (groups, selected) == ([("gloo", 3)], [])
+
+
+@pytest.mark.parametrize("known", ["mlu", "npu", "musa"])
+def test_a_card_that_mmengine_starts_by_its_name_is_selected_by_the_local_rank(start, known):
+    """Also in releases that take the rank of the whole run."""
     utils, _, _, selected = start(known)
     utils.init_dist("pytorch")
-    assert selected == [1, 1], "by the local rank, also in releases that take the rank of the whole run"
+    assert selected == [1, 1]
 
 
-@pytest.mark.parametrize(("case", "method", "args"), [("runner", "wrap_model", (None,)), ("runner", "wrap_model", ({},)), ("strategy", "_wrap_model", ())])
-def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_trains(module, capfd, case, method, args):
+@pytest.mark.parametrize(
+    ("case", "kind", "method", "args"),
+    [
+        ("runner", "Runner", "wrap_model", (None,)),
+        ("runner", "Runner", "wrap_model", ({},)),
+        ("strategy", "DDPStrategy", "_wrap_model", ()),
+    ],
+)
+def test_each_place_gives_ddp_the_device_of_the_parameters_and_says_where_it_trains(module, capfd, case, kind, method, args):
     module(gcu=card()).get_device()
-    wrapped = []
+    calls_of_ddp = []
     there = model(("gcu", 1), ("gcu", 1))
-    there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
     there.to = lambda device: there
-    registry = SimpleNamespace(get=lambda _: object, build=lambda _, default_args: wrapped.append(default_args))
-    ddp = {"MMDistributedDataParallel": lambda **more: wrapped.append(more), "DistributedDataParallel": object}
-    scope = executed("mmengine-device", case, MODEL_WRAPPERS=registry, get_device=lambda: "gcu", **ddp)
-    getattr(getattr(scope, {"runner": "Runner", "strategy": "DDPStrategy"}[case]), method)(SimpleNamespace(model_wrapper={}), *args, there)
-    assert [given["device_ids"] for given in wrapped] == [[1]]
+    scope = executed(
+        "mmengine-device",
+        case,
+        MODEL_WRAPPERS=SimpleNamespace(get=lambda _: object, build=lambda _, default_args: calls_of_ddp.append(default_args)),
+        get_device=lambda: "gcu",
+        MMDistributedDataParallel=lambda **arguments: calls_of_ddp.append(arguments),
+        DistributedDataParallel=object,
+    )
+    wrap_model = getattr(getattr(scope, kind), method)
+    wrap_model(SimpleNamespace(model_wrapper={}), *args, there)
+    (call,) = calls_of_ddp
+    assert call["device_ids"] == [1]
     assert not any(args), "the config is left as it is"
-    line = json.loads(capfd.readouterr().out.partition(" ")[2])
-    assert (line["event"], line["parameters"], line["before"], line["idle"]) == ("trains", *[{str(there.parameters()[0].device): 2}] * 2, [])
+    facts = json.loads(capfd.readouterr().out.partition(" ")[2])
+    both_on_the_card = {str(there.parameters()[0].device): 2}
+    assert (facts["event"], facts["idle"]) == ("trains", [])
+    assert (facts["parameters"], facts["before"]) == (both_on_the_card, both_on_the_card)
 
 
-def test_a_rank_that_leaves_its_card_for_the_cpu_warns_and_one_that_is_told_to_does_not(module, monkeypatch, capfd):
-    for name in [name for name in os.environ if name.endswith(("RANK", "WORLD_SIZE", "_VISIBLE_DEVICES")) and name != "LOCAL_RANK"]:
-        monkeypatch.delenv(name)
+@pytest.fixture
+def on_the_cpu(monkeypatch):
+    """A model that trains on the CPU in a process that was given card 1, and what it reports there."""
+    for name in list(os.environ):
+        if name.endswith(("RANK", "WORLD_SIZE", "_VISIBLE_DEVICES")) and name != "LOCAL_RANK":
+            monkeypatch.delenv(name)
     monkeypatch.setenv("GCU_VISIBLE_DEVICES", "1")
-    there = model(("cpu",))
-    there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
     monkeypatch.setattr(Device, "__str__", lambda device: device.type, raising=False)
-    for options, before, idle in (({}, ["gcu:0"], ["gcu"]), ({}, ["cpu"], ["xpu"]), ({"device": "cpu"}, ["gcu:0"], [])):
-        made = module(options=options, **({"xpu": card()} if idle == ["xpu"] else {}))
-        with pytest.warns(UserWarning, match=f"{idle[0]} stands idle; import .*--set device={idle[0]}") if idle else contextlib.nullcontext():
-            made.tell(there, before, "Here")
-        line = json.loads(capfd.readouterr().out.partition(" ")[2])
-        assert (line["idle"], line["env"]) == (idle, {"LOCAL_RANK": "0", "GCU_VISIBLE_DEVICES": "1"})
+    return model(("cpu",))
+
+
+@pytest.mark.parametrize(("before", "parts", "idle"), [("gcu:0", {}, "gcu"), ("cpu", {"xpu": card()}, "xpu")])
+def test_a_rank_that_leaves_its_card_for_the_cpu_warns(module, on_the_cpu, capfd, before, parts, idle):
+    with pytest.warns(UserWarning, match=f"{idle} stands idle; import .*--set device={idle}"):
+        module(**parts).tell(on_the_cpu, [before], "Here")
+    facts = json.loads(capfd.readouterr().out.partition(" ")[2])
+    assert (facts["idle"], facts["env"]) == ([idle], {"LOCAL_RANK": "0", "GCU_VISIBLE_DEVICES": "1"})
+
+
+def test_a_rank_that_is_told_to_train_on_the_cpu_does_not_warn(module, on_the_cpu, capfd):
+    module(options={"device": "cpu"}).tell(on_the_cpu, ["gcu:0"], "Here")
+    facts = json.loads(capfd.readouterr().out.partition(" ")[2])
+    assert (facts["idle"], facts["env"]) == ([], {"LOCAL_RANK": "0", "GCU_VISIBLE_DEVICES": "1"})
 
 
 @pytest.mark.parametrize("error", [ValueError("I/O operation on closed file"), BrokenPipeError()])
@@ -360,19 +427,16 @@ def test_training_goes_on_where_nobody_reads_stdout(module, error):
     def write(text):
         raise error
 
-    there = model(("cpu",))
-    there.parameters = lambda: [parameter for _, parameter in there.named_parameters()]
     with contextlib.redirect_stdout(SimpleNamespace(write=write)):
-        module().tell(there, [], "Here")
+        module().tell(model(("cpu",)), [], "Here")
 
 
 @pytest.mark.parametrize(("movable", "meta", "moved"), [(False, False, True), (True, False, False), (False, True, False)])
 def test_fsdp_is_given_the_model_on_the_card_that_it_cannot_move_it_to(module, monkeypatch, movable, meta, moved):
     monkeypatch.setenv("LOCAL_RANK", "1")
-    made = module(gcu=card())
-    made.set_device(1)
-    made.torch._has_compatible_shallow_copy_type = lambda here, there: movable
-    empty, made.torch.empty = made.torch.empty, lambda _, device="cpu": empty(_, device)
+    helpers = module(gcu=card())
+    helpers.set_device(1)
+    helpers.torch._has_compatible_shallow_copy_type = lambda here, there: movable
     there = SimpleNamespace(parameters=lambda: iter([SimpleNamespace(is_meta=meta)]), to=lambda device: f"on {device.type}:{device.index}")
     registry = SimpleNamespace(build=lambda _, default_args: default_args["module"])
     strategy = executed("mmengine-device", "fsdp", os=os, MODEL_WRAPPERS=registry).FSDPStrategy
@@ -396,9 +460,10 @@ def test_amp_is_for_a_device_with_its_own_scaler(module, monkeypatch, case):
     monkeypatch.setitem(sys.modules, "torch.cuda.amp", amp)
 
     def wrapper(**parts):
-        made = module(amp=SimpleNamespace(GradScaler=General), **parts)
-        vars(sys.modules["mmengine.device"]).update(is_cuda_available=lambda: False, is_npu_available=lambda: False)
-        return executed("mmengine-device", case, OptimWrapper=object, torch=made.torch).AmpOptimWrapper
+        helpers = module(amp=SimpleNamespace(GradScaler=General), **parts)
+        device = sys.modules["mmengine.device"]
+        device.is_cuda_available = device.is_npu_available = lambda: False
+        return executed("mmengine-device", case, OptimWrapper=object, torch=helpers.torch).AmpOptimWrapper
 
     assert wrapper(gcu=card())().loss_scaler.device == "gcu"
     assert wrapper(gcu=card()).__init__.__globals__["GradScaler"] is GradScaler, "isinstance asks for it"
@@ -414,39 +479,61 @@ def test_amp_is_for_a_device_with_its_own_scaler(module, monkeypatch, case):
 
 
 def test_objects_are_sent_from_the_card_where_their_sizes_are(module):
-    none, sent = dict.fromkeys(("is_nccl_backend", "is_hccl_backend", "is_cncl_backend"), False), []
-    group = SimpleNamespace(broadcast=lambda tensor, **_: sent.append(tensor))
+    sent = []
     packed = SimpleNamespace(to=lambda device: device.type)
     for kind in ("musa", "cpu"):
-        scope = executed("mmengine-device", "payload", packed=lambda _: packed, current_device=Device(kind), torch_dist=group, **none)
+        scope = executed(
+            "mmengine-device",
+            "payload",
+            packed=lambda _: packed,
+            current_device=Device(kind),
+            torch_dist=SimpleNamespace(broadcast=lambda tensor, **_: sent.append(tensor)),
+            is_nccl_backend=False,
+            is_hccl_backend=False,
+            is_cncl_backend=False,
+        )
         scope._broadcast_object_list([])
     assert sent == ["musa", packed]
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_instances_are_indexed_by_masks_and_numbers_of_any_device(monkeypatch, old):
-    class Tensor(list):
-        dtype = None
+class IndexTensor(list):
+    """An index with a type, on a device that MMEngine does not know."""
 
-    known = {"BoolTensor": type("BoolTensor", (), {}), "LongTensor": type("LongTensor", (), {})}
-    kinds = SimpleNamespace(Tensor=Tensor, bool="bool", int64="int64", cuda=SimpleNamespace(**known), **known)
-    monkeypatch.setitem(sys.modules, "torch", kinds)
-    names = {"IndexType": SimpleNamespace(__args__=(str,)), "BoolTypeTensor": SimpleNamespace(__args__=(known["BoolTensor"],))}
-    base = type("BaseDataElement", (), {"__len__": lambda _: 2})
-    asked = executed("mmengine-device", "index-of-older-releases" if old else "index", BaseDataElement=base, **names)
-    for dtype, length in (("bool", 2), ("int64", 3), ("bool", 3), ("float32", 2)):
-        index = Tensor(range(length))
-        index.dtype = dtype
-        wrong = dtype == "float32" or (dtype, length) == ("bool", 3)
-        with pytest.raises(AssertionError) if wrong else contextlib.nullcontext():
-            assert asked.InstanceData()[index] is index
+    def __init__(self, length, dtype):
+        super().__init__(range(length))
+        self.dtype = dtype
+
+
+class BaseDataElement:
+    def __len__(self):
+        return 2
+
+
+@pytest.mark.parametrize("case", ["index", "index-of-older-releases"])
+def test_instances_are_indexed_by_masks_and_numbers_of_any_device(monkeypatch, case):
+    tensors = {"BoolTensor": type("BoolTensor", (), {}), "LongTensor": type("LongTensor", (), {})}
+    torch = SimpleNamespace(Tensor=IndexTensor, bool="bool", int64="int64", cuda=SimpleNamespace(**tensors), **tensors)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    scope = executed(
+        "mmengine-device",
+        case,
+        BaseDataElement=BaseDataElement,
+        IndexType=SimpleNamespace(__args__=(str,)),
+        BoolTypeTensor=SimpleNamespace(__args__=(tensors["BoolTensor"],)),
+    )
+    instances = scope.InstanceData()
+    for index in (IndexTensor(2, "bool"), IndexTensor(3, "int64")):
+        assert instances[index] is index
+    for index in (IndexTensor(3, "bool"), IndexTensor(2, "float32")):
+        with pytest.raises(AssertionError):
+            instances[index]
 
 
 @pytest.mark.parametrize(
-    ("visible", "local_rank", "found"),
+    ("visible", "local_rank", "device_id"),
     [("0,1", 1, 1), ("0", 1, 1), ("", 0, ""), ("MIG-1,MIG-2", 1, "MIG-2"), ("MIG-1", 1, 1), (None, 1, 1), (None, 2, 2)],
 )
-def test_the_logger_does_not_stop_a_rank_that_has_no_cuda_device(monkeypatch, visible, local_rank, found):
+def test_the_logger_does_not_stop_a_rank_that_has_no_cuda_device(monkeypatch, visible, local_rank, device_id):
     torch = ModuleType("torch")
     torch.cuda = card()
     torch.cuda.is_available = lambda: True
@@ -455,7 +542,7 @@ def test_the_logger_does_not_stop_a_rank_that_has_no_cuda_device(monkeypatch, vi
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert executed("mmengine-device", "logger")._get_device_id() == found
+    assert executed("mmengine-device", "logger")._get_device_id() == device_id
 
 
 def test_the_inserted_code_is_python_3_7():

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from patcher.diagnosis.report import read_report
-from tests.patchsets.ddp import warnings
+from tests.patchsets.ddp import facts_of, warnings
 from tests.patchsets.standins import patched
 
 pytestmark = pytest.mark.once
@@ -19,8 +19,12 @@ VERSIONS = ("0.1.0", "0.7.4", "0.10.7")
 DIRECT = "Runner().wrap_model(None, model)"
 CONFIG = "Runner().wrap_model(dict(type='MMDistributedDataParallel'{}), model)"
 STRATEGY = "DDPStrategy({})._wrap_model(model)"
-PLACES = [(version, code) for version in VERSIONS for code in (DIRECT, CONFIG.format(""))]
-PLACES += [("0.10.7", STRATEGY.format("")), ("0.10.7", STRATEGY.format("dict(type='MMDistributedDataParallel')"))]
+WITHOUT_CONFIG = [*((version, DIRECT) for version in VERSIONS), ("0.10.7", STRATEGY.format(""))]
+PLACES = [
+    *WITHOUT_CONFIG,
+    *((version, CONFIG.format("")) for version in VERSIONS),
+    ("0.10.7", STRATEGY.format("dict(type='MMDistributedDataParallel')")),
+]
 # The stand-in of torch has no device: give it one that a number selects, and one that it does not.
 WRAP = """
 from mmengine import _torch as torch
@@ -53,8 +57,9 @@ def run(site, code, **more):
     dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_", "OMPI_", "CUDA_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     env.update({"PYTHONPATH": str(site), "LOCAL_RANK": "1", "RANK": "3"}, **more)
-    ended = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, encoding="utf-8")
-    return (ended.stdout if ended.returncode == 0 else ended.stderr).splitlines()[-1]
+    completed = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, encoding="utf-8")
+    output = completed.stdout if completed.returncode == 0 else completed.stderr
+    return output.splitlines()[-1]
 
 
 def device_ids(site, code, *devices, after="\nprint(given)", **more):
@@ -116,27 +121,44 @@ with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(
     warnings.simplefilter("always")
     {code}
 print(out.getvalue().partition(" ")[2].strip(), [str(warning.message) for warning in caught], sep=" | ")
-"""
+"""  # what is reported, and the warnings
 MOVES = "models.BaseModel.to = lambda self, device: ([setattr(tensor, 'device', torch.Device('cpu')) for tensor in self.parameters()], self)[1]"
 STANDS_IDLE = "torch.gcu = type(torch)('gcu'); torch.gcu.set_device, torch.gcu.is_available = None, lambda: True"
 OF_ANOTHER = "import mmengine.dist.utils; mmengine.dist.utils._sitepatch_device = None"
 
 
-@pytest.mark.parametrize(("version", "code"), [place for place in PLACES if "type=" not in place[1]])
+def idle_warning(kind):
+    return (
+        f"{DEVICE}: this rank trains on the CPU, and {kind} stands idle; "
+        f"to train there: sitepatch apply mmengine-device --set device={kind}"
+    )
+
+
+@pytest.mark.parametrize(("version", "code"), WITHOUT_CONFIG)
 def test_a_rank_that_trains_beside_its_card_says_so(version, code, tmp_path):
     patched(version, tmp_path, DEVICE)
-    for more, device, idle in ((MOVES, "musa:1", ["musa"]), (STANDS_IDLE, "cpu", ["gcu"]), ("", "cpu", []), ("", "musa:1", [])):
-        said = device_ids(tmp_path, LEAVES.format(code=code, more=more), device, device, after="", GCU_VISIBLE_DEVICES="1")
-        facts, _, warned = said.partition(" | ")
-        expected = {"before": {device: 2}, "parameters": {"cpu" if idle else device: 2}, "idle": idle, "event": "trains"}
-        line = json.loads(facts)
-        assert expected.items() <= line.items()
-        assert {"RANK": "3", "LOCAL_RANK": "1", "GCU_VISIBLE_DEVICES": "1"}.items() <= line["env"].items()
-        row = read_report(1, line)
-        assert (row.rank, row.process.local_rank, row.tensors.parameters, row.tensors.before) == (3, 1, (("cpu" if idle else device, 2),), ((device, 2),))
-        cure = "this rank trains on the CPU, and {0} stands idle; to train there: sitepatch apply mmengine-device --set device={0}"
-        assert warned == str([f"{DEVICE}: {cure.format(*idle)}"] if idle else [])
-    assert device_ids(tmp_path, LEAVES.format(code=code, more=OF_ANOTHER), "cpu", "cpu", after="") == " | []", "it says it itself"
+    for more, device, trained_on, idle in (
+        (MOVES, "musa:1", "cpu", ["musa"]),
+        (STANDS_IDLE, "cpu", "cpu", ["gcu"]),
+        ("", "cpu", "cpu", []),
+        ("", "musa:1", "musa:1", []),
+    ):
+        output = device_ids(tmp_path, LEAVES.format(code=code, more=more), device, device, after="", GCU_VISIBLE_DEVICES="1")
+        line, _, warned = output.partition(" | ")
+        facts = json.loads(line)
+        expected = {"before": {device: 2}, "parameters": {trained_on: 2}, "idle": idle, "event": "trains"}
+        assert expected.items() <= facts.items()
+        assert {"RANK": "3", "LOCAL_RANK": "1", "GCU_VISIBLE_DEVICES": "1"}.items() <= facts["env"].items()
+        report = read_report(1, facts)
+        assert (report.rank, report.process.local_rank) == (3, 1)
+        assert (report.tensors.parameters, report.tensors.before) == (((trained_on, 2),), ((device, 2),))
+        assert warned == str([idle_warning(kind) for kind in idle])
+
+
+@pytest.mark.parametrize(("version", "code"), WITHOUT_CONFIG)
+def test_where_mmengine_device_is_applied_too_that_one_reports(version, code, tmp_path):
+    patched(version, tmp_path, DEVICE)
+    assert device_ids(tmp_path, LEAVES.format(code=code, more=OF_ANOTHER), "cpu", "cpu", after="") == " | []"
 
 
 @pytest.mark.parametrize(("version", "code"), PLACES[:1])
@@ -209,10 +231,9 @@ def test_a_torch_for_cuda_without_a_driver_says_so_where_a_gpu_was_asked_for(ver
 @pytest.mark.parametrize(("version", "code"), PLACES)
 def test_the_report_of_the_debug_patchset_is_of_what_is_passed(version, code, tmp_path):
     patched(version, tmp_path, DEVICE, DEBUG)
-    for device, expected in (("cpu", None), ("xla:0", None), ("musa:1", [1])):
-        said = run(tmp_path, WRAP.format(devices=(device, device)) + code)
-        report = json.loads(said.partition(" ")[2])
-        assert (report["device_ids"], warnings(report)) == (expected, [] if device == "cpu" else ["buffers-elsewhere"])
+    for device, ids, codes in (("cpu", None, []), ("xla:0", None, ["buffers-elsewhere"]), ("musa:1", [1], ["buffers-elsewhere"])):
+        facts = facts_of(run(tmp_path, WRAP.format(devices=(device, device)) + code))
+        assert (facts["device_ids"], warnings(facts)) == (ids, codes)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -67,7 +67,7 @@ def running(over, command, **more):
 
 # an age and a size ----------------------------------------------------------------------------------------------------
 def test_an_overlay_that_was_not_used_for_long_goes_when_another_is_written(over):
-    first = over.made
+    first = over.built
     used(first, cache.KEPT_DAYS - 1)
     assert first.name in more_overlays(over)
     used(first, cache.KEPT_DAYS + 1)
@@ -75,10 +75,10 @@ def test_an_overlay_that_was_not_used_for_long_goes_when_another_is_written(over
 
 
 def test_a_run_in_an_overlay_is_a_use_of_it(over):
-    first = over.made
+    first = over.built
     used(first, cache.KEPT_DAYS + 1)
     over.known_path = None
-    assert over.made == first
+    assert over.built == first
     assert first.name in more_overlays(over)
 
 
@@ -104,7 +104,7 @@ def test_what_was_used_today_stays_however_large_it_is(over):
 
 def test_another_kind_is_not_counted(over):
     release(over, days=10, size=3 * LARGE)
-    first = used(over.made, 10)
+    first = used(over.built, 10)
     assert first.name in more_overlays(over)
 
 
@@ -114,14 +114,15 @@ def test_a_cache_that_cannot_be_trimmed_stops_nothing(over):
     try:
         assert more_releases(over) in (["0.10.7"], [])  # root removes it all the same
     finally:
-        old.parent.chmod(0o700) if old.parent.exists() else None
+        if old.parent.exists():
+            old.parent.chmod(0o700)
 
 
 # what is in use -------------------------------------------------------------------------------------------------------
 def test_an_overlay_stays_as_long_as_the_command_or_what_it_started_has_it_open(over):
-    words = [sys.executable, "-m", "patcher", "run", "demo-patch", "--overlay", "--python", over.python, "--patch-dir", over.folder / "mine",
-             "--verify", "none", "--quiet", "--", "sh", "-c", "echo running; cat"]  # fmt: skip
-    child = running(over, words)
+    sitepatch_run = [sys.executable, "-m", "patcher", "run", "demo-patch", "--overlay"]
+    options = ["--python", over.python, "--patch-dir", over.folder / "mine", "--verify", "none", "--quiet"]
+    child = running(over, [*sitepatch_run, *options, "--", "sh", "-c", "echo running; cat"])
     (first,) = (over.cache / "overlay").iterdir()
     used(first, cache.KEPT_DAYS + 1)
     assert first.name in more_overlays(over)
@@ -130,9 +131,9 @@ def test_an_overlay_stays_as_long_as_the_command_or_what_it_started_has_it_open(
 
 
 def test_what_is_open_is_not_removed(over, monkeypatch):
-    made = over.made
+    overlay = over.built
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
-    fd = cache.open_in_use(made)
+    fd = cache.open_in_use(overlay)
     (entry,) = cache.cache_entries()
     assert not cache.remove_entry(entry)
     os.close(fd)
@@ -140,7 +141,7 @@ def test_what_is_open_is_not_removed(over, monkeypatch):
     assert cache.cache_entries() == []
     assert cache.remove_entry(entry), "gone is gone"
     with pytest.raises(FileNotFoundError):
-        cache.open_in_use(made)
+        cache.open_in_use(overlay)
 
 
 def test_releases_stay_while_a_command_reads_any_of_them(over, monkeypatch):
@@ -154,54 +155,61 @@ def test_releases_stay_while_a_command_reads_any_of_them(over, monkeypatch):
 
 def test_an_overlay_that_is_removed_while_it_is_asked_for_is_made_again(over, monkeypatch):
     """Who waits for the remover sees that what it waited for has lost its name."""
-    made = over.made
+    overlay = over.built
     monkeypatch.setenv("SITEPATCH_CACHE", str(over.cache))
     (entry,) = cache.cache_entries()
-    begun, asked = threading.Event(), threading.Event()
+    removal_has_begun, somebody_waits = threading.Event(), threading.Event()
 
     def remove_late(*_):
-        begun.set()
-        asked.wait(60)
+        removal_has_begun.set()
+        somebody_waits.wait(60)
 
     def note(*_):
-        if begun.is_set():
-            asked.set()
+        if removal_has_begun.is_set():
+            somebody_waits.set()
 
     before(monkeypatch, Path, "rename", remove_late)
     before(monkeypatch, fcntl, "flock", note)
     thread = threading.Thread(target=cache.remove_entry, args=[entry])
     thread.start()
-    assert begun.wait(60)
+    assert removal_has_begun.wait(60)
     with pytest.raises(FileNotFoundError):
-        cache.open_in_use(made)
+        cache.open_in_use(overlay)
     thread.join()
-    assert not made.exists()
+    assert not overlay.exists()
 
 
 def test_another_overlay_that_took_the_name_is_not_opened(over, monkeypatch):
-    made = over.made
+    overlay = over.built
 
     def another_process(*_):
-        made.rename(made.with_name("was"))
-        made.mkdir()
+        overlay.rename(overlay.with_name("was"))
+        overlay.mkdir()
 
     before(monkeypatch, fcntl, "flock", another_process)
     with pytest.raises(FileNotFoundError):
-        cache.open_in_use(made)
+        cache.open_in_use(overlay)
 
 
 # what is not ours -----------------------------------------------------------------------------------------------------
 def test_what_is_not_ours_is_left_alone(over):
     """SITEPATCH_CACHE may name a directory that holds other things, too."""
-    mine = [over.cache / "releases/1.0/notes", over.cache / "overlay/pictures", over.cache / "overlay" / ("0" * 32 + "-mine"), over.cache / "releases/mmengine/0.1/src"]
+    mine = [
+        over.cache / "releases/1.0/notes",
+        over.cache / "overlay/pictures",
+        over.cache / "overlay" / ("0" * 32 + "-mine"),
+        over.cache / "releases/mmengine/0.1/src",
+    ]
     (over.cache / "overlay").mkdir(parents=True, mode=0o700)
     for folder in mine:
         folder.mkdir(parents=True)
         (folder / "mine.txt").write_text("mine")
-        used(folder, 1000), used(folder.parent, 1000)
+        used(folder, 1000)
+        used(folder.parent, 1000)
     (over.cache / "overlay/.part-abc/new").mkdir(parents=True)
     (over.cache / "releases/mmengine/0.2/.part-x").mkdir(parents=True)
-    used(over.cache / "overlay/.part-abc", 1000), used(over.cache / "releases/mmengine/0.2", 1000)
+    used(over.cache / "overlay/.part-abc", 1000)
+    used(over.cache / "releases/mmengine/0.2", 1000)
     assert more_releases(over) == ["0.1"]
     assert len(more_overlays(over)) == 3
     assert all((folder / "mine.txt").exists() for folder in mine)
@@ -210,7 +218,8 @@ def test_what_is_not_ours_is_left_alone(over):
 @pytest.mark.parametrize("name", ["releases", "releases/mmengine", "releases/mmengine/0.10.7", "overlay"])
 def test_nothing_is_removed_through_a_link(over, tmp_path, name):
     """A link may lead to files that are named like ours: the pristine copies of somebody, say."""
-    used(over.made, 1000), release(over, days=1000)
+    used(over.built, 1000)
+    release(over, days=1000)
     away = tmp_path / "away"
     (over.cache / name).rename(away)
     (over.cache / name).symlink_to(away)
@@ -227,7 +236,10 @@ def test_nothing_is_removed_through_a_link(over, tmp_path, name):
 @pytest.mark.parametrize("change", ["owner", "mode"])
 def test_what_others_own_or_may_write_is_not_removed(over, change):
     folder = release(over, days=1000).parents[1]
-    os.chown(folder, 1001, 1001) if change == "owner" else folder.chmod(0o777)
+    if change == "owner":
+        os.chown(folder, 1001, 1001)
+    else:
+        folder.chmod(0o777)
     assert more_releases(over) == ["0.10.7"]
 
 

@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 from patcher.system import mounts
+from patcher.verbs.main import commands
 from tests.command import DDP, ROOT, Site, environ
 
 pytestmark = pytest.mark.once
@@ -45,8 +47,11 @@ TABLE = (
 )
 def test_what_the_kernel_tells_of_the_mount_of_a_path(path, kind, own, untried):
     assert mounts.mount_of(path, TABLE).kind == kind
-    told = mounts.own_locks(path, TABLE)
-    assert told.startswith(f"{path} is on {own}: locks there hold on this machine alone") if own else told == ""
+    notice = mounts.own_locks(path, TABLE)
+    if own:
+        assert notice.startswith(f"{path} is on {own}: locks there hold on this machine alone")
+    else:
+        assert notice == ""
     assert mounts.untried(path, TABLE) == untried
 
 
@@ -57,35 +62,56 @@ def test_where_the_kernel_tells_nothing_nothing_is_reported(tmp_path, monkeypatc
     assert mounts.read_table() == "" and mounts.own_locks("/usr", mounts.read_table()) == ""
 
 
+class MountedSite:
+    """A site directory, the command on it, and a table of mounts that the test writes."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder = folder
+        self.path = Site(folder, "mmengine-0.10.7").path
+        self.reads = 0
+        monkeypatch.setattr(mounts, "read_table", self.read_table)
+
+    def mount(self, kind):
+        self.table = TABLE + f"60 28 0:50 / {self.folder} rw - {kind} host:/srv rw\n"
+
+    def read_table(self):
+        self.reads += 1
+        return self.table
+
+    def run(self, *words):
+        """What the command prints; it runs in this process, whose table is another one."""
+        self.reads = 0
+        return CliRunner().invoke(commands, [*words, "--target", str(self.path)]).output
+
+
 def test_doctor_and_apply_say_where_locks_hold_on_one_machine_alone(tmp_path, monkeypatch):
-    from click.testing import CliRunner
+    site = MountedSite(tmp_path, monkeypatch)
+    site.mount("fuse.sshfs")
+    notice = f"{site.path} is on sshfs: locks there hold on this machine alone"
+    assert notice in site.run("apply", DDP, "--verify", "none", "--dry-run")
+    assert notice in site.run("apply", DDP, "--verify", "none")
+    assert site.reads == 1
+    assert notice in site.run("doctor")
+    for command in (["status"], ["apply", DDP]):  # which write nothing
+        assert notice not in site.run(*command)
+        assert site.reads == 0
 
-    from patcher.verbs.main import commands
 
-    site, reads = Site(tmp_path, "mmengine-0.10.7"), []
-    table = TABLE + f"60 28 0:50 / {tmp_path} rw - fuse.sshfs host:/srv rw\n"
-    monkeypatch.setattr(mounts, "read_table", lambda: reads.append(1) or table)
-
-    def run(*words):
-        reads.clear()
-        return CliRunner().invoke(commands, [*words, "--target", str(site.path)]).output
-
-    told = f"{site.path} is on sshfs: locks there hold on this machine alone"
-    assert told in run("apply", DDP, "--verify", "none", "--dry-run") and told in run("apply", DDP, "--verify", "none") and len(reads) == 1
-    assert told not in run("status") + run("apply", DDP) and reads == []  # nothing is written
-    assert told in run("doctor")
-    table = TABLE + f"60 28 0:50 / {tmp_path} rw - lustre host:/srv rw\n"
-    assert "is on lustre, where" in run("doctor") and "lustre" not in run("restore")
+def test_doctor_names_a_filesystem_that_was_never_tried(tmp_path, monkeypatch):
+    site = MountedSite(tmp_path, monkeypatch)
+    site.mount("lustre")
+    site.run("apply", DDP, "--verify", "none")
+    assert "is on lustre, where" in site.run("doctor")
+    assert "lustre" not in site.run("restore")
 
 
 def test_real_clients_of_a_real_server(tmp_path):
     """Here it is only seen that the command says why it cannot run, or what it would run; all of it with SITEPATCH_ALL_NFS=1."""
-    words, path = [sys.executable, "-m", "tools.nfs"], os.environ["PATH"]
-    if os.environ.get("SITEPATCH_ALL_NFS") and shutil.which("linux.uml"):
-        assert subprocess.run(words, cwd=str(ROOT), env=environ(PATH=path)).returncode == 0
-    elif not shutil.which("linux.uml"):
+    words = [sys.executable, "-m", "tools.nfs"]
+    if not shutil.which("linux.uml"):
         ended = subprocess.run(words, cwd=str(ROOT), env=environ(), capture_output=True, text=True)
         assert ended.returncode == 0 and ended.stdout.startswith("skipped: found no linux.uml")
         pytest.skip(ended.stdout.strip())
-    else:
+    if not os.environ.get("SITEPATCH_ALL_NFS"):
         pytest.skip("minutes: python -m tools.nfs, or SITEPATCH_ALL_NFS=1")
+    assert subprocess.run(words, cwd=str(ROOT), env=environ(PATH=os.environ["PATH"])).returncode == 0

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from patcher.errors import StoreError
+from patcher.overlay.make import private
 from patcher.system.acl import access
 from patcher.system.ownership import check_store, others_may_write
 from tests.command import DDP, Site, done, environ
@@ -50,30 +51,52 @@ def test_every_directory_and_link_that_leads_there_counts(tmp_path, owner, group
         path = tmp_path / "first"
     os.chown(place, owner, group)
     place.chmod(mode)
-    found = others_may_write(str(path))
-    assert len(found) == bool(said) and all(each.startswith(f"{place}: {said}") for each in found), found
+    problems = others_may_write(str(path))
+    if said:
+        (problem,) = problems
+        assert problem.startswith(f"{place}: {said}")
+    else:
+        assert problems == []
 
 
 @ROOT_ONLY
-def test_a_link_of_somebody_else_and_what_lies_inside_count(tmp_path):
-    (tmp_path / "mine" / "deep").mkdir(parents=True)
-    (tmp_path / "mine" / "deep" / "file").write_text("")
+def test_a_link_of_somebody_else_counts(tmp_path):
+    (tmp_path / "mine").mkdir()
     (tmp_path / "link").symlink_to("mine")
     os.lchown(tmp_path / "link", A, A)
     assert others_may_write(str(tmp_path / "link"))[0].startswith(f"{tmp_path / 'link'}: belongs to user 1001")
-    os.chown(tmp_path / "mine" / "deep" / "file", A, A)
-    assert others_may_write(str(tmp_path / "mine")) == []
-    (said,) = others_may_write(str(tmp_path / "mine"), inside=True)
-    assert said.startswith(f"{tmp_path}/mine/deep/file: belongs to user 1001")
-    os.chown(tmp_path / "mine" / "deep" / "file", 0, 0)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A directory `mine/deep`, with a file in it."""
+    (tmp_path / "mine" / "deep").mkdir(parents=True)
+    (tmp_path / "mine" / "deep" / "file").write_text("")
+    return tmp_path / "mine"
+
+
+@ROOT_ONLY
+def test_a_file_of_somebody_else_counts_where_what_lies_inside_matters(mine):
+    os.chown(mine / "deep" / "file", A, A)
+    assert others_may_write(str(mine)) == []
+    (problem,) = others_may_write(str(mine), inside=True)
+    assert problem.startswith(f"{mine}/deep/file: belongs to user 1001")
+
+
+@ROOT_ONLY
+def test_a_file_of_somebody_else_that_a_link_inside_leads_to_counts(tmp_path, mine):
     (tmp_path / "theirs").write_text("")
     os.chown(tmp_path / "theirs", A, A)
-    (tmp_path / "mine" / "deep" / "link").symlink_to(tmp_path / "theirs")
-    (said,) = others_may_write(str(tmp_path / "mine"), inside=True)
-    assert said.startswith(f"{tmp_path}/theirs: belongs to user 1001")
-    (tmp_path / "mine" / "deep" / "link").unlink()
-    (tmp_path / "mine" / "deep").chmod(0o1777)  # sticky is enough above, not below: anybody can add files
-    assert others_may_write(str(tmp_path / "mine"), inside=True) == [f"{tmp_path}/mine/deep: others may write to it (everybody)"]
+    (mine / "deep" / "link").symlink_to(tmp_path / "theirs")
+    (problem,) = others_may_write(str(mine), inside=True)
+    assert problem.startswith(f"{tmp_path}/theirs: belongs to user 1001")
+
+
+@ROOT_ONLY
+def test_a_sticky_directory_inside_counts(mine):
+    """Sticky is enough above, not below: anybody can add files."""
+    (mine / "deep").chmod(0o1777)
+    assert others_may_write(str(mine), inside=True) == [f"{mine}/deep: others may write to it (everybody)"]
 
 
 @ROOT_ONLY
@@ -116,9 +139,11 @@ USER, OWN_GROUP, GROUPS, MASK = 0x02, 0x04, 0x08, 0x10
 
 
 def acl(*entries):
-    """The bytes of an access control list: (tag, permissions, id) of these entries beside those of the mode; none without any."""
+    """The bytes of an access control list with these entries, (tag, permissions, id), beside those of the mode; empty without any."""
+    if not entries:
+        return b""
     rows = sorted([(0x01, 6, -1), (0x20, 4, -1), *entries])
-    return entries and struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *row) for row in rows)
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *row) for row in rows)
 
 
 LISTS = {  # entries; who others are, by it
@@ -140,10 +165,15 @@ def test_an_access_control_list_counts(tmp_path, entries, who, which):
     place.mkdir()
     file = place / "file"
     file.write_text("")
-    listed = file if which == "file" else place
-    listed.chmod(0o644 if which == "file" else 0o755)
+    if which == "file":
+        listed, mode = file, 0o644
+    else:
+        listed, mode = place, 0o755
+    listed.chmod(mode)
     set_acl(listed, acl(*entries))
-    assert others_may_write(str(place if which == "directory" else file)) == ([f"{listed}: others may write to it ({who})"] if who else [])
+    problems = [f"{listed}: others may write to it ({who})"] if who else []
+    asked_about = place if which == "directory" else file
+    assert others_may_write(str(asked_about)) == problems
 
 
 def set_acl(path, data):
@@ -215,14 +245,18 @@ MEANS = "others may write to it"
         ((A, A, 0o755), 0, 0, 0o757, f"{MEANS} (everybody)"),
     ],
 )
-def test_who_is_trusted_in_a_store(monkeypatch, site, uid, gid, mode, said, more=(), of_more=()):
+def test_who_is_trusted_in_a_store(monkeypatch, site, uid, gid, mode, said):
     monkeypatch.setattr(os, "geteuid", lambda: ME)
-    found, of_site = access(uid, gid, mode, acl(*more)), access(*site, acl(*of_more))
+    assert_trusted(access(uid, gid, mode, b""), access(*site, b""), said)
+
+
+def assert_trusted(of_store, of_site, said):
+    """Whoever may write to a store is trusted, or refused for the reason that is said."""
     if not said:
-        check_store(found, of_site, "store")
+        check_store(of_store, of_site, "store")
         return
     with pytest.raises(StoreError) as caught:
-        check_store(found, of_site, "store")
+        check_store(of_store, of_site, "store")
     assert caught.value.message.startswith(f"store: {said}") and "chown -R" in caught.value.hint
 
 
@@ -231,7 +265,7 @@ B_WRITES = ((USER, 6, B), (OWN_GROUP, 4, -1), (MASK, 6, -1))
 
 
 @pytest.mark.parametrize(
-    ("site_mode", "of_more", "uid", "more", "said"),
+    ("site_mode", "site_entries", "uid", "entries", "said"),
     [
         (0o755, (), A, B_WRITES, BY_LIST),
         (0o775, B_WRITES, A, B_WRITES, ""),  # a list shares the site directory
@@ -242,15 +276,16 @@ B_WRITES = ((USER, 6, B), (OWN_GROUP, 4, -1), (MASK, 6, -1))
         (0o755, (), A, ((OWN_GROUP, 4, -1), (GROUPS, 6, 0), (MASK, 6, -1)), ""),
     ],
 )
-def test_who_is_trusted_in_a_store_by_lists(monkeypatch, site_mode, of_more, uid, more, said):
-    test_who_is_trusted_in_a_store(monkeypatch, (A, A, site_mode), uid, A, 0o775 if more else 0o755, said, more, of_more)
+def test_who_is_trusted_in_a_store_by_lists(monkeypatch, site_mode, site_entries, uid, entries, said):
+    monkeypatch.setattr(os, "geteuid", lambda: ME)
+    of_store = access(uid, A, 0o775 if entries else 0o755, acl(*entries))
+    of_site = access(A, A, site_mode, acl(*site_entries))
+    assert_trusted(of_store, of_site, said)
 
 
 @ROOT_ONLY
 @pytest.mark.parametrize(("owner", "group", "mode"), [(A, A, 0o755), (0, GROUP, 0o775), (0, 0, 0o777)])
 def test_no_overlay_is_run_below_a_directory_that_others_can_change(tmp_path, owner, group, mode):
-    from patcher.overlay.make import private
-
     shared = tmp_path / "shared"
     (shared / "cache").mkdir(parents=True)
     os.chown(shared, owner, group)
@@ -262,9 +297,8 @@ def test_no_overlay_is_run_below_a_directory_that_others_can_change(tmp_path, ow
 
 @ROOT_ONLY
 def test_bytecode_that_another_user_left_in_an_overlay_is_not_run(tmp_path):
-
     own = Overlay(tmp_path, sys.executable)
-    planted = own.made / "files" / "planted.pyc"
+    planted = own.built / "files" / "planted.pyc"
     planted.write_bytes(b"")
     os.chown(planted, A, A)
     ended = done(own.run("echo", "ran"), 1)

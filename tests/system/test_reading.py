@@ -94,7 +94,8 @@ def test_a_link_of_a_third_user_to_a_private_file_is_not_followed(tmp_path, owne
 
     expected = "it" if good else f"{folder}/link: found a link, made by user {maker}, to a private file of user {owner}"
     before = open_descriptors()
-    assert (as_user(reader, read) if reader else read()) == expected
+    answer = as_user(reader, read) if reader else read()
+    assert answer == expected
     assert open_descriptors() <= before
 
 
