@@ -3,6 +3,7 @@
 Functions of `os`, `fcntl`, `time` and the like are replaced, none of sitepatch.
 """
 
+import os
 import time
 from pathlib import Path
 
@@ -55,6 +56,21 @@ def fail_once(monkeypatch, module, name, error, when=lambda *_, **__: True):
         raise error
 
     monkeypatch.setattr(module, name, call)
+
+
+def broken_pipe():
+    """A descriptor of a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+STDERRS = {  # what stderr may be: a function that opens it, and a redirection for a shell
+    "a file": (lambda: os.open(os.devnull, os.O_WRONLY), ""),
+    "full": (lambda: os.open("/dev/full", os.O_WRONLY), ""),
+    "broken": (broken_pipe, ""),
+    "closed": (lambda: os.open(os.devnull, os.O_WRONLY), "2>&-"),
+}
 
 
 class Clock:

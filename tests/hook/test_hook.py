@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -68,9 +69,7 @@ def test_a_line_with_a_directory_keeps_a_patch_applied_through_all_that_pip_does
     assert place.start().err == APPLIED
 
     pip(place.python, "uninstall", "-q", "-y", "sitepatch-hook-" + place.path.name.replace("_", "-").lower())
-    left = sorted(path.relative_to(place.site).as_posix() for path in place.site.rglob("*"))
-    ours = [name for name in left if "hook" in name]
-    assert ours == []
+    assert [path for path in tree(place.site) if "hook" in path] == []
     assert place.start().err == ""
     assert value(place.start()) == 22, "removing the hook leaves the file patched"
     place.sitepatch("restore", "--python", place.python)
@@ -83,11 +82,11 @@ def test_uv_builds_and_installs_the_directory_offline_with_an_empty_cache(place)
     (place.path / "requirements.txt").write_text("demo==1.0\n./patches\n")
 
     def install():
-        words = ["pip", "install", "--offline", "--no-index", "--find-links", place.wheels, "--python", place.python]
-        cache = ["--cache-dir", place.path / "uv", "--no-config", "-r", "requirements.txt"]
-        command = [UV, *map(str, [*words, *cache])]
-        ended = subprocess.run(command, cwd=str(place.path), env=environ(PYTHONPATH=""), capture_output=True, timeout=120)
-        done(Ended(ended))
+        options = ["--offline", "--no-index", "--no-config", "--cache-dir", place.path / "uv", "--find-links", place.wheels]
+        words = ["pip", "install", *options, "--python", place.python, "-r", "requirements.txt"]
+        command = [UV, *map(str, words)]
+        completed = subprocess.run(command, cwd=str(place.path), env=environ(PYTHONPATH=""), capture_output=True, timeout=120)
+        done(Ended(completed))
 
     install()
     assert place.start().err == APPLIED
@@ -113,23 +112,28 @@ def test_a_prebuilt_wheel_installs_with_require_hashes_and_leaves_nothing_when_i
     assert tree(place.site) == before
 
 
+def bytes_written(place):
+    """The patched file and the store, but for its lock, which has the number of a process."""
+    store = place.site / ".sitepatch"
+    written = {path.relative_to(store).as_posix(): path.read_bytes() for path in store.rglob("*") if path.is_file()}
+    del written["lock"]
+    written["demo/m.py"] = (place.site / "demo/m.py").read_bytes()
+    return written
+
+
 def test_the_hook_writes_what_apply_writes_to_the_byte(tmp_path):
-    made = []
-    for name in ("by-hook", "by-apply"):
-        (tmp_path / name).mkdir()
-        place = Place(tmp_path / name)
+    (tmp_path / "by-hook").mkdir()
+    (tmp_path / "by-apply").mkdir()
+    by_hook, by_apply = Place(tmp_path / "by-hook"), Place(tmp_path / "by-apply")
+    for place in (by_hook, by_apply):
         for path in (place.site / "demo").rglob("*.py"):
             os.utime(path, (1_600_000_000, 1_600_000_000))
-        if name == "by-hook":
-            place.install()
-            place.start("-c", "0")
-        else:
-            place.sitepatch("apply", "two", "--patch-dir", "mine", "--python", place.python)
-        made.append({path: told[0] for path, told in tree(place.site / ".sitepatch").items() if told != "directory"})
-        del made[-1]["lock"]  # it has the number of the process
-        made[-1]["demo/m.py"] = (place.site / "demo/m.py").read_bytes()
-    assert made[0] == made[1]
-    assert any(name.startswith("receipts/") for name in made[0])
+    by_hook.install()
+    by_hook.start("-c", "0")
+    by_apply.sitepatch("apply", "two", "--patch-dir", "mine", "--python", by_apply.python)
+    written = bytes_written(by_hook)
+    assert written == bytes_written(by_apply)
+    assert any(name.startswith("receipts/") for name in written)
 
 
 # without an installer: what differs after one ---------------------------------------------------------------------------
@@ -172,8 +176,8 @@ def test_one_patchset_that_does_not_fit_keeps_no_other_from_being_applied(place)
     place.init(names=("two", "three"))
     place.put(place.wheel())
     place.unpack("demo", "3.0")
-    said = place.start("-c", "0").err
-    assert "two: demo/m.py: not found" in said and "applied three to 1 file" in said and said.count("\n") == 2
+    err = place.start("-c", "0").err
+    assert "two: demo/m.py: not found" in err and "applied three to 1 file" in err and err.count("\n") == 2
     assert (place.site / "demo/n.py").read_text() == "VALUE = 44\n"
     assert place.start("-c", "0").err == ""
 
@@ -182,13 +186,13 @@ def test_a_release_that_does_not_fit_is_reported_once_and_left_alone(place):
     place.install()
     place.unpack("demo", "3.0")
     before = (place.site / "demo/m.py").read_bytes()
-    said = place.start("-c", "0")
-    assert said.err.startswith("sitepatch-hook: two: demo/m.py: not found") and said.err.count("\n") == 1
+    err = place.start("-c", "0").err
+    assert err.startswith("sitepatch-hook: two: demo/m.py: not found") and err.count("\n") == 1
     place.start("-c", "0")
     assert place.start("-c", "0").err == ""
     assert (place.site / "demo/m.py").read_bytes() == before
-    told = place.sitepatch("hook", "status", "--python", place.python, code=1)
-    assert "not so" in told.out and "not found" in told.out
+    status = place.sitepatch("hook", "status", "--python", place.python, code=1)
+    assert "not so" in status.out and "not found" in status.out
     place.unpack("demo", "1.0")
     assert place.start().err == APPLIED
 
@@ -208,23 +212,22 @@ def test_what_was_edited_by_hand_is_never_overwritten(place):
     place.install()
     file = place.site / "demo/m.py"
     file.write_text("VALUE = 1  # mine\n")
-    said = place.start("-c", "0").err
-    assert "demo/m.py: conflict: the file is not what demo 1.0 installed: somebody edited it" in said
+    assert "demo/m.py: conflict: the file is not what demo 1.0 installed: somebody edited it" in place.start("-c", "0").err
     assert file.read_text() == "VALUE = 1  # mine\n"
     place.unpack("demo", "1.0")
     place.start("-c", "0")
     file.write_text("VALUE = 22  # mine\n")
-    said = place.start("-c", "0").err
-    assert "demo/m.py: conflict: the file was edited by hand after it was patched" in said and file.read_text() == "VALUE = 22  # mine\n"
+    assert "demo/m.py: conflict: the file was edited by hand after it was patched" in place.start("-c", "0").err
+    assert file.read_text() == "VALUE = 22  # mine\n"
     assert place.start("-c", "0").err == ""
 
 
 def test_known_bytes_that_record_contradicts_are_not_pristine(place):
     place.install()
     record = place.site / "demo-1.0.dist-info/RECORD"
-    rows = record.read_text().replace("demo/m.py,sha256=", "demo/m.py,sha256=A")
-    record.write_text(rows.replace("demo/m.py,sha256=A" + rows.partition("demo/m.py,sha256=A")[2].partition(",")[0],
-                                   "demo/m.py,sha256=" + "A" * 43))  # fmt: skip
+    rows, replaced = re.subn(r"(demo/m\.py,sha256=)[^,]*", rf"\g<1>{'A' * 43}", record.read_text())
+    assert replaced == 1
+    record.write_text(rows)
     assert "somebody edited it" in place.start("-c", "0").err
     assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
 
@@ -237,7 +240,10 @@ def test_a_new_version_of_the_hook_replaces_what_is_applied(place):
     place.start("-c", "0")
     shutil.rmtree(place.folder)
     for path in place.site.glob("sitepatch_hook*"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     place.init()
     place.put(place.wheel())
     ended = place.start()
@@ -251,11 +257,11 @@ def test_two_hooks_in_one_environment_do_not_clash(place):
     patchset(place.path, "demo/n.py", 44, "three")
     place.sitepatch("hook", "init", "more", "three", "--patch-dir", "mine", "--name", "sitepatch-hook-x")
     place.put(place.wheel("more"))
-    said = place.start("-c", "import demo.m, demo.n; print(demo.m.VALUE + demo.n.VALUE)")
-    assert value(said) == 66
+    both = place.start("-c", "import demo.m, demo.n; print(demo.m.VALUE + demo.n.VALUE)")
+    assert value(both) == 66
     assert quiet(place) == 22
-    told = place.sitepatch("hook", "status", "--python", place.python)
-    assert [line.split()[:2] for line in told.out.splitlines()] == [["ok", "sitepatch-hook-one"], ["ok", "sitepatch-hook-x"]]
+    status = place.sitepatch("hook", "status", "--python", place.python)
+    assert [line.split()[:2] for line in status.out.splitlines()] == [["ok", "sitepatch-hook-one"], ["ok", "sitepatch-hook-x"]]
 
 
 # modes ----------------------------------------------------------------------------------------------------------------
@@ -287,11 +293,11 @@ def test_strict_starts_no_program_on_what_is_not_patched(place):
     assert place.start().err == APPLIED
 
 
-@pytest.mark.parametrize(("flags", "runs"), [(["-I"], True), (["-E"], True), (["-O"], True), (["-s"], True), (["-S"], False)])
-def test_these_switches_of_the_interpreter_turn_the_hook_off(place, flags, runs):
+@pytest.mark.parametrize(("switch", "number"), [("-I", 22), ("-E", 22), ("-O", 22), ("-s", 22), ("-S", 1)])
+def test_of_the_switches_of_the_interpreter_only_the_one_without_site_turns_the_hook_off(place, switch, number):
     place.install()
-    place.start(*flags, "-c", "0")
-    assert ((place.site / "demo/m.py").read_text() == "VALUE = 22\n") is runs
+    place.start(switch, "-c", "0")
+    assert (place.site / "demo/m.py").read_text() == f"VALUE = {number}\n"
 
 
 def test_without_sitepatch_each_start_prints_a_line_and_strict_stops(place):
@@ -321,31 +327,32 @@ def test_a_module_that_starts_python_is_not_imported_by_the_start_that_patches_i
 
 
 # many processes, and one that dies ---------------------------------------------------------------------------------------
-def at_once(place, count, **more):
-    variables = environ(PYTHONPATH="", PYTHONDONTWRITEBYTECODE="", **more)
-    code = "import demo.m, demo.n; print(demo.m.VALUE)"
-    children = [
-        subprocess.Popen([str(place.python), "-c", code], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for _ in range(count)
-    ]
-    return [(int(out), err.decode()) for out, err in (child.communicate(timeout=120) for child in children)]
+EVENTS = [  # before eight starts, one after the other: what happens, and how many starts report something
+    ("installed just now", lambda place: None, 1),
+    ("reinstalled", lambda place: place.unpack("demo", "1.0"), 1),
+    ("state lost", lambda place: (place.folder / "state").unlink(), 0),
+    ("state damaged", lambda place: (place.folder / "state").write_text("?"), 1),
+    ("as requested", lambda place: None, 0),
+]
+
+
+def start_at_once(place, count):
+    """The starts of so many interpreters, which print the value of demo.m."""
+    command = [str(place.python), "-c", "import demo.m, demo.n; print(demo.m.VALUE)"]
+    variables = environ(PYTHONPATH="", PYTHONDONTWRITEBYTECODE="")
+    children = [subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(count)]
+    return [child.communicate(timeout=120) for child in children]
 
 
 def test_eight_starts_at_once_apply_it_once_and_all_run_patched_code(place, counted):
     place.install()
-    states = ["installed just now", "reinstalled", "state lost", "state damaged", "as requested"]
-    for what in states:
-        if what == "reinstalled":
-            place.unpack("demo", "1.0")
-        elif what == "state lost":
-            (place.folder / "state").unlink()
-        elif what == "state damaged":
-            (place.folder / "state").write_text("?")
-        found = at_once(place, 8)
-        assert [number for number, _ in found] == [22] * 8, what
-        said = [err for _, err in found if err]
-        assert len(said) == (0 if what in ("as requested", "state lost") else 1), (what, said)
-    counted("starts at once", 8 * len(states))
+    for event, happen, reports in EVENTS:
+        happen(place)
+        starts = start_at_once(place, 8)
+        assert [out for out, _ in starts] == [b"22\n"] * 8, event
+        messages = [err for _, err in starts if err]
+        assert len(messages) == reports, (event, messages)
+    counted("starts at once", 8 * len(EVENTS))
     assert quiet(place) == 22
 
 
@@ -354,8 +361,8 @@ def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, co
     rounds = 0
     for milliseconds in range(4, 90, 6):
         place.unpack("demo", "1.0")
-        child = subprocess.Popen([str(place.python), "-c", "0"], env=environ(PYTHONPATH=""), start_new_session=True,
-                                 stderr=subprocess.DEVNULL)  # fmt: skip
+        command = [str(place.python), "-c", "0"]
+        child = subprocess.Popen(command, env=environ(PYTHONPATH=""), start_new_session=True, stderr=subprocess.DEVNULL)
         time.sleep(milliseconds / 1000)
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
@@ -369,14 +376,26 @@ def test_a_start_that_is_killed_in_the_middle_leaves_nothing_half_done(place, co
     assert (place.site / "demo/m.py").read_text() == "VALUE = 1\n"
 
 
+SLOW_ENGINE = """
+import os, time
+from patcher.verbs import hook_start
+
+def ensure_applied(*words, **more):
+    open(AT_WORK, 'w').close()
+    while not os.path.exists(GO_ON):
+        time.sleep(0.01)
+    return []
+
+hook_start.ensure_applied = ensure_applied
+"""
+
+
 def test_the_lock_is_held_while_the_child_works_even_if_its_parent_is_killed(place):
     place.install()
-    begun, go_on = place.path / "begun", place.path / "go on"
-    code = f"import os, time\ndef ensure_applied(*words, **more):\n    open({str(begun)!r}, 'w').close()\n"
-    code += f"    while not os.path.exists({str(go_on)!r}):\n        time.sleep(0.01)\n    return []\n"
-    place.change_engine(f"{code}from patcher.verbs import hook_start as module\nmodule.ensure_applied = ensure_applied\n")
+    at_work, go_on = place.path / "at work", place.path / "go on"
+    place.change_engine(f"AT_WORK, GO_ON = {str(at_work)!r}, {str(go_on)!r}\n{SLOW_ENGINE}")
     parent = subprocess.Popen([str(place.python), "-c", "0"], env=environ(PYTHONPATH=""))
-    while not begun.exists():
+    while not at_work.exists():
         time.sleep(0.01)
     parent.kill()
     parent.wait()
@@ -408,26 +427,30 @@ def test_an_environment_that_is_moved_or_copied_stays_patched(place):
 
 
 def reached_by_all(name):
+    """Whether every user can read a file and reach it."""
     path = Path(os.path.realpath(name))
-    return path.exists() and path.stat().st_mode & 0o004 and all(folder.stat().st_mode & 0o001 for folder in path.parents)
+    if not path.exists():
+        return False
+    return bool(path.stat().st_mode & 0o004) and all(folder.stat().st_mode & 0o001 for folder in path.parents)
 
 
 @pytest.fixture
 def public():
     """A place that other users can reach; pytest's own folders are closed to them."""
-    names = (sys.executable, *("{}/python{}.{}".format(folder, *sys.version_info) for folder in ("/usr/bin", "/usr/local/bin")))
-    python = next(filter(reached_by_all, names), None)
+    name = "python{}.{}".format(*sys.version_info)
+    pythons = filter(reached_by_all, (sys.executable, f"/usr/bin/{name}", f"/usr/local/bin/{name}"))
+    python = next(pythons, None)
     if not (python and reached_by_all(libcst.__file__) and reached_by_all(patcher.__file__)):
         pytest.skip("every interpreter, or what sitepatch needs, is closed to other users")
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield Place(folder, python=python)
-    subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
+    open_to_its_owner(folder)
     shutil.rmtree(folder)
 
 
-def as_reader(place, *words, code=0):
-    """Start the interpreter as somebody who may not write to the environment."""
+def as_reader(place):
+    """Start the interpreter as somebody who may not write to the environment; it prints the value of demo.m."""
 
     def become():
         if os.getuid() == 0:
@@ -435,29 +458,34 @@ def as_reader(place, *words, code=0):
             os.setgid(65534)
             os.setuid(65534)
 
-    command = [str(place.python), *(words or ("-c", "import demo.m; print(demo.m.VALUE)"))]
-    ended = subprocess.run(command, env=environ(PYTHONPATH=""), preexec_fn=become, cwd="/", capture_output=True)
-    return done(Ended(ended), code)
+    command = [str(place.python), "-c", "import demo.m; print(demo.m.VALUE)"]
+    completed = subprocess.run(command, env=environ(PYTHONPATH=""), preexec_fn=become, cwd="/", capture_output=True)
+    return done(Ended(completed))
 
 
-def close(place):
-    for path in [place.site, *(path for path in place.site.rglob("*") if path.is_dir())]:
-        path.chmod(0o555)
+def make_read_only(site):
+    site.chmod(0o555)
+    for path in site.rglob("*"):
+        if path.is_dir():
+            path.chmod(0o555)
+
+
+def open_to_its_owner(folder):
+    subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
 
 
 def test_a_read_only_environment_prints_one_line_unless_it_is_as_requested(public):
     public.install()
     public.start()
-    close(public)
-    before = tree(public.site)
+    make_read_only(public.site)
     assert value(as_reader(public)) == 22
-    subprocess.run(["chmod", "-R", "u+w", str(public.site)], check=True)
+    open_to_its_owner(public.site)
     os.utime(public.site / "demo/m.py", (1_500_000_000, 1_500_000_000))  # an image builder that sets all times
-    close(public)
+    make_read_only(public.site)
     assert as_reader(public).err == "", "the bytes are right"
-    subprocess.run(["chmod", "-R", "u+w", str(public.site)], check=True)
+    open_to_its_owner(public.site)
     public.unpack("demo", "1.0")
-    close(public)
+    make_read_only(public.site)
     before = tree(public.site)
     ended = as_reader(public)
     assert value(ended) == 1
@@ -470,10 +498,10 @@ def test_status_and_doctor_report_that_the_next_start_does_nothing_without_sitep
     place = Place(tmp_path, engine=False)
     place.install()
     assert "cannot be run" in place.start().err
-    told = place.sitepatch("hook", "status", "--python", place.python, code=1)
-    assert "it applies nothing: it needs sitepatch" in told.out and "the next start of Python applies" not in told.out
-    told = place.sitepatch("doctor", "--python", place.python, code=1)  # the one line that says which command to run
-    assert "1 hook: not in order" in told.out and f"sitepatch hook status --python {place.python}" in " ".join(told.out.split())
+    status = place.sitepatch("hook", "status", "--python", place.python, code=1)
+    assert "it applies nothing: it needs sitepatch" in status.out and "the next start of Python applies" not in status.out
+    report = place.sitepatch("doctor", "--python", place.python, code=1)  # the one line that says which command to run
+    assert "1 hook: not in order" in report.out and f"sitepatch hook status --python {place.python}" in " ".join(report.out.split())
     place.unpack("sitepatch", patcher.__version__)
     assert "the next start of Python applies two" in place.sitepatch("hook", "status", "--python", place.python, code=1).out
 
@@ -482,13 +510,14 @@ def test_status_reports_what_the_next_start_would_do(place):
     before = tree(place.site)
     assert "there is no hook" in place.sitepatch("hook", "status", "--python", place.python).out
     place.install()
-    told = place.sitepatch("hook", "status", "--python", place.python, code=1)
-    assert "the next start of Python applies two" in told.out
+    status = place.sitepatch("hook", "status", "--python", place.python, code=1)
+    assert "the next start of Python applies two" in status.out
     place.start("-c", "0")
-    told = json.loads(place.sitepatch("hook", "status", "--python", place.python, "--json").out)
-    assert (told["ok"], told["hooks"][0]["patchsets"], told["hooks"][0]["mode"]) == (True, ["two"], "repair")
-    back = place.sitepatch("restore", "--python", place.python)
-    assert "the next start of Python applies them again" in back.err
+    answer = json.loads(place.sitepatch("hook", "status", "--python", place.python, "--json").out)
+    (hook,) = answer["hooks"]
+    assert (answer["ok"], hook["patchsets"], hook["mode"]) == (True, ["two"], "repair")
+    restored = place.sitepatch("restore", "--python", place.python)
+    assert "the next start of Python applies them again" in restored.err
     assert place.start().err == APPLIED
     place.remove()
     place.sitepatch("restore", "--python", place.python)
@@ -496,7 +525,9 @@ def test_status_reports_what_the_next_start_would_do(place):
     assert tree(place.site) == before
 
 
-def test_sync_refuses_what_the_hook_would_undo_and_does_what_it_would_not(place):
+@pytest.fixture
+def numbered(place):
+    """A place whose hook keeps `two` applied with number=8; 7 is the default, and `three` is there, too."""
     folder = place.path / "mine/two"
     (folder / "p.spatch").write_text("Why.\n\n--- demo/m.py\n@@ <module> @@\n-VALUE = 1\n+VALUE = $number\n")
     toml = (folder / "patchset.toml").read_text()
@@ -504,32 +535,57 @@ def test_sync_refuses_what_the_hook_would_undo_and_does_what_it_would_not(place)
     patchset(place.path, "demo/n.py", 3, "three")
     place.install("--set", "two.number=8")
     assert value(place.start()) == 8
-    before = tree(place.site)
+    return place
 
-    def sync(asked, code, *words):
-        (place.path / "pyproject.toml").write_text(f'[tool.sitepatch]\npatch-dir = "mine"\npatchsets = [{asked}]\n')
-        return place.sitepatch("sync", "--python", place.python, *words, code=code).err
 
-    hook = place.folder.name[1:].replace("_", "-")
-    for asked, told in (
+def sync(place, patchsets, *words, code=0):
+    """What `sync` says in a project that asks for these patchsets."""
+    (place.path / "pyproject.toml").write_text(f'[tool.sitepatch]\npatch-dir = "mine"\npatchsets = [{patchsets}]\n')
+    return place.sitepatch("sync", "--python", place.python, *words, code=code).err
+
+
+@pytest.mark.parametrize(
+    ("patchsets", "reason"),
+    [
         ('"two number=9"', "with number=8, and the project asks for number=9"),
         ('"two", "three"', "with number=8, and the project asks for number=7"),
         ('"three"', "and the project does not ask for it"),
         ("", "and the project does not ask for it"),
-    ):
-        for words in ([], ["--dry-run"]):
-            said = sync(asked, 1, *words)
-            assert f"two: {hook} keeps it applied in {place.site}" in said and told in said, said
-    assert tree(place.site) == before
-    undone = f"note: the next start of Python undoes this: {hook} asks for another version or other options\n"
-    for words, told in (("two", True), ("two --set two.number=9", True), ("two --set two.number=8", False), ("three", False)):
-        said = place.sitepatch("apply", *words.split(), "--python", place.python, "--patch-dir", place.path / "mine").err
-        assert (undone in said) is told, said
-    sync('"two number=8", "three"', 0)
-    assert (value(place.start()), (place.site / "demo/n.py").read_text()) == (8, "VALUE = 3\n")
-    sync('"two number=8"', 0)
-    (folder / "p.spatch").write_text((folder / "p.spatch").read_text().replace("Why.", "Because."))
-    assert "in another version than the project asks for" in sync('"two number=8"', 1)
-    place.remove()
-    sync("", 0)
-    assert value(place.start()) == 1
+    ],
+)
+def test_sync_refuses_what_the_hook_would_undo(numbered, patchsets, reason):
+    before = tree(numbered.site)
+    hook = numbered.folder.name[1:].replace("_", "-")
+    for words in ([], ["--dry-run"]):
+        err = sync(numbered, patchsets, *words, code=1)
+        assert f"two: {hook} keeps it applied in {numbered.site}" in err and reason in err, err
+    assert tree(numbered.site) == before
+
+
+def test_sync_refuses_another_version_of_what_the_hook_keeps_applied(numbered):
+    spatch = numbered.path / "mine/two/p.spatch"
+    spatch.write_text(spatch.read_text().replace("Why.", "Because."))
+    assert "in another version than the project asks for" in sync(numbered, '"two number=8"', code=1)
+
+
+def test_sync_does_what_the_hook_would_not_undo(numbered):
+    sync(numbered, '"two number=8", "three"')
+    assert value(numbered.start()) == 8
+    assert (numbered.site / "demo/n.py").read_text() == "VALUE = 3\n"
+    sync(numbered, '"two number=8"')
+    numbered.remove()
+    sync(numbered, "")
+    assert value(numbered.start()) == 1
+
+
+def test_apply_notes_what_the_hook_would_undo(numbered):
+    hook = numbered.folder.name[1:].replace("_", "-")
+    note = f"note: the next start of Python undoes this: {hook} asks for another version or other options\n"
+
+    def apply(*words):
+        return numbered.sitepatch("apply", *words, "--python", numbered.python, "--patch-dir", numbered.path / "mine").err
+
+    assert note in apply("two")
+    assert note in apply("two", "--set", "two.number=9")
+    assert note not in apply("two", "--set", "two.number=8")
+    assert note not in apply("three")

@@ -47,9 +47,9 @@ def test_the_wheel_holds_one_module_the_patchsets_and_a_requirement_of_sitepatch
 
 def test_nothing_of_the_main_wheel_runs_when_python_starts():
     """tests/real/test_wheel.py looks at the wheel itself; these are all the files it is built from."""
-    found = [path for top in ("patcher", "patchsets", "fixtures") for path in (ROOT / top).rglob("*")]
-    assert found
-    assert [path for path in found if path.suffix in (".pth", ".start") or path.name == "sitecustomize.py"] == []
+    files = [*(ROOT / "patcher").rglob("*"), *(ROOT / "patchsets").rglob("*"), *(ROOT / "fixtures").rglob("*")]
+    assert files
+    assert [path for path in files if path.suffix in (".pth", ".start") or path.name == "sitecustomize.py"] == []
     assert ".pth" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
@@ -62,17 +62,21 @@ def test_both_files_that_start_it_name_the_same_function(place):
     assert pth.stem == start.stem, "Python 3.15 then passes over the import line"
 
 
-@pytest.mark.parametrize("how", ["stderr closed", "all closed", "SIGCHLD ignored", "no bytecode", "nothing in the environment"])
+ODD_STARTS = {  # redirections of a shell, variables, what the process does before
+    "stderr closed": ("2>&-", environ(PYTHONPATH=""), None),
+    "all closed": ("<&- >&- 2>&-", environ(PYTHONPATH=""), None),
+    "SIGCHLD ignored": ("", environ(PYTHONPATH=""), lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)),
+    "no bytecode": ("", environ(PYTHONPATH="", PYTHONDONTWRITEBYTECODE="1"), None),
+    "nothing in the environment": ("", {}, None),
+}
+
+
+@pytest.mark.parametrize("how", ODD_STARTS)
 def test_odd_starts_patch_the_file_and_succeed(place, how):
     place.install()
-    closed = {"stderr closed": "2>&-", "all closed": "<&- >&- 2>&-"}.get(how, "")
-    env = environ(PYTHONPATH="", **({"PYTHONDONTWRITEBYTECODE": "1"} if how == "no bytecode" else {}))
-    ended = subprocess.run(
-        ["/bin/sh", "-c", f'"$0" -c 0 {closed}', str(place.python)],
-        env={} if how.startswith("nothing") else env,
-        preexec_fn=(lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)) if how == "SIGCHLD ignored" else None,
-    )
-    assert ended.returncode == 0
+    redirections, env, before_start = ODD_STARTS[how]
+    command = ["/bin/sh", "-c", f'"$0" -c 0 {redirections}', str(place.python)]
+    assert subprocess.run(command, env=env, preexec_fn=before_start).returncode == 0
     assert (place.site / "demo/m.py").read_text() == "VALUE = 22\n"
     assert (place.folder / "lock").read_bytes() == b""
     assert place.state().endswith("end\n")
@@ -81,10 +85,23 @@ def test_odd_starts_patch_the_file_and_succeed(place, how):
     assert (place.start("-c", "0").err, tree(place.site)) == ("", before)
 
 
+INTERRUPTED = """
+import os
+import {name} as hook
+
+def interrupt(*words):
+    raise KeyboardInterrupt
+
+os.environ.pop("SITEPATCH_HOOK")
+hook.recorded_problems = interrupt
+hook.start()
+print("started")
+"""
+
+
 def test_an_interrupt_during_the_look_ends_the_start_as_a_shell_expects(place):
     place.install()
-    code = f"import os, {place.folder.name} as h; os.environ.pop('SITEPATCH_HOOK'); h.recorded_problems = lambda *words: exec('raise KeyboardInterrupt')"
-    ended = place.start("-c", f"{code}; h.start(); print('started')", code=130, SITEPATCH_HOOK="off")
+    ended = place.start("-c", INTERRUPTED.format(name=place.folder.name), code=130, SITEPATCH_HOOK="off")
     assert (ended.out, ended.err) == ("", "")
 
 
@@ -99,7 +116,13 @@ def test_a_state_that_is_a_fifo_is_not_waited_for_and_is_made_anew(place):
 
 
 def test_without_stderr_nothing_is_reported_whatever_has_its_number_now(tmp_path):
-    code = "import os, sys; from patcher.hook import boot; sys.stderr = None; os.dup2(os.open('file', os.O_WRONLY | os.O_CREAT), 2); boot.write_stderr('x')"
+    code = """
+import os, sys
+from patcher.hook import boot
+sys.stderr = None
+os.dup2(os.open("file", os.O_WRONLY | os.O_CREAT), 2)
+boot.write_stderr("x")
+"""
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ(PYTHONPATH=str(ROOT)), check=True)
     assert (tmp_path / "file").read_bytes() == b""
 
@@ -128,35 +151,56 @@ def test_a_state_tells_which_files_have_changed(tmp_path):
     assert boot.state_problems(looked, site, "ID", False) is None, "nobody has tried"
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["x", "end\n", state(""), state()[:-1], state()[:-4], state("= 1:1"), state("= 1:1 "), state("= 1:1 /a"), state("= 1:1 a/../../b"),
-     state("= 1:1 .."), state("+ 1:1 a"), state("! 1:1 a"), state("= 1:1 a\0"), "sitepatch-hook 2 ID tried\nend\n"],
-)  # fmt: skip
+MALFORMED_STATES = [
+    "x",
+    "end\n",
+    "sitepatch-hook 2 ID tried\nend\n",
+    state()[:-1],
+    state()[:-4],
+    state(""),
+    state("= 1:1"),
+    state("= 1:1 "),
+    state("= 1:1 /a"),
+    state("= 1:1 .."),
+    state("= 1:1 a/../../b"),
+    state("= 1:1 a\0"),
+    state("+ 1:1 a"),
+    state("! 1:1 a"),
+]
+
+
+@pytest.mark.parametrize("text", MALFORMED_STATES)
 def test_a_malformed_state_is_refused_and_no_path_outside_the_site_directory_is_read(tmp_path, text, monkeypatch):
-    looked = []
+    paths = []
     with monkeypatch.context() as patch, pytest.raises(ValueError):
-        before(patch, os, "stat", lambda path, *_, **__: looked.append(path))
+        before(patch, os, "stat", lambda path, *_, **__: paths.append(str(path)))
         boot.state_problems(text, str(tmp_path), "ID", False)
-    assert not [path for path in looked if str(path).startswith(str(tmp_path))]
+    assert not [path for path in paths if path.startswith(str(tmp_path))]
 
 
-def test_the_wheel_has_the_same_bytes_wherever_it_is_made_and_a_record_of_all_of_them(place):
+def test_the_wheel_has_the_same_bytes_wherever_it_is_made(place):
     place.init()
-    made = []
-    for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
-        code = "import backend; print(backend.build_wheel('.'))"
-        name = subprocess.check_output([sys.executable, "-c", code], cwd=place.path / "patches", text=True, env=environ(PYTHONHASHSEED=seed, TZ=zone))
-        made.append((place.path / "patches" / name.strip()).read_bytes())
-    assert made[0] == made[1]
-    with zipfile.ZipFile(io.BytesIO(made[0])) as archive:
+    patches = place.path / "patches"
+
+    def build(**variables):
+        command = [sys.executable, "-c", "import backend; print(backend.build_wheel('.'))"]
+        name = subprocess.check_output(command, cwd=patches, text=True, env=environ(**variables))
+        return (patches / name.strip()).read_bytes()
+
+    assert build(PYTHONHASHSEED="1", TZ="UTC") == build(PYTHONHASHSEED="2", TZ="Asia/Tokyo")
+
+
+def test_the_wheel_has_a_record_of_all_its_files(place):
+    place.init()
+    with zipfile.ZipFile(place.wheel()) as archive:
         (record,) = [name for name in archive.namelist() if name.endswith("/RECORD")]
-        rows = {name: (told, size) for name, told, size in csv.reader(io.StringIO(archive.read(record).decode()))}
-        assert set(rows) == set(archive.namelist())
-        for name, told in rows.items():
+        rows = list(csv.reader(io.StringIO(archive.read(record).decode())))
+        expected = []
+        for name in archive.namelist():
             data = archive.read(name)
-            assert told == (("", "") if name == record else (digest(data), str(len(data))))
-        empty = {name.rpartition("/")[2] for name in rows if rows[name][1] == "0"}
+            expected.append([name, "", ""] if name == record else [name, digest(data), str(len(data))])
+    assert sorted(rows) == sorted(expected)
+    empty = {name.rpartition("/")[2] for name, _, size in rows if size == "0"}
     assert empty >= {"state", "state.tmp", "lock"}, "what is written later stands in RECORD, so that an uninstall removes it"
 
 
@@ -187,15 +231,16 @@ def started(tmp_path, monkeypatch, capfd):
     os.utime(str(tmp_path / "m.py"), (7, 7))
 
     def start(*lines, mode="repair", force="", did="tried", again=False, child=None):
-        head = f"sitepatch-hook 1 ID {did}"
-        (folder / "state").write_text("\n".join([head, *lines, "end", ""]))
-        text = Path(boot.__file__).read_text(encoding="utf-8").replace("@NAME@", "hook-x").replace("@ID@", "ID").replace("@MODE@", mode)
+        (folder / "state").write_text(state(*lines, head=f"sitepatch-hook 1 ID {did}"))
+        text = Path(boot.__file__).read_text(encoding="utf-8")
+        text = text.replace("@NAME@", "hook-x").replace("@ID@", "ID").replace("@MODE@", mode)
         (folder / "__init__.py").write_text(text, encoding="utf-8")
         monkeypatch.setenv("SITEPATCH_HOOK", force)
         monkeypatch.syspath_prepend(str(tmp_path))
         sys.modules.pop("_hook_x", None)
         module = importlib.import_module("_hook_x")
-        exits, modes, spawn = [], [], os.posix_spawn
+        exits, modes = [], []
+        spawn = os.posix_spawn
 
         def spawn_another(python, words, *rest, **more):
             modes.append(words[-1])
@@ -207,7 +252,8 @@ def started(tmp_path, monkeypatch, capfd):
             module.start()
             if again:
                 module.start()
-        return exits, modes, [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
+        messages = [line.partition("sitepatch-hook: ")[2] for line in capfd.readouterr().err.splitlines()]
+        return exits, modes, messages
 
     return start
 
@@ -218,7 +264,7 @@ STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off start
 
 
 @pytest.mark.parametrize(
-    ("lines", "how", "exits", "modes", "said"),
+    ("lines", "how", "exits", "modes", "messages"),
     [
         ([GOOD], {}, [], [], []),
         ([GOOD], {"mode": "strict"}, [], [], []),
@@ -244,16 +290,21 @@ STRICT = "hook-x is strict: the program is not started (SITEPATCH_HOOK=off start
         (["= 8:5 m.py"], {"child": lambda: 1 / 0, "mode": "strict"}, [1], ["strict"], [FAILED, STRICT]),
     ],
 )  # fmt: skip
-def test_the_mode_decides_what_a_start_prints_and_whether_the_program_runs(started, lines, how, exits, modes, said):
-    assert started(*lines, **how) == (exits, modes, said)
+def test_the_mode_decides_what_a_start_prints_and_whether_the_program_runs(started, lines, how, exits, modes, messages):
+    assert started(*lines, **how) == (exits, modes, messages)
 
 
 @pytest.mark.parametrize(
-    ("does", "good", "said"), [("exit 0", True, ""), ("exit 1", False, ""), ("kill -9 $$", False, "sitepatch-hook: @NAME@: the process that looks at its files was ended by signal 9\n")]
+    ("does", "good", "message"),
+    [
+        ("exit 0", True, ""),
+        ("exit 1", False, ""),
+        ("kill -9 $$", False, "sitepatch-hook: @NAME@: the process that looks at its files was ended by signal 9\n"),
+    ],
 )
 @pytest.mark.parametrize("stderr", [True, False])
 @pytest.mark.parametrize("bytecode", [True, False])
-def test_the_child_is_run_without_stdin_and_its_end_is_reported(tmp_path, monkeypatch, capfd, bytecode, stderr, does, good, said):
+def test_the_child_is_run_without_stdin_and_its_end_is_reported(tmp_path, monkeypatch, capfd, bytecode, stderr, does, good, message):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\n[ "$2" = -B ] && echo $2 && shift\necho "$1 $2 $4 $5 $6 $SITEPATCH_HOOK $(cat)"\n{does}\n')
     python.chmod(0o755)
@@ -271,7 +322,7 @@ def test_the_child_is_run_without_stdin_and_its_end_is_reported(tmp_path, monkey
             os.dup2(stdin, 0)
             os.close(stdin)
     words = f"-I -c @NAME@ {boot.HERE} warn off \n" if bytecode else f"-B\n-B -c @NAME@ {boot.HERE} warn off \n"
-    assert capfd.readouterr() == ("", words + said if stderr else "")
+    assert capfd.readouterr() == ("", words + message if stderr else "")
 
 
 @pytest.mark.parametrize(("recorded", "good"), [(None, False), ([], True), (["it does not fit"], False)])
@@ -279,7 +330,7 @@ def test_where_the_exit_status_of_the_child_is_lost_the_state_decides(tmp_path, 
     folder = tmp_path / "_hook_x"
     folder.mkdir()
     if recorded is not None:
-        (folder / "state").write_text("\n".join(["sitepatch-hook 1 @ID@ tried", *[f": {reason}" for reason in recorded], "end", ""]))
+        (folder / "state").write_text(state(*(f": {reason}" for reason in recorded), head="sitepatch-hook 1 @ID@ tried"))
     (folder / "__init__.py").write_bytes(Path(boot.__file__).read_bytes())
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "_hook_x", raising=False)

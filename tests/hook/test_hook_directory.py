@@ -15,6 +15,7 @@ from patcher.errors import UsageError
 from patcher.hook import backend, directory
 from patcher.model import Requested
 from patcher.patchset.manifest import load_patchset
+from patcher.verbs.hook import init_hook
 from tests.command import environ, tree
 from tests.failures import fail
 from tests.places import patchset
@@ -26,11 +27,11 @@ def build(place, hook="build_wheel", code=0, folder="patches"):
     """Run the directory's own backend as an installer does, with nothing else to import; returns (stdout, stderr)."""
     out = place.path / "built"
     out.mkdir(exist_ok=True)
-    code_ = f"import sys; sys.path.insert(0, '.'); import backend; print(backend.{hook}({str(out)!r}))"
-    command = [sys.executable, "-I", "-S", "-B", "-c", code_]
-    done = subprocess.run(command, cwd=str(place.path / folder), env={}, capture_output=True)
-    assert done.returncode == code, done
-    return done.stdout.decode().strip(), done.stderr.decode()
+    program = f"import sys; sys.path.insert(0, '.'); import backend; print(backend.{hook}({str(out)!r}))"
+    command = [sys.executable, "-I", "-S", "-B", "-c", program]
+    completed = subprocess.run(command, cwd=str(place.path / folder), env={}, capture_output=True)
+    assert completed.returncode == code, completed
+    return completed.stdout.decode().strip(), completed.stderr.decode()
 
 
 def pyproject(place, text):
@@ -41,8 +42,8 @@ def pyproject(place, text):
 def test_without_names_a_hook_holds_what_the_project_asks_for(place):
     patchset(place.path, "demo/n.py", 3, "three")
     pyproject(place, '[project]\nname = "My.Project"\n[tool.sitepatch]\npatchsets = ["two", "three optional"]\npatch-dir = "mine"\n')
-    said = place.sitepatch("hook", "init", "patches")
-    assert "sitepatch-hook-my-project 0.1.0+h" in said.out and "in patches: two, three\n" in said.out
+    out = place.sitepatch("hook", "init", "patches").out
+    assert "sitepatch-hook-my-project 0.1.0+h" in out and "in patches: two, three\n" in out
     text = (place.path / "patches/pyproject.toml").read_text()
     assert f'dependencies = ["sitepatch>={patcher.__version__}"]' in text and 'build-backend = "backend"' in text
     keys = [line.split('"')[1] for line in text.splitlines() if line.startswith("    { file")]
@@ -65,74 +66,80 @@ def test_the_lines_for_requirements_name_the_sitepatch_that_is_on_no_index(place
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sitepatch\nVersion: 0.1.0\n")
     if direct:
         (info / "direct_url.json").write_text(json.dumps(direct))
-    command = [sys.executable, "-m", "patcher", "hook", "init", "patches", "two", "--patch-dir", "mine"]
-    for words, told in (([], lambda out: out.splitlines()[-len(lines) :]), (["--json"], lambda out: json.loads(out)["requirements"])):
-        done = subprocess.run(
-            [*command, *words], cwd=str(place.path), capture_output=True, text=True, check=True,
-            env=environ(PYTHONPATH=f"{info.parent}{os.pathsep}{Path(patcher.__file__).parents[1]}"),
-        )  # fmt: skip
-        assert told(done.stdout) == lines
+    env = environ(PYTHONPATH=f"{info.parent}{os.pathsep}{Path(patcher.__file__).parents[1]}")
+
+    def init(*words):
+        command = [sys.executable, "-m", "patcher", "hook", "init", "patches", "two", "--patch-dir", "mine", *words]
+        return subprocess.run(command, cwd=str(place.path), capture_output=True, text=True, check=True, env=env).stdout
+
+    assert init().splitlines()[-len(lines) :] == lines
+    assert json.loads(init("--json"))["requirements"] == lines
 
 
 def test_from_a_checkout_only_the_directory_is_named(place, monkeypatch):
-    from patcher.verbs import hook as hooks
-
     fail(monkeypatch, metadata, "distribution", metadata.PackageNotFoundError("sitepatch"))
     monkeypatch.chdir(place.path)
-    assert hooks.init_hook("patches", ("two",), patch_dirs=("mine",)).source == ""
+    assert init_hook("patches", ("two",), patch_dirs=("mine",)).source == ""
 
 
 def test_a_project_that_asks_for_nothing_is_reported(place):
-    said = place.sitepatch("hook", "init", "patches", code=2)
-    assert "no patchset is named" in said.err
+    assert "no patchset is named" in place.sitepatch("hook", "init", "patches", code=2).err
     assert not (place.path / "patches").exists()
 
 
 def test_init_again_brings_a_hook_up_to_date_and_keeps_its_name_and_mode(place):
+    def texts():
+        return {path: path.read_bytes() for path in (place.path / "patches").rglob("*") if path.is_file()}
+
     patchset(place.path, "demo/n.py", 3, "three")
     place.init("--mode", "strict", "--name", "sitepatch-hook-x", names=("two", "three"))
-    first = tree(place.path / "patches")
-    assert place.init(names=("two", "three")).code == 0
-    assert {name: told[0] for name, told in tree(place.path / "patches").items()} == {name: told[0] for name, told in first.items()}
+    first = texts()
+    place.init(names=("two", "three"))
+    assert texts() == first
     place.init(names=("two",))
     assert not (place.path / "patches/patchsets/three").exists()
-    text = (place.path / "patches/pyproject.toml").read_text()
-    assert 'name = "sitepatch-hook-x"' in text and json.loads((place.path / "patches/hook.json").read_text())["mode"] == "strict"
-    was = build(place)[0]
+    assert 'name = "sitepatch-hook-x"' in (place.path / "patches/pyproject.toml").read_text()
+    assert json.loads((place.path / "patches/hook.json").read_text())["mode"] == "strict"
+    wheel, _ = build(place)
     patchset(place.path, new=33)
     place.sitepatch("hook", "init", "patches", "--patch-dir", "mine")  # what it asks for already
-    assert build(place)[0] != was, "its version has a digest of all that it carries"
+    newer_wheel, _ = build(place)
+    assert newer_wheel != wheel, "its version has a digest of all that it carries"
 
 
 def test_a_newer_patchset_hidden_by_the_copy_in_the_hook_is_taken_by_name(place):
     place.init()
-    was = build(place)[0]
+    wheel, _ = build(place)
     patchset(place.path, new=33)
     (place.path / "patchsets").symlink_to("mine")
     words = ("hook", "init", "patches")
-    said = place.sitepatch(*words).err
-    assert "it hides two (./patchsets) in " in said and "patchsets of other places are used only where they are named: sitepatch hook init patches two\n" in said
-    assert build(place)[0] == was
-    assert "hides" not in place.sitepatch(*words, "two").err and build(place)[0] != was
+    err = place.sitepatch(*words).err
+    assert "it hides two (./patchsets) in " in err
+    assert "patchsets of other places are used only where they are named: sitepatch hook init patches two\n" in err
+    assert build(place)[0] == wheel
+    assert "hides" not in place.sitepatch(*words, "two").err
+    assert build(place)[0] != wheel
     assert "elsewhere" not in place.sitepatch(*words, "--patch-dir", "mine").err
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
-    [(["--mode", "strickt"], '--mode: found "strickt", expected repair, warn or strict; did you mean "strict"?'),
-     (["--name", "My_Hook"], '--name: found "My_Hook", expected a name of a-z'),
-     (["--set", "two.x=1"], "two.x: found an unknown option"), (["--set", "x"], '--set x: found no "=", expected NAME.option=VALUE')],
-)  # fmt: skip
-def test_wrong_arguments_are_refused_and_nothing_is_written(place, words, told):
-    said = place.init(*words, code=2)
-    assert told in said.err
+    ("words", "message"),
+    [
+        (["--mode", "strickt"], '--mode: found "strickt", expected repair, warn or strict; did you mean "strict"?'),
+        (["--name", "My_Hook"], '--name: found "My_Hook", expected a name of a-z'),
+        (["--set", "two.x=1"], "two.x: found an unknown option"),
+        (["--set", "x"], '--set x: found no "=", expected NAME.option=VALUE'),
+    ],
+)
+def test_wrong_arguments_are_refused_and_nothing_is_written(place, words, message):
+    assert message in place.init(*words, code=2).err
     assert not (place.path / "patches").exists()
 
 
 def test_a_directory_that_is_not_ours_is_left_alone(place):
     before = tree(place.path / "mine")
-    said = place.sitepatch("hook", "init", "mine", "two", "--patch-dir", "mine", code=2)
-    assert "mine: found a directory that is not empty and holds no hook" in said.err
+    ended = place.sitepatch("hook", "init", "mine", "two", "--patch-dir", "mine", code=2)
+    assert "mine: found a directory that is not empty and holds no hook" in ended.err
     assert tree(place.path / "mine") == before
 
 
@@ -142,10 +149,10 @@ def test_options_are_kept_and_can_be_set(place):
     toml = folder / "patchset.toml"
     toml.write_text(toml.read_text().replace("[[variant]]", '[options.number]\ntype = "int"\ndefault = 7\nhelp = "x"\n[[variant]]'))
     place.init("--set", "two.number=8")
-    asked = json.loads((place.path / "patches/hook.json").read_text())["patchsets"]
-    assert asked == {"two": {"number": "8"}}
+    record = place.path / "patches/hook.json"
+    assert json.loads(record.read_text())["patchsets"] == {"two": {"number": "8"}}
     place.sitepatch("hook", "init", "patches")
-    assert json.loads((place.path / "patches/hook.json").read_text())["patchsets"] == asked
+    assert json.loads(record.read_text())["patchsets"] == {"two": {"number": "8"}}
     place.put(place.wheel())
     place.unpack("sitepatch", patcher.__version__)
     assert place.start().out == "8\n"
@@ -178,7 +185,7 @@ CHANGED = "was changed since hook init ran"
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "problem"),
     [
         (lambda folder: (folder / "patchsets/two/p.spatch").unlink(), "No such file or directory: 'patchsets/two/p.spatch'"),
         (rewrite("patchsets/two/p.spatch", "+VALUE = 22", "+VALUE = 23"), CHANGED),
@@ -191,13 +198,13 @@ CHANGED = "was changed since hook init ran"
         (lambda folder: (folder / "hook.json").unlink(), "No such file or directory: 'hook.json'"),
     ],
 )
-def test_a_directory_that_was_changed_is_refused_in_one_line(place, spoil, told):
+def test_a_directory_that_was_changed_is_refused_in_one_line(place, spoil, problem):
     place.init()
     spoil(place.path / "patches")
     out, err = build(place, code=1)
     assert out == ""
-    assert err.startswith("sitepatch hook: error: ") and told in err and err.endswith("; run again: sitepatch hook init patches\n")
-    assert err.count("\n") == 1
+    assert err.startswith("sitepatch hook: error: ") and problem in err
+    assert err.endswith("; run again: sitepatch hook init patches\n") and err.count("\n") == 1
     assert list((place.path / "built").iterdir()) == []
 
 
@@ -236,19 +243,31 @@ def test_a_hook_is_written_only_into_a_new_or_empty_directory_or_its_own(tmp_pat
             directory.read_directory(path)
 
 
-COPIES = [f"patchsets/{name}/{file}" for name in ("three", "two") for file in ("p.spatch", "patchset.toml")]
+COPIES = ["patchsets/three/p.spatch", "patchsets/three/patchset.toml", "patchsets/two/p.spatch", "patchsets/two/patchset.toml"]
+
+
+def request(folder, name="two", **options):
+    """The request for one of the patchsets in ./mine."""
+    return Requested(load_patchset(folder / "mine" / name, "mine"), options)
 
 
 def test_a_hook_is_read_back_as_it_was_written(tmp_path):
-    folder, requested = tmp_path / "hook", []
-    for name in ("two", "three"):
-        patchset(tmp_path, name=name)
-        requested.append(Requested(load_patchset(tmp_path / "mine" / name, "mine"), {}))
-    version, names = directory.write_directory(folder, "a-hook", "warn", requested, [])
+    folder = tmp_path / "hook"
+    patchset(tmp_path, name="two")
+    patchset(tmp_path, name="three")
+    two, three = request(tmp_path, "two"), request(tmp_path, "three")
+    version, names = directory.write_directory(folder, "a-hook", "warn", [two, three], [])
     assert names == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     assert {"backend.py", "boot.py", "hook.json", "pyproject.toml"} < set(names)
-    assert directory.read_directory(folder) == {"name": "a-hook", "version": version, "mode": "warn", "patchsets": {"two": {}, "three": {}}, "files": COPIES}
-    assert directory.write_directory(folder, "a-hook", "warn", requested[:1], COPIES)[0] != version
+    assert directory.read_directory(folder) == {
+        "name": "a-hook",
+        "version": version,
+        "mode": "warn",
+        "patchsets": {"two": {}, "three": {}},
+        "files": COPIES,
+    }
+    other_version, _ = directory.write_directory(folder, "a-hook", "warn", [two], COPIES)
+    assert other_version != version
     assert sorted(path.name for path in (folder / "patchsets").iterdir()) == ["two"]
     (folder / "hook.json").write_text("{}")
     assert directory.read_directory(folder) is None
@@ -256,14 +275,13 @@ def test_a_hook_is_read_back_as_it_was_written(tmp_path):
 
 def test_the_value_of_an_option_may_have_an_equals_sign(tmp_path):
     patchset(tmp_path)
-    requested = [Requested(load_patchset(tmp_path / "mine/two", "mine"), {"text": "a=b", "on": True})]
-    directory.write_directory(tmp_path / "hook", "a-hook", "warn", requested, [])
+    directory.write_directory(tmp_path / "hook", "a-hook", "warn", [request(tmp_path, text="a=b", on=True)], [])
     assert directory.read_directory(tmp_path / "hook")["patchsets"] == {"two": {"text": "a=b", "on": "true"}}
 
 
 def test_the_wheel_has_what_a_start_needs_and_a_package_of_its_own(tmp_path):
     patchset(tmp_path)
-    version, _ = directory.write_directory(tmp_path / "hook", "a-hook", "warn", [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})], [])
+    version, _ = directory.write_directory(tmp_path / "hook", "a-hook", "warn", [request(tmp_path)], [])
     wheel = backend.hook_wheel(tmp_path / "hook")
     assert wheel.name == f"a_hook-{version}-py3-none-any.whl"
     info = f"a_hook-{version}.dist-info"
@@ -272,24 +290,31 @@ def test_the_wheel_has_what_a_start_needs_and_a_package_of_its_own(tmp_path):
     assert json.loads(wheel.files.pop("_a_hook/hook.json"))["version"] == version
     for name in ("p.spatch", "patchset.toml"):
         assert wheel.files.pop(f"_a_hook/patchsets/two/{name}") == (tmp_path / "mine/two" / name).read_bytes()
+    metadata = (
+        f"Metadata-Version: 2.1\nName: a-hook\nVersion: {version}\nSummary: Keeps two applied\n"
+        f"Requires-Python: >=3.8\nRequires-Dist: sitepatch>={patcher.__version__}\n"
+    )
+    of_wheel = f"Wheel-Version: 1.0\nGenerator: sitepatch {patcher.__version__}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     assert wheel.files == {
         "a_hook.pth": b"import _a_hook; _a_hook.start()\n",
         "a_hook.start": b"_a_hook:start\n",
-        "_a_hook/state": b"", "_a_hook/state.tmp": b"", "_a_hook/lock": b"",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: a-hook\nVersion: {version}\nSummary: Keeps two applied\nRequires-Python: >=3.8\n"
-        f"Requires-Dist: sitepatch>={patcher.__version__}\n".encode(),
-        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: sitepatch {patcher.__version__}\nRoot-Is-Purelib: true\nTag: py3-none-any\n".encode(),
-    }  # fmt: skip
+        "_a_hook/state": b"",
+        "_a_hook/state.tmp": b"",
+        "_a_hook/lock": b"",
+        f"{info}/METADATA": metadata.encode(),
+        f"{info}/WHEEL": of_wheel.encode(),
+    }
 
 
 def test_a_wheel_that_cannot_be_written_ends_the_build_in_one_line(tmp_path, monkeypatch, capsys):
     patchset(tmp_path)
-    directory.write_directory(tmp_path / "hook", "a-hook", "warn", [Requested(load_patchset(tmp_path / "mine/two", "mine"), {})], [])
+    directory.write_directory(tmp_path / "hook", "a-hook", "warn", [request(tmp_path)], [])
     monkeypatch.chdir(tmp_path / "hook")
     with pytest.raises(SystemExit) as caught:
         backend.build_wheel(str(tmp_path / "none"))
-    error = capsys.readouterr().err
-    assert caught.value.code == 1 and error.startswith("sitepatch hook: error: ") and "No such file" in error and error.count("\n") == 1
+    err = capsys.readouterr().err
+    assert caught.value.code == 1
+    assert err.startswith("sitepatch hook: error: ") and "No such file" in err and err.count("\n") == 1
     with zipfile.ZipFile(str(tmp_path / backend.build_wheel(str(tmp_path)))) as archive:
         assert archive.testzip() is None
 
@@ -319,8 +344,7 @@ def test_nothing_is_written_or_removed_through_a_link(place, path):
     link.rename(away)
     link.symlink_to(away)
     before = tree(place.path)
-    said = place.init(code=2)
-    assert f"{Path('patches') / path}: is a link; hook init does not write through it" in said.err
+    assert f"{Path('patches') / path}: is a link; hook init does not write through it" in place.init(code=2).err
     assert tree(place.path) == before
 
 

@@ -16,6 +16,7 @@ from patcher.store import retry
 from patcher.verbs import hook as hooks
 from patcher.verbs import hook_start
 from tests.command import environ
+from tests.failures import STDERRS
 from tests.hooks import Place
 from tests.interpreters import interpreters
 from tests.places import patchset
@@ -28,7 +29,7 @@ EVERY = pytest.mark.parametrize("place", VERSIONS, indirect=True, ids=lambda ver
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory):
+def wheel(tmp_path_factory):
     """The path of a hook's wheel, the same for every interpreter."""
     place = Place(tmp_path_factory.mktemp("made"))
     place.init()
@@ -36,36 +37,29 @@ def line(tmp_path_factory):
 
 
 @pytest.fixture
-def place(request, tmp_path, line):
+def place(request, tmp_path, wheel):
     """An environment of the interpreter that a test asks for, with that hook."""
-    made = Place(tmp_path, python=interpreters().get(getattr(request, "param", HERE), sys.executable))
-    made.put(line)
-    return made
+    place = Place(tmp_path, python=interpreters().get(getattr(request, "param", HERE), sys.executable))
+    place.put(wheel)
+    return place
 
 
 # stderr that cannot be written ------------------------------------------------------------------------------------------
 def started(place, stderr, mode=""):
     """(exit code, stdout) of a start whose stderr is a file, closed, a full device or a pipe that nobody reads."""
+    open_stderr, redirection = STDERRS[stderr]
     variables = environ(PYTHONPATH="", SITEPATCH_HOOK=mode)
-    words = ["/bin/sh", "-c", f'exec "$0" -c "print(\'started\')" {"2>&-" if stderr == "closed" else ""}', str(place.python)]
-    if stderr != "broken":
-        opened = os.open("/dev/full" if stderr == "full" else os.devnull, os.O_WRONLY)
-    else:
-        reading, opened = os.pipe()
-        os.close(reading)
+    words = ["/bin/sh", "-c", f'exec "$0" -c "print(\'started\')" {redirection}', str(place.python)]
+    descriptor = open_stderr()
     try:
-        ended = subprocess.run(words, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=opened, timeout=60)
+        completed = subprocess.run(words, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=descriptor, timeout=60)
     finally:
-        os.close(opened)
-    return ended.returncode, ended.stdout.decode()
+        os.close(descriptor)
+    return completed.returncode, completed.stdout.decode()
 
 
 def replace(name, text):
-    def change(place):
-        path = place.folder / name
-        path.write_text(text) if text is not None else path.unlink()
-
-    return change
+    return lambda place: (place.folder / name).write_text(text)
 
 
 MESSAGES = {
@@ -73,7 +67,7 @@ MESSAGES = {
     "not applied, mode warn": (lambda place: None, "warn"),
     "does not fit": (lambda place: place.unpack("demo", "3.0"), ""),
     "damaged state": (replace("state", "?"), ""),
-    "missing hook.json": (replace("hook.json", None), ""),
+    "missing hook.json": (lambda place: (place.folder / "hook.json").unlink(), ""),
     "damaged patchset": (replace("patchsets/two/patchset.toml", "{"), ""),
     "sitepatch gone": (lambda place: (place.site / "checkout.pth").unlink(missing_ok=True), ""),
     "damaged sitepatch": (lambda place: place.change_engine("("), ""),
@@ -81,29 +75,35 @@ MESSAGES = {
 }
 
 
-def check(place, line, spoil, mode, *more):
-    """A start in that mode, then others in `more`, do the same whatever stderr is, and the first one succeeds."""
-    found = {}
-    for stderr in ("a file", "full", "broken", "closed"):
+def assert_stderr_does_not_matter(place, wheel, spoil, *modes):
+    """Starts in these modes, one after the other, do the same whatever stderr is, and the first one succeeds."""
+
+    def run(stderr):
         shutil.rmtree(str(place.site / ".sitepatch"), ignore_errors=True)
         shutil.rmtree(str(place.folder))
         place.unpack("demo", "1.0")
-        place.put(line)
+        place.put(wheel)
         spoil(place)
-        ended = [started(place, stderr, each) for each in (mode, *more)]
-        found[stderr] = ended, (place.site / "demo/m.py").read_text()
-    assert found["a file"][0][0] == (0, "started\n")
-    assert list(found.values()) == [found["a file"]] * 4, found
+        starts = [started(place, stderr, mode) for mode in modes]
+        return starts, (place.site / "demo/m.py").read_text()
+
+    outcomes = {stderr: run(stderr) for stderr in STDERRS}
+    starts, text = outcomes["a file"]
+    assert starts[0] == (0, "started\n")
+    for stderr, outcome in outcomes.items():
+        assert outcome == (starts, text), stderr
 
 
 @EVERY
-def test_a_hook_that_cannot_print_its_message_starts_every_python(place, line):
-    check(place, line, lambda place: None, "repiar")  # said by the starting process, and `applied` by its child
+def test_a_hook_that_cannot_print_its_message_starts_every_python(place, wheel):
+    assert_stderr_does_not_matter(place, wheel, lambda place: None, "repiar")  # said by the starting process, and `applied` by its child
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_no_message_of_a_hook_keeps_python_from_starting_or_changes_its_exit_code(place, line, message):
-    check(place, line, *MESSAGES[message], *(["strict"] if message == "does not fit" else []))
+def test_no_message_of_a_hook_keeps_python_from_starting_or_changes_its_exit_code(place, wheel, message):
+    spoil, mode = MESSAGES[message]
+    modes = [mode, "strict"] if message == "does not fit" else [mode]
+    assert_stderr_does_not_matter(place, wheel, spoil, *modes)
 
 
 # locks and descriptors that others have -----------------------------------------------------------------------------------
@@ -141,19 +141,19 @@ def test_few_file_descriptors_are_no_failure(place):
         words = ["/bin/sh", "-c", command, str(place.python)]
         return subprocess.run(words, env=environ(PYTHONPATH="", SITEPATCH_HOOK=mode), capture_output=True, timeout=60)
 
-    tried = 0
+    sufficient = []
     for limit in (*range(3, 14), 20, 32):
         bare = start(limit, "off")
         if bare.returncode or bare.stderr:
             continue
+        sufficient.append(limit)
         place.unpack("demo", "1.0")
         (place.folder / "state").write_text("")
-        ended = start(limit, "")
-        said = ended.stderr.decode()
-        assert (ended.returncode, ended.stdout) == (0, b"1\n"), said
-        assert all(line.startswith("sitepatch-hook: ") for line in said.splitlines()), said
-        tried += 1
-    assert tried > 3
+        completed = start(limit, "")
+        err = completed.stderr.decode()
+        assert (completed.returncode, completed.stdout) == (0, b"1\n"), err
+        assert all(line.startswith("sitepatch-hook: ") for line in err.splitlines()), err
+    assert len(sufficient) > 3
     assert (place.site / "demo/m.py").read_text() == "VALUE = 22\n", "with the last ones it works"
 
 
@@ -161,13 +161,16 @@ def test_few_file_descriptors_are_no_failure(place):
 APPLY = """
 import os, sys, time
 from patcher.verbs.main import main
-replace, begun, go_on, *sys.argv[1:] = os.replace, *sys.argv[1:]
+replace = os.replace
+in_the_middle, go_on, *sys.argv[1:] = sys.argv[1:]
+
 def pause(name, *words, **where):
     if str(name).endswith(".json.new"):
-        open(begun, "w").close()
+        open(in_the_middle, "w").close()
         while not os.path.exists(go_on):
             time.sleep(0.01)
     return replace(name, *words, **where)
+
 os.replace = pause
 main()
 """
@@ -179,10 +182,11 @@ class Applying:
     def __init__(self, place, new):
         patchset(place.path, new=new)
         self.go_on = place.path / "go on"
-        begun = place.path / "begun"
+        in_the_middle = place.path / "in the middle"
         words = ["apply", "two", "--patch-dir", place.path / "mine", "--python", place.python, "--verify", "none", "--quiet"]
-        self.child = subprocess.Popen([sys.executable, "-c", APPLY, *map(str, (begun, self.go_on, *words))], env=environ())
-        while not begun.exists():
+        command = [sys.executable, "-c", APPLY, in_the_middle, self.go_on, *words]
+        self.child = subprocess.Popen([str(word) for word in command], env=environ())
+        while not in_the_middle.exists():
             assert self.child.poll() is None
             time.sleep(0.01)
 
@@ -190,18 +194,20 @@ class Applying:
 @pytest.mark.parametrize("what", ["hook status", "mode warn", "mode repair"])
 def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch, capfd):
     """A look waits for a commit that has begun; in mode repair another one begins when it looks."""
-    real, seen = hook_start.apply_requested, []
-    begun = Applying(place, 22) if what != "mode repair" else None
+    real = hook_start.apply_requested
+    commits, texts = [], []
+    if what != "mode repair":
+        commits.append(Applying(place, 22))
 
     def apply_in_the_middle(*words, **how):
-        nonlocal begun
-        begun = begun or Applying(place, 22)
-        seen.append((place.site / "demo/m.py").read_text())
-        threading.Timer(0.1, begun.go_on.touch).start()
+        if not commits:
+            commits.append(Applying(place, 22))
+        texts.append((place.site / "demo/m.py").read_text())
+        threading.Timer(0.1, commits[0].go_on.touch).start()
         return real(*words, **how)
 
-    for module, wait in ((retry, "_WAIT"), (hook_start, "_PATIENCE")):
-        monkeypatch.setattr(module, wait, 60.0)  # the other process takes as long as the machine does
+    monkeypatch.setattr(retry, "_WAIT", 60.0)  # the other process takes as long as the machine does
+    monkeypatch.setattr(hook_start, "_PATIENCE", 60.0)
     monkeypatch.setattr(hook_start, "apply_requested", apply_in_the_middle)
     if what == "hook status":
         (status,) = hooks.installed_hooks(Environment.alone(str(place.site)))
@@ -210,5 +216,5 @@ def test_the_middle_of_another_commit_is_no_difference(place, what, monkeypatch,
         assert hook_start.main(str(place.folder), what.split()[1]) == 0
         assert ": " not in place.state()
         assert capfd.readouterr().err == ""
-    assert seen[0] == "VALUE = 22\n" and not (place.site / ".sitepatch/journal.json").exists()
-    assert begun.child.wait() == 0
+    assert texts[0] == "VALUE = 22\n" and not (place.site / ".sitepatch/journal.json").exists()
+    assert commits[0].child.wait() == 0

@@ -1,11 +1,12 @@
 """`sitepatch run --overlay`: every process below runs what `apply` would have written, and nothing is written there."""
 
+import ast
 import fcntl
 import os
-import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -15,6 +16,7 @@ from patcher.errors import OutdatedError
 from patcher.model import FilePlan
 from patcher.overlay.make import write_overlay
 from tests.command import DDP, Site, done, environ, sitepatch, tree
+from tests.failures import STDERRS
 from tests.interpreters import interpreter
 from tests.overlays import FILES, OLD, PATCHED, M, Overlay, patchset, unwritable, write
 from tests.places import venv
@@ -24,33 +26,42 @@ VERSIONS = sorted({(3, 8), (3, 11), (3, 13), HERE})
 IMPORT = "import demo.m as m; print(m.VALUE)"
 
 
-def every(test):
-    """Run the test with several interpreters."""
-    return pytest.mark.once(pytest.mark.parametrize("over", VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))(test))
+def with_each_interpreter(fixture):
+    parametrize = pytest.mark.parametrize(fixture, VERSIONS, indirect=True, ids=lambda version: "{}.{}".format(*version))
+
+    def mark(test):
+        return pytest.mark.once(parametrize(test))
+
+    return mark
+
+
+every = with_each_interpreter("over")
+every_own = with_each_interpreter("own")
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """One overlay for each interpreter; for tests that change nothing."""
-    made = {}
+def shared(tmp_path_factory):
+    """One overlay for each interpreter."""
+    overlays = {}
 
     def get(version):
-        if version not in made:
-            made[version] = Overlay(tmp_path_factory.mktemp("over"), interpreter(version))
-        return made[version]
+        if version not in overlays:
+            overlays[version] = Overlay(tmp_path_factory.mktemp("over"), interpreter(version))
+        return overlays[version]
 
     return get
 
 
 @pytest.fixture
-def over(request, kept):
-    return kept(getattr(request, "param", HERE))
+def over(request, shared):
+    """An overlay that a test leaves as it is."""
+    return shared(getattr(request, "param", HERE))
 
 
 @pytest.fixture
-def own(tmp_path):
+def own(request, tmp_path):
     """An overlay that a test may spoil."""
-    return Overlay(tmp_path, sys.executable)
+    return Overlay(tmp_path, interpreter(getattr(request, "param", HERE)))
 
 
 def line_of(text, source=PATCHED):
@@ -61,20 +72,17 @@ def line_of(text, source=PATCHED):
 # what is run ----------------------------------------------------------------------------------------------------------
 def test_an_overlay_has_the_same_bytes_as_apply(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
-    names, cache = (DDP, "mmengine-ddp-device", "torch-musa-guard", "torch-dynamo-suppress"), tmp_path / "cache"
+    names = (DDP, "mmengine-ddp-device", "torch-musa-guard", "torch-dynamo-suppress")
+    options = ("--set", f"{DDP}.params=7")
+    cache = tmp_path / "cache"
     before = site.tree()
-    ended = sitepatch(
-        "run", *names, "--set", f"{DDP}.params=7", "--target", site.path, "--overlay", "--", "true",
-        cwd=tmp_path, SITEPATCH_CACHE=str(cache),
-    )  # fmt: skip
-    done(ended)
+    words = ["run", *names, *options, "--target", site.path, "--overlay", "--", "true"]
+    done(sitepatch(*words, cwd=tmp_path, SITEPATCH_CACHE=str(cache)))
     assert site.tree() == before
-    (made,) = (cache / "overlay").iterdir()
-    copies = {
-        path.relative_to(made / "files/0").as_posix(): path.read_bytes()
-        for path in made.glob("files/0/**/*.py")
-    }
-    done(site("apply", *names, "--set", f"{DDP}.params=7", "--verify", "none"))
+    (overlay,) = (cache / "overlay").iterdir()
+    folder = overlay / "files/0"
+    copies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.py")}
+    done(site("apply", *names, *options, "--verify", "none"))
     after = site.tree()
     changed = {path for path in before if after[path] != before[path]}
     assert changed == set(copies)
@@ -186,8 +194,6 @@ def test_a_module_of_a_namespace_package_is_patched(tmp_path):
 
 
 def test_a_module_inside_an_archive_is_refused(tmp_path):
-    import zipfile
-
     over = Overlay(tmp_path, sys.executable)
     shutil.rmtree(str(over.site / "demo"))
     with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
@@ -210,14 +216,17 @@ def test_another_environment_in_a_child_process_is_left_alone(over, tmp_path):
 
 @every
 def test_a_process_that_imports_none_of_the_files_is_unchanged(over):
-    code = "import sys; print(sorted(sys.modules), sys.path)"
-    plain = done(over("-c", code, PYTHONPATH="")).out
-    inside = done(over("-c", code, PYTHONPATH=over.path.split(os.pathsep)[0])).out
-    parts = [re.split(r"(?<=\]) (?=\[)", text.strip()) for text in (plain, inside)]
-    assert parts[0][1] == parts[1][1]
-    more = set(eval(parts[1][0])) - set(eval(parts[0][0]))
+    def modules_and_path(pythonpath):
+        out = done(over("-c", "import sys; print((list(sys.modules), sys.path))", PYTHONPATH=pythonpath)).out
+        modules, path = ast.literal_eval(out)
+        return set(modules), path
+
+    plain_modules, plain_path = modules_and_path("")
+    modules, path = modules_and_path(over.path.split(os.pathsep)[0])
+    assert path == plain_path
     light = {"sitecustomize", "importlib", "importlib.machinery", "importlib._bootstrap", "importlib._bootstrap_external"}
-    assert more <= {*light, "warnings", "_warnings", "_py_warnings", "_contextvars", "linecache", "_imp", "types"}, more
+    light |= {"warnings", "_warnings", "_py_warnings", "_contextvars", "linecache", "_imp", "types"}
+    assert modules - plain_modules <= light
 
 
 # where source is shown ------------------------------------------------------------------------------------------------
@@ -237,10 +246,10 @@ FAIL = "import demo.m as m; m.Thing().fail()"
     ids=["uncaught", "in a thread", "printed", "logged", "after a look at the disk"],
 )
 def test_a_traceback_shows_the_patched_line(over, code):
-    said = over("-c", code).err
+    err = over("-c", code).err
     where = f'File "{over.site}/demo/m.py", line {line_of("raise ValueError(why)")}, in fail'
-    assert f"{where}\n    raise ValueError(why)\n" in said, said
-    assert "ValueError: as patched" in said
+    assert f"{where}\n    raise ValueError(why)\n" in err, err
+    assert "ValueError: as patched" in err
 
 
 @every
@@ -267,13 +276,13 @@ def test_breakpoints_by_line_and_by_function_stop(over):
     line = line_of("raise ValueError(why)")
     script = over.folder / "debugged.py"
     script.write_text("import demo.m as m\nm.answer()\nm.Thing().fail()\n")
-    asked = f"n\nb {over.site}/demo/m.py:{line}\nb m.answer\nc\nl\nc\nl\np why\nq\n"
-    said = done(over("-m", "pdb", script, given=asked.encode())).out
-    assert f"demo/m.py:{line}\n" in said
-    assert f"> {over.site}/demo/m.py({line_of('return VALUE')})answer()\n-> return VALUE * 1\n" in said
-    assert f"> {over.site}/demo/m.py({line})Thing.fail()" in said or f"> {over.site}/demo/m.py({line})fail()" in said
-    assert "-> raise ValueError(why)\n" in said
-    assert "'as patched'" in said
+    commands = f"n\nb {over.site}/demo/m.py:{line}\nb m.answer\nc\nl\nc\nl\np why\nq\n"
+    out = done(over("-m", "pdb", script, stdin=commands.encode())).out
+    assert f"demo/m.py:{line}\n" in out
+    assert f"> {over.site}/demo/m.py({line_of('return VALUE')})answer()\n-> return VALUE * 1\n" in out
+    assert f"> {over.site}/demo/m.py({line})Thing.fail()" in out or f"> {over.site}/demo/m.py({line})fail()" in out
+    assert "-> raise ValueError(why)\n" in out
+    assert "'as patched'" in out
 
 
 @every
@@ -285,30 +294,29 @@ def test_a_warning_and_a_log_record_name_the_file_and_the_line(over):
         "m.warnings, m.logging = warnings, logging\n"
         "exec(compile('\\n' * 12 + source, m.answer.__code__.co_filename, 'exec'), vars(m))\n"
     )
-    said = done(over("-c", code)).err
-    assert f"{over.site}/demo/m.py:13: UserWarning: careful\n" in said
-    assert PATCHED.split("\n")[12].strip() in said
-    assert f"{over.site}/demo/m.py m 13\n" in said
+    err = done(over("-c", code)).err
+    assert f"{over.site}/demo/m.py:13: UserWarning: careful\n" in err
+    assert PATCHED.split("\n")[12].strip() in err
+    assert f"{over.site}/demo/m.py m 13\n" in err
 
 
-# what is refused and reported------------------------------------------------------------------------------------------
-def refused(ended, *texts):
+# what is refused and reported -----------------------------------------------------------------------------------------
+def assert_refused(ended, *texts):
     assert ended.code != 0, ended
     assert "sitepatch run --overlay: " in ended.err, ended
     for text in texts:
         assert text in ended.err, ended
 
 
-@every
-def test_a_file_that_was_replaced_in_the_meantime_is_not_imported(request, over, tmp_path):
-    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
+@every_own
+def test_a_file_that_was_replaced_in_the_meantime_is_not_imported(own):
     assert own.prints(IMPORT) == "2"
     file = own.site / "demo" / "m.py"
     os.utime(str(file), (OLD + 9, OLD + 9))
     assert own.prints(IMPORT) == "2", "the same bytes are the same file"
     file.write_text(M.replace("VALUE = 1", "VALUE = 7"))
     ended = own("-c", IMPORT)
-    refused(ended, f"{file} is another file than the one that was patched; start the command again\n", "ImportError")
+    assert_refused(ended, f"{file} is another file than the one that was patched; start the command again\n", "ImportError")
     swallowed = own("-c", "try: import demo.m\nexcept ImportError: print('goes on')")
     assert swallowed.out == "goes on\n"
     assert "is another file than the one that was patched" in swallowed.err
@@ -319,11 +327,10 @@ def test_a_file_that_was_replaced_in_the_meantime_is_not_imported(request, over,
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
 
 
-@every
-def test_a_reload_of_a_replaced_file_fails(request, over, tmp_path):
-    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
+@every_own
+def test_a_reload_of_a_replaced_file_fails(own):
     code = "import demo.m as m, importlib; open(m.__file__, 'a').write('# more\\n'); importlib.reload(m)"
-    refused(own("-c", code), "is another file")
+    assert_refused(own("-c", code), "is another file")
 
 
 @every
@@ -348,13 +355,13 @@ def test_a_reload_of_a_replaced_file_fails(request, over, tmp_path):
 def test_loading_the_original_past_the_overlay_is_refused(over, code):
     file = over.site / "demo" / "m.py"
     ended = over("-c", code.format(file=str(file), folder=str(file.parent)) + "; print('ran')")
-    refused(ended, "unpatched", "use apply")
+    assert_refused(ended, "unpatched", "use apply")
     assert "ran" not in ended.out
 
 
 @every
 def test_a_patched_file_run_as_a_script_is_refused(over):
-    refused(over(over.site / "demo" / "m.py"), "would run unpatched; run it as a module: python -m demo.m")
+    assert_refused(over(over.site / "demo" / "m.py"), "would run unpatched; run it as a module: python -m demo.m")
 
 
 @every
@@ -370,35 +377,35 @@ def test_a_patched_file_run_as_a_script_is_refused(over):
 )
 def test_a_patched_file_that_a_launcher_runs_by_its_path_is_refused(over, words):
     ended = over(*words, over.site / "demo" / "m.py")
-    refused(ended, "m.py would run unpatched, by its path; run it as a module: demo.m")
+    assert_refused(ended, "m.py would run unpatched, by its path; run it as a module: demo.m")
     assert "main" not in ended.out
     other = str(over.site / "demo" / "other.py")
     assert over.prints(f"import runpy; print(runpy.run_path({other!r})['VALUE'])") == "1"
 
 
-@every
-def test_a_module_that_a_pth_file_imported_before_is_refused(request, over, tmp_path):
-    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
+@every_own
+def test_a_module_that_a_pth_file_imported_before_is_refused(own):
     assert own.path
     (own.site / "early.pth").write_text("import demo.m\n")
     ended = own("-c", "print('ran')")
-    refused(ended, "demo was imported, unpatched, before the overlay could be put on: by a .pth file")
+    assert_refused(ended, "demo was imported, unpatched, before the overlay could be put on: by a .pth file")
     assert (ended.code, ended.out) == (1, "")
 
 
-@every
-@pytest.mark.parametrize(
-    "change", [lambda data: b"", lambda data: data[:-9], lambda data: data.replace(b"files/0", b"../../0"), None]
-)
-def test_a_damaged_overlay_is_refused_and_made_again(request, over, tmp_path, change):
-    own = Overlay(tmp_path, interpreter(request.node.callspec.params["over"]))
-    manifest = own.built / "manifest"
-    if change is None:
-        manifest.unlink()
-    else:
-        manifest.write_bytes(change(manifest.read_bytes()))
+DAMAGES = {
+    "emptied": lambda manifest: manifest.write_bytes(b""),
+    "cut short": lambda manifest: manifest.write_bytes(manifest.read_bytes()[:-9]),
+    "leading elsewhere": lambda manifest: manifest.write_bytes(manifest.read_bytes().replace(b"files/0", b"../../0")),
+    "gone": lambda manifest: manifest.unlink(),
+}
+
+
+@every_own
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_overlay_is_refused_and_made_again(own, damage):
+    damage(own.built / "manifest")
     ended = own("-c", "print('ran')")
-    refused(ended, f"{own.built}: the overlay is damaged (")
+    assert_refused(ended, f"{own.built}: the overlay is damaged (")
     assert (ended.code, ended.out) == (1, "")
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n", "it is made anew"
 
@@ -417,8 +424,15 @@ def test_a_sitecustomize_behind_the_overlay_runs_as_if_alone(over, tmp_path):
     (theirs / "sitecustomize.py").write_text("import sys\nprint('theirs', __name__, sys.path[0] == __file__.rsplit('/', 1)[0])\n")
     path = os.pathsep.join([over.path.split(os.pathsep)[0], str(theirs)])
     code = IMPORT + "; import sitecustomize; print(sitecustomize.__file__)"
-    found = done(over("-c", code, PYTHONPATH=path)).out.splitlines()
-    assert found == ["theirs sitecustomize True", "2", str(theirs / "sitecustomize.py")]
+    lines = done(over("-c", code, PYTHONPATH=path)).out.splitlines()
+    assert lines == ["theirs sitecustomize True", "2", str(theirs / "sitecustomize.py")]
+
+
+@every
+def test_a_sitecustomize_behind_the_overlay_fails_as_if_alone(over, tmp_path):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    path = os.pathsep.join([over.path.split(os.pathsep)[0], str(theirs)])
     (theirs / "sitecustomize.py").write_text("import no_such_module\n")
     ended = done(over("-c", IMPORT, PYTHONPATH=path))
     plain = over("-c", "pass", PYTHONPATH=str(theirs))
@@ -466,30 +480,45 @@ def test_what_is_applied_stays_and_the_overlay_takes_precedence(own):
     assert done(own.run(own.python, "-c", "import demo.m as m; print(m.answer())", names=["another"])).out == "11\n"
     path = done(own.run(own.python, "-c", "import os; print(os.environ['PYTHONPATH'])")).out.strip()
     done(sitepatch("restore", "--python", own.python, cwd=own.folder))
-    refused(own("-c", IMPORT, PYTHONPATH=path), "is another file than the one that was patched")
+    assert_refused(own("-c", IMPORT, PYTHONPATH=path), "is another file than the one that was patched")
 
 
 # the cache ------------------------------------------------------------------------------------------------------------
 @pytest.mark.once
-def test_nothing_is_run_from_a_cache_that_others_may_write(own):
+def test_nothing_is_run_from_a_directory_of_overlays_that_others_may_write(own):
     home = own.cache / "overlay"
     home.mkdir(parents=True)
     home.chmod(0o775)
     ended = done(own.run("echo", "ran"), 1)
     assert f"{home}: found mode 775, expected 700" in ended.err
-    home.rmdir()
-    (own.cache / "elsewhere").mkdir(mode=0o700)
+    assert ended.out == ""
+
+
+@pytest.mark.once
+def test_nothing_is_run_from_a_directory_of_overlays_that_is_a_link(own):
+    home = own.cache / "overlay"
+    (own.cache / "elsewhere").mkdir(parents=True, mode=0o700)
     home.symlink_to("elsewhere")
     ended = done(own.run("echo", "ran"), 1)
     assert f"{home}: found a link or a file, expected a directory" in ended.err
-    home.unlink()
+    assert ended.out == ""
+
+
+@pytest.mark.once
+def test_nothing_is_run_from_a_cache_that_others_may_write(own):
+    own.cache.mkdir()
     own.cache.chmod(0o777)
     ended = done(own.run("echo", "ran"), 1)
     assert f"{own.cache}: others may write to it (everybody)" in ended.err
     assert ended.out == ""
+
+
+@pytest.mark.once
+def test_in_a_cache_like_tmp_the_overlay_is_for_its_owner_alone(own):
+    own.cache.mkdir()
     own.cache.chmod(0o1777)
     assert done(own.run("echo", "ran")).out == "ran\n"
-    assert home.stat().st_mode & 0o777 == 0o700
+    assert (own.cache / "overlay").stat().st_mode & 0o777 == 0o700
     assert own.built.stat().st_mode & 0o777 == 0o700
 
 
@@ -512,28 +541,28 @@ def test_a_cache_that_is_unwritable_or_that_pythonpath_cannot_name_is_refused(ow
 
 @pytest.mark.once
 def test_equal_runs_share_an_overlay_and_a_damaged_copy_is_made_again(own):
+    def inodes():
+        return {path: path.stat().st_ino for path in own.built.rglob("*.py")}
+
     assert own.prints(IMPORT) == "2"
-    before = {path: path.stat().st_ino for path in own.built.rglob("*") if path.suffix == ".py"}
+    before = inodes()
     done(own.run("true"))
-    assert {path: path.stat().st_ino for path in own.built.rglob("*") if path.suffix == ".py"} == before
+    assert inodes() == before
     copy = own.built / "files/0/demo/m.py"
     copy.write_text("VALUE = 666\n")
     assert done(own.run(own.python, "-c", IMPORT)).out == "2\n"
     assert copy.read_text() == PATCHED
-    assert [path.name for path in own.built.parent.iterdir()] == [own.made.name], "nothing is left beside it"
+    assert [path.name for path in own.built.parent.iterdir()] == [own.built.name], "nothing is left beside it"
 
 
 @pytest.mark.once
 def test_many_processes_make_one_overlay_at_once(own):
-    where = ["--overlay", "--verify", "none", "--python", own.python, "--patch-dir", own.folder / "mine"]
-    words = [sys.executable, "-m", "patcher", "run", "demo-patch", *where, "--", own.python, "-c", IMPORT]
-    variables = environ(SITEPATCH_CACHE=str(own.cache))
-    started = [
-        subprocess.Popen([str(word) for word in words], cwd=str(own.folder), env=variables, stdout=-1, stderr=-1)
-        for _ in range(8)
-    ]
-    ended = [(*child.communicate(), child.returncode) for child in started]
-    assert [(out, code) for out, _, code in ended] == [(b"2\n", 0)] * 8, ended
+    command = [str(word) for word in inside(own, "demo-patch")]
+    options = {"cwd": str(own.folder), "env": environ(SITEPATCH_CACHE=str(own.cache))}
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) for _ in range(8)]
+    for child in children:
+        out, err = child.communicate()
+        assert (out, child.returncode) == (b"2\n", 0), err
     assert len(list((own.cache / "overlay").iterdir())) == 1
 
 
@@ -550,13 +579,15 @@ def test_threads_make_one_overlay_in_every_order(own, monkeypatch, locks):
             (write_overlay(files) / "manifest").write_text("damaged")
         start = Barrier(8)
         with ThreadPoolExecutor(8) as pool:
-            found = {each.result() for each in [pool.submit(made_as, files, start) for _ in range(8)]}
+            writers = [pool.submit(folder_and_inode, files, start) for _ in range(8)]
         (folder,) = (own.cache / "overlay").iterdir()
-        assert found == {(folder, folder.stat().st_ino)}, "what a process was given stays there"
+        for writer in writers:
+            assert writer.result() == (folder, folder.stat().st_ino), "what a process was given stays there"
         assert (folder / "files/0/demo/m.py").read_text() == PATCHED
 
 
-def made_as(files, start):
+def folder_and_inode(files, start):
+    """Those of the overlay that a thread writes as soon as all of them are there."""
     start.wait()
     folder = write_overlay(files)
     return folder, folder.stat().st_ino
@@ -624,24 +655,29 @@ def test_an_overlay_works_for_an_unwritable_site_directory(own):
     assert tree(own.site) == before
 
 
-@pytest.mark.parametrize("stderr", ["full", "broken", "closed"])
+HANDLED = """
+import importlib.util as u
+spec = u.spec_from_file_location('x', {!r})
+try:
+    spec.loader.exec_module(u.module_from_spec(spec))
+except ImportError:
+    print('handled')
+"""
+
+
+@pytest.mark.parametrize("stderr", STDERRS)
 def test_no_message_of_an_overlay_changes_how_a_process_ends(own, stderr):
     """A message that cannot be printed raises nothing: a refusal that a program handles, and a stop."""
-    handled = "try:\n    import importlib.util as u; s = u.spec_from_file_location('x', {!r}); s.loader.exec_module(u.module_from_spec(s))\n"
-    handled = (handled + "except ImportError:\n    print('handled')").format(str(own.site / "demo/m.py"))
+    open_stderr, redirection = STDERRS[stderr]
 
-    def ends(code):
-        opened = os.open("/dev/full" if stderr == "full" else os.devnull, os.O_WRONLY)
-        if stderr == "broken":
-            reading, writing = os.pipe()
-            os.dup2(writing, opened)
-            os.close(reading)
-            os.close(writing)
-        words = ["/bin/sh", "-c", f'exec "$0" -c "$1" {"2>&-" if stderr == "closed" else ""}', str(own.python), code]
-        ended = subprocess.run(words, env=environ(PYTHONPATH=own.path), stdout=subprocess.PIPE, stderr=opened, timeout=60)
-        os.close(opened)
-        return ended.returncode, ended.stdout
+    def run(code):
+        descriptor = open_stderr()
+        words = ["/bin/sh", "-c", f'exec "$0" -c "$1" {redirection}', str(own.python), code]
+        env = environ(PYTHONPATH=own.path)
+        completed = subprocess.run(words, env=env, stdout=subprocess.PIPE, stderr=descriptor, timeout=60)
+        os.close(descriptor)
+        return completed.returncode, completed.stdout
 
-    assert ends(handled) == (0, b"handled\n")
+    assert run(HANDLED.format(str(own.site / "demo/m.py"))) == (0, b"handled\n")
     (own.built / "manifest").write_bytes(b"?")
-    assert ends("print('started')") == (1, b"")
+    assert run("print('started')") == (1, b"")

@@ -18,7 +18,9 @@ class Venv:
     """A virtual environment with the package `demo`, a directory of patchsets named with --patch-dir, and the command."""
 
     def __init__(self, folder, python=sys.executable, files=PRISTINE):
-        self.cwd, self.mine, (self.python, self.site) = folder, folder / "mine", places.venv(folder / "venv", python=python)
+        self.cwd = folder
+        self.python, self.site = places.venv(folder / "venv", python=python)
+        self.mine = folder / "mine"
         self.mine.mkdir()
         self.marks = folder / "marks"
         install(self.site, files)
@@ -28,16 +30,23 @@ class Venv:
 
     def patchset(self, name, code, path="demo/m.py", imports=("demo.m",), probe=None, version="1", where=None):
         """A patchset that puts `code` at the end of a module."""
+        folder = where or self.mine
         body = "".join(f"+{line}\n" for line in code.rstrip("\n").split("\n"))
-        spatch, folder = f"Why.\n\n--- {path}\n@@ <module> @@\n ...\n{body}", where or self.mine
-        verify = f"[verify]\nimports = {json.dumps(list(imports))}\n" + 'probe = "probe.py"\n' * (probe is not None)
+        spatch = f"Why.\n\n--- {path}\n@@ <module> @@\n ...\n{body}"
+        verify = f"[verify]\nimports = {json.dumps(list(imports))}\n"
+        if probe is not None:
+            verify += 'probe = "probe.py"\n'
         write_patchset(folder, name, spatch, path.split("/")[0], version=version, more=verify)
         if probe is not None:
             (folder / name / "probe.py").write_text(probe)
         return name
 
     def words(self, *words):
-        return [*words, "--python", self.python, *(["--patch-dir", self.mine] if any(self.mine.iterdir()) else [])]
+        """The words of a command on this environment."""
+        words = [*words, "--python", self.python]
+        if any(self.mine.iterdir()):
+            words += ["--patch-dir", self.mine]
+        return words
 
     def variables(self, **more):
         return {"MARKS": str(self.marks), "PYTHONDONTWRITEBYTECODE": "", **more}
@@ -49,9 +58,14 @@ class Venv:
         """The command, not waited for."""
         command = [sys.executable, "-m", "patcher", *map(str, self.words(*words))]
         return subprocess.Popen(
-            command, cwd=str(self.cwd), env=environ(**self.variables(**more)), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_signals,
-        )  # fmt: skip
+            command,
+            cwd=str(self.cwd),
+            env=environ(**self.variables(**more)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=heed_signals,
+        )
 
     def tree(self):
         return tree(self.site)
@@ -60,11 +74,18 @@ class Venv:
         return (self.site / path).read_text()
 
     def pids(self):
-        return [int(pid) for pid in self.marks.read_text().split()] if self.marks.exists() else []
+        """The processes that came to MARK."""
+        if not self.marks.exists():
+            return []
+        return [int(pid) for pid in self.marks.read_text().split()]
 
     def standing(self):
-        told = json.loads(self("status", "--json").out)
-        return {(file["path"], step["name"], step["version"]) for file in told["files"] for step in file["patchsets"]}
+        """What `status` says is applied: (path, patchset, version)."""
+        applied = set()
+        for file in json.loads(self("status", "--json").out)["files"]:
+            for patchset in file["patchsets"]:
+                applied.add((file["path"], patchset["name"], patchset["version"]))
+        return applied
 
 
 def heed_signals():

@@ -22,6 +22,7 @@ from patcher.verify.namespace import Namespace
 from patcher.verify.run import _OWN, verify_files
 from tests.command import ROOT, environ, sitepatch, tree
 from tests.installed.sites import install
+from tests.interpreters import interpreters
 from tests.records import write_patchset
 from tests.verify.helpers import PRISTINE, Venv
 
@@ -35,10 +36,10 @@ def venv(tmp_path):
     return Venv(tmp_path)
 
 
-def until(good):
+def until(condition):
     """Wait until `condition` holds; fail if it never does."""
     end = time.monotonic() + 120
-    while not good():
+    while not condition():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.02)
 
@@ -57,24 +58,24 @@ def running(pid):
     return True
 
 
-def refused(venv, words, *texts, code=1, **more):
+def assert_refused(venv, words, *texts, code=1, **more):
     """Check that the command ends with `code`, prints `texts`, and keeps every byte, mode and mtime; returns how it ended."""
     before = venv.tree()
-    return check_refused(venv, before, venv(*words, **more), texts, code)
+    return assert_as_before(venv, before, venv(*words, **more), texts, code)
 
 
-def check_refused(venv, before, done, texts, code=1):
-    assert done.code == code, done
+def assert_as_before(venv, before, ended, texts, code=1):
+    assert ended.code == code, ended
     for text in texts:
-        assert text in done.out + done.err, done
-    assert "verification failed: nothing was written" in done.err, done
-    assert "applied " not in done.out, done
+        assert text in ended.out + ended.err, ended
+    assert "verification failed: nothing was written" in ended.err, ended
+    assert "applied " not in ended.out, ended
     assert venv.tree() == before
-    return done
+    return ended
 
 
 def ended_by_time(venv, words, *texts, hanging=1):
-    """`refused` by the first time in which all but the hang is done; on a busy machine one second is too short for it.
+    """`assert_refused` with the first time-out in which all but the hang is done; on a busy machine one second is too short.
 
     Args:
         hanging: how many processes come to MARK, and hang there.
@@ -85,23 +86,23 @@ def ended_by_time(venv, words, *texts, hanging=1):
     before = venv.tree()
     for seconds in (1, 10, 60):
         venv.marks.write_text("")
-        done = venv(*words, SITEPATCH_VERIFY_TIMEOUT=str(seconds))
-        if len(venv.pids()) == hanging and "broken before" not in done.out:  # the previous text is given the same time
+        ended = venv(*words, SITEPATCH_VERIFY_TIMEOUT=str(seconds))
+        if len(venv.pids()) == hanging and "broken before" not in ended.out:  # the previous text is given the same time
             break
         venv("restore")
-    check_refused(venv, before, done, (f"gave no answer in {seconds} seconds", *texts))
-    return done, seconds
+    assert_as_before(venv, before, ended, (f"gave no answer in {seconds} seconds", *texts))
+    return ended, seconds
 
 
 # what is good ---------------------------------------------------------------------------------------------------------
 def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_the_site_directory(venv):
     name = venv.patchset("good", MARK)
     before = venv.tree()
-    done = venv("apply", name)
-    assert done.code == 0, done
-    (line,) = [line for line in done.out.splitlines() if line.startswith("verified")]
+    ended = venv("apply", name)
+    assert ended.code == 0, ended
+    (line,) = [line for line in ended.out.splitlines() if line.startswith("verified")]
     assert re.match(r"verified  1 file compiled in \d+\.\d+ s, 1 module imported in ", line)
-    assert done.out.index("verified") < done.out.index("applied ")
+    assert ended.out.index("verified") < ended.out.index("applied ")
     assert len(venv.pids()) == 1, "imported once"
     after = {path for path in venv.tree() if not path.startswith(".sitepatch")}
     assert after == set(before), "no bytecode either"
@@ -112,19 +113,21 @@ def test_what_was_written_is_compiled_and_imported_and_nothing_else_is_left_in_t
 @pytest.mark.once
 def test_quiet_prints_nothing_and_json_has_the_seconds_of_each_step(venv):
     name = venv.patchset("good", "three = 3", probe="import demo.m\nassert demo.m.three == 3\n")
-    told = json.loads(venv("apply", name, "--json", "--verify", "probe").out)
-    assert (told["ok"], told["written"]) == (True, True)
-    verify = told["verified"]
+    answer = json.loads(venv("apply", name, "--json", "--verify", "probe").out)
+    assert (answer["ok"], answer["written"]) == (True, True)
+    verify = answer["verified"]
     assert [(each["what"], each["name"], each["state"]) for each in verify["checks"]] == [
-        ("compile", "demo/m.py", "ok"), ("import", "demo.m", "ok"), ("probe", "good", "ok"),
-    ]  # fmt: skip
+        ("compile", "demo/m.py", "ok"),
+        ("import", "demo.m", "ok"),
+        ("probe", "good", "ok"),
+    ]
     assert (verify["ok"], verify["unseen"], verify["left_out"]) == (True, [], [])
     assert all(0 < each["seconds"] <= verify["seconds"] for each in verify["checks"])
     assert venv("restore").code == 0
-    done = venv("apply", name, "-q")
-    assert (done.code, done.out, done.err) == (0, "", "")
-    done = venv("status", "--verify", "import", "-q")
-    assert (done.code, done.out, done.err) == (0, "", "")
+    ended = venv("apply", name, "-q")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    ended = venv("status", "--verify", "import", "-q")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
 @pytest.mark.once
@@ -146,23 +149,23 @@ def test_verify_checks_what_is_applied(venv):
     second = venv.patchset("second", "two += 1", path="demo/n.py", imports=["demo.n"])
     assert venv("apply", first, second, "--verify", "none").code == 0
     assert venv.pids() == []
-    done = venv("status", "--verify", "import")
-    assert (done.code, "2 files compiled" in done.out, "2 modules imported" in done.out) == (0, True, True), done
-    done = venv("status", "--verify", "import", second)
-    assert (done.code, "1 file compiled" in done.out, len(venv.pids())) == (0, True, 1), done
+    ended = venv("status", "--verify", "import")
+    assert (ended.code, "2 files compiled" in ended.out, "2 modules imported" in ended.out) == (0, True, True), ended
+    ended = venv("status", "--verify", "import", second)
+    assert (ended.code, "1 file compiled" in ended.out, len(venv.pids())) == (0, True, 1), ended
     assert venv("restore").code == 0
-    done = venv("status", "--verify", "import")
-    assert (done.code, "nothing is applied in" in done.out) == (0, True)
-    done = venv("status", "--verify", "import", first)
-    assert (done.code, "is not applied here" in done.err) == (1, True)
-    done = venv("status", "--verify", "import", "frist")
-    assert (done.code, 'did you mean "first"?' in done.err) == (2, True)
+    ended = venv("status", "--verify", "import")
+    assert (ended.code, "nothing is applied in" in ended.out) == (0, True)
+    ended = venv("status", "--verify", "import", first)
+    assert (ended.code, "is not applied here" in ended.err) == (1, True)
+    ended = venv("status", "--verify", "import", "frist")
+    assert (ended.code, 'did you mean "first"?' in ended.err) == (2, True)
 
 
 def test_a_module_sees_no_launcher_and_no_hook_and_an_empty_directory(venv):
-    seen = "import json, os, sys\nwith open(os.environ['MARKS'], 'w') as marks:\n"
-    seen += "    json.dump([dict(os.environ), os.listdir('.'), sys.argv, sys.flags.isolated], marks)\n"
-    name = venv.patchset("good", seen)
+    code = "import json, os, sys\nwith open(os.environ['MARKS'], 'w') as marks:\n"
+    code += "    json.dump([dict(os.environ), os.listdir('.'), sys.argv, sys.flags.isolated], marks)\n"
+    name = venv.patchset("good", code)
     more = {"LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "x", "PYTHONSTARTUP": "x", "PYTHONWARNINGS": "ignore"}
     assert venv("apply", name, **more).code == 0
     variables, names, argv, isolated = json.loads(venv.marks.read_text())
@@ -185,20 +188,20 @@ def test_a_module_sees_no_launcher_and_no_hook_and_an_empty_directory(venv):
     ids=["closes-all", "replaces-stdout", "leaves-a-thread", "forks", "leaves-a-child", "exit-code", "chdir", "flood"],
 )
 def test_odd_modules_that_import_are_accepted(venv, code):
-    done = venv("apply", venv.patchset("odd", code), SITEPATCH_VERIFY_TIMEOUT="300")  # more than this test would wait
-    assert (done.code, "1 module imported" in done.out) == (0, True), done
-    assert len(done.out) < 2000
+    ended = venv("apply", venv.patchset("odd", code), SITEPATCH_VERIFY_TIMEOUT="300")  # more than this test would wait
+    assert (ended.code, "1 module imported" in ended.out) == (0, True), ended
+    assert len(ended.out) < 2000
 
 
 # what fails -----------------------------------------------------------------------------------------------------------
 def test_a_patch_that_breaks_the_import_is_never_written(venv):
     name = venv.patchset("bad", "def inner():\n    raise RuntimeError('boom')\ninner()")
-    done = refused(venv, ["apply", name], "failed  import demo.m: RuntimeError: boom", "in inner")
-    assert "verify/child" not in done.out and "importlib" not in done.out, "the traceback begins in the package"
+    ended = assert_refused(venv, ["apply", name], "failed  import demo.m: RuntimeError: boom", "in inner")
+    assert "verify/child" not in ended.out and "importlib" not in ended.out, "the traceback begins in the package"
     assert not (venv.site / ".sitepatch").exists()
-    told = json.loads(venv("apply", name, "--json").out)
-    assert (told["ok"], told["written"]) == (False, False)
-    assert told["verified"]["checks"][1]["problem"] == "RuntimeError: boom"
+    answer = json.loads(venv("apply", name, "--json").out)
+    assert (answer["ok"], answer["written"]) == (False, False)
+    assert answer["verified"]["checks"][1]["problem"] == "RuntimeError: boom"
 
 
 @pytest.mark.parametrize(
@@ -215,13 +218,13 @@ def test_a_patch_that_breaks_the_import_is_never_written(venv):
     ],
 )
 def test_however_an_import_ends_it_is_reported_and_nothing_is_written(venv, code, text):
-    refused(venv, ["apply", venv.patchset("bad", code)], text)
+    assert_refused(venv, ["apply", venv.patchset("bad", code)], text)
 
 
 def test_what_a_module_prints_is_not_taken_for_an_answer(venv):
     lie = json.dumps({"end": ["import", "demo.m"], "seconds": 1, "problem": "", "output": ""})
     code = f"import os\nline = {lie!r}\nprint(line, flush=True)\nos.write(2, line.encode())\nos._exit(0)"
-    refused(venv, ["apply", venv.patchset("bad", code)], "the process ended with exit code 0")
+    assert_refused(venv, ["apply", venv.patchset("bad", code)], "the process ended with exit code 0")
 
 
 def test_a_hang_is_ended_with_all_that_it_started(venv):
@@ -238,19 +241,32 @@ def test_the_place_where_a_module_hangs_or_crashes_is_shown_however_deep(venv, e
     code = "import os, signal, time\ndef deep(number):\n    if number:\n        deep(number - 1)\n    innermost()\n"
     code += f"def innermost():\n    {end}\nprint('what it wrote', flush=True)\n{MARK}deep(40)"
     words = ["apply", venv.patchset("bad", code)]
-    done = ended_by_time(venv, words, "what it wrote")[0] if "sleep" in end else refused(venv, words, "what it wrote")
-    assert "in innermost\n" in done.out and "in deep\n" in done.out, done
-    assert "importlib" not in done.out and "verify/child" not in done.out
+    if "sleep" in end:
+        ended, _ = ended_by_time(venv, words, "what it wrote")
+    else:
+        ended = assert_refused(venv, words, "what it wrote")
+    assert "in innermost\n" in ended.out and "in deep\n" in ended.out, ended
+    assert "importlib" not in ended.out and "verify/child" not in ended.out
 
 
 def test_an_interpreter_that_is_slow_to_start_still_shows_the_place(tmp_path):
     """The parent process kills it soon after the limit, which it counts from before the start."""
     (tmp_path / "probe.py").write_text("import time\ntime.sleep(600)\n")
-    request = {"name": "it", "search": sys.path, "ahead": False, "texts": {}, "serve": [], "hidden": [], "probe": str(tmp_path / "probe.py"), "until": time.monotonic() - 60}
+    request = {
+        "name": "it",
+        "search": sys.path,
+        "ahead": False,
+        "texts": {},
+        "serve": [],
+        "hidden": [],
+        "probe": str(tmp_path / "probe.py"),
+        "until": time.monotonic() - 60,
+    }
     (tmp_path / "request").write_text(json.dumps(request))
-    words = [sys.executable, "-I", "-B", str(ROOT / "patcher/verify/child.py"), str(tmp_path / "request"), str(tmp_path / "results")]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120)
-    assert done.returncode == 1 and b"(most recent call first):" in done.stderr
+    child = str(ROOT / "patcher/verify/child.py")
+    words = [sys.executable, "-I", "-B", child, str(tmp_path / "request"), str(tmp_path / "results")]
+    completed = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120)
+    assert completed.returncode == 1 and b"(most recent call first):" in completed.stderr
 
 
 def test_the_place_is_shown_even_where_the_interpreter_adds_a_stack_of_c_calls():
@@ -262,15 +278,15 @@ def test_the_place_is_shown_even_where_the_interpreter_adds_a_stack_of_c_calls()
 @pytest.mark.parametrize("code", ["import os\nos._exit(0)", "import sys\nsys.modules['demo.n'] = None\nraise ValueError"])
 def test_a_module_that_fails_spoils_none_of_the_others(venv, code):
     venv.patchset("bad", code, imports=["demo", "demo.m", "demo.n"])
-    done = venv("apply", "bad", "--json")
-    states = [(each["name"], each["state"]) for each in json.loads(done.out)["verified"]["checks"]]
+    ended = venv("apply", "bad", "--json")
+    states = [(each["name"], each["state"]) for each in json.loads(ended.out)["verified"]["checks"]]
     assert states == [("demo/m.py", "ok"), ("demo", "ok"), ("demo.m", "failed"), ("demo.n", "ok")]
 
 
 def test_a_flood_of_output_is_cut(venv):
     code = "import os, sys\nwrote = sys.stdout.write('x' * 30_000_000 + 'the end')\nsys.stdout.flush()\nos._exit(1)"
-    done = refused(venv, ["apply", venv.patchset("bad", code)], "the process ended with exit code 1", "the end")
-    assert len(done.out) < 30_000
+    ended = assert_refused(venv, ["apply", venv.patchset("bad", code)], "the process ended with exit code 1", "the end")
+    assert len(ended.out) < 30_000
 
 
 def test_a_commit_that_spans_two_directories_is_written_in_neither(venv):
@@ -281,7 +297,7 @@ def test_a_commit_that_spans_two_directories_is_written_in_neither(venv):
     venv.patchset("bad", "raise RuntimeError('boom')", path="other/__init__.py", imports=["other"])
     before = tree(second)
     path = os.pathsep.join([str(ROOT), str(second)])
-    refused(venv, ["apply", "good", "bad"], "import other: RuntimeError: boom", "2 files as before", PYTHONPATH=path)
+    assert_refused(venv, ["apply", "good", "bad"], "import other: RuntimeError: boom", "2 files as before", PYTHONPATH=path)
     assert tree(second) == before
     assert venv("apply", "good", "bad", "--verify", "none", PYTHONPATH=path).code == 0
     assert tree(second) != before, "the other directory is one that is patched"
@@ -292,7 +308,7 @@ def test_a_link_stays_and_its_target_is_never_touched(venv):
     file.rename(cache)
     file.symlink_to(cache)
     kept = (cache.read_bytes(), cache.stat().st_mtime_ns)
-    refused(venv, ["apply", venv.patchset("bad", "raise RuntimeError('boom')")], "RuntimeError: boom")
+    assert_refused(venv, ["apply", venv.patchset("bad", "raise RuntimeError('boom')")], "RuntimeError: boom")
     assert (cache.read_bytes(), cache.stat().st_mtime_ns) == kept
 
 
@@ -300,21 +316,20 @@ def test_an_interpreter_that_cannot_be_run_proves_nothing_so_nothing_is_written(
     name = venv.patchset("good", "three = 3")
     (venv.site / "gone.pth").write_text("import os, sys; sys.prefix != sys.base_prefix and os.unlink(sys.executable)\n")
     before = venv.tree()
-    done = venv("apply", name)
-    assert done.code == 1, done
-    assert "it could not be verified" in done.err and "nothing was written" in done.err
-    assert "Traceback" not in done.err and "--verify none" in done.err
+    ended = venv("apply", name)
+    assert ended.code == 1, ended
+    assert "it could not be verified" in ended.err and "nothing was written" in ended.err
+    assert "Traceback" not in ended.err and "--verify none" in ended.err
     assert venv.tree() == before
 
 
 def test_one_of_several_that_breaks_stops_all_of_the_commit(venv):
     venv.patchset("good", "three = 3", path="demo/n.py", imports=["demo.n"])
     venv.patchset("bad", "raise RuntimeError('boom')")
-    refused(venv, ["apply", "good", "bad"], "boom", "2 files as before")
+    assert_refused(venv, ["apply", "good", "bad"], "boom", "2 files as before")
 
 
 # what is shown --------------------------------------------------------------------------------------------------------
-RUN = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import demo.m'{}], check=True)\n"
 LOOKERS = {  # modules that meet the patched file in another way than by an import of their own
     "a child process": "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import demo.m'], check=True)\n",
     "an isolated child process": "import subprocess, sys\nsubprocess.run([sys.executable, '-I', '-c', 'import demo.m'], check=True)\n",
@@ -330,12 +345,12 @@ LOOKERS = {  # modules that meet the patched file in another way than by an impo
 @pytest.mark.parametrize("look", LOOKERS.values(), ids=LOOKERS)
 def test_however_a_module_meets_the_patched_file_it_is_shown_what_is_planned(tmp_path, look):
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
-    before, file = venv.tree(), venv.site / "demo/m.py"
-    was = file.stat()
-    done = venv("apply", venv.patchset("bad", "raise RuntimeError('boom')", imports=["demo.look"]))
-    assert (done.code, "failed  import demo.look" in done.out, "broken before" in done.out) == (1, True, False), done
-    assert (file.stat().st_ino, file.stat().st_ctime_ns) == (was.st_ino, was.st_ctime_ns), "the file was never touched"
-    after = {path: state for path, state in venv.tree().items() if "__pycache__" not in path}  # an isolated child writes some
+    file = venv.site / "demo/m.py"
+    before, stat = venv.tree(), file.stat()
+    ended = venv("apply", venv.patchset("bad", "raise RuntimeError('boom')", imports=["demo.look"]))
+    assert (ended.code, "failed  import demo.look" in ended.out, "broken before" in ended.out) == (1, True, False), ended
+    assert (file.stat().st_ino, file.stat().st_ctime_ns) == (stat.st_ino, stat.st_ctime_ns), "the file was never touched"
+    after = {path: entry for path, entry in venv.tree().items() if "__pycache__" not in path}  # an isolated child writes some
     assert after == before
     subprocess.run([str(venv.python), "-c", "import demo.m"], check=True)
 
@@ -343,10 +358,15 @@ def test_however_a_module_meets_the_patched_file_it_is_shown_what_is_planned(tmp
 @pytest.mark.skipif(not MOUNTS, reason="this machine lets nobody mount")
 def test_what_a_pth_file_imports_is_shown_too(venv):
     (venv.site / "early.pth").write_text("import demo.m\n")
-    refused(venv, ["apply", venv.patchset("bad", "import os\nos._exit(3)")], "the process ended with exit code 3")
+    assert_refused(venv, ["apply", venv.patchset("bad", "import os\nos._exit(3)")], "the process ended with exit code 3")
 
 
-SEEN_PAST = {"a child process": "starts a Python process", "exec(open())": "by its path", "run_path": "by its path", "a loader of its own": "by its path"}
+SEEN_PAST = {  # by module, how it reads past the planned text
+    "a child process": "starts a Python process",
+    "exec(open())": "by its path",
+    "run_path": "by its path",
+    "a loader of its own": "by its path",
+}
 
 
 @pytest.mark.parametrize("name", SEEN_PAST)
@@ -366,10 +386,11 @@ def test_where_nothing_can_be_mounted_a_module_that_reads_past_the_planned_text_
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "soon"])
 def test_a_time_limit_that_no_process_can_have_is_refused_first(venv, text):
     before = venv.tree()
-    done = venv("apply", venv.patchset("good", "three = 3"), SITEPATCH_VERIFY_TIMEOUT=text)
-    assert (done.code, venv.tree()) == (2, before) and f"SITEPATCH_VERIFY_TIMEOUT={text}: expected a number of seconds, above 0" in done.err
-    done = venv("apply", "good", SITEPATCH_LOCK_TIMEOUT=text)
-    assert (done.code, venv.tree()) == (2, before) and f"SITEPATCH_LOCK_TIMEOUT={text}: expected a number of seconds, above 0" in done.err
+    venv.patchset("good", "three = 3")
+    for variable in ("SITEPATCH_VERIFY_TIMEOUT", "SITEPATCH_LOCK_TIMEOUT"):
+        ended = venv("apply", "good", **{variable: text})
+        assert (ended.code, venv.tree()) == (2, before)
+        assert f"{variable}={text}: expected a number of seconds, above 0" in ended.err
     assert venv("apply", "good", "--verify", "none", SITEPATCH_VERIFY_TIMEOUT=text).code == 0
 
 
@@ -377,14 +398,14 @@ def test_a_time_limit_that_no_process_can_have_is_refused_first(venv, text):
 def test_a_module_that_was_broken_before_is_reported_and_the_patch_stays(tmp_path):
     venv = Venv(tmp_path, files={**PRISTINE, "demo/m.py": "import no_such_device\n", "demo/sub.py": "from demo import m\n"})
     name = venv.patchset("fine", "three = 3", imports=["demo.m", "demo.sub", "demo.n"])
-    done = venv("apply", name)
-    assert done.code == 0, done
-    told = "broken before  import demo.m, demo.sub, without the patch too: ModuleNotFoundError: No module named 'no_such_device'"
-    assert told in done.out and len(done.out.splitlines()) == 5, done
-    assert "1 module imported" in done.out
+    ended = venv("apply", name)
+    assert ended.code == 0, ended
+    line = "broken before  import demo.m, demo.sub, without the patch too: ModuleNotFoundError: No module named 'no_such_device'"
+    assert line in ended.out and len(ended.out.splitlines()) == 5, ended
+    assert "1 module imported" in ended.out
     assert "three = 3" in venv.text()
-    done = venv("status", "--verify", "import")
-    assert (done.code, done.out.count(told), "Traceback" in done.out) == (0, 1, False), done
+    ended = venv("status", "--verify", "import")
+    assert (ended.code, ended.out.count(line), "Traceback" in ended.out) == (0, 1, False), ended
     assert "Traceback" in venv("status", "--verify", "import", "-v").out
 
 
@@ -392,57 +413,52 @@ def test_the_previous_text_is_imported_from_memory_even_by_modules_that_read_the
     look = "import inspect\nfrom demo import m\nassert 'three' not in inspect.getsource(m), 'the new text'\nimport nothing\n"
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
     name = venv.patchset("patch", "three = 3", imports=["demo.look"])
-    told = json.loads(venv("apply", name, "--json").out)["verified"]
-    assert [(each["state"], each["problem"]) for each in told["checks"]] == [
-        ("ok", ""), ("broken before", "AssertionError: the new text"),
-    ]  # fmt: skip
+    compiled, imported = json.loads(venv("apply", name, "--json").out)["verified"]["checks"]
+    assert (compiled["state"], compiled["problem"]) == ("ok", "")
+    assert (imported["state"], imported["problem"]) == ("broken before", "AssertionError: the new text")
 
 
 def test_the_patch_is_at_fault_where_the_previous_text_imports_even_if_a_module_reads_it(tmp_path):
     look = "import inspect\nfrom demo import m\nassert 'three' not in inspect.getsource(m), 'the new text'\n"
     venv = Venv(tmp_path, files={**PRISTINE, "demo/look.py": look})
     venv.patchset("patch", "three = 3", imports=["demo.look"])
-    refused(venv, ["apply", "patch"], "failed  import demo.look: AssertionError: the new text")
+    assert_refused(venv, ["apply", "patch"], "failed  import demo.look: AssertionError: the new text")
 
 
 def test_syntax_that_an_older_target_lacks_is_never_written(tmp_path):
-    newest, code = ((3, 10), "match one:\n    case 1:\n        pass")
-    if sys.version_info < newest or not older_python(newest):
-        newest, code = ((3, 8), "(three := 3)")
-    if not older_python(newest):
+    python, code = python_before((3, 10)), "match one:\n    case 1:\n        pass"
+    if sys.version_info < (3, 10) or not python:
+        python, code = python_before((3, 8)), "(three := 3)"
+    if not python:
         pytest.skip("no older interpreter is here")
-    venv = Venv(tmp_path, python=older_python(newest))
+    venv = Venv(tmp_path, python=python)
     name = venv.patchset("new", code)
-    refused(venv, ["apply", name], "failed  compile demo/m.py: SyntaxError: invalid syntax")
-    refused(venv, ["apply", name, "--verify", "compile"], "failed  compile demo/m.py: SyntaxError: invalid syntax")
+    assert_refused(venv, ["apply", name], "failed  compile demo/m.py: SyntaxError: invalid syntax")
+    assert_refused(venv, ["apply", name, "--verify", "compile"], "failed  compile demo/m.py: SyntaxError: invalid syntax")
 
 
 def test_a_file_that_is_added_cannot_have_been_broken_before(venv):
     write_patchset(venv.mine, "new", "Why.\n\n+++ demo/helper.py\n+import no_such_thing\n", "demo", more='[verify]\nimports = ["demo.helper"]\n')
-    refused(venv, ["apply", "new"], "failed  import demo.helper: ModuleNotFoundError: No module named 'no_such_thing'")
+    assert_refused(venv, ["apply", "new"], "failed  import demo.helper: ModuleNotFoundError: No module named 'no_such_thing'")
 
 
 def test_a_target_that_is_older_than_sitepatch_itself_can_run_on(tmp_path):
-    python = older_python((3, 8))
+    python = python_before((3, 8))
     if not python:
         pytest.skip("no such interpreter is here")
     venv = Venv(tmp_path, python=python)
     name = venv.patchset("good", "three = 3", probe="import demo.m, sys\nassert sys.version_info < (3, 8)\n")
-    done = venv("apply", name, "--verify", "probe")
-    assert (done.code, "1 module imported" in done.out, "1 probe passed" in done.out) == (0, True, True), done
+    ended = venv("apply", name, "--verify", "probe")
+    assert (ended.code, "1 module imported" in ended.out, "1 probe passed" in ended.out) == (0, True, True), ended
     venv.patchset("bad", "import no_such_thing")
-    done = venv("apply", "bad")
-    assert (done.code, "ModuleNotFoundError: No module named 'no_such_thing'" in done.out) == (1, True), done
+    ended = venv("apply", "bad")
+    assert (ended.code, "ModuleNotFoundError: No module named 'no_such_thing'" in ended.out) == (1, True), ended
 
 
-def older_python(than):
-    """The path of a Python 3 older than `than` (3.6 or later), empty if there is none."""
-    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    for minor in range(than[1] - 1, 5, -1):
-        for python in (*sorted(versions.glob(f"3.{minor}.*/bin/python")), shutil.which(f"python3.{minor}")):
-            if python and subprocess.run([str(python), "-c", "import venv"], stderr=subprocess.DEVNULL).returncode == 0:
-                return str(python)
-    return ""
+def python_before(version):
+    """The newest interpreter of this machine that is older than `version`; None if there is none."""
+    older = [each for each in interpreters() if each < version]
+    return interpreters()[max(older)] if older else None
 
 
 # the previous text ----------------------------------------------------------------------------------------------------
@@ -452,10 +468,10 @@ def test_a_failed_apply_leaves_the_previous_text(venv):
     venv.patchset("first", "three = 3")
     venv.patchset("bad", "four = 4\nraise RuntimeError('boom')")
     assert venv("apply", "first").code == 0
-    text, stood = venv.text(), venv.standing()
-    done = venv("apply", "bad")
-    assert (done.code, "nothing was written" in done.err) == (1, True), done
-    assert (venv.text(), venv.standing()) == (text, stood)
+    text, applied = venv.text(), venv.standing()
+    ended = venv("apply", "bad")
+    assert (ended.code, "nothing was written" in ended.err) == (1, True), ended
+    assert (venv.text(), venv.standing()) == (text, applied)
     assert venv("status", "--check").code == venv("status", "--verify", "import").code == 0
     assert venv("restore").code == 0
     assert venv.tree() == pristine
@@ -466,12 +482,12 @@ def test_a_failed_update_leaves_the_previous_version_and_its_stored_copy(venv):
     pristine = venv.tree()
     venv.patchset("moves", "three = 3")
     assert venv("apply", "moves").code == 0
-    text, stood = venv.text(), venv.standing()
+    text, applied = venv.text(), venv.standing()
     venv.patchset("moves", "raise RuntimeError('boom')", path="demo/n.py", imports=["demo.n"], version="2")
-    done = venv("apply", "moves")
-    assert (done.code, "RuntimeError: boom" in done.out) == (1, True), done
+    ended = venv("apply", "moves")
+    assert (ended.code, "RuntimeError: boom" in ended.out) == (1, True), ended
     assert (venv.text(), venv.text("demo/n.py")) == (text, PRISTINE["demo/n.py"])
-    assert venv.standing() == stood == {("demo/m.py", "moves", "1")}
+    assert venv.standing() == applied == {("demo/m.py", "moves", "1")}
     assert venv("status", "--verify", "import").code == 0, "which reads the stored copy"
     assert venv("restore").code == 0
     assert venv.tree() == pristine
@@ -480,7 +496,18 @@ def test_a_failed_update_leaves_the_previous_version_and_its_stored_copy(venv):
 @pytest.mark.skipif(not MOUNTS, reason="this machine lets nobody mount")
 def test_a_module_that_changes_its_own_file_while_verified_changes_only_what_it_is_shown(venv):
     code = "import os\nwith open(__file__, 'a') as file:\n    wrote = file.write('# mine')\nraise RuntimeError('boom')"
-    refused(venv, ["apply", venv.patchset("bad", code)], "RuntimeError: boom")
+    assert_refused(venv, ["apply", venv.patchset("bad", code)], "RuntimeError: boom")
+
+
+WATCH_A_MOUNT = """
+import sys
+from pathlib import Path
+from patcher.verify.namespace import Namespace
+Namespace({}, Path(sys.argv[1])).enter()
+for _ in range(2):
+    print(sys.argv[2] in Path('/proc/self/mountinfo').read_text(), flush=True)
+    sys.stdin.readline()
+"""
 
 
 @pytest.mark.skipif(not MOUNTS or os.getuid(), reason="this machine lets nobody mount, or only its owner")
@@ -494,9 +521,8 @@ def test_a_disk_can_be_unmounted_while_a_module_is_verified(tmp_path):
         subprocess.run(["mount", "--make-shared", around], check=True)  # as systemd makes the root directory
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "none", disk], check=True)
-        code = "import sys\nfrom pathlib import Path\nfrom patcher.verify.namespace import Namespace\nNamespace({}, Path(sys.argv[1])).enter()\n"
-        code += "for _ in range(2):\n    print(sys.argv[2] in Path('/proc/self/mountinfo').read_text(), flush=True)\n    sys.stdin.readline()\n"
-        with subprocess.Popen([sys.executable, "-c", code, copies, disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=str(ROOT)) as child:
+        command = [sys.executable, "-c", WATCH_A_MOUNT, copies, disk]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=str(ROOT)) as child:
             assert child.stdout.readline() == b"True\n"
             subprocess.run(["umount", disk], check=True)
             assert child.communicate(b"\n\n")[0] == b"False\n"
@@ -509,13 +535,14 @@ def test_bytecode_of_another_text_is_found(venv):
     assert venv("apply", venv.patchset("good", "three = 3")).code == 0
     other = venv.cwd / "other.py"
     other.write_text("one = 2\n")
-    done = subprocess.run([str(venv.python), "-c", "import demo.m, importlib.util as u; print(u.cache_from_source(demo.m.__file__))"],
-                          stdout=subprocess.PIPE, env=environ(PYTHONDONTWRITEBYTECODE="1"), check=True)  # fmt: skip
-    cached = done.stdout.decode().strip()
+    code = "import demo.m, importlib.util as u; print(u.cache_from_source(demo.m.__file__))"
+    env = environ(PYTHONDONTWRITEBYTECODE="1")
+    completed = subprocess.run([str(venv.python), "-c", code], stdout=subprocess.PIPE, env=env, check=True)
+    cached = completed.stdout.decode().strip()
     assert venv("status", "--verify", "import").code == 0
     py_compile.compile(str(other), cfile=cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    done = venv("status", "--verify", "import")
-    assert (done.code, "stale bytecode" in done.out) == (1, True), done
+    ended = venv("status", "--verify", "import")
+    assert (ended.code, "stale bytecode" in ended.out) == (1, True), ended
 
 
 def test_bytecode_of_another_text_is_found_under_a_prefix(venv):
@@ -526,8 +553,8 @@ def test_bytecode_of_another_text_is_found_under_a_prefix(venv):
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(venv.cwd / "other.py"), cfile=str(cached), invalidation_mode=mode)
     assert venv("status", "--verify", "import").code == 0
-    done = venv("status", "--verify", "import", PYTHONPYCACHEPREFIX=str(prefix))
-    assert (done.code, "stale bytecode" in done.out) == (1, True), done
+    ended = venv("status", "--verify", "import", PYTHONPYCACHEPREFIX=str(prefix))
+    assert (ended.code, "stale bytecode" in ended.out) == (1, True), ended
 
 
 @pytest.mark.once
@@ -541,21 +568,21 @@ def test_bytecode_of_another_text_is_found_under_a_prefix(venv):
 def test_verify_fails_where_the_change_is_gone(venv, spoil, word):
     assert venv("apply", venv.patchset("good", "three = 3")).code == 0
     spoil(venv.site / "demo/m.py")
-    done = venv("status", "--verify", "compile")
-    assert (done.code, word in done.out) == (1, True), done
+    ended = venv("status", "--verify", "compile")
+    assert (ended.code, word in ended.out) == (1, True), ended
 
 
 # flags ----------------------------------------------------------------------------------------------------------------
 @pytest.mark.once
 @pytest.mark.parametrize("how", ["none", "compile"])
 def test_checks_that_are_not_requested_do_not_run(venv, how):
-    done = venv("apply", venv.patchset("bad", MARK + "raise RuntimeError('boom')"), "--verify", how)
-    assert (done.code, venv.pids()) == (0, []), done
-    assert ("verified  1 file compiled" in done.out) == (how == "compile")
-    done = venv("status", "--verify", "compile")
-    assert (done.code, venv.pids()) == (0, [])
-    done = venv("status", "--verify", "import")
-    assert (done.code, "RuntimeError: boom" in done.out) == (1, True)
+    ended = venv("apply", venv.patchset("bad", MARK + "raise RuntimeError('boom')"), "--verify", how)
+    assert (ended.code, venv.pids()) == (0, []), ended
+    assert ("verified  1 file compiled" in ended.out) == (how == "compile")
+    ended = venv("status", "--verify", "compile")
+    assert (ended.code, venv.pids()) == (0, [])
+    ended = venv("status", "--verify", "import")
+    assert (ended.code, "RuntimeError: boom" in ended.out) == (1, True)
     assert "boom" in venv.text(), "status changes nothing"
 
 
@@ -565,16 +592,16 @@ def test_a_directory_is_only_compiled_unless_an_interpreter_is_named(venv, tmp_p
     name = venv.patchset("good", MARK + "import sched, helper")
     install(venv.site, {"helper/__init__.py": ""}, name="helper")
     words = [name, "--target", packages, "--patch-dir", venv.mine]
-    done = sitepatch("apply", *words, cwd=tmp_path, **venv.variables())
-    assert done.code == 0, done
-    assert "verified  1 file compiled" in done.out
-    assert "not imported: demo.m: --target names no interpreter to import them with; add --python" in done.out
+    ended = sitepatch("apply", *words, cwd=tmp_path, **venv.variables())
+    assert ended.code == 0, ended
+    assert "verified  1 file compiled" in ended.out
+    assert "not imported: demo.m: --target names no interpreter to import them with; add --python" in ended.out
     assert venv.pids() == []
     (venv.site / "demo" / "m.py").write_text("raise RuntimeError('that of the environment')\n")
-    done = sitepatch("status", "--verify", "import", "--target", packages, "--python", venv.python, cwd=tmp_path, **venv.variables())
-    assert (done.code, "1 module imported" in done.out, len(venv.pids())) == (0, True, 1), done
-    done = sitepatch("status", "--target", packages, "--verify", "probe", cwd=tmp_path, **venv.variables())
-    assert (done.code, "--verify probe and --target" in done.err) == (2, True), done
+    ended = sitepatch("status", "--verify", "import", "--target", packages, "--python", venv.python, cwd=tmp_path, **venv.variables())
+    assert (ended.code, "1 module imported" in ended.out, len(venv.pids())) == (0, True, 1), ended
+    ended = sitepatch("status", "--target", packages, "--verify", "probe", cwd=tmp_path, **venv.variables())
+    assert (ended.code, "--verify probe and --target" in ended.err) == (2, True), ended
 
 
 @pytest.mark.once
@@ -592,8 +619,8 @@ def test_a_probe_runs_only_on_request(venv):
     assert "1 probe passed" not in venv("apply", name).out
     assert venv("status", "--verify", "import").code == 0
     assert venv.pids() == []
-    done = venv("status", "--verify", "probe")
-    assert (done.code, "1 probe passed" in done.out, len(venv.pids())) == (0, True, 1), done
+    ended = venv("status", "--verify", "probe")
+    assert (ended.code, "1 probe passed" in ended.out, len(venv.pids())) == (0, True, 1), ended
     assert "other has no probe" in venv("apply", other, "--verify", "probe").err
 
 
@@ -608,7 +635,7 @@ def test_a_probe_runs_only_on_request(venv):
 )
 def test_a_probe_that_fails_stops_apply_and_is_reported_by_verify(venv, probe, text):
     name = venv.patchset("bad", "three = 3", probe=probe)
-    refused(venv, ["apply", name, "--verify", "probe"], text, "what it saw")
+    assert_refused(venv, ["apply", name, "--verify", "probe"], text, "what it saw")
     probe_fails_after_apply(venv, name, text)
 
 
@@ -622,26 +649,26 @@ def test_a_probe_that_hangs_stops_apply_and_is_reported_by_verify(venv):
 def probe_fails_after_apply(venv, name, text, **more):
     """Check that `status --verify probe` prints `text` for a patchset applied without its probe, and leaves it as it is."""
     assert venv("apply", name).code == 0
-    done = venv("status", "--verify", "probe", **more)
-    assert (done.code, text in done.out, "three" in venv.text()) == (1, True, True), done
+    ended = venv("status", "--verify", "probe", **more)
+    assert (ended.code, text in ended.out, "three" in venv.text()) == (1, True, True), ended
 
 
 @pytest.mark.once
 def test_a_probe_of_a_source_that_is_not_trusted_is_refused_before_anything_is_written(venv):
     name = venv.patchset("local", "three = 3", probe=MARK, where=venv.cwd / "patchsets")
     before = venv.tree()
-    done = venv("apply", name, "--verify", "probe")
-    assert done.code == 2, done
-    assert "local (./patchsets): its probe is code, and is not run from there" in done.err and "--patch-dir" in done.err
+    ended = venv("apply", name, "--verify", "probe")
+    assert ended.code == 2, ended
+    assert "local (./patchsets): its probe is code, and is not run from there" in ended.err and "--patch-dir" in ended.err
     assert (venv.tree(), venv.pids()) == (before, [])
     assert venv("apply", name).code == 0, "without its probe"
-    done = venv("status", "--verify", "probe")
-    assert (done.code, venv.pids()) == (2, []), done
+    ended = venv("status", "--verify", "probe")
+    assert (ended.code, venv.pids()) == (2, []), ended
     assert venv("status", "--verify", "probe", "--patch-dir", "patchsets").code == 0
     assert len(venv.pids()) == 1
     venv.patchset("local", "three = 3", probe=MARK + MARK, where=venv.cwd / "patchsets")
-    done = venv("status", "--verify", "probe", "--patch-dir", "patchsets")
-    assert (done.code, len(venv.pids())) == (2, 1), "trust in another version is no trust in the one that stands"
+    ended = venv("status", "--verify", "probe", "--patch-dir", "patchsets")
+    assert (ended.code, len(venv.pids())) == (2, 1), "trust in another version is no trust in the one that stands"
 
 
 # interrupted ----------------------------------------------------------------------------------------------------------
@@ -690,7 +717,7 @@ def killed_while_verifying(venv):
 def test_killed_while_verifying_apply_has_written_nothing(venv):
     before = venv.tree()
     killed_while_verifying(venv)
-    assert {path: state for path, state in venv.tree().items() if not path.startswith(".sitepatch")} == before
+    assert {path: entry for path, entry in venv.tree().items() if not path.startswith(".sitepatch")} == before
     assert venv("restore").code == 0
     assert venv.tree() == before, "not even the lock file is left"
 
@@ -706,21 +733,24 @@ def test_the_child_needs_nothing_but_the_standard_library_of_python_3_6():
 @pytest.mark.once
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_second_command_on_the_same_file_waits_until_the_first_one_is_verified(venv, fails):
-    slow = f"{MARK}import time\nwhile not os.path.exists(os.environ['MARKS'] + '.go'):\n    time.sleep(0.02)\n"
-    first = venv.start("apply", venv.patchset("first", slow + ("raise SystemError" if fails else "")))
+    code = f"{MARK}import time\nwhile not os.path.exists(os.environ['MARKS'] + '.go'):\n    time.sleep(0.02)\n"
+    if fails:
+        code += "raise SystemError"
+    first = venv.start("apply", venv.patchset("first", code))
     venv.patchset("second", "second = 2\n")
     try:
         until(venv.pids)
         second = venv.start("apply", "second", "--verify", "none")
-        said = second.stderr.readline().decode()  # it waits; or it has ended
+        notice = second.stderr.readline().decode()  # it waits; or it has ended
         between = venv.text()
     finally:
         Path(f"{venv.marks}.go").touch()
-        ended = [child.communicate(timeout=120) for child in (first, second)]
-    assert said.startswith("waiting: ") and f"process {first.pid}" in said, (said, ended)
+        _, first_err = first.communicate(timeout=120)
+        _, second_err = second.communicate(timeout=120)
+    assert notice.startswith("waiting: ") and f"process {first.pid}" in notice, (notice, second_err)
     assert "second" not in between
-    assert (first.returncode, second.returncode) == (int(fails), 0), ended
-    assert (b"nothing was written" in ended[0][1]) == fails, ended
+    assert (first.returncode, second.returncode) == (int(fails), 0), (first_err, second_err)
+    assert (b"nothing was written" in first_err) == fails, first_err
     assert "second = 2" in venv.text() and ("sleep" in venv.text()) != fails
     assert venv("restore").code == 0
     assert venv.text() == PRISTINE["demo/m.py"]
