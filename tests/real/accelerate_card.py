@@ -21,13 +21,14 @@ WRITTEN = []  # by this rank, of what one rank is to write
 _save = torch.save
 
 
-def recorded(what, file, *more, **words):
+def record_and_save(what, file, *more, **words):
     name = Path(file).name
-    WRITTEN.extend([] if name.startswith("random_states") else [name.partition(".")[0]])
+    if not name.startswith("random_states"):
+        WRITTEN.append(name.partition(".")[0])
     _save(what, file, *more, **words)
 
 
-torch.save = recorded
+torch.save = record_and_save
 RANK = int(os.environ.get("RANK", "0"))
 
 
@@ -47,24 +48,26 @@ def train(way):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     before = [parameter.tolist() for parameter in model.parameters()]
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-    seen = []
+    gathered = []
     for inputs, targets in loader:
         with accelerator.autocast():
             loss = ((model(inputs).float() - targets) ** 2).mean()
         accelerator.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
-        seen += accelerator.gather_for_metrics(inputs).flatten().tolist()
-    weights = [parameter.detach().cpu() for parameter in model.parameters()]
-    learned = "learned" if all(weight.tolist() != old for weight, old in zip(weights, before)) else "idle"
-    digest = hashlib.sha256(repr([weight.tolist() for weight in weights]).encode()).hexdigest()[:12]
+        gathered += accelerator.gather_for_metrics(inputs).flatten().tolist()
+    weights = [parameter.detach().cpu().tolist() for parameter in model.parameters()]
+    learned = "learned" if all(new != old for new, old in zip(weights, before)) else "idle"
+    digest = hashlib.sha256(repr(weights).encode()).hexdigest()[:12]
     WRITTEN.clear()
     accelerator.save_state(f"checkpoint-{way}", safe_serialization=False)
     accelerator.wait_for_everyone()
     device = next(model.parameters()).device
     scales = accelerator.scaler is not None and accelerator.scaler.is_enabled()
-    main = "main" if accelerator.is_main_process else "other"
-    say("trained", way, RANK, f"{main} of {accelerator.num_processes}", device, learned, digest, "all" if sorted(seen) == numbers.flatten().tolist() else "some", scales, "+".join(sorted(WRITTEN)) or "nothing")
+    role = "main" if accelerator.is_main_process else "other"
+    samples = "all" if sorted(gathered) == numbers.flatten().tolist() else "some"
+    written = "+".join(sorted(WRITTEN)) or "nothing"
+    say("trained", way, RANK, f"{role} of {accelerator.num_processes}", device, learned, digest, samples, scales, written)
     accelerator.end_training()
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cards import lay_card
 
 from patcher.patchset.places import builtin_dir
 from tests.records import rerecord
@@ -35,6 +36,16 @@ TARGETS = {
     ],
     "torch": ["torch/multiprocessing/reductions.py", "torch/_dynamo/config.py", "torch/_dynamo/eval_frame.py"],
 }  # fmt: skip
+
+
+VENDORS_BRANCH = b"""\
+    elif storage.is_musa:
+        raise RuntimeError("cannot send a MUSA storage; send the tensor")
+"""
+BEFORE_VENDORS_BRANCH = b"""\
+    else:
+        fd, size = storage._share_fd_cpu_()
+"""
 
 
 def child_environ(**more):
@@ -67,20 +78,22 @@ def run(command, *, cwd, limit=600, **more):
     )
     with child:
         try:
-            out, code = child.communicate(timeout=limit)[0], child.returncode
+            out, _ = child.communicate(timeout=limit)
+            code = child.returncode
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
-            out, code = child.communicate()[0], None
+            out, _ = child.communicate()
+            code = None
     return Ended(code, out.decode("utf-8", "replace"))
 
 
 def fingerprint(site, package):
     """sha256, mode and mtime of every target file of a package."""
-    found = {}
+    fingerprints = {}
     for path in TARGETS[package]:
         stat = (site / path).stat()
-        found[path] = hashlib.sha256((site / path).read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns
-    return found
+        fingerprints[path] = hashlib.sha256((site / path).read_bytes()).hexdigest(), stat.st_mode, stat.st_mtime_ns
+    return fingerprints
 
 
 class Environment:
@@ -134,6 +147,10 @@ class Environment:
         file.write_bytes(data)
         rerecord(self.site, path, data)
 
+    def add_vendors_branch(self):
+        """Put the branch into torch that a vendor's build has for MUSA, which torch-musa-guard is about; that build cannot be fetched."""
+        self.replace_text("torch/multiprocessing/reductions.py", BEFORE_VENDORS_BRANCH, VENDORS_BRANCH + BEFORE_VENDORS_BRANCH)
+
 
 @pytest.fixture(scope="session")
 def real_cache(request):
@@ -177,12 +194,11 @@ def tell(request):
 
 def python_3_11():
     """A Python 3.11 (torch 2.13.0 and mmengine 0.10.7 both run on it), or None."""
-    candidates = [sys.executable] if sys.version_info[:2] == (3, 11) else []
-    candidates += [shutil.which("python3.11")]
+    candidates = [sys.executable, shutil.which("python3.11")]
     uv = shutil.which("uv") or shutil.which("uv", path=sysconfig.get_path("scripts"))
     if uv:
-        found = subprocess.run([uv, "python", "find", "3.11"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        candidates += [found.stdout.decode().strip()] if found.returncode == 0 else []
+        search = subprocess.run([uv, "python", "find", "3.11"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        candidates.append(search.stdout.decode().strip())
     for python in filter(None, candidates):
         question = "import sys, venv, ensurepip; print(sys.version_info[:2] == (3, 11))"
         answer = subprocess.run([python, "-c", question], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -213,9 +229,10 @@ def make_venv(root, tell, *installs):
         pytest.skip("there is no Python 3.11 here to make the environment with torch and mmengine")
     shutil.rmtree(root, ignore_errors=True)
     tell(f"making the environment {root}; this takes minutes, once")
+    stream([python, "-m", "venv", root], tell)
     pip = [root / "bin" / "python", "-m", "pip", "install", "--progress-bar", "off", "--disable-pip-version-check"]
-    for command in ([python, "-m", "venv", root], *([*pip, *words] for words in installs)):
-        stream(command, tell)
+    for words in installs:
+        stream([*pip, *words], tell)
     for headers in root.glob("lib/python3*/site-packages/torch/include"):
         shutil.rmtree(headers)  # a third of all files, each of them linked and removed for every copy, and nothing compiles against them
 
@@ -246,6 +263,18 @@ def environment(kept_environment, tmp_path):
     if {package: fingerprint(site, package) for package in TARGETS} != before:
         (kept_environment / "complete").unlink()  # it is spoilt: the next session makes it anew
         pytest.fail("a file of the kept environment was changed: something wrote through a hard link")
+
+
+@pytest.fixture
+def carded(environment):
+    """With the stand-in card: of a kind that MMEngine does not know."""
+    return lay_card(environment, "gcu")
+
+
+@pytest.fixture
+def musa(environment):
+    """With the stand-in card as one of a kind that MMEngine knows."""
+    return lay_card(environment, "musa")
 
 
 @pytest.fixture(scope="session")

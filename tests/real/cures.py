@@ -4,13 +4,14 @@ import shlex
 import sys
 
 from conftest import COMMAND_ROOT, run
-from test_ddp_report import told
+from diagnoses import diagnose
 
 CURED = {}
 
 
 def cures(*symptoms):
     """A test in which each of these symptoms is raised and cured."""
+
     def keep(test):
         CURED.update(dict.fromkeys(symptoms, test))
         return test
@@ -20,9 +21,10 @@ def cures(*symptoms):
 
 def diagnosed(place, log, symptom, patchset):
     """The command that `diagnose` prints for a log in which this symptom is the first of those that a patchset cures."""
-    answer, code = told(log, *map(str, place))
-    cured = [(one["symptom"], one["patchset"]) for one in answer["findings"] if one["patchset"]]
-    assert code == 1 and cured[:1] == [(symptom, patchset)] and answer["cure"], (answer, log)
+    answer, code = diagnose(log, *place)
+    curable = [finding for finding in answer["findings"] if finding["patchset"]]
+    assert code == 1 and curable and answer["cure"], (answer, log)
+    assert (curable[0]["symptom"], curable[0]["patchset"]) == (symptom, patchset), (answer, log)
     return answer["cure"]
 
 
@@ -38,9 +40,15 @@ def cured(place, logs, patchset):
         applied = run([sys.executable, "-m", "patcher", *shlex.split(command)[1:]], cwd=COMMAND_ROOT)
         assert applied.code == 0, applied
         for symptom in symptoms:
-            answer, _ = told(logs[symptom], *map(str, place))
-            assert {one["fit"] for one in answer["findings"] if one["patchset"] == patchset} == {"applied"} and answer["cure"] == ""
+            answer, _ = diagnose(logs[symptom], *place)
+            assert {finding["fit"] for finding in answer["findings"] if finding["patchset"] == patchset} == {"applied"}
+            assert answer["cure"] == ""
         yield symptoms
+
+
+def assert_cured(place, symptom, log, patchset):
+    """The command that is printed for a log is run, and cures its symptom."""
+    assert list(cured(place, {symptom: log}, patchset)) == [[symptom]]
 
 
 def of(environment):
@@ -70,7 +78,7 @@ def cure(environment, symptom, patchset, job, files, works):
     pristine = [(environment.site / file).read_bytes() for file in files]
     failed = job()
     assert failed.code != 0, failed
-    assert [*cured(of(environment), {symptom: failed.out}, patchset)] == [[symptom]]
+    assert_cured(of(environment), symptom, failed.out, patchset)
     assert all((environment.site / file).read_bytes() != text for file, text in zip(files, pristine))
     worked = job()
     assert worked.code == 0 and worked.out.rstrip().endswith(works), worked

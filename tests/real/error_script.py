@@ -16,14 +16,14 @@ from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.parallel import DistributedDataParallel
 
-FOUND = {}
+RAISED = {}
 
 
 def shows(symptom, *, group=False, compiles=False):
     """A function that raises, what its error is recognised as, and whether it needs a process group of one."""
 
     def keep(function):
-        FOUND[function.__name__] = symptom, function, group, compiles
+        RAISED[function.__name__] = symptom, function, group, compiles
         return function
 
     return keep
@@ -203,7 +203,7 @@ def recompiled_too_often():
         compiled(torch.ones(1), number)
 
 
-for name, (symptom, function, group, compiles) in FOUND.items():
+for name, (symptom, function, group, compiles) in RAISED.items():
     if compiles != ("compiles" in sys.argv):
         continue
     print("===", symptom, flush=True)

@@ -16,14 +16,16 @@ else:
     from mmengine.utils import package_utils
 
 
-def said(question, package):
+def answer(question, package):
     try:
         return question(package)
     except Exception as error:
-        return "not found" if type(error).__name__ in NOT_FOUND else f"{type(error).__name__}: {error}"
+        if type(error).__name__ in NOT_FOUND:
+            return "not found"
+        return f"{type(error).__name__}: {error}"
 
 
 package_utils.is_installed("torch")  # without pkg_resources that raises
 for package in [*INSTALLED, "no-such-package"]:
-    answers = [said(getattr(package_utils, name), package) for name in ("is_installed", "get_installed_path", "package2module")]
-    print("package", package, *answers, flush=True)
+    questions = (package_utils.is_installed, package_utils.get_installed_path, package_utils.package2module)
+    print("package", package, *(answer(question, package) for question in questions), flush=True)

@@ -76,20 +76,20 @@ def wrap(runner_file, cfg):
 
 def main(folder):
     utils = load(os.path.join(folder, "utils.py"))
-    found = {"start": {launcher: start(utils, launcher) for launcher in LAUNCHERS}}
+    report = {"start": {launcher: start(utils, launcher) for launcher in LAUNCHERS}}
     if hasattr(utils, "_sitepatch_takes_device_ids"):
-        found["takes"] = {device: takes(utils, device) for device in DEVICES}
-        found["takes several"] = takes(utils, "cuda:0", "cuda:1")
-        found["takes a Linear"] = utils._sitepatch_takes_device_ids(torch.nn.Linear(2, 1))
+        report["takes"] = {device: takes(utils, device) for device in DEVICES}
+        report["takes several"] = takes(utils, "cuda:0", "cuda:1")
+        report["takes a Linear"] = utils._sitepatch_takes_device_ids(torch.nn.Linear(2, 1))
         for name in ("_sitepatch_takes_device_ids", "_sitepatch_tell"):
             setattr(installed, name, getattr(utils, name))  # the installed module imports none
     os.environ["LOCAL_RANK"] = "0"
     address = f"tcp://127.0.0.1:{free_port()}"
     torch.distributed.init_process_group("gloo", init_method=address, rank=0, world_size=1)
     ddp = {"type": "MMDistributedDataParallel"}
-    found["wrap"] = [wrap(os.path.join(folder, "runner.py"), cfg) for cfg in (None, ddp, {**ddp, "device_ids": [0]})]
+    report["wrap"] = [wrap(os.path.join(folder, "runner.py"), cfg) for cfg in (None, ddp, {**ddp, "device_ids": [0]})]
     torch.distributed.destroy_process_group()
-    print("found", json.dumps(found), flush=True)
+    print("report", json.dumps(report), flush=True)
 
 
 for each in sys.argv[1:]:

@@ -35,8 +35,8 @@ class User:
         assert ended.code == 0, ended
 
     def __call__(self, *words, code=0):
-        ended = run([sys.executable, "-m", "patcher", *words, "--python", self.python], cwd=self.folder, PYTHONPATH=str(ROOT),
-                    SITEPATCH_CACHE=str(self.folder / "cache"))  # fmt: skip
+        command = [sys.executable, "-m", "patcher", *words, "--python", self.python]
+        ended = run(command, cwd=self.folder, PYTHONPATH=str(ROOT), SITEPATCH_CACHE=str(self.folder / "cache"))
         assert ended.code == code, ended
         return ended.out
 
@@ -51,9 +51,9 @@ def test_an_edit_of_the_runner_is_captured_and_outlives_another_release(tmp_path
     edited = text.replace(BELOW, DEBUG + BELOW).encode()
     user.runner.write_bytes(edited)
 
-    told = user("capture", "mmengine", "--name", "runner-debug", "--also", "0.10.5", "--adopt", "--verify", "none")
-    assert "runner.py.debug_backup beside it" in told
-    assert "in patchsets/runner-debug, for mmengine >=0.10.5,<=0.10.7" in told
+    output = user("capture", "mmengine", "--name", "runner-debug", "--also", "0.10.5", "--adopt", "--verify", "none")
+    assert "runner.py.debug_backup beside it" in output
+    assert "in patchsets/runner-debug, for mmengine >=0.10.5,<=0.10.7" in output
     assert user.runner.read_bytes() == edited
     assert "applied  runner-debug 1.0  mmengine 0.10.7  1 file" in user("status", "--check")
 

@@ -11,13 +11,13 @@ FOREIGN = """
 import os, sys, torch
 from mmengine.runner.checkpoint import load_from_local
 from mmengine.logging import HistoryBuffer
-class Asks:
-    def __init__(self, *made):
-        self.made = made
+class Calls:
+    def __init__(self, function, arguments):
+        self.call = function, arguments
     def __reduce__(self):
-        return self.made
-for made in [(open, ("opened", "w")), (getattr, (HistoryBuffer, "update")), (getattr, (str, "format"))]:
-    torch.save({"state_dict": {}, "meta": Asks(*made)}, "foreign.pth")
+        return self.call
+for function, arguments in [(open, ("opened", "w")), (getattr, (HistoryBuffer, "update")), (getattr, (str, "format"))]:
+    torch.save({"state_dict": {}, "meta": Calls(function, arguments)}, "foreign.pth")
     try:
         load_from_local("foreign.pth", "cpu")
         print("loaded", os.path.exists("opened"))
@@ -49,7 +49,7 @@ def test_mmengine_resumes_from_its_own_checkpoint(environment, tmp_path):
     assert resumed.out.splitlines()[-1] == "trained the epochs [1] with losses of 4 steps", resumed
 
     assert run([environment.python, "-c", OLDER], cwd=tmp_path).out.splitlines()[-1] == "loaded {}"
-    asked = [environment.python, "-c", FOREIGN]
-    assert run(asked, cwd=tmp_path).out.splitlines()[-3:] == ["refused UnpicklingError False"] * 3, "no code of the file is run"
+    job = [environment.python, "-c", FOREIGN]
+    assert run(job, cwd=tmp_path).out.splitlines()[-3:] == ["refused UnpicklingError False"] * 3, "no code of the file is run"
     assert environment.sitepatch("apply", NAME, "--set", "trust=true").code == 0
-    assert run(asked, cwd=tmp_path).out.splitlines()[-3:] == ["loaded True"] * 3, "the danger that the option tells of"
+    assert run(job, cwd=tmp_path).out.splitlines()[-3:] == ["loaded True"] * 3, "the danger that the option warns of"

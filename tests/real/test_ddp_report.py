@@ -1,12 +1,12 @@
 """`sitepatch diagnose` on what two and four real ranks of MMEngine print, started by torchrun."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, run
+from diagnoses import diagnose, only_wrap
 from wheels import slow
 
 pytestmark = pytest.mark.real
@@ -19,12 +19,6 @@ def ranks(environment, count, way, *more):
     return ended
 
 
-def told(log, *words):
-    """What `diagnose --json` makes of a text on standard input, and its exit code."""
-    command = [sys.executable, "-m", "patcher", "diagnose", "--json", *words]
-    done = subprocess.run(command, cwd=COMMAND_ROOT, input=log.encode(), stdout=subprocess.PIPE)
-    return json.loads(done.stdout), done.returncode
-
 
 @slow
 @pytest.mark.parametrize("count", [2, 4])
@@ -32,12 +26,12 @@ def test_a_model_on_the_cpu_that_ddp_refuses(environment, count):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
     ended = ranks(environment, count, "direct")
     assert ended.out.count("failed direct ") == count, ended
-    answer, code = told(ended.out)
+    answer, code = diagnose(ended.out)
     assert (code, answer["runs"], answer["ok"]) == (1, 1, False)
-    (wrap,) = answer["shown"][0]["wraps"]
-    assert [one["code"] for one in wrap["conclusions"]] == ["cpu-with-device-ids"]
-    assert "sitepatch apply mmengine-ddp-device" in wrap["conclusions"][0]["hint"]
-    assert sorted(rank for one in wrap["conclusions"] for rank in one["ranks"]) == list(range(count))
+    wrap = only_wrap(answer)
+    (conclusion,) = wrap["conclusions"]
+    assert (conclusion["code"], sorted(conclusion["ranks"])) == ("cpu-with-device-ids", list(range(count)))
+    assert "sitepatch apply mmengine-ddp-device" in conclusion["hint"]
     for row in wrap["ranks"]:
         assert row["world_size"] == count
         assert (row["parameters"], row["buffers"], row["device_ids"]) == ({"cpu": 6}, {"cpu": 3}, [str(row["rank"])])
@@ -54,19 +48,18 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
     trained = ranks(environment, 4, "config-none")
     log = failed.out + trained.out
 
-    answer, code = told(log)
+    answer, code = diagnose(log)
     assert (code, answer["runs"]) == (1, 2), answer
     assert [one["symptom"] for one in answer["findings"]] == ["ddp-refuses-device-ids"], "of the run before, whose error is in the log"
-    (shown,) = answer["shown"]
-    (wrap,) = shown["wraps"]
-    assert (shown["run"], wrap["conclusions"]) == (2, [])
-    assert [(row["rank"], row["verdict"], row["device_ids"]) for row in wrap["ranks"]] == [
-        (rank, "ready", None) for rank in range(4)
-    ]
+    wrap = only_wrap(answer)
+    assert (answer["shown"][0]["run"], wrap["conclusions"]) == (2, [])
+    assert [row["rank"] for row in wrap["ranks"]] == [0, 1, 2, 3]
+    for row in wrap["ranks"]:
+        assert (row["verdict"], row["device_ids"]) == ("ready", None)
 
-    answer, code = told(log, "--run", "1")
+    answer, code = diagnose(log, "--run", "1")
     assert code == 1
-    (wrap,) = answer["shown"][0]["wraps"]
+    wrap = only_wrap(answer)
     assert wrap["conclusions"][0]["code"] == "cpu-with-device-ids"
     assert {row["site"] for row in wrap["ranks"]} == {"DDPStrategy._wrap_model"}
 
@@ -74,26 +67,32 @@ def test_two_runs_in_one_log_and_the_newest_one_is_well(environment):
 @slow
 def test_what_is_not_ddp(environment):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
-    answer, code = told(ranks(environment, 2, "fsdp").out)
-    (wrap,) = answer["shown"][0]["wraps"]
-    assert [(one["code"], one["ranks"]) for one in wrap["conclusions"]][:1] == [("other-wrapper", [0, 1])], answer
-    assert [(row["site"], row["wrapper"], row["device_ids"]) for row in wrap["ranks"]] == [
-        ("FSDPStrategy._wrap_model", "MMFullyShardedDataParallel", [str(rank)]) for rank in range(2)
-    ]
+    answer, code = diagnose(ranks(environment, 2, "fsdp").out)
+    wrap = only_wrap(answer)
+    conclusion = wrap["conclusions"][0]
+    assert (conclusion["code"], conclusion["ranks"]) == ("other-wrapper", [0, 1]), answer
+    assert len(wrap["ranks"]) == 2
+    for rank, row in enumerate(wrap["ranks"]):
+        assert (row["site"], row["wrapper"]) == ("FSDPStrategy._wrap_model", "MMFullyShardedDataParallel")
+        assert row["device_ids"] == [str(rank)]
     assert (code, [one["symptom"] for one in answer["findings"]]) == (1, ["fsdp-without-accelerator"])
 
 
 @slow
 @pytest.mark.parametrize("way", ["alone", "flexible-alone"])
-def test_nothing_is_wrapped(environment, way):
+def test_one_rank_wraps_nothing(environment, way):
     assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
-    answer, code = told(ranks(environment, 1, way).out)
-    (wrap,) = answer["shown"][0]["wraps"]
+    answer, code = diagnose(ranks(environment, 1, way).out)
+    wrap = only_wrap(answer)
     assert (code, wrap["conclusions"], wrap["ranks"][0]["wrapper"]) == (0, [], "none"), answer
-    if way == "alone":
-        answer, code = told(ranks(environment, 2, way).out)
-        (wrap,) = answer["shown"][0]["wraps"]
-        assert (code, [(one["code"], one["ranks"]) for one in wrap["conclusions"]]) == (1, [("not-distributed", [0, 1])]), answer
+
+
+@slow
+def test_two_ranks_that_wrap_nothing_train_apart(environment):
+    assert environment.sitepatch("apply", "mmengine-ddp-debug").code == 0
+    answer, code = diagnose(ranks(environment, 2, "alone").out)
+    (conclusion,) = only_wrap(answer)["conclusions"]
+    assert (code, conclusion["code"], conclusion["ranks"]) == (1, "not-distributed", [0, 1]), answer
 
 
 @slow
@@ -103,9 +102,9 @@ def test_the_logs_that_torchrun_keeps_for_each_rank(environment, tmp_path):
     ended = ranks(environment, 2, "config-none", "--log-dir", tmp_path / "logs", "--redirects=3", "--tee=3")
     assert "[default0]:sitepatch-ddp {" in ended.out
     (tmp_path / "logs" / "all.log").write_text(ended.out)
-    done = run([sys.executable, "-m", "patcher", "diagnose", "--json", tmp_path / "logs"], cwd=COMMAND_ROOT)
-    assert done.code == 0, done
-    answer = json.loads(done.out)
+    diagnosed = run([sys.executable, "-m", "patcher", "diagnose", "--json", tmp_path / "logs"], cwd=COMMAND_ROOT)
+    assert diagnosed.code == 0, diagnosed
+    answer = json.loads(diagnosed.out)
     assert sum(log["reports"] for log in answer["logs"]) == 4
     assert answer["runs"] == 1
-    assert [row["rank"] for row in answer["shown"][0]["wraps"][0]["ranks"]] == [0, 1], "the same report twice counts once"
+    assert [row["rank"] for row in only_wrap(answer)["ranks"]] == [0, 1], "the same report twice counts once"

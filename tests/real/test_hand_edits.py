@@ -13,7 +13,7 @@ from typing import Dict, NamedTuple, Tuple
 
 import pytest
 from conftest import COMMAND_ROOT, alone, run
-from cures import cured, cures
+from cures import assert_cured, cures
 from wheels import install, sitepatch
 
 pytestmark = pytest.mark.real
@@ -240,8 +240,8 @@ def member(archive, path):
         with zipfile.ZipFile(archive) as wheel:
             return wheel.read(path)
     with tarfile.open(archive) as source:
-        (found,) = (each for each in source.getmembers() if each.name.partition("/")[2] == path)
-        return source.extractfile(found).read()
+        (entry,) = [entry for entry in source.getmembers() if entry.name.partition("/")[2] == path]
+        return source.extractfile(entry).read()
 
 
 @cures(*(edit.symptom for edit in EDITS))
@@ -258,7 +258,7 @@ def test_what_is_raised_is_cured(real_cache, tmp_path, edit):
 
     failed = run(job, cwd=COMMAND_ROOT)
     assert failed.code == 1, failed
-    assert list(cured(["--target", site], {edit.symptom: failed.out}, edit.patchset)) == [[edit.symptom]]
+    assert_cured(["--target", site], edit.symptom, failed.out, edit.patchset)
     worked = run(job, cwd=COMMAND_ROOT)
     assert worked.out.endswith("works\n"), worked
     sitepatch(site, "restore", edit.patchset)

@@ -1,12 +1,13 @@
 """What people change by hand in accelerate and DeepSpeed: each trouble is raised on the real package, found, cured and restored."""
 
 from pathlib import Path
+from typing import NamedTuple, Tuple
 
 import pytest
+from cards import lay_card
 from conftest import run
 from cures import cure, cures, pip_install, python
 from test_accelerate import free_port
-from test_card import lay_card
 from wheels import slow
 
 pytestmark = pytest.mark.real
@@ -25,26 +26,73 @@ FILES = ["deepspeed/elasticity/elastic_agent.py", "deepspeed/autotuning/schedule
 )
 def test_deepspeed_is_imported(library, release, symptom):
     """DeepSpeed is on the index as source alone, whose setup.py asks torch; 0.10.0 imports its autotuner first."""
-    pip_install(library, *NEEDED, *(["pydantic==1.10.24"] if release == "0.10.0" else PYDANTIC))
+    pydantic = ["pydantic==1.10.24"] if release == "0.10.0" else PYDANTIC
+    pip_install(library, *NEEDED, *pydantic)
     pip_install(library, "--no-build-isolation", f"deepspeed=={release}", DS_BUILD_OPS="0")
     cure(library, symptom, "deepspeed-torch24", lambda: python(library, AGENT), FILES, "imported DSElasticAgent")
 
 
-def said(ended, way):
-    """{rank: words} of what the ranks said at the end of a way."""
-    lines = [line.split() for line in ended.out.splitlines() if line.startswith(f"trained {way} ")]
-    return {int(words[2]): words[3:] for words in lines}
+class Trained(NamedTuple):
+    """What accelerate_card.py says of a rank once it has trained.
+
+    Attributes:
+        place: "main of 2", say, or "other of 2".
+        learned: "learned", or "idle" where the weights are the old ones.
+        weights: a digest.
+        gathered: whether the rank gathered "all" samples or "some".
+        scales: whether gradients are scaled.
+        written: the files of the checkpoint that this rank wrote.
+    """
+
+    place: str
+    device: str
+    learned: str
+    weights: str
+    gathered: str
+    scales: bool
+    written: Tuple[str, ...]
+
+
+def trained_ranks(ended, way):
+    """{rank: Trained} of a way."""
+    ranks = {}
+    for line in ended.out.splitlines():
+        if line.startswith(f"trained {way} "):
+            _, _, rank, role, _, world, device, learned, weights, gathered, scales, written = line.split()
+            ranks[int(rank)] = Trained(
+                place=f"{role} of {world}",
+                device=device,
+                learned=learned,
+                weights=weights,
+                gathered=gathered,
+                scales=scales == "True",
+                written=tuple(written.split("+")),
+            )
+    assert ranks, ended
+    return ranks
 
 
 def writers(ranks):
     """{file of a checkpoint: the ranks that write it}; all write scaler.pt, which accelerate-ddp-hygiene is about."""
-    names = {name for words in ranks.values() for name in words[8].split("+")} - {"nothing", "scaler"}
-    return {name: [rank for rank in sorted(ranks) if name in ranks[rank][8].split("+")] for name in sorted(names)}
+    writers = {}
+    for rank in sorted(ranks):
+        for name in ranks[rank].written:
+            if name not in ("nothing", "scaler"):
+                writers.setdefault(name, []).append(rank)
+    return writers
+
+
+def assert_both_trained(ranks, card):
+    """Two ranks have learned the same together, each on a card of its own, and the main one alone has written."""
+    assert sorted(ranks) == [0, 1], ranks
+    main, other = ranks[0], ranks[1]
+    assert (main.place, main.device, main.learned) == ("main of 2", f"{card}:0", "learned"), ranks
+    assert (other.place, other.device, other.learned) == ("other of 2", f"{card}:1", "learned"), ranks
+    assert main.weights == other.weights
+    assert writers(ranks) == {"optimizer": [0], "pytorch_model": [0]}
 
 
 ACCELERATE = ["accelerate/state.py", "accelerate/accelerator.py"]
-
-
 FP16 = "from accelerate import Accelerator; print('scales', Accelerator(mixed_precision='fp16').scaler.is_enabled())"
 
 
@@ -54,7 +102,10 @@ FP16 = "from accelerate import Accelerator; print('scales', Accelerator(mixed_pr
 def test_fp16_scales_on_a_card_that_accelerate_does_not_list(library, release):
     pip_install(library, f"accelerate=={release}")
     lay_card(library, "gcu")
-    job = lambda: python(library, FP16, ACCELERATE_TORCH_DEVICE="gcu")  # noqa: E731
+
+    def job():
+        return python(library, FP16, ACCELERATE_TORCH_DEVICE="gcu")
+
     cure(library, "accelerate-refuses-fp16", "accelerate-device", job, ACCELERATE, "scales True")
 
 
@@ -69,17 +120,16 @@ def test_accelerate_launch_starts_a_process_for_each_card(library, card, way):
     def launch():
         launcher = [library.python, "-m", "accelerate.commands.launch", "--num_processes", "2", "--main_process_port", free_port()]
         ended = run([*launcher, Path(__file__).with_name("accelerate_card.py"), way], cwd=library.cwd, limit=240, CARD=card)
-        return said(ended, way), ended
+        return trained_ranks(ended, way)
 
     if way == "no":
-        alone, ended = launch()
-        assert [words[2:5:2] for words in alone.values()] == ([["1", "learned"]] if card == "xyz" else [["2", "idle"]] * 2), ended
+        before = sorted((trained.place, trained.learned) for trained in launch().values())
+        if card == "xyz":
+            assert before == [("main of 1", "learned")]
+        else:
+            assert before == [("main of 2", "idle"), ("other of 2", "idle")]
     assert library.sitepatch("apply", "accelerate-device", "--verify", "compile").code == 0
-    ranks, ended = launch()
-    assert {rank: words[:5] for rank, words in ranks.items()} == {
-        0: ["main", "of", "2", f"{card}:0", "learned"], 1: ["other", "of", "2", f"{card}:1", "learned"]
-    }, ended  # fmt: skip
-    assert ranks[0][5] == ranks[1][5] and writers(ranks) == {"optimizer": [0], "pytorch_model": [0]}
+    assert_both_trained(launch(), card)
 
 
 CHOICES = """
@@ -104,18 +154,23 @@ def test_nothing_changes_on_cuda_on_listed_devices_and_on_the_cpu(library):
     """Which device and backend are chosen where each kind of device says that it is there; what two ranks and one learn and write on the CPU."""
     pip_install(library, "accelerate==1.15.0")
 
-    def all_of_it():
-        chosen = [line for line in python(library, CHOICES).out.splitlines() if line.startswith("chosen ")]
-        ended = [library.script("accelerate_card.py", "cpu", "no", "bf16"), library.ranks(2, "accelerate_card.py", "cpu")]
-        learned = sorted(line for each in ended for line in each.out.splitlines() if line.startswith("trained "))
-        written = {file.relative_to(library.cwd): file.read_bytes() for file in library.cwd.glob("checkpoint-*/*")}
-        return chosen, learned, written
+    def lines(out, word):
+        return [line for line in out.splitlines() if line.startswith(f"{word} ")]
 
-    before = all_of_it()
-    assert any("MULTI_GPU" in line and "nccl" in line for line in before[0]) and len(before[0]) >= 10, before[0]
-    assert len(before[1]) == 5 and len(before[2]) >= 9, before[1]
+    def everything():
+        choices = lines(python(library, CHOICES).out, "chosen")
+        alone = library.script("accelerate_card.py", "cpu", "no", "bf16")
+        together = library.ranks(2, "accelerate_card.py", "cpu")
+        trained = sorted(lines(alone.out, "trained") + lines(together.out, "trained"))
+        written = {file.relative_to(library.cwd): file.read_bytes() for file in library.cwd.glob("checkpoint-*/*")}
+        return choices, trained, written
+
+    before = everything()
+    choices, trained, written = before
+    assert any("MULTI_GPU" in line and "nccl" in line for line in choices) and len(choices) >= 10, choices
+    assert len(trained) == 5 and len(written) >= 9, trained
     assert library.sitepatch("apply", "accelerate-device", "--verify", "compile").code == 0
-    assert all_of_it() == before
+    assert everything() == before
 
 
 DISPATCH = """
@@ -139,16 +194,15 @@ def test_two_ranks_train_together_on_a_card_that_accelerate_does_not_list(librar
     pip_install(library, f"accelerate=={release}")
     lay_card(library, card)
     pristine = [(library.site / file).read_bytes() for file in ACCELERATE]
-    alone = said(library.ranks(2, "accelerate_card.py", "no"), "no")
-    assert {words[3] for words in alone.values()} == {"cpu"}, alone
-    assert release != "1.15.0" or writers(alone) == {"optimizer": [0, 1], "pytorch_model": [0, 1]}, "one file, two writers"
+    before = trained_ranks(library.ranks(2, "accelerate_card.py", "no"), "no")
+    assert {trained.device for trained in before.values()} == {"cpu"}, before
+    if release == "1.15.0":
+        assert writers(before) == {"optimizer": [0, 1], "pytorch_model": [0, 1]}, "one file, two writers"
     assert library.sitepatch("apply", "accelerate-device", "--verify", "compile").code == 0
     for way in ("no", "fp16", "bf16"):  # each in a launch of its own: a second group in one run meets what the first left in torchrun's store
-        ended = library.ranks(2, "accelerate_card.py", way)
-        ranks = said(ended, way)
-        assert sorted(ranks) == [0, 1], ended
-        assert [ranks[rank][:6] for rank in (0, 1)] == [["main", "of", "2", f"{card}:0", "learned", ranks[0][5]], ["other", "of", "2", f"{card}:1", "learned", ranks[0][5]]]
-        assert [words[6:8] for words in ranks.values()] == [["all", str(way == "fp16")]] * 2
-        assert writers(ranks) == {"optimizer": [0], "pytorch_model": [0]}
+        ranks = trained_ranks(library.ranks(2, "accelerate_card.py", way), way)
+        assert_both_trained(ranks, card)
+        for trained in ranks.values():
+            assert (trained.gathered, trained.scales) == ("all", way == "fp16")
     assert library.sitepatch("restore", "accelerate-device").code == 0
     assert [(library.site / file).read_bytes() for file in ACCELERATE] == pristine

@@ -4,9 +4,9 @@ import shutil
 import sys
 
 import pytest
+from cards import lay_card
 from conftest import MMENGINE, run
-from test_card import lay_card
-from test_ddp_report import told
+from diagnoses import diagnose
 
 pytestmark = pytest.mark.real
 
@@ -50,7 +50,7 @@ def test_the_card_that_is_installed_decides_the_cure_whatever_the_log_mentions(e
     for version in RELEASES:
         log = logged(environment, release(version))
         assert f"mmengine {version}\n" in log and (NO_MUSA in log) == (version == MMENGINE)
-        answer, code = told(log, "--python", str(environment.python))
+        answer, code = diagnose(log, "--python", str(environment.python))
         (finding,) = [each for each in answer["findings"] if each["patchset"]]
         assert (code, finding["fit"]) == (1, "applicable"), answer
         assert answer["cure"] == f"{CURES[kind]} --python {environment.python}", (version, answer)

@@ -8,12 +8,14 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from conftest import SUPPORT, Environment, alone, linked, make_venv
-from test_cures import cured
-from test_ddp_report import ranks, told
+from cures import assert_cured, of
+from diagnoses import diagnose, only_wrap
+from test_ddp_report import ranks
 from test_ranks import trial
 from wheels import slow
 
@@ -43,18 +45,29 @@ def older(real_cache, tmp_path, tell):
 
 def stand_in(folder):
     """Compile every library that those of a folder need and that is NVIDIA's, with the functions that they ask for."""
-    wanted, names = {}, set()
+    symbols = defaultdict(set)  # by library
+    needed = set()
     for library in sorted(folder.glob("*.so*")):
-        names |= set(re.findall(r"NEEDED.*\[(.*)\]", said("readelf", "-d", library)))
-        for symbol in said("nm", "-D", "--undefined-only", library).split():
+        needed |= set(re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-d", library)))
+        for symbol in output("nm", "-D", "--undefined-only", library).split():
             name, _, version = symbol.partition("@")
-            wanted.setdefault(version if version else "libnccl.so.2" if name.startswith("nccl") else "", set()).add(name)
-    for name in filter(NVIDIA.match, names - {path.name for path in folder.iterdir()}):
-        functions = "".join(map(function, sorted(wanted.get(name, ()))))
-        (folder / "map").write_text(f"{name} {{ global: *; }};")
-        versions = [] if name == "libnccl.so.2" else [f"-Wl,--version-script={folder / 'map'}"]
-        compiler = ["cc", "-w", "-shared", "-fPIC", "-x", "c", "-", "-o", folder / name, f"-Wl,-soname,{name}", *versions]
-        subprocess.run(list(map(str, compiler)), input=functions.encode(), check=True)
+            if name.startswith("nccl") and not version:
+                version = "libnccl.so.2"
+            symbols[version].add(name)
+    missing = needed - {path.name for path in folder.iterdir()}
+    for library in filter(NVIDIA.match, missing):
+        compile_library(folder / library, symbols[library])
+
+
+def compile_library(path, names):
+    """Compile a library with these functions, in a version of its own name."""
+    source = "".join(map(function, sorted(names)))
+    command = ["cc", "-w", "-shared", "-fPIC", "-x", "c", "-", "-o", path, f"-Wl,-soname,{path.name}"]
+    if path.name != "libnccl.so.2":
+        version_script = path.with_name("map")
+        version_script.write_text(f"{path.name} {{ global: *; }};")
+        command.append(f"-Wl,--version-script={version_script}")
+    subprocess.run(list(map(str, command)), input=source.encode(), check=True)
 
 
 def function(name):
@@ -65,27 +78,28 @@ def function(name):
     return f"int {name}(void) {{ return {NO_DEVICE}; }}\n"
 
 
-def said(*command):
+def output(*command):
     return subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE).stdout.decode()
 
 
 @slow
 def test_two_ranks_train_after_what_is_told_and_the_reports_name_the_release(older):
-    talked, _, code = trial(older)
-    assert code == 0 and talked["verdict"].endswith("(torch 2.1.0+cu121)"), talked
+    result, _, code = trial(older)
+    assert code == 0 and result["verdict"].endswith("(torch 2.1.0+cu121)"), result
     failed = ranks(older, 2, "direct")
     assert "ValueError: DistributedDataParallel device_ids and output_device arguments" in failed.out
-    assert len(list(cured(["--python", older.python], {"ddp-refuses-device-ids": failed.out}, "mmengine-ddp-device"))) == 1
+    assert_cured(of(older), "ddp-refuses-device-ids", failed.out, "mmengine-ddp-device")
     assert older.sitepatch("apply", "mmengine-ddp-debug").code == 0
     for way in ("direct", "config", "flexible"):
         trained = ranks(older, 2, way)
         weights = [line.split()[3] for line in trained.out.splitlines() if line.startswith(f"trained {way} ")]
         assert len(weights) == 2 and weights[0] == weights[1], trained
-        answer, code = told(trained.out)
-        assert (code, answer["shown"][0]["wraps"][0]["conclusions"]) == (0, []), answer
-        assert {row["mmengine"] for row in answer["shown"][0]["wraps"][0]["ranks"]} == {"0.10.3"}
-    answer, _ = told(ranks(older, 2, "fsdp").out)
-    assert [one["code"] for one in answer["shown"][0]["wraps"][0]["conclusions"]] == ["no-accelerator", "fsdp"]
+        answer, code = diagnose(trained.out)
+        wrap = only_wrap(answer)
+        assert (code, wrap["conclusions"]) == (0, []), answer
+        assert {row["mmengine"] for row in wrap["ranks"]} == {"0.10.3"}
+    answer, _ = diagnose(ranks(older, 2, "fsdp").out)
+    assert [conclusion["code"] for conclusion in only_wrap(answer)["conclusions"]] == ["no-accelerator", "fsdp"]
     assert older.sitepatch("apply", "mmengine-device", "--set", "device=cpu").code == 0
     ended = older.ranks(2, "ddp_train.py", "direct", CUDA_VISIBLE_DEVICES="0,1")  # the CPU on purpose: no refusal
     assert ended.out.count("trained direct ") == 2, ended

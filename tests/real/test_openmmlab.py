@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from cards import lay_card
 from conftest import Environment, alone, linked, stream
-from test_card import lay_card
-from test_cures import cured, of
+from cures import assert_cured, of
 from wheels import slow
 
 pytestmark = pytest.mark.real
@@ -59,8 +59,9 @@ def test_projects_train_on_the_card_after_what_is_printed(projects):
     def train(name):
         return projects.ranks(2, "openmmlab_train.py", name, CUDA_VISIBLE_DEVICES="").out
 
-    failed = train("mmseg")
-    for _ in cured(of(projects), {"cuda-selected-beside-another-accelerator": failed}, "mmengine-device"):
-        for name in ("mmseg", "mmdet", "mmpose", "mmdet3d"):
-            ends = [line.split() for line in train(name).splitlines() if line.startswith("trained ")]
-            assert sorted(words[2::2] for words in ends) == [["0", "gcu:0"], ["1", "gcu:1"]] and len({words[3] for words in ends}) == 1, name
+    assert_cured(of(projects), "cuda-selected-beside-another-accelerator", train("mmseg"), "mmengine-device")
+    for name in ("mmseg", "mmdet", "mmpose", "mmdet3d"):
+        first, second = sorted(line.split() for line in train(name).splitlines() if line.startswith("trained "))
+        weights = first[3]
+        assert first == ["trained", name, "0", weights, "gcu:0"]
+        assert second == ["trained", name, "1", weights, "gcu:1"]

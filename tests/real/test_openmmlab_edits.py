@@ -5,8 +5,8 @@ import sys
 
 import pytest
 from conftest import COMMAND_ROOT, beside, run
-from cures import cure, cured, cures, of, pip_install, python
-from test_ddp_report import told
+from cures import assert_cured, cure, cures, of, pip_install, python
+from diagnoses import diagnose
 from wheels import slow
 
 pytestmark = pytest.mark.real
@@ -72,7 +72,10 @@ def for_mmcv_1(environment):
 def test_two_ranks_of_mmcv_1_train(library, release):
     pip_install(library, "setuptools==80.9.0", f"mmcv=={release}", **for_mmcv_1(library))
     files = ["mmcv/parallel/distributed.py", "mmcv/parallel/_functions.py"]
-    job = lambda: library.ranks(2, "mmcv_train.py")  # noqa: E731
+
+    def job():
+        return library.ranks(2, "mmcv_train.py")
+
     cure(library, "mmcv-replicated-tensor-module", "mmcv-torch2", job, files, "trained")
 
 
@@ -86,7 +89,7 @@ def test_mmcv_1_asks_for_the_stream_of_a_device(library, release):
     """Without a GPU the job goes as far as torch's own refusal to use one."""
     pip_install(library, "setuptools==80.9.0", f"mmcv=={release}", **for_mmcv_1(library))
     failed = python(library, STREAM)
-    assert [*cured(of(library), {"mmcv-stream-of-a-number": failed.out}, "mmcv-torch2")] == [["mmcv-stream-of-a-number"]]
+    assert_cured(of(library), "mmcv-stream-of-a-number", failed.out, "mmcv-torch2")
     assert python(library, STREAM).out.endswith("RuntimeError: PyTorch was compiled without CUDA support\n")
 
 
@@ -127,7 +130,8 @@ RANGES = ["mmdet", "mmseg", "mmaction", "mmdet3d", "mmocr", "mmpose", "mmpretrai
 def test_all_of_openmmlab_is_imported_beside_a_newer_mmcv(library, releases):
     """What is built on MMDetection fails with its error first, and with its own once that is cured."""
     pip_install(library, *BESIDE[releases], *FOR_MMPRETRAIN)
-    modules = [MODULES.get(name, name) for name in (each.partition("==")[0] for each in BESIDE[releases])]
+    distributions = [requirement.partition("==")[0] for requirement in BESIDE[releases]]
+    modules = [MODULES.get(name, name) for name in distributions]
     files = {name: library.site / name / "__init__.py" for name in modules}
     pristine = {name: file.read_bytes() for name, file in files.items()}
     job = imports(library, modules)
@@ -136,9 +140,9 @@ def test_all_of_openmmlab_is_imported_beside_a_newer_mmcv(library, releases):
     for _ in range(2):
         if failed.code == 0:  # what is built on MMDetection has refused nothing of its own
             break
-        answer, _ = told(failed.out, *map(str, of(library)))
-        done = run([sys.executable, "-m", "patcher", *shlex.split(answer["cure"])[1:], "--verify", "compile"], cwd=COMMAND_ROOT)
-        assert done.code == 0, done
+        answer, _ = diagnose(failed.out, *of(library))
+        applied = run([sys.executable, "-m", "patcher", *shlex.split(answer["cure"])[1:], "--verify", "compile"], cwd=COMMAND_ROOT)
+        assert applied.code == 0, applied
         failed = job()
     assert failed.out.endswith("refused: 0\n"), failed
     assert library.sitepatch("restore").code == 0
@@ -149,7 +153,12 @@ def test_all_of_openmmlab_is_imported_beside_a_newer_mmcv(library, releases):
 @cures("mmdet3d-refuses-mmdet", "mmocr-refuses-mmdet", "mmyolo-refuses-mmdet", "mmrotate-refuses-mmdet")
 @pytest.mark.parametrize(
     ("package", "release", "mmdet", "mmcv"),
-    [("mmocr", "1.0.1", "3.3.0", "2.1.0"), ("mmdet3d", "1.3.0", "3.3.0", "2.1.0"), ("mmyolo", "0.5.0", "3.1.0", "2.0.1"), ("mmrotate", "1.0.0rc1", "3.2.0", "2.1.0")],
+    [
+        ("mmocr", "1.0.1", "3.3.0", "2.1.0"),
+        ("mmdet3d", "1.3.0", "3.3.0", "2.1.0"),
+        ("mmyolo", "0.5.0", "3.1.0", "2.0.1"),
+        ("mmrotate", "1.0.0rc1", "3.2.0", "2.1.0"),
+    ],
 )
 def test_a_newer_mmdet_is_taken(library, package, release, mmdet, mmcv):
     pip_install(library, f"{package}=={release}", f"mmdet=={mmdet}", f"mmcv-lite=={mmcv}")

@@ -6,26 +6,21 @@ from pathlib import Path
 
 import pytest
 from conftest import COMMAND_ROOT, fingerprint, run
-from test_mmengine_ddp import (
+from mmengine_ranks import (
     DEBUG,
     DEVICE,
     PLACES,
     REFUSAL,
+    assert_passes_no_device_ids,
     assert_reported,
     assert_trained_alike,
-    outcomes,
-    reports,
+    outcomes_of,
+    reports_in,
 )
-from test_torch import (
-    BEFORE_VENDOR_BRANCH,
-    VENDOR_BRANCH,
-    assert_computes_and_warns,
-    assert_raises,
-)  # fmt: skip
+from test_torch import assert_computes_and_warns, assert_raises
 from wheels import slow
 
 from tests.overlays import unwritable
-from tests.patchsets.ddp import warnings
 
 pytestmark = pytest.mark.real
 
@@ -34,7 +29,8 @@ class Overlay:
     """`sitepatch run NAME... --overlay -- COMMAND` on an environment, with a cache that only the test has."""
 
     def __init__(self, environment):
-        self.environment, self.cache = environment, environment.cwd / "cache"
+        self.environment = environment
+        self.cache = environment.cwd / "cache"
         script = environment.root / "bin" / "torchrun"  # its first line names the interpreter that it was installed for
         text = script.read_bytes().split(b"\n", 1)[1]
         script.unlink()  # a hard link: the kept environment must not change
@@ -58,11 +54,11 @@ def overlay(environment):
 
 def listing(site):
     """Every name below a directory with its size, mtime and inode; what the patchsets are for by its content too."""
-    found = {}
+    stats = {}
     for path in site.rglob("*"):
         stat = path.lstat()
-        found[str(path)] = stat.st_size, stat.st_mtime_ns, stat.st_ino
-    return found, fingerprint(site, "mmengine"), fingerprint(site, "torch")
+        stats[str(path)] = stat.st_size, stat.st_mtime_ns, stat.st_ino
+    return stats, fingerprint(site, "mmengine"), fingerprint(site, "torch")
 
 
 @slow
@@ -76,22 +72,20 @@ def test_two_ranks_of_torchrun_report_and_train_from_an_unwritable_mmengine(over
     assert listing(site) == before
 
     assert failing.code == 0, failing
-    told = reports(failing.out)
-    assert sorted(told) == sorted((place, rank) for place in PLACES.values() for rank in (0, 1))
-    found = outcomes(failing)
+    reports = reports_in(failing.out)
+    assert len(reports) == 2 * len(PLACES)
+    outcomes = outcomes_of(failing)
     for way, place in PLACES.items():
         for rank in (0, 1):
-            assert found[way, rank] == ["failed", REFUSAL.format(rank=rank)]
-            assert_reported(told[place, rank], rank, failing.out, f"failed {way} {rank} ")
+            assert outcomes[way, rank] == REFUSAL.format(rank=rank)
+            assert_reported(reports[place, rank], rank, failing.out, f"failed {way} {rank} ")
 
     assert training.code == 0, training
-    assert_trained_alike(outcomes(training))
-    told = reports(training.out)
-    assert sorted(told) == sorted((place, rank) for place in PLACES.values() for rank in (0, 1))
-    assert {(report["device_ids"], *warnings(report)) for report in told.values()} == {(None,)}
+    assert_trained_alike(outcomes_of(training))
+    assert_passes_no_device_ids(reports_in(training.out), 2)
 
     silent = overlay.environment.ranks(2, "ddp_train.py", "--group", *PLACES, CUDA_VISIBLE_DEVICES="")
-    assert not reports(silent.out), "without the overlay nothing is patched"
+    assert not reports_in(silent.out), "without the overlay nothing is patched"
 
 
 @slow
@@ -120,13 +114,10 @@ def test_a_failing_backend_of_torch_compile_falls_back(overlay):
 
 
 def test_the_workers_of_a_data_loader_run_the_patched_reductions(overlay):
-    """Vendor torch cannot be fetched: its branch is put into the real file, and RECORD adjusted: so it is pristine."""
-    environment = overlay.environment
-    text = VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
-    environment.replace_text("torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, text)
-    with unwritable(environment.site):
+    overlay.environment.add_vendors_branch()
+    with unwritable(overlay.environment.site):
         ran = overlay.script("loader_script.py", names=["torch-musa-guard"])
         assert ran.code == 0, ran
         assert "total 28.0" in ran.out
-        said = overlay.script("loader_script.py", "musa", names=["torch-musa-guard"])
-        assert "refused: cannot send a MUSA storage" in said.out
+        refused = overlay.script("loader_script.py", "musa", names=["torch-musa-guard"])
+        assert "refused: cannot send a MUSA storage" in refused.out

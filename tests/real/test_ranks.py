@@ -5,11 +5,9 @@ import sys
 
 import pytest
 from conftest import COMMAND_ROOT, Environment, run
-from test_card import carded
 from wheels import slow
 
 pytestmark = pytest.mark.real
-__all__ = ["carded"]
 
 HANGS, WAIT = "import torch.distributed as d; d", "lambda *some, **more: __import__('time').sleep(600)"
 
@@ -23,23 +21,23 @@ def trial(environment, *words):
 
 
 def test_two_ranks_talk_on_the_cpu(kept_environment, tmp_path):
-    told, symptoms, code = trial(Environment(kept_environment, tmp_path))
-    assert (code, told["ok"], symptoms) == (0, True, []), told
-    assert told["verdict"].startswith("ranks 0-1 can talk by gloo on cpu: ")
+    result, symptoms, code = trial(Environment(kept_environment, tmp_path))
+    assert (code, result["ok"], symptoms) == (0, True, []), result
+    assert result["verdict"].startswith("ranks 0-1 can talk by gloo on cpu: ")
 
 
 @slow
 def test_two_ranks_talk_on_the_card(carded):
-    told, _, code = trial(carded)
-    assert (code, told["ok"]) == (0, True), told
-    assert told["verdict"].startswith("ranks 0-1 can talk by eccl on gcu:0 and gcu:1: ")
+    result, _, code = trial(carded)
+    assert (code, result["ok"]) == (0, True), result
+    assert result["verdict"].startswith("ranks 0-1 can talk by eccl on gcu:0 and gcu:1: ")
 
 
 @slow
 def test_a_backend_that_is_not_built_in_is_explained(kept_environment, tmp_path):
-    told, symptoms, code = trial(Environment(kept_environment, tmp_path), "--backend", "nccl")
+    result, symptoms, code = trial(Environment(kept_environment, tmp_path), "--backend", "nccl")
     assert (code, symptoms) == (1, ["collective-not-built-in"])
-    assert told["verdict"].startswith("ranks 0-1 failed in the start of the process group: RuntimeError: Distributed package doesn't")
+    assert result["verdict"].startswith("ranks 0-1 failed in the start of the process group: RuntimeError: Distributed package doesn't")
 
 
 @slow
@@ -54,6 +52,6 @@ def test_a_backend_that_is_not_built_in_is_explained(kept_environment, tmp_path)
 )
 def test_a_rank_that_hangs_is_reported(environment, line, verdict, place):
     (environment.site / "hangs.pth").write_text(f"import os, time; exec({line!r}) if os.environ.get('RANK') == '1' else 0\n")
-    told, _, code = trial(environment, "--timeout", "25")
-    assert (code, told["verdict"]) == (1, verdict), told
-    assert place in told["ranks"][0]["output"]
+    result, _, code = trial(environment, "--timeout", "25")
+    assert (code, result["verdict"]) == (1, verdict), result
+    assert place in result["ranks"][0]["output"]

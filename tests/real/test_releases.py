@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import TARGETS, TORCH, Environment
-from wheels import assert_compiles, files_of
+from wheels import assert_compiles, target_files
 
+from patcher.engine.engine import rewrite
 from patcher.model import State
 from patcher.patchset.manifest import load_patchset
 from patcher.patchset.places import BUILT_IN, builtin_dir
@@ -42,20 +43,17 @@ MMENGINE = [("mmengine", version) for version in (ALL_MMENGINE if ALL else QUICK
 MMENGINE += [("mmengine-lite", version) for version in (ALL_LITE if ALL else ["0.10.7"])]
 
 
-def target_files(cache, distribution, version):
-    """{path: bytes} of the target files of a release."""
-    return files_of(cache, distribution, version, TARGETS[distribution.partition("-")[0]])
-
-
-def answers(name, version, files):
-    """{(path, scope): [answers]} of a patchset on the files of a release, checking what holds for every rewrite."""
-    from patcher.engine.engine import rewrite
-
+def variant_for(name, version):
+    """The variant of a built-in patchset for this release, and its options by default."""
     patchset = load_patchset(Path(builtin_dir()) / name, BUILT_IN)
-    options = resolve_options(patchset, {})
-    variant = choose_variant(patchset.variants, version)
+    return choose_variant(patchset.variants, version), resolve_options(patchset, {})
+
+
+def states(name, version, files):
+    """{(path, scope): [(state, number of places)]} of a patchset on the files of a release, checking what holds for every rewrite."""
+    variant, options = variant_for(name, version)
     assert variant is not None, "the patchset says it is not for this release"
-    found = {}
+    by_place = {}
     for patch in variant.patches:
         (path,) = patch.paths
         if path not in files and not patch.adds:
@@ -65,13 +63,13 @@ def answers(name, version, files):
         result = rewrite(source, patch.hunks, options)
         for answer in result.answers:
             assert not answer.state.failed, (path, answer.hunk.scope, answer.problem)
-            found.setdefault((path, answer.hunk.scope), []).append(answer)
+            by_place.setdefault((path, answer.hunk.scope), []).append((answer.state, len(answer.places)))
         assert_compiles(path, source, result.data)
         assert folded(source, result.splices) == result.data
         again = rewrite(result.data, patch.hunks, options)
         assert again.data == result.data, "a second application changes nothing"
         assert not any(answer.state is State.APPLICABLE for answer in again.answers)
-    return found
+    return by_place
 
 
 def folded(source, splices):
@@ -80,26 +78,17 @@ def folded(source, splices):
     return source
 
 
-def states(found):
-    return {place: [(answer.state, len(answer.places)) for answer in each] for place, each in found.items()}
-
-
-def together(names, version, files):
-    """The files with these patchsets applied one after the other, in both orders: every hunk finds its code, as when alone."""
-    from patcher.engine.engine import rewrite
-
-    made = []
-    for order in (names, names[::-1]):
-        changed = dict(files)
-        for name in order:
-            answers(name, version, changed)
-            for patch in choose_variant(load_patchset(Path(builtin_dir()) / name, BUILT_IN).variants, version).patches:
-                (path,) = patch.paths
-                if path in changed:
-                    options = resolve_options(load_patchset(Path(builtin_dir()) / name, BUILT_IN), {})
-                    changed[path] = rewrite(changed[path], patch.hunks, options).data
-        made.append(changed)
-    return made
+def applied_in_order(names, version, files):
+    """The files with these patchsets applied one after the other: every hunk finds its code, as when alone."""
+    files = dict(files)
+    for name in names:
+        states(name, version, files)
+        variant, options = variant_for(name, version)
+        for patch in variant.patches:
+            (path,) = patch.paths
+            if path in files:
+                files[path] = rewrite(files[path], patch.hunks, options).data
+    return files
 
 
 @pytest.mark.parametrize(("distribution", "version"), MMENGINE)
@@ -117,58 +106,95 @@ def test_mmengine(real_cache, distribution, version):
         debug[f"mmengine/_strategy/{file}.py", f"{kind}Strategy._wrap_model"] = [once] * number_of_hunks
     if number >= (0, 9):
         debug["mmengine/_strategy/colossalai.py", "ColossalAIStrategy._wrap"] = [once]
-    assert states(answers("mmengine-ddp-debug", version, files)) == debug
-    guard = {(utils, "<module>"): [once], wrap: [once] * 3, (wrap[0], "<module>"): [once], **({strategy: [once] * 2} if new else {})}
-    counted = (State.APPLICABLE, 2 if number < (0, 7, 3) else 1)
-    starts = {(utils, "_init_dist_*"): [thrice, counted]}
-    assert states(answers("mmengine-ddp-device", version, files)) == {**guard, **starts}
-    device = states(answers("mmengine-device", version, files))
-    changed = {path for (path, _), found in device.items() if any(state is State.APPLICABLE for state, _ in found)}
-    since = {strategy[0]: (0, 8), "mmengine/_strategy/fsdp.py": (0, 8), "mmengine/logging/logger.py": (0, 7), "mmengine/dist/dist.py": (0, 7, 3)}
+    assert states("mmengine-ddp-debug", version, files) == debug
+    number_of_starts = 2 if number < (0, 7, 3) else 1
+    device_ids = {
+        (utils, "<module>"): [once],
+        (utils, "_init_dist_*"): [thrice, (State.APPLICABLE, number_of_starts)],
+        wrap: [once] * 3,
+        (wrap[0], "<module>"): [once],
+    }
+    if new:
+        device_ids[strategy] = [once] * 2
+    assert states("mmengine-ddp-device", version, files) == device_ids
     checkpoint = "mmengine/runner/checkpoint.py"
-    assert states(answers("mmengine-checkpoint-load", version, files)) == {
-        (checkpoint, scope): [once] for scope in ("load_from_local", "<module>")
+    assert states("mmengine-checkpoint-load", version, files) == {
+        (checkpoint, "load_from_local"): [once],
+        (checkpoint, "<module>"): [once],
     }
     packages = "mmengine/utils/package_utils.py"
     by_function = once if number >= (0, 5) else (State.NOT_NEEDED, 0)
-    assert states(answers("mmengine-pkg-resources", version, files)) == {
+    assert states("mmengine-pkg-resources", version, files) == {
         (packages, "<module>"): [once, once],
         (packages, "is_installed"): [once],
         (packages, "get_installed_path"): [by_function, once, (State.APPLICABLE, 2)],
         (packages, "package2module"): [by_function, once],
     }
-    elsewhere = {packages, *(f"mmengine/_strategy/{name}.py" for name in ("single_device", "deepspeed", "colossalai")), checkpoint}
-    changing = {path for path in TARGETS["mmengine"] if number >= since.get(path, ())} - elsewhere
-    assert changed == {*changing, "mmengine/_sitepatch_device.py"}
-    together(["mmengine-ddp-device", "mmengine-ddp-debug"], version, files)
-    together(["mmengine-device", "mmengine-ddp-debug"], version, files)
+    assert changed_by_mmengine_device(version, files) == CHANGED_BY_MMENGINE_DEVICE - not_yet_there(number)
+    for pair in (["mmengine-ddp-device", "mmengine-ddp-debug"], ["mmengine-device", "mmengine-ddp-debug"]):
+        applied_in_order(pair, version, files)
+        applied_in_order(pair[::-1], version, files)
+
+
+OF_OTHER_PATCHSETS = {  # targets that mmengine-device leaves alone
+    "mmengine/_strategy/single_device.py",
+    "mmengine/_strategy/deepspeed.py",
+    "mmengine/_strategy/colossalai.py",
+    "mmengine/runner/checkpoint.py",
+    "mmengine/utils/package_utils.py",
+}
+CHANGED_BY_MMENGINE_DEVICE = {*TARGETS["mmengine"], "mmengine/_sitepatch_device.py"} - OF_OTHER_PATCHSETS
+FIRST_RELEASES = {  # with what is changed in a file
+    "mmengine/_strategy/distributed.py": (0, 8),
+    "mmengine/_strategy/fsdp.py": (0, 8),
+    "mmengine/logging/logger.py": (0, 7),
+    "mmengine/dist/dist.py": (0, 7, 3),
+}
+
+
+def not_yet_there(number):
+    return {path for path, first in FIRST_RELEASES.items() if number < first}
+
+
+def changed_by_mmengine_device(version, files):
+    changed = set()
+    for (path, _), answers in states("mmengine-device", version, files).items():
+        if any(state is State.APPLICABLE for state, _ in answers):
+            changed.add(path)
+    return changed
 
 
 def check_torch(version, files):
-    guard = states(answers("torch-musa-guard", version, files))
+    guard = states("torch-musa-guard", version, files)
     assert guard == {("torch/multiprocessing/reductions.py", "reduce_storage"): [(State.NOT_NEEDED, 0)]}
     if version.startswith("1."):
         for name, (path, *_) in DYNAMO.items():
             assert path not in files
-            assert choose_variant(load_patchset(Path(builtin_dir()) / name, BUILT_IN).variants, version) is None
+            variant, _ = variant_for(name, version)
+            assert variant is None
         return
     for name, (path, scope, *_) in DYNAMO.items():
-        assert states(answers(name, version, files)) == {(path, scope): [(State.APPLICABLE, 1)]}
-    first, second = together(list(DYNAMO), version, files)
-    assert first == second
+        assert states(name, version, files) == {(path, scope): [(State.APPLICABLE, 1)]}
+    patched = applied_in_order(list(DYNAMO), version, files)
+    assert applied_in_order(list(DYNAMO)[::-1], version, files) == patched
     for path, _, variable, stock in DYNAMO.values():
-        told = value(files[path], variable)
-        assert tuple(bool(told(text)) for text in (None, "0", "1")) == stock
-        told = value(first[path], variable)
-        assert {text: told(text) for text in VALUES} == VALUES, path
+        stock_value = reader_of(files[path], variable)
+        assert tuple(bool(stock_value(text)) for text in (None, "0", "1")) == stock
+        patched_value = reader_of(patched[path], variable)
+        assert {text: patched_value(text) for text in VALUES} == VALUES, path
 
 
-def value(source, variable):
-    """What the one expression of a file that reads a variable makes of a text in it (None: it is not set)."""
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Call, ast.Compare))]
-    read = next(node for node in nodes if any(getattr(each, "value", "") == variable for each in ast.walk(node)))  # the outermost
-    code = compile(ast.Expression(read), "read", "eval")
-    return lambda text: eval(code, {"os": SimpleNamespace(environ={} if text is None else {variable: text})})
+def reader_of(source, variable):
+    """The one expression of a file that reads a variable, as a function of the text in the variable (None: it is not set)."""
+    for node in ast.walk(ast.parse(source)):  # the outermost comes first
+        if isinstance(node, (ast.Call, ast.Compare)) and reads(node, variable):
+            code = compile(ast.Expression(node), "read", "eval")
+            return lambda text: eval(code, {"os": SimpleNamespace(environ={} if text is None else {variable: text})})
+    raise AssertionError(f"nothing reads {variable}")
+
+
+def reads(node, variable):
+    return any(getattr(inner, "value", "") == variable for inner in ast.walk(node))
 
 
 def test_the_torch_of_the_environment(kept_environment):

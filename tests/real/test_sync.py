@@ -35,20 +35,26 @@ class Project:
 
     def __call__(self, *words, code=0):
         words = [*words, "--project", self.folder, "--python", self.python]
-        ended = run([sys.executable, "-m", "patcher", *words, *self.asked(words)], cwd=COMMAND_ROOT)
+        if words[0] == "sync":
+            words += ["-r", self.folder / "requirements.txt"]
+        ended = run([sys.executable, "-m", "patcher", *words], cwd=COMMAND_ROOT)
         assert ended.code == code, ended
         return ended.out
 
-    def asked(self, words):
-        return ["-r", self.folder / "requirements.txt"] if words[0] == "sync" else []
+    def texts(self):
+        return {path: path.read_bytes() for path in self.site.rglob("mmengine/**/*.py")}
 
-    def files(self):
-        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.site.rglob("mmengine/**/*.py")}
+    def mtimes(self):
+        return {path: path.stat().st_mtime_ns for path in self.site.rglob("mmengine/**/*.py")}
 
-    def standing(self):
+    def applied(self):
+        """What `status` says is applied: (version of the package, patchset, its option params)."""
         command = [sys.executable, "-m", "patcher", "status", "--json", "--python", self.python]
-        told = json.loads(run(command, cwd=COMMAND_ROOT).out)
-        return {(file["version"], step["name"], step["options"]["params"]) for file in told["files"] for step in file["patchsets"]}
+        applied = set()
+        for file in json.loads(run(command, cwd=COMMAND_ROOT).out)["files"]:
+            for patchset in file["patchsets"]:
+                applied.add((file["version"], patchset["name"], patchset["options"]["params"]))
+        return applied
 
 
 @pytest.fixture
@@ -58,29 +64,29 @@ def project(tmp_path):
 
 def test_a_project_stays_patched_through_reinstalls_and_another_release(project):
     project.install()
-    shipped = project.files()
-    told = project("sync")
-    assert f"applied  {DDP}: 7 files" in told
-    assert "torch-musa-guard is optional and left out: torch is not installed" in told
-    patched = project.files()
+    shipped = project.texts()
+    out = project("sync")
+    assert f"applied  {DDP}: 7 files" in out
+    assert "torch-musa-guard is optional and left out: torch is not installed" in out
+    patched, mtimes = project.texts(), project.mtimes()
     assert sum(patched[path] != shipped[path] for path in shipped) == 7
     assert f"{DDP}: nothing to do, it is applied already" in project("sync")
-    assert project.files() == patched
+    assert (project.texts(), project.mtimes()) == (patched, mtimes)
 
     project.install("--force-reinstall")
-    assert all(project.files()[path][0] == shipped[path][0] for path in shipped)
+    assert project.texts() == shipped
     assert f"applied  {DDP}: 7 files" in project("sync")
-    assert {path: data for path, (data, _) in project.files().items()} == {path: data for path, (data, _) in patched.items()}
+    assert project.texts() == patched
 
     project.wants("0.10.6")
     project.install()
     assert f"applied  {DDP}: 7 files" in project("sync")
-    assert project.standing() == {("0.10.6", DDP, 10)}
+    assert project.applied() == {("0.10.6", DDP, 10)}
 
     project.wants("0.10.7")
     project.install()
     assert f"applied  {DDP}: 7 files" in project("sync")
-    assert {path: data for path, (data, _) in project.files().items()} == {path: data for path, (data, _) in patched.items()}
+    assert project.texts() == patched
 
     project.pip("uninstall", "-y", "mmengine")
     assert "mmengine is not installed" in project("sync", code=1)

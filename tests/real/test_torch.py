@@ -9,14 +9,6 @@ pytestmark = pytest.mark.real
 FAILURE = "this backend cannot compile"
 COMPUTED = "computed [0.0, 2.0, 4.0]"
 VARIABLE = "TORCHDYNAMO_SUPPRESS_ERRORS"
-VENDOR_BRANCH = b"""\
-    elif storage.is_musa:
-        raise RuntimeError("cannot send a MUSA storage; send the tensor")
-"""
-BEFORE_VENDOR_BRANCH = b"""\
-    else:
-        fd, size = storage._share_fd_cpu_()
-"""
 
 
 def assert_raises(ended):
@@ -96,10 +88,7 @@ def test_what_works_with_a_compiler_works_without_it(environment):
 
 @slow
 def test_a_vendors_torch_hangs_before_and_runs_after(environment):
-    """Vendor torch cannot be fetched: this puts its branch into the real file and adjusts RECORD: so it is pristine."""
-    environment.replace_text(
-        "torch/multiprocessing/reductions.py", BEFORE_VENDOR_BRANCH, VENDOR_BRANCH + BEFORE_VENDOR_BRANCH
-    )
+    environment.add_vendors_branch()
     vendor = fingerprint(environment.site, "torch")
     hung = environment.script("loader_script.py", limit=45)
     assert hung.code is None, hung

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from conftest import COMMAND_ROOT, run
-from cures import cure, cured, cures, pip_install, python
+from cures import assert_cured, cure, cures, pip_install, python
 from wheels import PLATFORMS, files_of, install, slow
 
 pytestmark = pytest.mark.real
@@ -41,7 +41,7 @@ def test_tensorboard_is_imported_with_a_newer_setuptools(real_cache, tmp_path, m
 
     failed = job()
     assert failed.code == 1, failed
-    assert [*cured(["--target", site], {"distutils-without-version": failed.out}, "torch-tensorboard-distutils")] == [["distutils-without-version"]]
+    assert_cured(["--target", site], "distutils-without-version", failed.out, "torch-tensorboard-distutils")
     assert job().out == "imported\n"
     assert restored(site, "torch-tensorboard-distutils", files)
 
@@ -85,7 +85,7 @@ def test_an_nvcc_of_another_version_is_a_warning_that_names_both(real_cache, tmp
 
     failed = job()
     assert failed.code == 1, failed
-    assert [*cured(["--target", site], {"cuda-toolkit-of-another-version": failed.out}, "torch-cuda-version-check")]
+    assert_cured(["--target", site], "cuda-toolkit-of-another-version", failed.out, "torch-cuda-version-check")
     ended = job()
     assert ended.code == 0 and ended.out.endswith("goes on\n"), ended
     assert "12.3" in ended.out and "11.8" in ended.out, ended
@@ -101,8 +101,12 @@ UTILS = "transformers/utils/import_utils.py"
 @pytest.mark.parametrize("release", ["4.52.1", "4.57.6", "5.24.0"])
 def test_transformers_loads_with_an_older_torch_for_who_trusts_the_file(library, release):
     """The torch is said to be 2.5.1, as transformers asks the metadata for its release."""
-    older = ["huggingface-hub==0.36.0", "tokenizers==0.21.4" if release < "4.56" else "tokenizers==0.22.1", "requests", "urllib3", "certifi", "idna", "charset-normalizer"]
-    pip_install(library, f"transformers=={release}", *(older if release.startswith("4.") else []))
+    requirements = [f"transformers=={release}"]
+    if release.startswith("4."):
+        tokenizers = "0.21.4" if release < "4.56" else "0.22.1"
+        requirements += ["huggingface-hub==0.36.0", f"tokenizers=={tokenizers}"]
+        requirements += ["requests", "urllib3", "certifi", "idna", "charset-normalizer"]
+    pip_install(library, *requirements)
     info = library.site / "torch-2.5.1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n")

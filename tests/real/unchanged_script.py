@@ -83,11 +83,22 @@ def mmengine_runner(wrapped=False):
             return self.module.train_step(data, optim_wrapper)
 
     runner = Runner(
-        model=Toy(), work_dir=tempfile.mkdtemp(), train_dataloader={"dataset": TensorDataset(points()), "batch_size": 2, "sampler": {"type": "DefaultSampler"}, "collate_fn": {"type": "default_collate"}},
-        train_cfg={"by_epoch": True, "max_epochs": 1}, optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.1}},
-        default_hooks={"checkpoint": None}, launcher="pytorch" if wrapped else "none", log_level="ERROR", randomness={"seed": 0},
+        model=Toy(),
+        work_dir=tempfile.mkdtemp(),
+        train_dataloader={
+            "dataset": TensorDataset(points()),
+            "batch_size": 2,
+            "sampler": {"type": "DefaultSampler"},
+            "collate_fn": {"type": "default_collate"},
+        },
+        train_cfg={"by_epoch": True, "max_epochs": 1},
+        optim_wrapper={"optimizer": {"type": "SGD", "lr": 0.1}},
+        default_hooks={"checkpoint": None},
+        launcher="pytorch" if wrapped else "none",
+        log_level="ERROR",
+        randomness={"seed": 0},
         cfg={"model_wrapper_cfg": {"type": "Averaging"}} if wrapped else None,
-    )  # fmt: skip
+    )
     runner.train()
     return runner.model.state_dict()
 
@@ -131,11 +142,11 @@ WAYS = {
 
 
 def digest(state):
-    made = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name, value in sorted(state.items()):
         value = value.full_tensor() if hasattr(value, "full_tensor") else value
-        made.update(repr((name, value.tolist())).encode())
-    return made.hexdigest()
+        hashed.update(repr((name, value.tolist())).encode())
+    return hashed.hexdigest()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 import zipfile
 
 import pytest
-from conftest import COMMAND_ROOT, alone, child_environ, run
+from conftest import COMMAND_ROOT, TARGETS, alone, child_environ, run
 
 from tests.records import with_record, write_files
 
@@ -24,9 +24,9 @@ PLATFORMS = {"torch": MACOS, "triton": LINUX}
 def files_of(cache, distribution, version, paths):
     """{path: bytes} of those of `paths` that a release has; fetched by pip the first time, the wheel is not kept."""
     kept = cache / "releases" / f"{distribution}-{version}"
-    asked = kept / "asked"  # what was looked for: the release need not have all of it
+    requested = kept / "asked"  # what was looked for: the release need not have all of it
     with alone(cache):
-        if not asked.exists() or not set(paths) <= set(asked.read_text().split()):
+        if not requested.exists() or not set(paths) <= set(requested.read_text().split()):
             fetched = kept.with_name(kept.name + ".part")
             shutil.rmtree(fetched, ignore_errors=True)
             fetched.mkdir(parents=True)
@@ -39,6 +39,11 @@ def files_of(cache, distribution, version, paths):
             shutil.rmtree(kept, ignore_errors=True)
             fetched.rename(kept)
     return {path: (kept / path).read_bytes() for path in paths if (kept / path).exists()}
+
+
+def target_files(cache, distribution, version):
+    """{path: bytes} of the files of a release that the built-in patchsets are about."""
+    return files_of(cache, distribution, version, TARGETS[distribution.partition("-")[0]])
 
 
 def fetch(folder, distribution, version):
