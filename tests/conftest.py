@@ -8,17 +8,20 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest.register_assert_rewrite(
-    "tests.command", "tests.docs", "tests.engine.helpers", "tests.faults.cases", "tests.imports", "tests.installers.world", "tests.store.helpers",
-    "tests.verbs.golden",
+    "tests.command", "tests.docs", "tests.engine.helpers", "tests.faults.cases", "tests.hooks", "tests.imports", "tests.installers.world",
+    "tests.overlays", "tests.patchsets.ddp", "tests.store.helpers", "tests.verbs.golden",
+    "cards", "cures", "diagnoses", "mmengine_ranks", "wheels",  # of tests/real
 )  # fmt: skip
 _HEEDED = ("SITEPATCH_", "_SITEPATCH_", "SOURCE_DATE_EPOCH", "SUDO_UID", "GITHUB_WORKSPACE")  # by sitepatch
-for _name in [name for name in os.environ if name.startswith(_HEEDED) and not name.startswith(("SITEPATCH_ALL_", "SITEPATCH_TEST_", "SITEPATCH_WRITE_"))]:
-    del os.environ[_name]  # whatever is set where the tests run
+_OF_THE_TESTS = ("SITEPATCH_ALL_", "SITEPATCH_TEST_", "SITEPATCH_WRITE_")
+for _name in list(os.environ):
+    if _name.startswith(_HEEDED) and not _name.startswith(_OF_THE_TESTS):
+        del os.environ[_name]  # whatever is set where the tests run
 os.umask(0o022)  # whatever it is there; some tests act as other users below directories that are made here
 os.environ["SITEPATCH_LANG"] = "en"
 os.environ["SITEPATCH_CACHE"] = os.devnull  # nothing can be kept there: no test knows what another one has worked out
 
-_TRIED = pytest.StashKey()
+_COUNTS = pytest.StashKey()
 _STORE = "tests/store/test_store.py::test_"
 QUICK = (  # what `-m quick` is: some of each package, in less than half a minute on two cores. A test's name begins with one of these.
     "tests/engine/test_rules", "tests/engine/test_layouts.py::test_a_rewrite", "tests/engine/test_every_line", "tests/planner/test_merge.py", "tests/test_suite.py",
@@ -122,9 +125,14 @@ def _later_rows(items):
         rows.setdefault((item.path, item.originalname), []).append(item)
     later = set()
     for of_test in rows.values():
-        in_order = sorted(of_test, key=lambda item: tuple(item.callspec.indices.values()) if hasattr(item, "callspec") else ())
-        later.update(item.nodeid for item in in_order[2:])
+        of_test.sort(key=_row)
+        later.update(item.nodeid for item in of_test[2:])
     return later
+
+
+def _row(item):
+    """Where an item stands among the rows of its test."""
+    return tuple(item.callspec.indices.values()) if hasattr(item, "callspec") else ()
 
 
 def _is_long(item):
@@ -153,11 +161,11 @@ def site(tmp_path, request):
 @pytest.fixture
 def counted(request):
     """Call `counted(what, number)` with the points that a test has tried; their sums stand at the end of the run."""
-    tried = request.config.stash.setdefault(_TRIED, {})
+    counts = request.config.stash.setdefault(_COUNTS, {})
 
     def count(what, number):
         assert number > 0, what
-        tried[what] = tried.get(what, 0) + number
+        counts[what] = counts.get(what, 0) + number
         print(f"{request.node.name}: {number} {what}")
 
     return count
@@ -165,18 +173,18 @@ def counted(request):
 
 def pytest_sessionfinish(session):
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["tried"] = session.config.stash.get(_TRIED, {})
+        session.config.workeroutput["counts"] = session.config.stash.get(_COUNTS, {})
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    tried = node.config.stash.setdefault(_TRIED, {})
-    for what, number in getattr(node, "workeroutput", {}).get("tried", {}).items():
-        tried[what] = tried.get(what, 0) + number
+    counts = node.config.stash.setdefault(_COUNTS, {})
+    for what, number in getattr(node, "workeroutput", {}).get("counts", {}).items():
+        counts[what] = counts.get(what, 0) + number
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    tried = config.stash.get(_TRIED, {})
-    if tried:
+    counts = config.stash.get(_COUNTS, {})
+    if counts:
         terminalreporter.section("tried")
-        terminalreporter.line(", ".join(f"{what}: {number}" for what, number in sorted(tried.items())))
+        terminalreporter.line(", ".join(f"{what}: {number}" for what, number in sorted(counts.items())))

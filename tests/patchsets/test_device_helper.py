@@ -39,11 +39,11 @@ class musa:
     set_device = None
 
 torch.musa, torch.cpu, torch.xla = musa, musa, object  # torch.cpu has a set_device too
-given = []
+passed = []
 init = models.DistributedDataParallel.__init__
 
 def record(self, module, device_ids=None, **kwargs):
-    given.append(device_ids)
+    passed.append(device_ids)
     init(self, module, device_ids, **kwargs)
 
 models.DistributedDataParallel.__init__ = record
@@ -62,7 +62,7 @@ def run(site, code, **more):
     return output.splitlines()[-1]
 
 
-def device_ids(site, code, *devices, after="\nprint(given)", **more):
+def device_ids(site, code, *devices, after="\nprint(passed)", **more):
     return run(site, WRAP.format(devices=devices) + code + after, **more)
 
 
@@ -109,9 +109,9 @@ def test_what_the_config_says_wins(version, code, tmp_path):
 def test_parameters_that_ddp_is_told_to_ignore_do_not_count(tmp_path):
     patched("0.10.7", tmp_path, DEVICE)
     ignore = "model._ddp_params_and_buffers_to_ignore = ['layer.bias']\n"
-    code = ignore + "from mmengine.dist.utils import _sitepatch_takes_device_ids as takes; given = takes(model)"
-    assert device_ids(tmp_path, code, "musa:1", "cpu") == "True"
-    assert device_ids(tmp_path, code, "cpu", "musa:1") == "False"
+    code = ignore + "from mmengine.dist.utils import _sitepatch_takes_device_ids as takes"
+    assert device_ids(tmp_path, code, "musa:1", "cpu", after="\nprint(takes(model))") == "True"
+    assert device_ids(tmp_path, code, "cpu", "musa:1", after="\nprint(takes(model))") == "False"
 
 
 LEAVES = """
