@@ -79,8 +79,10 @@ def links(path):
 
 
 def apply(site, version=1):
-    now = {path: (site / path).read_bytes() for path in PRISTINE}
-    changes = [Change(p, sha(now[p]), NewBytes(new(p, version)), receipt(p, version, links(p))) for p in PRISTINE]
+    changes = []
+    for path in PRISTINE:
+        old = sha((site / path).read_bytes())
+        changes.append(Change(path, old, NewBytes(new(path, version)), receipt(path, version, links(path))))
     return commit(site, changes, {DIGESTS[version]: TEXTS[version]})
 
 
@@ -113,13 +115,17 @@ def added(site):
     (site / "pkg/new/deep/__pycache__/d.cpython-38.pyc").write_bytes(b"old")
 
 
+def deleting(receipt):
+    """The receipt of a file that its only patchset has deleted."""
+    (step,) = receipt.steps
+    return receipt._replace(current="", steps=(step._replace(hunks=step.hunks._replace(gone=True)),))
+
+
 def delete(site):
     """Change one file, and delete the others: a regular one, and a link."""
     changes = [Change(A, sha(PRISTINE[A]), NewBytes(new(A)), receipt(A))]
     for path in (B, C):
-        of_deleted = receipt(path, link=links(path))._replace(current="")
-        step = of_deleted.steps[0]
-        of_deleted = of_deleted._replace(steps=(step._replace(hunks=step.hunks._replace(gone=True)),))
+        of_deleted = deleting(receipt(path, link=links(path)))
         changes.append(Change(path, sha(PRISTINE[path]), NewBytes(b"", gone=True), of_deleted))
     return commit(site, changes, {DIGESTS[1]: TEXTS[1]})
 
@@ -130,10 +136,7 @@ def bring_back(site):
 
 def change_deleted(site):
     """Another version changes what this one deletes, and deletes what this one changes."""
-    of_a = receipt(A, 2)
-    step = of_a.steps[0]
-    of_a = of_a._replace(current="", steps=(step._replace(hunks=step.hunks._replace(gone=True)),))
-    changes = [Change(A, sha(new(A)), NewBytes(b"", gone=True), of_a)]
+    changes = [Change(A, sha(new(A)), NewBytes(b"", gone=True), deleting(receipt(A, 2)))]
     changes += [Change(path, "", NewBytes(new(path, 2)), receipt(path, 2, links(path))) for path in (B, C)]
     return commit(site, changes, {DIGESTS[2]: TEXTS[2]})
 
@@ -180,9 +183,17 @@ def copy_of(site, to):
     return to
 
 
-SCENARIOS = [("apply", None, apply), ("update", apply, update), ("restore", apply, restore), ("mixed", lose, mixed)]
-SCENARIOS += [("add", None, add), ("take away", added, take_away)]
-SCENARIOS += [("delete", None, delete), ("bring back", delete, bring_back), ("change", delete, change_deleted)]
+SCENARIOS = [  # the name, what is done first, and the change
+    ("apply", None, apply),
+    ("update", apply, update),
+    ("restore", apply, restore),
+    ("mixed", lose, mixed),
+    ("add", None, add),
+    ("take away", added, take_away),
+    ("delete", None, delete),
+    ("bring back", delete, bring_back),
+    ("change", delete, change_deleted),
+]
 
 
 def prepared(site, first, action):
@@ -190,7 +201,7 @@ def prepared(site, first, action):
     if first:
         first(site)
         add_bytecode(site)
-    done = copy_of(site, site.parent.parent / "done/site")
-    action(done)
-    assert tree(site) != tree(done)
-    return tree(site), tree(done)
+    after = copy_of(site, site.parent.parent / "done/site")
+    action(after)
+    assert tree(site) != tree(after)
+    return tree(site), tree(after)

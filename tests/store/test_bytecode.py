@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.command import environ
+from tests.command import done, environ
 from tests.installed.sites import install
 from tests.interpreters import interpreters
 from tests.places import command, patchset
@@ -35,8 +35,7 @@ class Shared:
         patchset(folder)
 
     def __call__(self, *words, **more):
-        done = command(self.folder, *words, "--target", self.site, **more)
-        assert done.code == 0, done
+        done(command(self.folder, *words, "--target", self.site, **more))
 
     def python(self, version, *words, **more):
         variables = environ(PYTHONPATH=str(self.site), PYTHONDONTWRITEBYTECODE="", **more)
@@ -45,7 +44,10 @@ class Shared:
 
     def values(self, **more):
         """The values that the module has under each interpreter at each level, which writes their bytecode."""
-        return {self.python(version, level, "-c", SHOW, **more) for version in interpreters() for level in LEVELS}
+        values = set()
+        for version in interpreters():
+            values.update(self.python(version, level, "-c", SHOW, **more) for level in LEVELS)
+        return values
 
     def compile(self, mode):
         """Bytecode of a form at every level, by each interpreter that knows it (PEP 552: from 3.7 on)."""
@@ -109,7 +111,7 @@ def test_bytecode_under_a_prefix_that_is_set_while_applying_is_removed(tmp_path,
     real, link = shared.site, tmp_path / "link"
     link.symlink_to(real)
     prefix = {"PYTHONPYCACHEPREFIX": str(tmp_path / "caches")}
-    given = {"PYTHONPYCACHEPREFIX": "caches"} if spelled == "relative" else prefix  # the command runs in tmp_path
+    spelled_prefix = {"PYTHONPYCACHEPREFIX": "caches"} if spelled == "relative" else prefix  # the command runs in tmp_path
     of_it = [version for version in interpreters() if version >= (3, 8)]
     for words, runs in ((["apply", "two"], {b"2"}), (["restore"], {b"1"})):
         for shared.site in (real, link):
@@ -118,7 +120,7 @@ def test_bytecode_under_a_prefix_that_is_set_while_applying_is_removed(tmp_path,
                     version, "-c", COMPILE.replace("demo/m.py", f"{shared.site}/demo/m.py"), "UNCHECKED_HASH", **prefix
                 )
         assert len(shared.bytecode()) == len(LEVELS) * len(of_it) * 2
-        shared(*words, **given)
+        shared(*words, **spelled_prefix)
         assert shared.bytecode() == []
         for shared.site in (real, link):
             assert {shared.python(version, "-c", SHOW, **prefix) for version in of_it} == runs
@@ -177,8 +179,6 @@ def test_bytecode_that_appears_between_a_kill_and_the_recovery_is_removed_by_it(
 
 @pytest.mark.parametrize("where", ["first", "last"])
 def test_a_link_in_a_mirror_of_bytecode_is_not_followed(tmp_path, where):
-    from tests.command import done
-    from tests.places import command
 
     shared = Shared(tmp_path)
     outside, prefix = tmp_path / "outside", tmp_path / "caches"

@@ -38,20 +38,20 @@ def umask():
 
 
 def info(path):
-    found = os.lstat(path)
-    return stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid
+    status = os.lstat(path)
+    return stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid
 
 
 def test_a_name_is_opened_where_it_is_and_never_through_a_link(tmp_path, folder):
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("a")
-    with folder.holder("a/b/c.py") as found:
-        assert (found.path, os.fstat(found.fd).st_ino) == (f"{tmp_path}/a/b", (tmp_path / "a/b").stat().st_ino)
-    with folder.holder("c.py") as found:
-        assert (found.path, os.fstat(found.fd).st_ino) == (str(tmp_path), tmp_path.stat().st_ino)
+    with folder.holder("a/b/c.py") as holder:
+        assert (holder.path, os.fstat(holder.fd).st_ino) == (f"{tmp_path}/a/b", (tmp_path / "a/b").stat().st_ino)
+    with folder.holder("c.py") as holder:
+        assert (holder.path, os.fstat(holder.fd).st_ino) == (str(tmp_path), tmp_path.stat().st_ino)
+    (tmp_path / "a/link").symlink_to("b")
     for path, name in (("link/b/c.py", "link"), ("file/c.py", "file"), ("a/link/c.py", "a/link")):
-        (tmp_path / "a/link").exists() or (tmp_path / "a/link").symlink_to("b")
         with pytest.raises(StoreError) as caught:
             folder.holder(path)
         assert caught.value.message == f"{tmp_path}/{name}: is a link or not a directory; sitepatch does not write through it"
@@ -60,11 +60,11 @@ def test_a_name_is_opened_where_it_is_and_never_through_a_link(tmp_path, folder)
         folder.holder("a/none/c.py")
     (tmp_path / ".sitepatch").mkdir()
     (tmp_path / ".sitepatch/receipts").write_text("")
-    for names in ((".sitepatch", "receipts"), ("own", ".sitepatch")):
-        (tmp_path / "own").mkdir(exist_ok=True)
-        (tmp_path / "own/.sitepatch").exists() or (tmp_path / "own/.sitepatch").symlink_to("..")
-        with folder.sub(names[0]) as home, pytest.raises(StoreError) as caught:
-            home.sub(names[1])
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/.sitepatch").symlink_to("..")
+    for outer, inner in ((".sitepatch", "receipts"), ("own", ".sitepatch")):
+        with folder.sub(outer) as home, pytest.raises(StoreError) as caught:
+            home.sub(inner)
         assert caught.value.hint == HOME_HINT
 
 
@@ -103,8 +103,8 @@ def test_a_folder_that_is_made_in_a_store_is_readable_and_shared_as_the_one_it_l
     tmp_path.chmod(mode)
     assert folders.group_bits(folder.fd) == shared
     for _ in range(2):
-        with folder.make("new") as made:
-            assert made.path == f"{tmp_path}/new"
+        with folder.make("new") as new:
+            assert new.path == f"{tmp_path}/new"
             assert info(tmp_path / "new")[0] == 0o755 | shared
     (tmp_path / "new").chmod(0o700)
     folder.make("new").close()
@@ -151,8 +151,8 @@ def test_only_regular_files_are_looked_at_and_errors_have_the_whole_path(tmp_pat
     (tmp_path / "file").chmod(0o640)
     os.utime(tmp_path / "file", ns=(MTIME, MTIME))
     for name in ("file", "link"):
-        data, found = folder.look(name)
-        assert (data, found[:4]) == (b"text", (0o640, os.getuid(), (tmp_path / "file").stat().st_gid, MTIME))
+        data, meta = folder.look(name)
+        assert (data, meta[:4]) == (b"text", (0o640, os.getuid(), (tmp_path / "file").stat().st_gid, MTIME))
         assert folder.read(name) == b"text"
     os.mkfifo(str(tmp_path / "fifo"))
     for name in ("fifo", ".."):
@@ -189,10 +189,10 @@ def test_a_file_of_our_own_is_a_regular_file(tmp_path, folder, monkeypatch):
         Folder.open(str(tmp_path / "file"))
     with pytest.raises(FileNotFoundError):
         folder.own("none")
-    for name, said in (("link", "is a link; sitepatch writes regular files there"), ("fifo", "found a FIFO, expected a regular file")):
+    for name, problem in (("link", "is a link; sitepatch writes regular files there"), ("fifo", "found a FIFO, expected a regular file")):
         with pytest.raises(StoreError) as caught:
             folder.own(name)
-        assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {said}", HOME_HINT)
+        assert (caught.value.message, caught.value.hint) == (f"{tmp_path}/{name}: {problem}", HOME_HINT)
 
     fail(monkeypatch, os, "read", OSError(errno.EIO, "broken"))
     with pytest.raises(StoreError) as caught:
@@ -217,8 +217,8 @@ def test_a_file_of_our_own_that_may_not_be_read_or_is_not_trusted(tmp_path):
                 return [error.message, error.hint]
 
     (home / "file").chmod(0o600)
-    said = [f"{home}/file: cannot be read: Permission denied", "make it readable for user 1001, or run this as its owner"]
-    assert as_user(A, own) == said
+    problem_and_hint = [f"{home}/file: cannot be read: Permission denied", "make it readable for user 1001, or run this as its owner"]
+    assert as_user(A, own) == problem_and_hint
     os.chown(home / "file", B, B)
     assert own()[0].startswith(f"{home}/file: belongs to user 1002")
     assert own(proven=True) == "text"
@@ -236,8 +236,8 @@ def test_a_file_is_written_anew_with_exactly_what_it_is_given(tmp_path, folder, 
     if not os.getuid():
         owner = A, GROUP
     folder.put("file", b"", Meta(0o4751, *owner, MTIME))
-    found = (tmp_path / "file").stat()
-    assert info(tmp_path / "file") == (0o4751, *owner) and found.st_mtime_ns == MTIME and found.st_size == 0
+    status = (tmp_path / "file").stat()
+    assert info(tmp_path / "file") == (0o4751, *owner) and status.st_mtime_ns == MTIME and status.st_size == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
     with monkeypatch.context() as patch, pytest.raises(FileExistsError):
         patch.setattr(folder, "remove", lambda name: None)  # somebody puts it there again at once
@@ -258,7 +258,8 @@ def test_a_file_written_in_a_store_belongs_to_the_owner_and_outside_to_who_write
         home.write("of root", b"", Meta(uid=0, gid=GROUP))
     folder.write("out", b"")
     assert info(tmp_path / ".sitepatch/of root") == (0o644, 0, GROUP)
-    assert [info(tmp_path / name)[1] for name in (".sitepatch", ".sitepatch/in", ".sitepatch/given", "out")] == [A, A, B, 0]
+    owners = {name: info(tmp_path / name)[1] for name in (".sitepatch", ".sitepatch/in", ".sitepatch/given", "out")}
+    assert owners == {".sitepatch": A, ".sitepatch/in": A, ".sitepatch/given": B, "out": 0}
 
     def give():  # only root may
         with Folder.open(str(tmp_path)) as other:
@@ -273,8 +274,8 @@ def test_a_stamp_is_only_set_where_it_differs(tmp_path, folder, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     requested = Meta(0o640, mtime_ns=MTIME)
     folder.stamp("file", requested)
-    found = (tmp_path / "file").stat()
-    assert (stat.S_IMODE(found.st_mode), found.st_mtime_ns) == (0o640, MTIME)
+    status = (tmp_path / "file").stat()
+    assert (stat.S_IMODE(status.st_mode), status.st_mtime_ns) == (0o640, MTIME)
     calls = []
     before(monkeypatch, os, "fchmod", lambda fd, mode: calls.append(mode))
     folder.stamp("file", requested)
@@ -324,8 +325,8 @@ def test_links_second_names_and_removals(tmp_path, folder):
 @pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="the kernel does not tell")
 def test_the_mount_that_a_file_was_reached_through(tmp_path):
     with (tmp_path / "file").open("wb") as one, (tmp_path / "more").open("wb") as more, Path("/proc/self/stat").open("rb") as other:
-        found = [folders.mount(each.fileno()) for each in (one, more, other)]
-    assert found[0] == found[1] != found[2] and all(each.startswith(b"mnt_id:") for each in found)
+        mounts = [folders.mount(each.fileno()) for each in (one, more, other)]
+    assert mounts[0] == mounts[1] != mounts[2] and all(each.startswith(b"mnt_id:") for each in mounts)
     assert folders.mount(1 << 20) == b"", "no file is open there"
 
 
@@ -337,10 +338,10 @@ def test_a_new_file_has_exactly_the_extended_attributes_it_is_given(tmp_path, fo
     except OSError:
         pytest.skip("no extended attributes on this filesystem")
     os.setxattr(tmp_path / "file", "user.a", b"2")
-    given = folder.look("file")[1].xattrs
-    assert sorted(each for each in given if each[0].startswith("user.")) == [("user.a", b"2"), ("user.b", b"1")]
-    folder.write("new", b"", Meta(xattrs=given))
-    assert sorted(folder.look("new")[1].xattrs) == sorted(given)
+    xattrs_of_file = folder.look("file")[1].xattrs
+    assert sorted(each for each in xattrs_of_file if each[0].startswith("user.")) == [("user.a", b"2"), ("user.b", b"1")]
+    folder.write("new", b"", Meta(xattrs=xattrs_of_file))
+    assert sorted(folder.look("new")[1].xattrs) == sorted(xattrs_of_file)
     with (tmp_path / "new").open("rb") as file:
         folders.set_xattrs(file.fileno(), (("user.a", b"3"),))
         assert [each for each in folders.read_xattrs(file.fileno()) if each[0].startswith("user.")] == [("user.a", b"3")]

@@ -62,9 +62,14 @@ def lay_out(site, files):
 
 def state(site):
     """Every file and where every link leads; without the folders."""
-    paths = [path for path in site.rglob("*") if path.is_symlink() or path.is_file()]
-    texts = ((path, f"->{os.readlink(path)}" if path.is_symlink() else path.read_text()) for path in paths)
-    return {path.relative_to(site).as_posix(): text for path, text in texts}
+    texts = {}
+    for path in site.rglob("*"):
+        name = path.relative_to(site).as_posix()
+        if path.is_symlink():
+            texts[name] = f"->{os.readlink(path)}"
+        elif path.is_file():
+            texts[name] = path.read_text()
+    return texts
 
 
 LOST = "is not the file that the interrupted run had prepared"
@@ -128,10 +133,12 @@ def test_bytecode_of_a_file_that_goes_or_is_gone_is_removed_and_that_of_one_that
     cached = site / "pkg/sub/__pycache__/a.x.pyc"
     for text in ("old", ""):
         lay_out(site, {FILE: text})
-        (site / FILE).unlink() if not text else None
+        digest = sha(text) if text else ""
+        if not text:
+            (site / FILE).unlink()
         cached.parent.mkdir(exist_ok=True)
         cached.write_text("")
-        assert call(site, journal.finish, [JournalEntry(FILE, text and sha(text), text and sha(text))]) == Left()
+        assert call(site, journal.finish, [JournalEntry(FILE, digest, digest)]) == Left()
         assert cached.exists() is bool(text)
 
 
@@ -190,7 +197,7 @@ NO_WAY_ON = f"{RAN} could not be finished and was undone: 1 file as before it"
 
 
 @pytest.mark.parametrize(
-    ("phase", "files", "said"),
+    ("phase", "files", "sentence"),
     [
         (PREPARING, READY, f"{RAN} was undone: 1 file as before it"),
         (COMMITTING, READY, f"{RAN} was finished: {AS_MEANT}"),
@@ -200,26 +207,28 @@ NO_WAY_ON = f"{RAN} could not be finished and was undone: 1 file as before it"
         (COMMITTING, {FILE: "new", TEMPORARY: "old"}, f"{RAN} was finished: {AS_MEANT}; {FILE} is left as it is: {{}}/{STAGED.rpartition('.')[0]}: {LOST}"),
     ],
 )
-def test_what_recovery_did_is_reported(site, phase, files, said):
+def test_what_recovery_did_is_reported(site, phase, files, sentence):
     lay_out(site, files)
     one = Journal(phase, (entry(),))
     before = state(site)[FILE]
-    assert call(site, journal.recover_run, one) == said.format(site)
+    assert call(site, journal.recover_run, one) == sentence.format(site)
     assert not {TEMPORARY, BACKUP} & set(state(site))
-    assert state(site)[FILE] == ("old" if "undone" in said else before if FILE in said else "new")
+    expected = before if FILE in sentence else "new"
+    assert state(site)[FILE] == ("old" if "undone" in sentence else expected)
 
 
 def test_what_recovery_will_do_is_reported_before():
     two = (entry(), entry(path="pkg/b.py"))
-    for phase, said in ((PREPARING, "undone: 2 files as before it"), (COMMITTING, "finished: 2 files as it meant them to be")):
-        for done, word in ((True, "was"), (False, "will be")):
-            assert journal.describe(Journal(phase, two), recovered=done) == f"an interrupted run {word} {said}"
+    for phase, sentence in ((PREPARING, "undone: 2 files as before it"), (COMMITTING, "finished: 2 files as it meant them to be")):
+        run = Journal(phase, two)
+        assert journal.describe(run, recovered=True) == f"an interrupted run was {sentence}"
+        assert journal.describe(run, recovered=False) == f"an interrupted run will be {sentence}"
     assert journal.but_for("done", Left()) == "done"
     assert journal.but_for("done", Left(("a", "b"))) == "done, but for a, b, changed by somebody else since"
 
 
 @pytest.mark.parametrize(
-    ("changed", "of_entry", "said"),
+    ("changed", "of_entry", "problem"),
     [
         ({"phase": "done"}, {}, 'phase: found "done", expected one of preparing, committing'),
         ({"later": 1}, {}, "later: found an unknown key, expected one of phase, files, named"),
@@ -238,7 +247,7 @@ def test_what_recovery_will_do_is_reported_before():
     ],
     ids=str,
 )
-def test_a_journal_reads_back_as_written_and_is_refused_where_one_field_is_wrong(site, changed, of_entry, said):
+def test_a_journal_reads_back_as_written_and_is_refused_where_one_field_is_wrong(site, changed, of_entry, problem):
     with Folder.open(str(site)) as folder, folder.sub(".sitepatch") as home:
         assert journal.read_journal(home) is None
         journal.write_journal(home, COMMITTING, [entry()], ["a"])
@@ -247,12 +256,12 @@ def test_a_journal_reads_back_as_written_and_is_refused_where_one_field_is_wrong
         fields = json.loads(path.read_text())
         one = {**fields["files"][0], **of_entry}
         path.write_text(json.dumps({**fields, "files": [one], **changed}))
-        if not said:
+        if not problem:
             assert journal.read_journal(home) == Journal(COMMITTING, (JournalEntry(**one),), ("a",))
             return
         with pytest.raises(StoreError) as caught:
             journal.read_journal(home)
-        assert caught.value.message.startswith(f"{path}: {said}")
+        assert caught.value.message.startswith(f"{path}: {problem}")
         assert caught.value.hint.endswith(f"then delete {path}")
 
 
@@ -277,7 +286,10 @@ def test_whether_something_waits_to_be_finished_or_removed(site, names, is_tidy)
     for name in names:
         path = site / ".sitepatch" / name
         path.parent.mkdir(exist_ok=True)
-        path.mkdir() if name.endswith("/") else path.write_text("")
+        if name.endswith("/"):
+            path.mkdir()
+        else:
+            path.write_text("")
     assert Store(str(site)).tidy() is is_tidy
 
 

@@ -86,7 +86,8 @@ def test_it_is_not_re_entrant_and_is_given_back_where_something_fails_inside(tmp
 
 @pytest.mark.parametrize("what", ["open", "ftruncate", "write", "flock", "rmdir"])
 def test_where_a_call_fails_no_folder_is_left_and_no_message_is_needed(tmp_path, site, monkeypatch, what):
-    module, real = (fcntl if what == "flock" else os), getattr(fcntl if what == "flock" else os, what)
+    module = fcntl if what == "flock" else os
+    real = getattr(module, what)
 
     def fails(first, *rest, **more):
         if what != "open" or first == "lock":
@@ -95,7 +96,8 @@ def test_where_a_call_fails_no_folder_is_left_and_no_message_is_needed(tmp_path,
 
     with monkeypatch.context() as patched:
         patched.setattr(module, what, fails)
-        with pytest.raises(OSError, match="injected") if what in ("open", "flock") else contextlib.nullcontext(), lock.locked(site):
+        fails_then = pytest.raises(OSError, match="injected") if what in ("open", "flock") else contextlib.nullcontext()
+        with fails_then, lock.locked(site):
             pass
     assert (tmp_path / ".sitepatch/lock").exists() is (what == "flock")
     assert (tmp_path / ".sitepatch").exists() is (what in ("flock", "rmdir"))
@@ -135,10 +137,10 @@ def test_in_a_directory_that_a_group_shares_the_group_can_lock(tmp_path, site, m
 
 @ROOT_ONLY
 @pytest.mark.parametrize(
-    ("owner", "store", "mode", "given"),
+    ("owner", "store", "mode", "is_given"),
     [(OWNER, 0, 0o755, True), (OWNER, OWNER, 0o755, False), (0, 0, 0o755, False), (OWNER, 0, 0o777, False), (OWNER, 0, 0o1777, False)],
 )
-def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path, site, owner, store, mode, given):
+def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path, site, owner, store, mode, is_given):
     home = tmp_path / ".sitepatch"
     for name in ("receipts/r", "pristine/p", "spare"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
@@ -153,23 +155,28 @@ def test_what_root_left_in_the_directory_of_somebody_becomes_that_users(tmp_path
     os.chown(str(home), store, 0)
     with lock.locked(site):
         pass
-    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if os.lstat(str(path)).st_uid == OWNER}
-    inside = {".sitepatch", *(f".sitepatch/{name}" for name in ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link"))}
-    expected = inside if given else {".sitepatch", ".sitepatch/lock"} if store else set()
+    theirs = [path for path in tmp_path.rglob("*") if os.lstat(str(path)).st_uid == OWNER]
+    names = {path.relative_to(tmp_path).as_posix() for path in theirs}
+    expected = {".sitepatch", ".sitepatch/lock"} if store else set()
+    if is_given:
+        inside = ("lock", "spare", "receipts", "receipts/r", "receipts/link", "pristine", "link")
+        expected = {".sitepatch", *(f".sitepatch/{name}" for name in inside)}
     assert names == expected
-    if given:
+    if is_given:
         assert {os.lstat(str(tmp_path / name)).st_gid for name in names} == {GROUP}
 
 
 # waiting --------------------------------------------------------------------------------------------------------------
 def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_path, site, monkeypatch):
-    clock, said = Clock(monkeypatch), []
+    clock, reports = Clock(monkeypatch), []
     (tmp_path / ".sitepatch").mkdir()
     lock_file, is_open = tmp_path / ".sitepatch/lock", []
 
     def report(text):
-        said.append((clock.now, text))
-        is_open.extend(fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}") and lock_file.samefile(f"/proc/self/fd/{fd}"))
+        reports.append((clock.now, text))
+        for fd in Path("/proc/self/fd").iterdir():
+            if fd.exists() and lock_file.samefile(fd):
+                is_open.append(fd)
 
     with somebody_holds(lock_file), patience(3.0, report):
         with pytest.raises(BusyError) as caught, lock.locked(site):
@@ -181,24 +188,24 @@ def test_who_waits_says_for_whom_once_after_a_second_and_gives_up_in_time(tmp_pa
             pass
     who, _, how_long = caught.value.message.partition(", and ")
     assert who.startswith(f"{tmp_path}: another sitepatch (process ") and how_long == "has not ended in 3 seconds"
-    assert [text for _, text in said] == [who]
-    assert said[0][0] - 1000 == pytest.approx(1, abs=0.1)
+    assert [text for _, text in reports] == [who]
+    assert reports[0][0] - 1000 == pytest.approx(1, abs=0.1)
     assert len(is_open) == 1, "by who holds it alone: this process may need the lock again"
 
 
 def test_each_that_is_waited_for_is_named_once(tmp_path, site, monkeypatch):
-    clock, said = Clock(monkeypatch), []
+    clock, reports = Clock(monkeypatch), []
     (tmp_path / ".sitepatch").mkdir()
     with contextlib.ExitStack() as sitepatch, somebody_holds(tmp_path / ".lock"):
         sitepatch.enter_context(somebody_holds(tmp_path / ".sitepatch/lock"))
 
         def report(text):
-            said.append(text.partition(" (process ")[0])
+            reports.append(text.partition(" (process ")[0])
             sitepatch.close()  # its turn is over: uv's is left
 
         with patience(60.0, report), pytest.raises(BusyError), lock.locked(site):
             pass
-    assert said == [f"{tmp_path}: another sitepatch", f"{tmp_path}: uv"]
+    assert reports == [f"{tmp_path}: another sitepatch", f"{tmp_path}: uv"]
     assert clock.now - 1000 == pytest.approx(60, abs=0.05), "seconds, for both together"
 
 
@@ -324,10 +331,10 @@ def test_a_start_opens_a_directory_once_however_many_files_it_has(tmp_path, monk
 
 
 def test_what_another_machine_has_done_is_looked_for_once_it_is_locked(tmp_path, site, monkeypatch):
-    done = note_opened(monkeypatch)
-    before(monkeypatch, fcntl, "flock", lambda *_: done.append("locked"))
+    steps = note_opened(monkeypatch)
+    before(monkeypatch, fcntl, "flock", lambda *_: steps.append("locked"))
     with lock.locked(site):
-        assert done[done.index("locked") + 1 :][:2] == [str(tmp_path), f"{tmp_path}/.sitepatch"]
+        assert steps[steps.index("locked") + 1 :][:2] == [str(tmp_path), f"{tmp_path}/.sitepatch"]
 
 
 # who holds it ---------------------------------------------------------------------------------------------------------
@@ -336,7 +343,7 @@ class Info:
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch):
+def kernel_tells(tmp_path, monkeypatch):
     """Write what /proc/locks tells; until then the kernel tells nothing."""
     proc = kernel_that_tells(monkeypatch, tmp_path / "proc")
     for pid in ("5", "1"):
@@ -368,12 +375,12 @@ def told(tmp_path, monkeypatch):
         (["FLOCK  ADVISORY  WRITE 5 00:2a:77 0 EOF"], "process 5, uv"),  # btrfs
     ],
 )
-def test_the_process_that_holds_a_lock_by_what_the_kernel_tells(told, rows, expected):
-    told(*rows)
+def test_the_process_that_holds_a_lock_by_what_the_kernel_tells(kernel_tells, rows, expected):
+    kernel_tells(*rows)
     assert flock.holder(Info) == expected
 
 
-def test_where_the_kernel_tells_nothing(tmp_path, told, site):
+def test_where_the_kernel_tells_nothing(tmp_path, kernel_tells, site):
     assert flock.holder(Info) == ""
     with lock.locked(site), pytest.raises(FileNotFoundError):
         lock.holders(str(tmp_path))
@@ -385,16 +392,16 @@ def test_where_the_kernel_tells_nothing(tmp_path, told, site):
         pass
 
 
-def test_the_holders_of_both_locks_are_reported(tmp_path, told, site):
+def test_the_holders_of_both_locks_are_reported(tmp_path, kernel_tells, site):
     assert lock.holders(str(tmp_path)) == []
     (tmp_path / ".lock").write_text("")
     (tmp_path / ".sitepatch").mkdir()
     ours = tmp_path / ".sitepatch/lock"
     (tmp_path / "real").write_text("")
     ours.symlink_to("../real")
-    told(f"FLOCK  ADVISORY  WRITE 5 00:00:{ours.stat().st_ino} 0 EOF")
+    kernel_tells(f"FLOCK  ADVISORY  WRITE 5 00:00:{ours.stat().st_ino} 0 EOF")
     assert lock.holders(str(tmp_path)) == [f"{ours} is held by process 5, uv"]
-    told(f"FLOCK  ADVISORY  WRITE 5 00:00:{(tmp_path / '.lock').stat().st_ino} 0 EOF")
+    kernel_tells(f"FLOCK  ADVISORY  WRITE 5 00:00:{(tmp_path / '.lock').stat().st_ino} 0 EOF")
     assert lock.holders(str(tmp_path)) == [f"{tmp_path}/.lock is held by process 5, uv"]
 
 
@@ -412,6 +419,6 @@ except BusyError as error:
     print(error.message)
 """
     with lock.locked(site):
-        done = subprocess.run([sys.executable, "-c", f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}])"],
-                              cwd=str(ROOT), stdout=subprocess.PIPE, timeout=60)  # fmt: skip
-    assert "which has started this process, is changing this directory" in done.stdout.decode()
+        starter = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}])"
+        completed = subprocess.run([sys.executable, "-c", starter], cwd=str(ROOT), stdout=subprocess.PIPE, timeout=60)
+    assert "which has started this process, is changing this directory" in completed.stdout.decode()

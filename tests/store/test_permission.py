@@ -35,25 +35,45 @@ def site(tmp_path):
     return site
 
 
-def found(site, paths=(FILE,), moved=()):
+def problems_of(site, paths=(FILE,), moved=()):
+    """What is in the way of changing these files, with paths below the site directory."""
     with Folder.open(str(site)) as folder:
-        return [text.replace(f"{site}/", "").replace(str(site), "SITE") for text in obstacles(folder, paths, moved)]
+        texts = obstacles(folder, paths, moved)
+    return [text.replace(f"{site}/", "").replace(str(site), "SITE") for text in texts]
 
 
-def given(path, uid, gid=None, mode=None):
+def given_to(path, uid, gid=None, mode=None):
+    """A function that gives `path` in a site directory to this user."""
+
     def give(site):
-        (site / path).is_symlink() or mode is None or (site / path).chmod(mode)
-        os.chown(site / path, uid, uid if gid is None else gid)
+        file = site / path
+        if mode is not None and not file.is_symlink():
+            file.chmod(mode)
+        os.chown(file, uid, uid if gid is None else gid)
 
     return give
 
 
 def store(*closed):
+    """A function that makes a store in a site directory, of which these folders are root's."""
+
     def make(site):
+        home = site / ".sitepatch"
         for name in ("receipts", "pristine", "patchsets"):
-            (site / ".sitepatch" / name).mkdir(parents=True)
-        for path in (site / ".sitepatch", *(site / ".sitepatch").iterdir()):
-            path.name in closed or os.chown(path, A, A)
+            (home / name).mkdir(parents=True)
+        for path in (home, *home.iterdir()):
+            if path.name not in closed:
+                os.chown(path, A, A)
+
+    return make
+
+
+def both(first, second):
+    """A function that does to a site directory what these two do."""
+
+    def make(site):
+        first(site)
+        second(site)
 
     return make
 
@@ -70,8 +90,8 @@ def linked(to, owner=A):
 
 def sticky(folder, file):
     def make(site):
-        given("pkg/sub", folder, folder, 0o1777)(site)
-        given(FILE, file, A, 0o666)(site)
+        given_to("pkg/sub", folder, folder, 0o1777)(site)
+        given_to(FILE, file, A, 0o666)(site)
 
     return make
 
@@ -81,33 +101,33 @@ STICKY = f"{FILE}: belongs to user 1002, and in a sticky directory user 1001 may
 GONE = f"{FILE}: user 1001 may not read it, or its link leads nowhere"
 CASES = {
     "nothing": (lambda site: None, []),
-    "site": (given("", 0), [f"SITE: {CLOSED}"]),
-    "site, but there is a store": (lambda site: (store()(site), given("", 0)(site)), []),
+    "site": (given_to("", 0), [f"SITE: {CLOSED}"]),
+    "site, but there is a store": (both(store(), given_to("", 0)), []),
     "store": (store(".sitepatch"), [f".sitepatch: {CLOSED}"]),
     "receipts": (store("receipts"), [f".sitepatch/receipts: {CLOSED}"]),
     "pristine": (store("pristine"), [f".sitepatch/pristine: {CLOSED}"]),
     "patchsets": (store("patchsets"), [f".sitepatch/patchsets: {CLOSED}"]),
     "a store that is a file": (lambda site: (site / ".sitepatch").write_bytes(b""), [".sitepatch: is a link or not a directory"]),
-    "folder": (given("pkg/sub", 0), [f"pkg/sub: {CLOSED}"]),
-    "folder and site": (lambda site: (given("pkg/sub", 0)(site), given("", 0)(site)), [f"SITE: {CLOSED}", f"pkg/sub: {CLOSED}"]),
-    "may be written, not entered": (given("pkg/sub", A, A, 0o600), [f"{FILE}: [Errno 13]"]),
-    "my folder, closed by its mode": (given("pkg/sub", A, A, 0o555), [f"pkg/sub: {OWN} pkg/sub"]),
-    "bytecode": (given("pkg/sub/__pycache__", 0), [f"pkg/sub/__pycache__: {CLOSED}"]),
+    "folder": (given_to("pkg/sub", 0), [f"pkg/sub: {CLOSED}"]),
+    "folder and site": (both(given_to("pkg/sub", 0), given_to("", 0)), [f"SITE: {CLOSED}", f"pkg/sub: {CLOSED}"]),
+    "may be written, not entered": (given_to("pkg/sub", A, A, 0o600), [f"{FILE}: [Errno 13]"]),
+    "my folder, closed by its mode": (given_to("pkg/sub", A, A, 0o555), [f"pkg/sub: {OWN} pkg/sub"]),
+    "bytecode": (given_to("pkg/sub/__pycache__", 0), [f"pkg/sub/__pycache__: {CLOSED}"]),
     "no bytecode": (lambda site: (site / "pkg/sub/__pycache__").rmdir(), []),
     "gone": (lambda site: (site / FILE).unlink(), [f"{FILE}: there is no such file"]),
-    "not to be read": (given(FILE, 0, 0, 0o600), [GONE]),
+    "not to be read": (given_to(FILE, 0, 0, 0o600), [GONE]),
     "a link that leads nowhere": (linked("none.py"), [GONE]),
     "a link to a file of another": (linked("../../real.py"), []),
-    "another user": (given(FILE, 0, 0, 0o666), [NOT_MINE]),
-    "folder, and the file in it": (lambda site: (given("pkg/sub", 0)(site), given(FILE, 0)(site)), [f"pkg/sub: {CLOSED}"]),
+    "another user": (given_to(FILE, 0, 0, 0o666), [NOT_MINE]),
+    "folder, and the file in it": (both(given_to("pkg/sub", 0), given_to(FILE, 0)), [f"pkg/sub: {CLOSED}"]),
     "folder, and the file of a third": (
-        lambda site: (given("pkg/sub", 0)(site), given(FILE, 1002)(site)),
+        both(given_to("pkg/sub", 0), given_to(FILE, 1002)),
         [f"pkg/sub: {CLOSED}", NOT_MINE.replace("user 0", "user 1002")],
     ),
-    "another group": (given(FILE, A, GROUP), [f"{FILE}: belongs to group 1500, of which user 1001 is no member"]),
-    "another user, and every directory is open": (lambda site: (sticky(0, 0)(site), given("pkg/sub", 0, 0, 0o777)(site)), [NOT_MINE]),
+    "another group": (given_to(FILE, A, GROUP), [f"{FILE}: belongs to group 1500, of which user 1001 is no member"]),
+    "another user, and every directory is open": (both(sticky(0, 0), given_to("pkg/sub", 0, 0, 0o777)), [NOT_MINE]),
     "sticky": (sticky(0, 1002), [STICKY]),
-    "sticky, a link": (lambda site: (linked("../../real.py", 1002)(site), given("pkg/sub", 0, 0, 0o1777)(site)), [STICKY]),
+    "sticky, a link": (both(linked("../../real.py", 1002), given_to("pkg/sub", 0, 0, 0o1777)), [STICKY]),
     "sticky, my file": (sticky(0, A), []),
     "sticky, my directory": (sticky(A, 1002), [NOT_MINE.replace("user 0", "user 1002")]),
 }
@@ -117,39 +137,41 @@ CASES = {
 @pytest.mark.parametrize(("make", "expected"), CASES.values(), ids=CASES)
 def test_what_another_user_may_not_do_is_named(site, make, expected):
     make(site)
-    said = as_user(A, found, str(site))
-    assert len(said) == len(expected) and all(map(str.startswith, said, expected)), said
+    problems = as_user(A, problems_of, str(site))
+    assert len(problems) == len(expected), problems
+    for problem, beginning in zip(problems, expected):
+        assert problem.startswith(beginning)
     if "user 1001 may not" in str(expected) and "link" not in str(expected):
-        assert found(site) == []  # root may
+        assert problems_of(site) == []  # root may
 
 
 @ROOT_ONLY
 @pytest.mark.parametrize(("mode", "moved", "expected"), [(0o666, [FILE], []), (0o644, [FILE], [NOT_MINE]), (0o666, [], [NOT_MINE])])
 def test_a_file_that_is_put_back_by_a_second_name_need_not_be_given_away(site, mode, moved, expected):
-    given(FILE, 0, 0, mode)(site)
-    assert as_user(A, found, str(site), [FILE], moved) == expected
+    given_to(FILE, 0, 0, mode)(site)
+    assert as_user(A, problems_of, str(site), [FILE], moved) == expected
 
 
 def test_what_is_wrong_with_several_files_is_reported_once_each(site):
     (site / "to").symlink_to("pkg/sub")
-    said = found(site, ["../x", "pkg/none.py", "to/a.py", "to/b.py", "none/a.py"])
-    assert said[0] == "../x: the path is not a plain path below the site directory"
-    assert said[1] == "pkg/none.py: there is no such file"
-    assert said[2].startswith("to: is a link or not a directory; sitepatch does not write through it")
-    assert said[3].startswith("none/a.py: [Errno 2]") and len(said) == 4
+    problems = problems_of(site, ["../x", "pkg/none.py", "to/a.py", "to/b.py", "none/a.py"])
+    assert problems[0] == "../x: the path is not a plain path below the site directory"
+    assert problems[1] == "pkg/none.py: there is no such file"
+    assert problems[2].startswith("to: is a link or not a directory; sitepatch does not write through it")
+    assert problems[3].startswith("none/a.py: [Errno 2]") and len(problems) == 4
 
 
 def test_a_fifo_is_not_waited_for(site):
     (site / FILE).unlink()
     os.mkfifo(str(site / FILE))
-    assert found(site) == []
+    assert problems_of(site) == []
 
 
 # not every filesystem has such flags, or can be mounted read-only here
 @pytest.mark.parametrize(
-    ("flags", "said"), [(0x10, True), (0x20, True), (0, False), (0xFFFFFFCF, False), (OSError(errno.ENOTTY, "no flags here"), False)]
+    ("flags", "is_refused"), [(0x10, True), (0x20, True), (0, False), (0xFFFFFFCF, False), (OSError(errno.ENOTTY, "no flags here"), False)]
 )
-def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatch, flags, said):
+def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatch, flags, is_refused):
     def ioctl(fd, request, argument):
         assert (request, len(argument)) == (0x80086601, 8)
         if isinstance(flags, OSError):
@@ -158,19 +180,19 @@ def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatc
 
     monkeypatch.setattr(fcntl, "ioctl", ioctl)
     before = open_descriptors()
-    expected = [f"{FILE}: the file is immutable; take that away with chattr -i or chflags"] if said else []
-    assert found(site) == expected
+    expected = [f"{FILE}: the file is immutable; take that away with chattr -i or chflags"] if is_refused else []
+    assert problems_of(site) == expected
     assert open_descriptors() <= before
     monkeypatch.setattr(os, "access", lambda name, mode, **more: name != ".")
     monkeypatch.setattr(os, "fstatvfs", lambda fd: SimpleNamespace(f_flag=0))
-    told = "the directory is immutable" if said else f"user {os.getuid()} may not write here"
-    assert found(site)[0].startswith(f"SITE: {told}")
+    reasons = "the directory is immutable" if is_refused else f"user {os.getuid()} may not write here"
+    assert problems_of(site)[0].startswith(f"SITE: {reasons}")
     monkeypatch.setattr(os, "fstatvfs", lambda fd: SimpleNamespace(f_flag=os.ST_RDONLY | os.ST_NOSUID))
-    assert found(site)[0] == "SITE: the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"
+    assert problems_of(site)[0] == "SITE: the filesystem is mounted read-only; mount it writable, or see `sitepatch run --overlay`"
 
 
 @pytest.mark.parametrize(
-    ("uid", "disk", "said"),
+    ("uid", "disk", "problem"),
     [
         (0, {"f_blocks": 0, "f_bfree": 0}, ""),
         (0, {"f_bfree": 3}, ""),
@@ -183,13 +205,13 @@ def test_a_file_or_a_directory_that_is_immutable_or_append_only(site, monkeypatc
     ],
 )
 # a disk that is nearly full
-def test_whether_there_is_room(site, monkeypatch, uid, disk, said):
+def test_whether_there_is_room(site, monkeypatch, uid, disk, problem):
     fields = {"f_blocks": 9, "f_frsize": 1024, "f_bfree": 9, "f_bavail": 9, "f_files": 9, "f_ffree": 9, **disk}
     monkeypatch.setattr(os, "fstatvfs", lambda fd: SimpleNamespace(**fields))
     monkeypatch.setattr(os, "geteuid", lambda: uid)
     with Folder.open(str(site)) as folder:
-        told = no_room(folder, [1, 2048])
-    assert len(told) == bool(said) and all(text.startswith(f"{site}: {said}") for text in told)
+        reasons = no_room(folder, [1, 2048])
+    assert len(reasons) == bool(problem) and all(text.startswith(f"{site}: {problem}") for text in reasons)
 
 
 def test_a_system_call_that_failed_is_explained():

@@ -73,12 +73,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("changes", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_contradicts_itself_is_refused(site, changes, said):
+@pytest.mark.parametrize(("changes", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_contradicts_itself_is_refused(site, changes, problem):
     before = {**tree(site), ".sitepatch/lock": ""}  # it tells who had it last
     with pytest.raises(StoreError) as caught:
         commit(site, changes, {TEXT: {}})
-    assert caught.value.message.split("\n")[0] == f"{site}: {said}"
+    assert caught.value.message.split("\n")[0] == f"{site}: {problem}"
     assert {**tree(site), ".sitepatch/lock": ""} == before
     assert not isinstance(caught.value, OutdatedError)
     assert caught.value.hint == "nothing was changed; see what `sitepatch status` says, then run the command again"

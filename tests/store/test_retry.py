@@ -48,9 +48,9 @@ def test_what_never_settles_is_looked_at_a_bounded_number_of_times(env, clock):
 
 
 @pytest.mark.parametrize("store", [0, 1])
-@pytest.mark.parametrize("told", [True, False])
-def test_a_commit_in_any_store_is_waited_for_a_second_at_most_also_where_the_kernel_tells_nothing(env, clock, tmp_path, monkeypatch, store, told):
-    if not told:
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_commit_in_any_store_is_waited_for_a_second_at_most_also_where_the_kernel_tells_nothing(env, clock, tmp_path, monkeypatch, store, is_named):
+    if not is_named:
         kernel_that_tells(monkeypatch, tmp_path / "proc")
     env.journals[store].touch()
     looks = []
@@ -83,36 +83,36 @@ def test_a_store_that_appears_or_vanishes_meanwhile_is_a_change(env):
     assert len(looks) == 3
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_what_nfs_calls_stale_is_looked_at_again_a_bounded_number_of_times(env, told):
+@pytest.mark.parametrize("is_named", [False, True])
+def test_what_nfs_calls_stale_is_looked_at_again_a_bounded_number_of_times(env, is_named):
     looks = []
 
     def look():
         looks.append(1)
         stale = OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-        if not told:
+        if not is_named:
             raise stale
         raise StoreError("/a: Stale file handle") from stale
 
-    with pytest.raises(StoreError if told else OSError):
+    with pytest.raises(StoreError if is_named else OSError):
         retry.settled(env, look)
     assert len(looks) == 10
-    said = []
-    with pytest.raises(StoreError if told else OSError):
-        retry.retry(look, said.append)
-    assert (len(looks), len(said)) == (20, 9)
+    reports = []
+    with pytest.raises(StoreError if is_named else OSError):
+        retry.retry(look, reports.append)
+    assert (len(looks), len(reports)) == (20, 9)
     with pytest.raises(OSError, match="injected"):
-        retry.retry(raising(OSError(errno.EIO, "injected")), said.append)
-    assert len(said) == 9
+        retry.retry(raising(OSError(errno.EIO, "injected")), reports.append)
+    assert len(reports) == 9
 
 
 def test_what_is_outdated_is_tried_again(env):
-    errors, said = [OutdatedError("changed"), OutdatedError("changed")], []
+    errors, reports = [OutdatedError("changed"), OutdatedError("changed")], []
 
     def act():
         if errors:
             raise errors.pop()
         return 3
 
-    assert retry.retry(act, said.append) == 3
-    assert said == ["another process was at work here meanwhile: looking at it again"] * 2
+    assert retry.retry(act, reports.append) == 3
+    assert reports == ["another process was at work here meanwhile: looking at it again"] * 2

@@ -73,11 +73,11 @@ def install(site, folder, recorded="", version=""):
 def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expected):
     if version:
         install(tmp_path, f"De_Mo-{version}.dist-info", recorded)
-    found = classify(str(tmp_path), receipt(origin), data and data.encode())
+    file_status = classify(str(tmp_path), receipt(origin), data and data.encode())
     back = REINSTALL if expected is Condition.ASTRAY else ""
-    assert found == FileStatus(str(tmp_path), receipt(origin), expected, (data or "").encode(), version, reinstall=back)
-    assert found.live is (expected in (Condition.APPLIED, Condition.EDITED))
-    assert found.replaced is (version == "2")
+    assert file_status == FileStatus(str(tmp_path), receipt(origin), expected, (data or "").encode(), version, reinstall=back)
+    assert file_status.live is (expected in (Condition.APPLIED, Condition.EDITED))
+    assert file_status.replaced is (version == "2")
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_the_condition_of_a_file(tmp_path, data, version, recorded, origin, expe
     ],
 )
 def test_the_release_that_is_installed_now(tmp_path, folders, version):
-    for name, told in folders.items():
-        install(tmp_path, name, version=told)
+    for name, installed in folders.items():
+        install(tmp_path, name, version=installed)
     assert classify(str(tmp_path), receipt(), None).installed == version
 
 
@@ -125,7 +125,7 @@ ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of 
 
 
 @pytest.mark.parametrize(
-    ("condition", "installed", "origin", "said"),
+    ("condition", "installed", "origin", "meaning"),
     [
         (Condition.OVERWRITTEN, "2", "recorded", "de.mo 2 was installed over 1.0, our change is gone; apply again"),
         (Condition.OVERWRITTEN, "1.0", "recorded", "a reinstall replaced the file, our change is gone; apply again"),
@@ -139,8 +139,8 @@ ANOTHER = "the file is that of de.mo 1.0 as we patched it, but another build of 
         (Condition.APPLIED, "1.0", "unrecorded", "no RECORD proves the original file (unproven)"),
     ],
 )
-def test_what_a_condition_means(tmp_path, condition, installed, origin, said):
-    assert FileStatus(str(tmp_path), receipt(origin), condition, b"", installed, reinstall=REINSTALL).meaning.startswith(said)
+def test_what_a_condition_means(tmp_path, condition, installed, origin, meaning):
+    assert FileStatus(str(tmp_path), receipt(origin), condition, b"", installed, reinstall=REINSTALL).meaning.startswith(meaning)
 
 
 @pytest.mark.parametrize(("recorded", "folder", "deleted"), [("old", True, True), ("old", False, False), ("third", True, False), ("", True, False)])
@@ -148,9 +148,9 @@ def test_a_file_is_deleted_where_its_directory_is_there_and_record_lists_it_as_i
     install(tmp_path, "de_mo-1.0.dist-info", recorded)
     if folder:
         (tmp_path / FILE).parent.mkdir(parents=True)
-    found = classify(str(tmp_path), receipt(), None)
-    assert (found.condition, found.deleted) == (Condition.MISSING, deleted)
-    assert found.why[1] == ("restore puts it back as it was before it was patched" if deleted else "restore forgets it")
+    missing = classify(str(tmp_path), receipt(), None)
+    assert (missing.condition, missing.deleted) == (Condition.MISSING, deleted)
+    assert missing.why[1] == ("restore puts it back as it was before it was patched" if deleted else "restore forgets it")
 
 
 def test_what_is_in_order_means_nothing_and_a_package_without_a_distribution_has_a_name(tmp_path):
@@ -179,10 +179,13 @@ def test_every_receipt_of_the_own_directories_and_what_is_missing_for_a_restore(
             (site / path).write_text("new" if site == sites[0] else "old")
     words = tuple(map(str, sites))
     env = Environment("python", words, words, (3, 11), (words[3],))
-    found = status.statuses(env)
-    assert [(item.site, item.receipt.path) for item in found] == [(word, p) for word in words[:2] for p in (FILE, "demo/sub/b.py")]
-    assert [item.live for item in found] == [True, True, False, False]
-    problems = damaged(lost_copies(found))  # two files share them: said once; of those that are not live nothing is needed
+    items = status.statuses(env)
+    one, two, *_ = words
+    assert [(item.site, item.receipt.path) for item in items] == [
+        (one, FILE), (one, "demo/sub/b.py"), (two, FILE), (two, "demo/sub/b.py"),
+    ]  # fmt: skip
+    assert [item.live for item in items] == [True, True, False, False]
+    problems = damaged(lost_copies(items))  # two files share them: said once; of those that are not live nothing is needed
     assert [message.split(": ")[0] for message, hint in problems if hint] == [
         f"{words[0]}/.sitepatch/pristine/{sha('old').hexdigest()}",
         f"{words[0]}/.sitepatch/patchsets/{HEX}.json",
@@ -216,16 +219,18 @@ def interrupted(tmp_path):
 def test_a_run_of_another_user_is_left_to_that_user(interrupted, public, me, writer, mine):
     (site,) = interrupted.stores
     give(site, writer)
-    said, left = as_user(me, status.recover_all, interrupted)
-    assert said == [f"{site}: an interrupted run was undone: 1 file as before it"] * mine
+    sentences, left = as_user(me, status.recover_all, interrupted)
+    assert sentences == [f"{site}: an interrupted run was undone: 1 file as before it"] * mine
     assert [each[:2] for each in left] == [["interrupted", site]] * (not mine)
-    assert mine or (left[0][2].startswith("an interrupted run will be undone: ") and f"; it is user {writer}'s: " in left[0][2])
+    for _, _, why in left:
+        assert why.startswith("an interrupted run will be undone: ")
+        assert f"; it is user {writer}'s: " in why
 
 
 def test_a_run_that_is_recovered_or_was_by_another_process_meanwhile(interrupted, monkeypatch):
     (site,) = interrupted.stores
-    ((said,), left) = status.recover_all(interrupted)
-    assert said.startswith(f"{site}: an interrupted run was undone") and left == []
+    ((sentence,), left) = status.recover_all(interrupted)
+    assert sentence.startswith(f"{site}: an interrupted run was undone") and left == []
     os.makedirs(f"{site}/.sitepatch", exist_ok=True)
     monkeypatch.setattr(Store, "interrupted", lambda store: "an interrupted run will be undone")  # it ends between this look and the next
     assert status.recover_all(interrupted) == ([], [])
@@ -240,18 +245,18 @@ def test_a_run_that_is_under_way_is_not_waited_for(interrupted, monkeypatch, wri
     assert word == "interrupted"
     assert status.describe_unfinished(interrupted) == [f"{site}: {what}, by the next command that writes"]
     with Folder.open(site) as folder, locked(folder):
-        said, ((word, where, why),) = status.recover_all(interrupted)
+        sentences, ((word, where, why),) = status.recover_all(interrupted)
         assert status.unfinished(interrupted) == [(word, where, why)]
         assert status.describe_unfinished(interrupted) == [f"{site}: {why}"]
-    assert (said, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
+    assert (sentences, word, where) == ([], "under way", site) and f"process {os.getpid()}" in why
 
 
 def test_a_run_that_takes_the_lock_or_ends_while_it_is_looked_at(interrupted, monkeypatch):
     (site,) = interrupted.stores
     with monkeypatch.context() as patch:
         fail(patch, fcntl, "flock", BlockingIOError())  # as if it were taken just now
-        said, ((word, where, why),) = status.recover_all(interrupted)
-    assert (said, word, where) == ([], "under way", site) and why.startswith(f"{site}: another sitepatch (")
+        sentences, ((word, where, why),) = status.recover_all(interrupted)
+    assert (sentences, word, where) == ([], "under way", site) and why.startswith(f"{site}: another sitepatch (")
     sentences = ["an interrupted run will be finished", ""]
     monkeypatch.setattr(Store, "interrupted", lambda store: sentences.pop(0))  # it ends between two looks
     assert (status.unfinished(interrupted), sentences) == ([], [])
@@ -267,15 +272,15 @@ def test_a_run_that_cannot_be_recovered_says_why(interrupted, public):
     (site,) = interrupted.stores
     os.chown(f"{site}/.sitepatch/journal.json", NOBODY or -1, -1)
     os.chmod(f"{site}/.sitepatch", 0o555)
-    said, ((word, _, why),) = as_user(NOBODY, status.recover_all, interrupted)
-    assert (said, word) == ([], "interrupted")
+    sentences, ((word, _, why),) = as_user(NOBODY, status.recover_all, interrupted)
+    assert (sentences, word) == ([], "interrupted")
     assert why.startswith("an interrupted run will be undone: ")
     assert why.endswith(f", when the store can be written: {site}/.sitepatch/lock: Permission denied")
 
 
 # receipts that are gone -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("data", "told"), [("new", True), ("old", False), (None, True)])
-def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_path, data, told):
+@pytest.mark.parametrize(("data", "is_reported"), [("new", True), ("old", False), (None, True)])
+def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_path, data, is_reported):
     digest = sha("old").hexdigest()
     install(tmp_path, "de_mo-1.0.dist-info", "old")
     for name, text in ((f".sitepatch/pristine/{digest}", "old"), (FILE, data)):
@@ -286,7 +291,7 @@ def test_a_changed_file_whose_pristine_copy_no_receipt_names_is_reported(tmp_pat
     copy = f"{tmp_path}/.sitepatch/pristine/{digest}"
     problem = f"{copy}: is the pristine copy of {FILE}, which is changed and has no receipt"
     hint = f"put it back, then remove that copy: cp -p {copy} {tmp_path}/{FILE}"
-    assert status.unclaimed(env, [], [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * told]
+    assert status.unclaimed(env, [], [StoreError("bad", "do")]) == [("bad", "do"), *[(problem, hint)] * is_reported]
 
 
 # bytecode -------------------------------------------------------------------------------------------------------------
@@ -330,11 +335,16 @@ def test_bytecode_is_removed_wherever_it_may_lie(tmp_path, monkeypatch, way):
     monkeypatch.chdir(tmp_path)
     prefix = "caches" if way == "relative" else str(tmp_path / "caches")
     monkeypatch.setattr("sys.pycache_prefix", prefix if way in ("sys", "both") else None)
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "more") if way == "both" else "" if way == "sys" else prefix)
-    tops = ["caches", *(["more"] if way == "both" else [])]
-    mirrors = [os.path.join(top, str(tmp_path / site).lstrip("/"), "demo/sub") for top in tops for site in ("real", "link")]
-    gone = [f"{folder}/a.cpython-311{level}.pyc" for folder in ("real/demo/sub/__pycache__", *mirrors) for level in ("", ".opt-2")]
-    stays = [f"{folder}/ab.cpython-311.pyc" for folder in ("real/demo/sub/__pycache__", *mirrors)]
+    variable = {"sys": "", "both": str(tmp_path / "more")}.get(way, prefix)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", variable)
+    folders = ["real/demo/sub/__pycache__"]
+    for top in ("caches", "more") if way == "both" else ("caches",):
+        for site in ("real", "link"):
+            folders.append(os.path.join(top, str(tmp_path / site).lstrip("/"), "demo/sub"))
+    gone, stays = [], []
+    for folder in folders:
+        gone += [f"{folder}/a.cpython-311.pyc", f"{folder}/a.cpython-311.opt-2.pyc"]
+        stays.append(f"{folder}/ab.cpython-311.pyc")
     for name in [*gone, *stays, "real/demo/sub/a.pyc", "real/demo/sub/ab.pyc"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"")

@@ -189,7 +189,8 @@ def test_twins_share_a_pristine_copy_and_each_gets_its_own_mode_and_mtime_back(s
     os.utime(site / twin, ns=(MTIME + 5, MTIME + 5))
     of_twin = receipt(A, mode=0o600, mtime_ns=MTIME + 5)._replace(path=twin)
     before = tree(site)
-    changes = [Change(p, sha(PRISTINE[A]), NewBytes(new(A)), r) for p, r in ((A, receipt(A)), (twin, of_twin))]
+    old = sha(PRISTINE[A])
+    changes = [Change(A, old, NewBytes(new(A)), receipt(A)), Change(twin, old, NewBytes(new(A)), of_twin)]
     commit(site, changes, {DIGESTS[1]: TEXTS[1]})
     for path in (twin, A):
         if deleted:
@@ -221,16 +222,18 @@ def test_a_store_that_never_wrote_reads_as_empty(site, tmp_path):
 
 # --- killed at every call -------------------------------------------------------------------------------------------
 
-def assert_one_or_the_other(site, old, expected, told):
+def assert_one_or_the_other(site, old, expected, message):
     now = tree(site)
-    assert now in (old, expected), told
-    for path, found in Store(str(site)).receipts().items():
-        if not found.current:
-            assert not os.path.lexists(site / path), told
+    assert now in (old, expected), message
+    for path, of_file in Store(str(site)).receipts().items():
+        if not of_file.current:
+            assert not os.path.lexists(site / path), message
             continue
-        assert path == C or (path == B and not (site / B).exists()) or sha((site / path).read_bytes()) == found.current, told
+        if path == C or (path == B and not (site / B).exists()):
+            continue
+        assert sha((site / path).read_bytes()) == of_file.current, message
     if now == expected:
-        assert not [name for name in bytecode(site) if name.startswith("a.")], told
+        assert not [name for name in bytecode(site) if name.startswith("a.")], message
     return now == expected
 
 
@@ -261,11 +264,11 @@ def test_killed_anywhere_recovery_gives_all_old_or_all_new(work_site, tmp_path, 
         points += step
         store = Store(str(site))
         announced = store.interrupted()
-        said = recover(site)
-        assert bool(announced) == bool(said)
-        assert announced.replace("will be", "was") == said
-        outcomes.add(assert_one_or_the_other(site, old, expected, f"{name}, killed {how} call {points}: {said}"))
-        sentences.add(said)
+        sentence = recover(site)
+        assert bool(announced) == bool(sentence)
+        assert announced.replace("will be", "was") == sentence
+        outcomes.add(assert_one_or_the_other(site, old, expected, f"{name}, killed {how} call {points}: {sentence}"))
+        sentences.add(sentence)
         assert recover(site) == ""
     print(f"{name}: {points} points, killed {how}")
     assert points > (2 if how == "torn" else 40)
@@ -327,9 +330,9 @@ def test_recovery_itself_may_be_killed_anywhere(work_site, tmp_path, name, first
             assert status == KILLED
             points += 1
             recover(site)
-            told = f"{name}, killed at {state}, recovery killed at {point}: {finished}"
-            assert tree(site) == verdict, told  # once decided, it stays decided
-            assert_one_or_the_other(site, old, expected, told)
+            message = f"{name}, killed at {state}, recovery killed at {point}: {finished}"
+            assert tree(site) == verdict, message  # once decided, it stays decided
+            assert_one_or_the_other(site, old, expected, message)
     print(f"{name}: {len(seen)} states, {points} points in recovery")
     assert points * EACH > 400
 
@@ -437,7 +440,10 @@ def test_a_lock_file_that_lost_its_name_before_it_was_locked_is_no_lock(tmp_path
     def another_process(fd, operation):
         calls.append(operation)
         if len(calls) == 1:  # the one that finished removes it between our open and our flock
-            (home / "lock").rename(home / ".nfs01") if nfs else shutil.rmtree(home)  # NFS: as long as this machine has it open
+            if nfs:  # as long as this machine has it open
+                (home / "lock").rename(home / ".nfs01")
+            else:
+                shutil.rmtree(home)
 
     before(monkeypatch, fcntl, "flock", another_process)
     with Folder.open(str(tmp_path)) as site, locked(site, 1.0):
@@ -608,12 +614,13 @@ def of_stale(folder):
 
 
 def run_module(site, **env):
-    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
+    variables = {**os.environ, "PYTHONPATH": str(site)}
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
+        variables.pop(name, None)
+    variables.update(env)
     command = [sys.executable, "-c", "import stale; print(stale.V)"]
-    done = subprocess.run(
-        command, env={**clean, "PYTHONPATH": str(site), **env}, stdout=subprocess.PIPE, check=True, cwd=site
-    )
-    return done.stdout.strip()
+    completed = subprocess.run(command, env=variables, stdout=subprocess.PIPE, check=True, cwd=site)
+    return completed.stdout.strip()
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "unchecked", "prefix", "future", "legacy-free -O"])
@@ -812,10 +819,14 @@ def test_what_is_found_before_the_commit_point_is_undone_and_reported_too(site, 
             (site / A).write_bytes(b"of another process")
 
     before(monkeypatch, os, "mkdir", another_process)
-    others = {path: found for path, found in tree(site).items() if path != A}
+
+    def others():
+        return {path: entry for path, entry in tree(site).items() if path != A}
+
+    before_it = others()
     with pytest.raises(StoreError, match=f"{A} was changed by somebody else while sitepatch was at work"):
         apply(site)
-    assert {path: found for path, found in tree(site).items() if path != A} == others
+    assert others() == before_it
     assert (site / A).read_bytes() == b"of another process"
 
 

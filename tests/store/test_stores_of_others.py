@@ -1,5 +1,7 @@
 """Whose store is believed, who may restore from one, and whom it belongs to: with real users, each in a process of its own."""
 
+import contextlib
+import io
 import os
 import shutil
 import signal
@@ -58,14 +60,11 @@ class Shared:
 
 def run(folder, words):
     """The command in this process: another user may not be able to read where sitepatch lies."""
-    import contextlib
-    import io
-
     from patcher.verbs.main import main
 
     os.chdir(folder)
-    given = [] if words[0] in ("restore", "status") else ["--patch-dir", f"{folder}/mine", "--verify", "none"]
-    sys.argv = ["sitepatch", *words, *given, "--target", f"{folder}/site"]
+    options = [] if words[0] in ("restore", "status") else ["--patch-dir", f"{folder}/mine", "--verify", "none"]
+    sys.argv = ["sitepatch", *words, *options, "--target", f"{folder}/site"]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
@@ -103,7 +102,7 @@ def forge(shared, uid, mode=0o755):
 
 
 @pytest.mark.parametrize(
-    ("site", "site_mode", "owner", "mode", "reader", "said"),
+    ("site", "site_mode", "owner", "mode", "reader", "reason"),
     [
         (0, 0o1777, A, 0o755, 0, "belongs to user 1001, not to user 0"),
         (0, 0o1777, A, 0o755, B, "belongs to user 1001, not to user 1002"),
@@ -121,18 +120,17 @@ def forge(shared, uid, mode=0o755):
         (A, 0o755, B, 0o755, A, "belongs to user 1002, not to user 1001"),
     ],
 )
-def test_whose_store_is_trusted(shared, site, site_mode, owner, mode, reader, said):
+def test_whose_store_is_trusted(shared, site, site_mode, owner, mode, reader, reason):
     forge(shared, owner, mode)
     os.chown(shared.site, site, site)
     shared.site.chmod(site_mode)
-    before = {name: what for name, what in tree(shared.site).items() if not name.startswith(".sitepatch/lock")}
+    before = without_lock(shared.site)
     code, text = shared.run(reader, "status")
-    if said:
-        assert code == 1 and f"{shared.home}: {said}" in text and "nothing in it is trusted" in text, text
-    if said or reader != owner:
-        after = {name: what for name, what in tree(shared.site).items() if not name.startswith(".sitepatch/lock")}
-        assert after == before, text
-    if not said and reader != owner:
+    if reason:
+        assert code == 1 and f"{shared.home}: {reason}" in text and "nothing in it is trusted" in text, text
+    if reason or reader != owner:
+        assert without_lock(shared.site) == before, text
+    if not reason and reader != owner:
         assert f"it is user {owner}'s" in text, text
 
 
@@ -163,15 +161,26 @@ def test_the_user_of_sudo_sees_their_run_finished_by_status(shared, monkeypatch)
     forge(shared, A)
     give(shared.site, A)
     monkeypatch.setenv("SUDO_UID", str(A))
-    said, left = recover_all(discover(None, str(shared.site)))
-    assert len(said) == 1 and left == []
+    sentences, left = recover_all(discover(None, str(shared.site)))
+    assert len(sentences) == 1 and left == []
+
+
+def without_lock(site):
+    """Everything in a site directory but the lock, which names the process that had it."""
+    return {name: entry for name, entry in tree(site).items() if not name.startswith(".sitepatch/lock")}
+
+
+def owners_of_store(shared):
+    """The user of the store and of everything in it, by its path below the store."""
+    paths = [shared.home, *shared.home.rglob("*")]
+    return {path.relative_to(shared.home).as_posix(): path.lstat().st_uid for path in paths}
 
 
 def test_a_store_that_root_makes_in_a_directory_of_a_user_is_theirs(shared):
     shared.own(A)
     done(shared.root("apply", "two"))
-    found = {path.relative_to(shared.site).as_posix(): path.lstat().st_uid for path in [shared.home, *shared.home.rglob("*")]}
-    assert len(found) > 6 and set(found.values()) == {A}, found
+    owners = owners_of_store(shared)
+    assert len(owners) > 6 and set(owners.values()) == {A}, owners
     code, text = shared.run(A, "restore")
     assert code == 0 and shared.file.read_bytes() == ORIGINAL, text
     assert not shared.home.exists() and shared.file.stat().st_uid == A
@@ -189,9 +198,9 @@ def test_a_store_that_an_earlier_run_of_root_left_becomes_theirs(shared):
     os.chown(next((shared.home / "pristine").iterdir()), B, B)  # of a file that belongs to somebody else
     with transaction([str(shared.site)]):
         pass
-    found = {path.relative_to(shared.home).as_posix(): path.lstat().st_uid for path in [shared.home, *shared.home.rglob("*")]}
-    assert {uid for name, uid in found.items() if not name.startswith("pristine/")} == {A}, found
-    assert {uid for name, uid in found.items() if name.startswith("pristine/")} == {B}
+    owners = owners_of_store(shared)
+    assert {uid for name, uid in owners.items() if not name.startswith("pristine/")} == {A}, owners
+    assert {uid for name, uid in owners.items() if name.startswith("pristine/")} == {B}
 
 
 def test_nobody_is_given_a_store_in_a_directory_in_which_everybody_may_write(shared):
