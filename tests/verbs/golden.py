@@ -265,7 +265,14 @@ CASES = {
     "patchsets/two/cases/a.before.py": f"# case: demo/m.py value=5\n{M}", "patchsets/two/cases/a.after.py": f"VALUE = 5\nLANG = 'en'\n{M[10:]}",
     "patchsets/two/cases/b.upstream.py": f"# case: demo/m.py\n{M}",
 }  # fmt: skip
-TABLE = "two 1.0, 5 releases\n" + "".join(f"{state}  demo  1.{at}\n" for at, state in enumerate(("not needed", *["applicable"] * 3, "conflict")))
+TABLE = """\
+two 1.0, 5 releases
+not needed  demo  1.0
+applicable  demo  1.1
+applicable  demo  1.2
+applicable  demo  1.3
+conflict  demo  1.4
+"""
 NOT_NEEDED = "--- demo/states.py\n@@ once @@ when-present\n-never(x)\n+ever(x)\n"
 FIX = (
     "Subject: Count on\n\nIt stopped at one.\n\n--- a/src/demo/m.py\n+++ b/src/demo/m.py\n@@ -5 +5 @@\n-    return VALUE * x\n"

@@ -14,5 +14,5 @@ class Progress(Events):
     def __init__(self):
         self.steps = []
 
-    def progress(self, done, total, work):
-        self.steps.append((done, total))
+    def progress(self, number, total, work):
+        self.steps.append((number, total))

@@ -47,12 +47,14 @@ TWICE = PLAIN.replace("return 2", "return storage.is_musa")
 
 def documented(folder):
     """Write each patch of the documentation as a patchset below `folder`; returns their names, the complete patchset first."""
-    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("docs/index.md", "docs/howto/change.md"))
-    found = [block for block in re.findall(r"```diff\n(.*?)```", text, re.DOTALL) if re.search(r"^@@ [A-Za-z<]", block, re.M)]
+    blocks = []
+    for page in ("docs/index.md", "docs/howto/change.md"):
+        blocks += re.findall(r"```diff\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    hunks = [block for block in blocks if re.search(r"^@@ [A-Za-z<]", block, re.M)]
     names = [tutorial(folder.parent)]
     shown = (folder / names[0] / "unused.spatch").read_text(encoding="utf-8")
     unbound = "--- mmengine/runner/runner.py\n@@ Runner.wrap_model @@\n+_nobody_binds_this($M)\n $MODEL = MMDistributedDataParallel(module=$M, ...)\n"
-    for block in [each for each in found if each != shown] + [unbound]:
+    for block in [each for each in hunks if each != shown] + [unbound]:
         package = re.search(r"^--- (\w+)/", block, re.M).group(1)
         names.append(f"documented-{len(names)}")
         write_patchset(folder, names[-1], package=package, versions="")
@@ -63,31 +65,31 @@ def documented(folder):
 @pytest.fixture(scope="module")
 def index():
     """An index with a project that has every kind of release."""
-    found = Index()
-    found.add("demo", "1.0", files(PLAIN))
-    found.add("demo", "1.1", files(GONE))
-    found.add("demo", "1.2", files(LATER), attributes='data-yanked="it eats disks &amp; more"')
-    found.put("demo", "demo-1.3.tar.gz", sdist("demo", "1.3"))
-    found.add("demo", "1.4", {INIT: ""})
-    found.add("demo", "1.5", files(PLAIN), spoil=[SHARE])
-    found.add("demo", "1.6", files(FIXED))
-    found.add("demo", "1.7", {"elsewhere.py": ""})
-    found.put("demo", "demo-1.8-py3-none-any.whl", b"no zip file")
-    found.add("demo", "2.0rc1", files(PLAIN))
-    found.add("demo", "2.0", files(LATER), tag="cp310-cp310-macosx_11_0_arm64")
-    found.add("demo", "2.0+cu118", files(PLAIN), tag="cp39-cp39-win_amd64")
-    found.add("demo", "2.0+cu121", files(PLAIN), tag="cp312-cp312-manylinux_2_28_x86_64")
-    found.add("demo", "2.1", files(PLAIN), attributes='data-requires-python="&lt;3"')
-    found.add("demo", "2.2+cu118", files(PLAIN), tag="cp310-cp310-linux_x86_64")
-    found.add("demo", "2.2+cu121", files(PLAIN), tag="cp38-cp38-linux_x86_64")
-    found.add("demo", "2.10", files(TWICE))
-    found.add("demo", "3.0rc1", files(PLAIN))
-    found.add("demo", "3.0", files(PLAIN))
-    found.add("many", "1.0", {"many/__init__.py": "", "many/share.py": PLAIN})
-    found.add("many", "2.0", {"many/__init__.py": "", "many/share.py": PLAIN})
-    found.add("many-lite", "2.0", {"many/__init__.py": "", "many/share.py": LATER})
-    yield found
-    found.close()
+    served = Index()
+    served.add("demo", "1.0", files(PLAIN))
+    served.add("demo", "1.1", files(GONE))
+    served.add("demo", "1.2", files(LATER), attributes='data-yanked="it eats disks &amp; more"')
+    served.put("demo", "demo-1.3.tar.gz", sdist("demo", "1.3"))
+    served.add("demo", "1.4", {INIT: ""})
+    served.add("demo", "1.5", files(PLAIN), spoil=[SHARE])
+    served.add("demo", "1.6", files(FIXED))
+    served.add("demo", "1.7", {"elsewhere.py": ""})
+    served.put("demo", "demo-1.8-py3-none-any.whl", b"no zip file")
+    served.add("demo", "2.0rc1", files(PLAIN))
+    served.add("demo", "2.0", files(LATER), tag="cp310-cp310-macosx_11_0_arm64")
+    served.add("demo", "2.0+cu118", files(PLAIN), tag="cp39-cp39-win_amd64")
+    served.add("demo", "2.0+cu121", files(PLAIN), tag="cp312-cp312-manylinux_2_28_x86_64")
+    served.add("demo", "2.1", files(PLAIN), attributes='data-requires-python="&lt;3"')
+    served.add("demo", "2.2+cu118", files(PLAIN), tag="cp310-cp310-linux_x86_64")
+    served.add("demo", "2.2+cu121", files(PLAIN), tag="cp38-cp38-linux_x86_64")
+    served.add("demo", "2.10", files(TWICE))
+    served.add("demo", "3.0rc1", files(PLAIN))
+    served.add("demo", "3.0", files(PLAIN))
+    served.add("many", "1.0", {"many/__init__.py": "", "many/share.py": PLAIN})
+    served.add("many", "2.0", {"many/__init__.py": "", "many/share.py": PLAIN})
+    served.add("many-lite", "2.0", {"many/__init__.py": "", "many/share.py": LATER})
+    yield served
+    served.close()
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +120,7 @@ def check(index, patchsets, cache, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(check, index):
+def table(check, index):
     before = len(index.fetched)
     ended = check("ask", "--against", "all")
     ended.fetched = index.fetched[before:]
@@ -126,25 +128,28 @@ def told(check, index):
 
 
 def against(*versions):
-    return [word for version in versions for word in ("--against", version)]
+    words = []
+    for version in versions:
+        words += ["--against", version]
+    return words
 
 
 def lines(ended):
     """{version: (state, text)} of a table."""
-    found = {}
+    rows = {}
     for line in ended.out.splitlines()[1:]:
         state, _, version, *text = re.split(r"  +", line)
-        found[version] = (state, "  ".join(text))
-    return found
+        rows[version] = (state, "  ".join(text))
+    return rows
 
 
 # the table ------------------------------------------------------------------------------------------------------------
-def test_every_release_in_the_range_has_one_line_oldest_first(told):
-    assert list(lines(told)) == [
+def test_every_release_in_the_range_has_one_line_oldest_first(table):
+    assert list(lines(table)) == [
         "1.0", "1.1", "1.2 (yanked)", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8",
         "2.0rc1", "2.0", "2.0+cu121", "2.1", "2.2+cu118", "2.2+cu121", "2.10",
     ]  # fmt: skip
-    assert told.code == 1, "some of them are not as they should be"
+    assert table.code == 1, "some of them are not as they should be"
 
 
 # a release before these has the change itself
@@ -172,10 +177,10 @@ HAS_IT = r"  1\.6 has the change itself: whether it is meant here is not known"
         ("2.10", "ambiguous", r"demo/share\.py: share: found 2 places in `share` \(lines 2, 4\), expected 1"),
     ],
 )
-def test_each_release_has_its_state_and_reason(told, version, state, text):
-    found = lines(told)[version]
-    assert found[0] == state
-    assert re.fullmatch(text, found[1])
+def test_each_release_has_its_state_and_reason(table, version, state, text):
+    row = lines(table)[version]
+    assert row[0] == state
+    assert re.fullmatch(text, row[1])
 
 
 def changing(version, *places, name="demo", yanked=False):
@@ -200,32 +205,32 @@ def test_releases_in_a_row_with_one_answer_share_a_line_unless_they_do_not_fit(p
     assert len(checked_rows(checked, in_full=True)) == len(OUTCOMES)
 
 
-def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, told):
+def test_the_newest_release_is_a_failure_where_no_patchset_is_for_it(check, table):
     ended = check("ask", "ask-many", "--against", "newest")
     assert ended.code == 1
     assert "not found  demo  3.0  the patchset is for demo >=1,<3" in ended.out and "applicable  many       2.0  many/share.py:2" in ended.out
     assert "hint: check whether it fits: sitepatch update ask --to 3.0" in ended.err
 
 
-def test_the_heading_names_the_patchset_and_counts(told):
+def test_the_heading_names_the_patchset_and_counts(table):
     expected = "ask 1.0, 16 releases: applicable 8, not found 3, no wheel 1, not fetched 2, upstream 1, ambiguous 1"
-    assert told.out.splitlines()[0] == expected
+    assert table.out.splitlines()[0] == expected
 
 
-def test_the_table_is_the_same_from_a_kept_copy_and_no_wheel_is_fetched_again(check, told, index):
+def test_the_table_is_the_same_from_a_kept_copy_and_no_wheel_is_fetched_again(check, table, index):
     before = len(index.fetched)
     again = check("ask", "--against", "all")
-    assert again.out == told.out
+    assert again.out == table.out
     assert [name for name in index.fetched[before:] if not re.search(r"-1\.[58]-", name)] == []  # those that failed are tried again
-    assert len(told.fetched) == len(set(told.fetched)), "each wheel is fetched once"
+    assert len(table.fetched) == len(set(table.fetched)), "each wheel is fetched once"
 
 
-def test_only_the_target_files_and_the_metadata_are_kept(told, cache):
+def test_only_the_target_files_and_the_metadata_are_kept(table, cache):
     kept = {path.name for path in (cache / "releases").rglob("*") if path.is_file()}
     assert kept == {"share.py", "other.py", "METADATA", "RECORD", "WHEEL", "yanked"}
 
 
-def test_another_patchset_of_the_package_needs_no_wheel_again(check, told, index):
+def test_another_patchset_of_the_package_needs_no_wheel_again(check, table, index):
     fetched = len(index.fetched)
     ended = check("ask-clone", "--against", ">=2.0rc1")
     assert {version: state for version, (state, _) in lines(ended).items()} == {
@@ -268,7 +273,7 @@ def test_without_a_variable_the_cache_is_in_the_directory_of_the_system(check, t
 
 
 # which releases -------------------------------------------------------------------------------------------------------
-def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, told, index):
+def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, table, index):
     fetched = len(index.fetched)
     ended = check("ask", "--against", "3.0", "--against", "1.0")
     assert ended.code == 0
@@ -277,7 +282,7 @@ def test_a_release_outside_of_the_range_is_reported_and_is_no_failure(check, tol
     assert {name.rpartition("-py3")[0] for name in index.fetched[fetched:]} <= {"demo-3.0"}, "the one that was not asked for before"
 
 
-def test_every_release_in_a_range_is_accounted_for_even_where_no_variant_is_for_it(check, told):
+def test_every_release_in_a_range_is_accounted_for_even_where_no_variant_is_for_it(check, table):
     ended = check("ask", "--against", ">2.0,<4", "--against", "<1.1")
     assert list(lines(ended)) == ["1.0", "2.1", "2.2+cu118", "2.2+cu121", "2.10", "3.0"], "a pre-release is asked for by name"
     assert lines(ended)["3.0"] == ("out of range", "the patchset is for demo >=1,<3")
@@ -287,12 +292,12 @@ def test_every_release_in_a_range_is_accounted_for_even_where_no_variant_is_for_
     assert hint.startswith("hint: check whether it fits: sitepatch update ask --to 3.0 --patch-dir ")
 
 
-def test_a_version_that_is_missing_stands_for_its_vendor_builds(check, told):
+def test_a_version_that_is_missing_stands_for_its_vendor_builds(check, table):
     ended = check("ask", "--against", "2.0.0", "--against", "2.2")
     assert list(lines(ended)) == ["2.0", "2.2+cu118", "2.2+cu121"]
 
 
-def test_a_missing_release_has_its_line_and_the_others_theirs(check, told):
+def test_a_missing_release_has_its_line_and_the_others_theirs(check, table):
     ended = check("ask", "--against", "9.9", "--against", "1.0", "--against", ">=9")
     assert ended.code == 1
     assert lines(ended) == {
@@ -409,7 +414,7 @@ def test_releases_are_in_the_order_of_pep_440():
 
 
 # answers for programs and for a browser
-def test_json_has_a_record_for_each_release(check, told):
+def test_json_has_a_record_for_each_release(check, table):
     ended = check("ask", *against("1.0", "1.1", "1.2", "3.0"), "--json")
     answer = json.loads(ended.out)
     assert (answer["command"], answer["ok"], ended.code) == ("check", False, 1)
@@ -425,7 +430,7 @@ def test_json_has_a_record_for_each_release(check, told):
     assert str(Path.home()) not in ended.out
 
 
-def test_the_page_has_a_row_for_each_release_and_its_difference_once(check, told, tmp_path):
+def test_the_page_has_a_row_for_each_release_and_its_difference_once(check, table, tmp_path):
     check("ask", *against("1.0", "1.1", "1.2", "1.6", "2.0", "3.0"), "--html", tmp_path / "page.html")
     page = whole((tmp_path / "page.html").read_bytes())
     rows = re.findall(r'<tr id="ask:demo-([^"]+)">(.*?)</tr>', (tmp_path / "page.html").read_text(encoding="utf-8"))
@@ -450,11 +455,15 @@ def test_only_the_needed_parts_of_a_large_wheel_are_fetched(patchsets, tmp_path)
         index.close()
     assert ended.code == 0 and "applicable  demo  1.0  demo/share.py:2" in ended.out
     assert len(index.fetched) == len(index.parts), "what is fetched without a part is the whole wheel"
-    fetched = [1 + int(last) - int(first) for first, last in (re.search(r"(\d+)-(\d+)/", part).groups() for part in index.parts)]
-    assert sum(fetched) < 1 << 20
+    size = 0
+    for part in index.parts:
+        first, last = re.search(r"(\d+)-(\d+)/", part).groups()
+        size += 1 + int(last) - int(first)
+    assert size < 1 << 20
     assert not list((tmp_path / "cache").rglob(".part-*"))
 
 
+# its waits of seconds are private: no option shortens them
 SOON = "import patcher.display.progress as p, patcher.verbs.main as m; p._FIRST = p._AGAIN = p._LOG = 0.005; m.main()"
 
 
@@ -472,27 +481,34 @@ def test_progress_is_drawn_on_a_terminal_and_removed_and_is_lines_elsewhere(inde
     index.asked.clear()
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=variables, cwd=str(tmp_path))
     os.close(theirs)
-    said = b""
+    output = b""
     with contextlib.suppress(OSError):  # as Linux tells the end of a terminal
         if not shown:
             assert index.asked.wait(60)
             index.release.set()
         while part := os.read(ours, 10000):
-            said += part
-            if b"fetched, " in said:
+            output += part
+            if b"fetched, " in output:
                 index.release.set()
     index.held.clear()
     os.close(ours)
     child.communicate()
-    text = said.decode()
+    text = output.decode()
     assert child.returncode == 0
-    assert re.search(shown, text, re.MULTILINE) if shown else not text, text
-    assert term == "dumb" or text.endswith("\r\x1b[K") == bool(shown), "nothing is left of it"
-    assert term != "dumb" or "\x1b" not in text
+    if shown:
+        assert re.search(shown, text, re.MULTILINE), text
+    else:
+        assert not text
+    if term == "dumb":
+        assert "\x1b" not in text
+    else:
+        assert text.endswith("\r\x1b[K") == bool(shown), "nothing is left of it"
 
 
 def test_a_large_download_is_announced_and_confirmed_on_a_terminal(index, tmp_path, monkeypatch, capsys):
-    from patcher.verbs.check import _confirm_fetching
+    from patcher.verbs.check import (
+        _confirm_fetching,  # a command asks only before a hundred megabytes
+    )
 
     events = Console("check", False, False, False)
     events.on_fetching = _confirm_fetching
@@ -506,7 +522,7 @@ def test_a_large_download_is_announced_and_confirmed_on_a_terminal(index, tmp_pa
 
 
 # when things go wrong -------------------------------------------------------------------------------------------------
-def test_without_a_network_each_distribution_has_one_line_and_kept_releases_are_still_checked(check, told, tmp_path):
+def test_without_a_network_each_distribution_has_one_line_and_kept_releases_are_still_checked(check, table, tmp_path):
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple/"}
     ended = check("ask", "--against", "1.0", "--against", "1.1", **nowhere)
     assert ended.code == 1
@@ -521,7 +537,7 @@ def test_without_a_network_each_distribution_has_one_line_and_kept_releases_are_
     assert "hint: is there a network" in ended.err
 
 
-def test_a_kept_file_that_was_damaged_is_fetched_again(check, told, cache, index):
+def test_a_kept_file_that_was_damaged_is_fetched_again(check, table, cache, index):
     (kept,) = (cache / "releases" / "demo" / "1.0").glob("*/" + SHARE)
     kept.write_text("def share(storage):\n    return storage.is_musa\n")
     fetched = len(index.fetched)
@@ -533,8 +549,8 @@ def test_a_kept_file_that_was_damaged_is_fetched_again(check, told, cache, index
 def test_two_at_once_do_not_disturb_each_other(index, patchsets, tmp_path):
     words = [sys.executable, "-m", "patcher", "check", "ask", *against("1.0", "1.1"), "--patch-dir", str(patchsets)]
     variables = environ(**index.variables(tmp_path / "cache"))
-    both = [subprocess.Popen(words, stdout=subprocess.PIPE, env=variables, cwd=str(tmp_path)) for _ in range(2)]
-    first, second = (child.communicate()[0] for child in both)
+    children = [subprocess.Popen(words, stdout=subprocess.PIPE, env=variables, cwd=str(tmp_path)) for _ in range(2)]
+    first, second = (child.communicate()[0] for child in children)
     assert first == second
     assert first.startswith(b"ask 1.0, 2 releases: applicable 1, not found 1\n")
     for version in ("1.0", "1.1"):
@@ -612,11 +628,11 @@ def test_a_pip_whose_internals_moved_is_reported_once(index, patchsets, tmp_path
 
 @pytest.mark.real
 @pytest.mark.parametrize("version", ["22.0.4", "23.0.1", "24.3.1"])
-def test_an_older_pip_lists_and_reads_the_same(told, index, patchsets, tmp_path, version):
+def test_an_older_pip_lists_and_reads_the_same(table, index, patchsets, tmp_path, version):
     words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path / "old"), f"pip=={version}"]
     subprocess.run(words, check=True)
     ended = checked_with(tmp_path / "old", index, patchsets, tmp_path / "cache", "ask", "--against", "all", "-v")
-    assert ended.out == told.out, ended.err
+    assert ended.out == table.out, ended.err
 
 
 # here -----------------------------------------------------------------------------------------------------------------
@@ -679,10 +695,10 @@ def test_a_built_in_patchset_fits_every_release_in_its_table_which_is_of_its_ver
     patchset = load_patchset(folder, "built in")
     assert heading.startswith(f"{patchset.name} {patchset.version}, {len(rows)} release")
     assert {re.split("  +", row)[0] for row in rows} <= {"applicable", "upstream", "not needed"}
-    told = sitepatch("show", folder.name, cwd=tmp_path).out
-    shown = re.findall(r"^  ([\w-]+ \S+)(?: to \S+ \((\d+) releases\))?: (applicable|upstream|not needed)$", told, re.M)
+    out = sitepatch("show", folder.name, cwd=tmp_path).out
+    shown = re.findall(r"^  ([\w-]+ \S+)(?: to \S+ \((\d+) releases\))?: (applicable|upstream|not needed)$", out, re.M)
     assert sum(int(number or 1) for _, number, _ in shown) == len(rows)
-    unchanged = re.search(r"\b[Nn]othing (else )?changes\b|\b(are|stays?) the same\b", " ".join(told.split()))
+    unchanged = re.search(r"\b[Nn]othing (else )?changes\b|\b(are|stays?) the same\b", " ".join(out.split()))
     assert unchanged, "for whom: tests/real/test_unchanged.py shows it"
 
 

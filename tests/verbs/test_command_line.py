@@ -19,15 +19,16 @@ SECTIONS = {
 @pytest.mark.parametrize("columns", ["60", "80", "100"])
 def test_the_help_is_grouped_and_no_line_of_it_is_cut(tmp_path, columns):
     out = sitepatch("--help", cwd=tmp_path, COLUMNS=columns).out
-    found, title = {}, ""
+    sections = {}
+    title = ""
     for line in out.splitlines():
         if line in SECTIONS:
             title = line
         elif not line.startswith("  "):
             title = ""
         if title and line[:2] == "  " and line[2] != " ":
-            found.setdefault(title, set()).add(line.split()[0])
-    assert found == SECTIONS and list(found) == list(SECTIONS)
+            sections.setdefault(title, set()).add(line.split()[0])
+    assert sections == SECTIONS and list(sections) == list(SECTIONS)
     assert "..." not in out.replace("[ARGS]...", "")
     text = " ".join(out.split())
     for name, one in every_command():
@@ -45,25 +46,25 @@ def test_the_help_of_a_group_is_not_cut_either(tmp_path):
 
 @pytest.mark.parametrize(("word", "near"), [("aply", "apply"), ("stauts", "status"), ("diagnsoe", "diagnose"), ("hook inti", "init"), ("zzzz", "")])
 def test_a_mistyped_command_is_answered_with_the_nearest_one(tmp_path, word, near):
-    done = sitepatch(*word.split(), DDP, cwd=tmp_path)
+    ended = sitepatch(*word.split(), DDP, cwd=tmp_path)
     word = word.split()[-1]
-    assert done.code == 2
-    assert f'there is no command "{word}"' + (f'; did you mean "{near}"?' if near else "\n") in done.err
+    assert ended.code == 2
+    assert f'there is no command "{word}"' + (f'; did you mean "{near}"?' if near else "\n") in ended.err
 
 
 @pytest.mark.parametrize(("words", "near"), [("status --jsn", "--json"), ("restore --al", ""), ("apply --yes", "")])
 def test_a_mistyped_option_is_answered_with_the_nearest_one(tmp_path, words, near):
-    done = sitepatch(*words.split(), cwd=tmp_path)
+    ended = sitepatch(*words.split(), cwd=tmp_path)
     option = words.split()[-1]
-    assert done.code == 2
-    assert f"there is no option {option}" + (f'; did you mean "{near}"?' if near else "\n") in done.err
+    assert ended.code == 2
+    assert f"there is no option {option}" + (f'; did you mean "{near}"?' if near else "\n") in ended.err
 
 
 def test_every_command_takes_the_shared_options_and_has_an_example():
     for name, one in every_command():
         if not isinstance(one, click.Group) or one.invoke_without_command:
-            options = {word for each in one.params for word in each.opts}
-            assert {"--quiet", "--verbose", "--json"} <= options, name
+            options = [word for parameter in one.params for word in parameter.opts]
+            assert {"--quiet", "--verbose", "--json"} <= set(options), name
             assert "sitepatch " in (one.epilog or ""), name
 
 
@@ -82,14 +83,18 @@ WRONG = {  # a run of each command that fails after its words were read
 def test_with_json_an_error_is_json_too(tmp_path, command, words):
     site = Site(tmp_path)
     site.path.mkdir()
-    target = ["--target", site.path] if command not in ("show", "list", "hook init") and "--python" not in words else []
+    takes_target = command not in ("show", "list", "hook init") and "--python" not in words
+    target = ["--target", site.path] if takes_target else []
     behind = ["--", "true"] if command == "run" else []
-    done = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
-    answer = json.loads(done.err if command == "run" else done.out)  # stdout of `run` is that of the command it becomes
-    assert done.code in (1, 2) and not answer["ok"], done
+    ended = sitepatch(*command.split(), *words, "--json", *target, *behind, cwd=tmp_path)
+    answer = json.loads(ended.err if command == "run" else ended.out)  # stdout of `run` is that of the command it becomes
+    assert ended.code in (1, 2) and not answer["ok"], ended
     assert (answer["schema"], answer["command"]) == (1, command.replace(" ", "-"))
-    assert answer["error"]["message"] and answer["error"]["exit_code"] == done.code
-    assert (done.out == "" and done.err.count("\n") == 1) if command == "run" else "error: " in done.err
+    assert answer["error"]["message"] and answer["error"]["exit_code"] == ended.code
+    if command == "run":
+        assert ended.out == "" and ended.err.count("\n") == 1
+    else:
+        assert "error: " in ended.err
 
 
 def test_every_command_is_tried_with_json():

@@ -53,8 +53,13 @@ def musa(tmp_path):
     return Site(tmp_path, "mmengine-0.10.7", "torch-2.7.1-musa")
 
 
-def files_of(found):
-    return {name: entry for name, entry in found.items() if not name.startswith(".sitepatch")}
+def files_of(entries):
+    return {name: entry for name, entry in entries.items() if not name.startswith(".sitepatch")}
+
+
+def bytes_of(entries):
+    """The hashes of the files in a tree, without the store's."""
+    return {name: entry[0] for name, entry in files_of(entries).items()}
 
 
 # several options and patchsets ----------------------------------------------------------------------------------------
@@ -85,8 +90,8 @@ def test_the_order_of_applying_and_restoring_makes_no_difference(musa):
     results = set()
     for order in itertools.permutations(ALL):
         for name in order:
-            done = musa("apply", name)
-            assert done.code == 0, done
+            ended = musa("apply", name)
+            assert ended.code == 0, ended
         results.add(repr({name: entry[0] for name, entry in files_of(musa.tree()).items()}))
         for name in reversed(order[1:] + order[:1]):
             assert musa("restore", name).code == 0
@@ -125,9 +130,9 @@ def test_all_at_once_is_the_same_as_one_after_the_other(musa):
 @pytest.mark.parametrize("words", [["apply", *ALL, "--dry-run"], ["diff", *ALL], ["diff", *ALL, "--stat"]])
 def test_commands_that_look_ahead_write_nothing(musa, words):
     before, folder = musa.tree(), os.stat(str(musa.path)).st_mtime_ns
-    done = musa(*words)
-    assert done.code == 0
-    assert RUNNER in done.out
+    ended = musa(*words)
+    assert ended.code == 0
+    assert RUNNER in ended.out
     assert musa.tree() == before
     assert os.stat(str(musa.path)).st_mtime_ns == folder
     assert not (musa.path / ".sitepatch").exists()
@@ -159,14 +164,14 @@ def test_the_diff_is_accepted_by_git_and_by_patch_and_makes_the_same_bytes(musa,
     if not shutil.which(tool[0]):
         pytest.skip(f"{tool[0]} is not installed")
     other = Site(tmp_path / "other", "mmengine-0.10.7", "torch-2.7.1-musa")
-    made = musa("diff", *ALL)
+    ended = musa("diff", *ALL)
     check = ["--check"] if tool[0] == "git" else ["--dry-run"]
     env = {**environ(), "GIT_CEILING_DIRECTORIES": str(tmp_path)}
     for command in ([*tool, *check], tool):
-        done = subprocess.run(command, input=made.data, cwd=str(other.path), env=env, stderr=subprocess.PIPE)
-        assert done.returncode == 0, done.stderr
+        completed = subprocess.run(command, input=ended.data, cwd=str(other.path), env=env, stderr=subprocess.PIPE)
+        assert completed.returncode == 0, completed.stderr
     musa("apply", *ALL)
-    assert {n: e[0] for n, e in files_of(musa.tree()).items()} == {n: e[0] for n, e in other.tree().items()}
+    assert bytes_of(musa.tree()) == bytes_of(other.tree())
 
 
 def test_diff_has_an_exit_code_a_summary_and_a_page(site):
@@ -189,10 +194,10 @@ def test_diff_of_an_applied_patchset_shows_only_its_own_change(musa):
 def test_what_is_not_needed_is_reported_and_is_no_failure(tmp_path):
     site = Site(tmp_path, "torch-2.5.0")
     before = site.tree()
-    done = site("apply", GUARD)
-    assert done.code == 0
-    assert done.out.startswith("not needed")
-    assert f"{GUARD}: nothing to do, it is not needed here" in done.out
+    ended = site("apply", GUARD)
+    assert ended.code == 0
+    assert ended.out.startswith("not needed")
+    assert f"{GUARD}: nothing to do, it is not needed here" in ended.out
     assert site.tree() == before
 
 
@@ -200,9 +205,9 @@ def test_what_is_fixed_upstream_is_reported_and_is_no_failure(musa):
     path = "torch/multiprocessing/reductions.py"
     fixed = musa.file(path).read_bytes().replace(b"storage.is_musa", b'getattr(storage, "is_musa", False)')
     ship(musa, path, fixed)
-    done = musa("apply", GUARD)
-    assert done.code == 0, done
-    assert done.out.startswith("upstream")
+    ended = musa("apply", GUARD)
+    assert ended.code == 0, ended
+    assert ended.out.startswith("upstream")
     assert musa.file(path).read_bytes() == fixed
 
 
@@ -210,13 +215,13 @@ def test_what_is_fixed_upstream_is_reported_and_is_no_failure(musa):
 def refused(site, code, words, *texts):
     """Check that the command ends with `code`, prints `texts`, and leaves the tree as it was."""
     before = site.tree()
-    done = site(*words)
-    assert done.code == code, done
+    ended = site(*words)
+    assert ended.code == code, ended
     for text in texts:
-        assert text in done.out + done.err, done
-    assert "Traceback" not in done.err
+        assert text in ended.out + ended.err, ended
+    assert "Traceback" not in ended.err
     assert site.tree() == before
-    return done
+    return ended
 
 
 @pytest.mark.parametrize(
@@ -224,8 +229,8 @@ def refused(site, code, words, *texts):
     [("apply", "all patchsets: sitepatch list"), ("diff", "all patchsets: sitepatch list"), ("restore", "applied patchsets: none; see: sitepatch status")],
 )
 def test_an_unknown_patchset_is_refused_with_a_suggestion(site, command, hint):
-    done = refused(site, 2, [command, "mmengine-dpp-debug"], f'did you mean "{DDP}"?', f"hint: {hint}")
-    assert done.err.startswith('error: there is no patchset "mmengine-dpp-debug"')
+    ended = refused(site, 2, [command, "mmengine-dpp-debug"], f'did you mean "{DDP}"?', f"hint: {hint}")
+    assert ended.err.startswith('error: there is no patchset "mmengine-dpp-debug"')
 
 
 @pytest.mark.parametrize("command", ["apply", "restore", "diff"])
@@ -233,14 +238,14 @@ def test_a_diff_a_directory_or_a_package_in_place_of_a_name_gets_a_hint(site, co
     folder = site.source(DDP).rename(site.cwd / "patchsets" / "mine")
     (site.cwd / "a fix.diff").write_text("--- a/x.py\n+++ b/x.py\n")
     here = f"--target {site.path}"
-    made = f"a patchset for a package is made with: sitepatch edit PACKAGE --name NAME {here}\n"
+    advice = f"a patchset for a package is made with: sitepatch edit PACKAGE --name NAME {here}\n"
     for word, meant in (
         ("a fix.diff", f"it is a diff\nhint: a diff becomes a patchset with: sitepatch import 'a fix.diff' --name NAME {here}\n"),
         ("./patchsets/mine", "hint: write its name: mine\n"),
         ("patchsets/", "hint: write its name: mine\n"),
         (f"{folder}/patchset.toml", "hint: write its name: mine\n"),
         ("triton", f"it is a package\nhint: it is patched by triton-libcuda-path; what is for it: sitepatch list triton {here}\n"),
-        ("flash-attn", f"applied patchsets: none; see: sitepatch status {here}\n" if command == "restore" else made),
+        ("flash-attn", f"applied patchsets: none; see: sitepatch status {here}\n" if command == "restore" else advice),
         ("./patchsets/nothing", "there is no such folder\n"),
     ):
         refused(site, 2, [command, word], f'error: there is no patchset "{word}"', meant)
@@ -254,10 +259,10 @@ def test_an_applied_patchset_whose_source_is_gone_is_suggested(site):
     assert site("apply", "ours-alone", "--verify", "none").code == 0
     moved.rename(site.cwd / "elsewhere")
     for command in ("restore", "status"):
-        told = refused(site, 2, [command, "ours-alnoe"], 'did you mean "ours-alone"?', "applied patchsets: ours-alone; see: sitepatch status")
-        assert "known patchsets" not in told.err
-        told = refused(site, 2, [command, "nothing"], "hint: applied patchsets: ours-alone; see: sitepatch status --target")
-        assert DDP not in told.err and "sitepatch edit" not in told.err
+        ended = refused(site, 2, [command, "ours-alnoe"], 'did you mean "ours-alone"?', "applied patchsets: ours-alone; see: sitepatch status")
+        assert "known patchsets" not in ended.err
+        ended = refused(site, 2, [command, "nothing"], "hint: applied patchsets: ours-alone; see: sitepatch status --target")
+        assert DDP not in ended.err and "sitepatch edit" not in ended.err
 
 
 def test_every_unknown_name_is_reported_in_one_run(site):
@@ -266,8 +271,8 @@ def test_every_unknown_name_is_reported_in_one_run(site):
 
 
 def test_an_unknown_name_is_refused_by_show(tmp_path):
-    done = sitepatch("show", "torch-musa-gard", cwd=tmp_path)
-    assert (done.code, 'did you mean "torch-musa-guard"?' in done.err) == (2, True)
+    ended = sitepatch("show", "torch-musa-gard", cwd=tmp_path)
+    assert (ended.code, 'did you mean "torch-musa-guard"?' in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -302,8 +307,8 @@ def test_a_version_outside_every_variant_is_refused(tmp_path):
 
 def test_one_patchset_that_does_not_fit_keeps_the_others_from_being_applied(tmp_path):
     site = Site(tmp_path, "torch-1.13.0", "mmengine-0.10.7")
-    done = refused(site, 1, ["apply", DDP, DYNAMO], "nothing was written: torch cannot be patched here", "torch 1.13.0 is installed; this patchset is for torch >=2.0")
-    assert done.out.count("applicable") == 8
+    ended = refused(site, 1, ["apply", DDP, DYNAMO], "nothing was written: torch cannot be patched here", "torch 1.13.0 is installed; this patchset is for torch >=2.0")
+    assert ended.out.count("applicable") == 8
 
 
 def test_a_file_edited_by_hand_before_apply_is_refused(site):
@@ -326,15 +331,17 @@ def test_no_command_advises_installing_a_vendor_build_with_pip(tmp_path):
     path = site.file("torch/multiprocessing/reductions.py")
     pristine = path.read_bytes()
     path.write_bytes(pristine + b"# mine\n")
-    told = [site("apply", GUARD), site("doctor")]
-    assert "install the same build of torch again from where it came" in told[0].out
+    applied, doctor = site("apply", GUARD), site("doctor")
+    assert "install the same build of torch again from where it came" in applied.out
     path.write_bytes(pristine)
     assert site("apply", GUARD, "--verify", "none").code == 0
     for copy in (site.path / ".sitepatch/pristine").iterdir():
         copy.unlink()
-    told += [site(*words) for words in (["restore"], ["status"], ["apply", DYNAMO], ["restore", "--force"])]
-    assert "the same build from where it came" in told[2].err
-    assert [one for one in told if "pip install" in one.out + one.err] == []
+    restored = site("restore")
+    assert "the same build from where it came" in restored.err
+    others = [site("status"), site("apply", DYNAMO), site("restore", "--force")]
+    for ended in (applied, doctor, restored, *others):
+        assert "pip install" not in ended.out + ended.err
 
 
 def test_a_file_edited_by_hand_after_apply_is_refused_and_restored_with_force(site):
@@ -350,7 +357,7 @@ def test_a_file_edited_by_hand_after_apply_is_refused_and_restored_with_force(si
     assert forced.code == 0, forced
     (kept,) = (site.path / ".sitepatch").rglob("runner.py.*")
     assert kept.read_bytes() == edited
-    assert {name: told for name, told in site.tree().items() if not name.startswith(".sitepatch")} == before
+    assert files_of(site.tree()) == before
 
 
 def test_apply_without_permission_changes_nothing(site):
@@ -372,18 +379,18 @@ def test_apply_without_permission_changes_nothing(site):
 def test_a_broken_manifest_is_refused_with_the_key_and_a_suggestion(site, words):
     folder = site.source(DDP, toml=[("summary =", "sumary =")])
     if words[0] == "show":
-        done = sitepatch(*words, cwd=site.cwd)
-        assert done.code == 2
-        assert f"{folder / 'patchset.toml'}: sumary: found an unknown key" in done.err
-        assert 'did you mean "summary"?' in done.err
+        ended = sitepatch(*words, cwd=site.cwd)
+        assert ended.code == 2
+        assert f"{folder / 'patchset.toml'}: sumary: found an unknown key" in ended.err
+        assert 'did you mean "summary"?' in ended.err
     else:
         refused(site, 2, words, f"{folder / 'patchset.toml'}: sumary: found an unknown key", 'did you mean "summary"?')
 
 
 def test_a_broken_spatch_is_refused_with_its_line_and_a_marker(site):
     folder = site.source(DDP, spatch=[("@@ Runner.wrap_model @@", "@@ Runner.wrap_model @@ sometimes")])
-    done = refused(site, 2, ["apply", DDP], f"{folder / 'ddp_debug.spatch'}:", "sometimes")
-    assert any(set(line.strip()) and set(line.strip()) <= {"^", "~"} for line in done.err.splitlines())
+    ended = refused(site, 2, ["apply", DDP], f"{folder / 'ddp_debug.spatch'}:", "sometimes")
+    assert any(set(line.strip()) and set(line.strip()) <= {"^", "~"} for line in ended.err.splitlines())
 
 
 def test_a_hunk_with_an_unbound_metavariable_is_refused(site):
@@ -406,22 +413,22 @@ def test_a_target_that_is_not_python_is_a_conflict(site):
     ],
 )
 def test_a_path_that_is_no_environment_or_directory_is_wrong_usage(tmp_path, words, message):
-    done = sitepatch("apply", DDP, *words, cwd=tmp_path)
-    assert (done.code, message in done.err) == (2, True), done
+    ended = sitepatch("apply", DDP, *words, cwd=tmp_path)
+    assert (ended.code, message in ended.err) == (2, True), ended
 
 
 def test_a_program_that_is_no_python_is_refused(tmp_path):
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho hello\n")
     fake.chmod(0o755)
-    done = sitepatch("status", "--python", fake, cwd=tmp_path)
-    assert (done.code, "it is no working Python 3 interpreter" in done.err) == (2, True), done
+    ended = sitepatch("status", "--python", fake, cwd=tmp_path)
+    assert (ended.code, "it is no working Python 3 interpreter" in ended.err) == (2, True), ended
 
 
 def test_a_wrong_option_of_a_command_is_wrong_usage(tmp_path):
     for words in (["apply"], ["apply", DDP, "--nonsense"], ["aply", DDP], ["--json", "status"]):
-        done = sitepatch(*words, cwd=tmp_path)
-        assert (done.code, "Usage: sitepatch" in done.err) == (2, True), done
+        ended = sitepatch(*words, cwd=tmp_path)
+        assert (ended.code, "Usage: sitepatch" in ended.err) == (2, True), ended
 
 
 # status ---------------------------------------------------------------------------------------------------------------
@@ -429,17 +436,17 @@ def test_a_reinstall_is_reported_and_can_be_patched_again_or_forgotten(site):
     shutil.copytree(str(site.path), str(site.cwd / "pristine"))
     site("apply", DDP)
     shutil.copy2(str(site.cwd / "pristine" / RUNNER), str(site.file()))
-    told = site("status")
-    assert "overwritten" in told.out and RUNNER in told.out
-    assert (told.code, site("status", "--check").code) == (0, 1)
+    ended = site("status")
+    assert "overwritten" in ended.out and RUNNER in ended.out
+    assert (ended.code, site("status", "--check").code) == (0, 1)
     assert site("apply", DDP).code == 0
     assert site("status", "--check").code == 0
 
     for path in CHANGED:
         shutil.copy2(str(site.cwd / "pristine" / path), str(site.file(path)))
-    done = site("restore")
-    assert done.code == 0
-    assert done.out.count("forgotten") == 3
+    restored = site("restore")
+    assert restored.code == 0
+    assert restored.out.count("forgotten") == 3
     assert site.tree() == tree(site.cwd / "pristine")
 
 
@@ -447,9 +454,9 @@ def test_a_file_that_was_deleted_by_mistake_is_reported_and_put_back(site):
     before = site.tree()
     site("apply", DDP)
     site.file().unlink()
-    told = site("status")
-    assert f"missing  {DDP} {DDP_VERSION}" in told.out.replace("missing     ", "missing  ")
-    assert "the file is not there any more; restore puts it back as it was before it was patched" in told.out
+    ended = site("status")
+    assert f"missing  {DDP} {DDP_VERSION}" in ended.out.replace("missing     ", "missing  ")
+    assert "the file is not there any more; restore puts it back as it was before it was patched" in ended.out
     assert site("status", "--check").code == 1
     dry = site("restore", "--dry-run")
     assert "it is put back as it was before it was patched" in dry.err
@@ -471,10 +478,10 @@ def test_a_newer_patchset_is_reported_as_outdated_and_apply_brings_it_up_to_date
     folder = site.source(DDP, toml=[(f'version = "{DDP_VERSION}"', 'version = "99.1"')])
     assert site("status", "--check").code == 0, "it makes the same of the files"
     replace_in(folder / "ddp_debug.spatch", "must never stop the training", "never stops the training")
-    told = site("status")
-    assert told.out.count("outdated") == 1 and re.search(rf"^outdated +{DDP} ", site("list").out, re.MULTILINE)
-    assert f"hint: sitepatch apply {DDP} --target {site.path}\n" in told.out
-    assert f"{DDP} 99.1 (./patchsets)" in told.out
+    ended = site("status")
+    assert ended.out.count("outdated") == 1 and re.search(rf"^outdated +{DDP} ", site("list").out, re.MULTILINE)
+    assert f"hint: sitepatch apply {DDP} --target {site.path}\n" in ended.out
+    assert f"{DDP} 99.1 (./patchsets)" in ended.out
     assert site("status", "--check").code == 1
     assert site("apply", DDP).code == 0
     assert site("status", "--check").code == 0
@@ -490,8 +497,8 @@ def test_a_lost_copy_of_a_patchset_is_reported_and_restore_works_without_it(site
     site("apply", DDP)
     for copy in (site.path / ".sitepatch" / "patchsets").iterdir():
         copy.unlink()
-    told = site("status", "--check")
-    assert (told.code, ": is missing" in told.out, f"damaged  {DDP} " in told.out) == (1, True, True), told
+    ended = site("status", "--check")
+    assert (ended.code, ": is missing" in ended.out, f"damaged  {DDP} " in ended.out) == (1, True, True), ended
     assert site("restore").code == 0
     assert site.tree() == before
 
@@ -500,9 +507,9 @@ def test_a_lost_copy_of_a_patchset_is_reported_and_restore_works_without_it(site
 def test_an_interrupted_run_is_finished_by_the_next_command_which_reports_it(site, command):
     before = site.tree()
     killed_once_committed(site, "apply", DDP)
-    done = site(*command)
-    assert done.code == 0
-    assert "an interrupted run was finished: 3 files" in done.err
+    ended = site(*command)
+    assert ended.code == 0
+    assert "an interrupted run was finished: 3 files" in ended.err
     assert "nothing to do, it is applied already" in site("apply", DDP).out
     assert site("status", "--check").code == 0
     site("restore")
@@ -516,10 +523,10 @@ def test_list_and_status_agree(musa):
     patched, pristine = runner.read_bytes(), (ROOT / "fixtures/mmengine-0.10.7" / RUNNER).read_bytes()
     for data in (patched, patched + b"# mine\n", pristine):
         runner.write_bytes(data)
-        (said,) = json.loads(musa("status", "--json").out)["patchsets"]
+        (reported,) = json.loads(musa("status", "--json").out)["patchsets"]
         (listed,) = (each for each in json.loads(musa("list", "--json").out)["patchsets"] if each["name"] == DDP)
-        assert listed["state"] == said["state"]
-    assert said["state"] == "overwritten"
+        assert listed["state"] == reported["state"]
+    assert reported["state"] == "overwritten"
 
 
 # list, show, help -----------------------------------------------------------------------------------------------------
@@ -551,39 +558,46 @@ def test_a_broken_patchset_is_one_line_and_the_others_can_be_used(site):
     (info / "entry_points.txt").write_text("[sitepatch.patchsets]\nvendor = gone.away\n")
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(info.parent)])}
     assert site("apply", DDP, "--verify", "none", **path).code == 0
-    for words in (["list"], ["check"], ["doctor"], ["status"]):
-        done = site(*words, **path) if words != ["list"] else sitepatch("list", "-v", cwd=site.cwd, **path)
-        told = [line for line in (done.out + done.err).splitlines() if "gone.away" in line]
-        assert len(told) == 1, done
-        told = [line for line in (done.out + done.err).splitlines() if "wrong/patchset.toml" in line]
-        assert len(told) == (words != ["status"]), done  # which reads no patchset that does not stand applied
-        assert "broken" in done.out + done.err or words == ["doctor"]
-        assert done.code == (words in (["list"], ["check"])) or words == ["doctor"]
-        assert DDP in done.out or words == ["doctor"]
+
+    def check(ended, is_broken_read=True):
+        text = ended.out + ended.err
+        assert len([line for line in text.splitlines() if "gone.away" in line]) == 1, ended
+        assert len([line for line in text.splitlines() if "wrong/patchset.toml" in line]) == is_broken_read, ended
+
+    listed, checked, status = sitepatch("list", "-v", cwd=site.cwd, **path), site("check", **path), site("status", **path)
+    check(listed)
+    check(checked)
+    check(site("doctor", **path))
+    check(status, is_broken_read=False)  # it reads no patchset that does not stand applied
+    for ended, code in ((listed, 1), (checked, 1), (status, 0)):
+        assert ended.code == code
+        assert "broken" in ended.out + ended.err
+        assert DDP in ended.out
     source = site.source(DDP, toml=[('kind = "debug"', 'kind = "debgu"')])
-    done = site("status", **path)
-    assert done.code == 0
-    assert f"broken: {source / 'patchset.toml'}" in done.err
+    ended = site("status", **path)
+    assert ended.code == 0
+    assert f"broken: {source / 'patchset.toml'}" in ended.err
     assert site("restore", **path).code == 0
 
 
 def test_list_shows_a_broken_folder_and_ends_with_1(site):
     site.source(DDP, toml=[('kind = "debug"', 'kind = "debog"')])
-    done = sitepatch("list", "-v", cwd=site.cwd)
-    assert done.code == 1
-    assert re.search(f"^broken +{DDP}$", done.out, re.MULTILINE) and 'did you mean "debug"?' in done.out
-    assert GUARD in done.out
+    ended = sitepatch("list", "-v", cwd=site.cwd)
+    assert ended.code == 1
+    assert re.search(f"^broken +{DDP}$", ended.out, re.MULTILINE) and 'did you mean "debug"?' in ended.out
+    assert GUARD in ended.out
 
 
 @pytest.mark.parametrize("words", [["list"], ["show", DDP], ["diff", DDP], ["apply", DDP], ["check", DDP]])
 def test_a_patchset_that_hides_another_is_reported(site, words):
     folder = site.source(DDP)
     run = site if words[0] in ("apply", "diff", "check") else functools.partial(sitepatch, cwd=site.cwd)
-    assert "hides" not in run(*words, *(["--dry-run"] if words[0] == "apply" else [])).err, "it is the same patchset"
+    dry = ["--dry-run"] if words[0] == "apply" else []
+    assert "hides" not in run(*words, *dry).err, "it is the same patchset"
     (folder / "patchset.toml").write_text((folder / "patchset.toml").read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
-    done = run(*words)
-    assert done.code == 0
-    assert f"note: {DDP} (./patchsets) is used; it hides {DDP} (" in done.err
+    ended = run(*words)
+    assert ended.code == 0
+    assert f"note: {DDP} (./patchsets) is used; it hides {DDP} (" in ended.err
 
 
 @pytest.mark.parametrize("overlay", [[], ["--overlay"]])
@@ -591,9 +605,9 @@ def test_the_answer_of_run_has_the_notes_too(site, overlay):
     manifest = site.source(DDP) / "patchset.toml"
     manifest.write_text(manifest.read_text().replace(f'version = "{DDP_VERSION}"', 'version = "99.1"'))
     words = ["run", DDP, *overlay, "--json", "--verify", "none", "--target", site.path, "--", "true"]
-    done = sitepatch(*words, cwd=site.cwd, SITEPATCH_CACHE=str(site.cwd / "cache"))
-    assert done.code == 0, done
-    assert [note for note in json.loads(done.err)["notes"] if "it hides" in note] != []
+    ended = sitepatch(*words, cwd=site.cwd, SITEPATCH_CACHE=str(site.cwd / "cache"))
+    assert ended.code == 0, ended
+    assert [note for note in json.loads(ended.err)["notes"] if "it hides" in note] != []
 
 
 @pytest.mark.parametrize("words", ["list", "hook status"])
@@ -611,16 +625,16 @@ def test_list_is_not_stopped_by_a_package_that_is_a_link(tmp_path, linked):
     (site / linked).rename(tmp_path / "elsewhere")
     (site / linked).symlink_to(tmp_path / ("elsewhere" if linked == "pk" else "gone"))
     write_patchset(tmp_path / "mine", "mine", "Why.\n\n--- pk/m.py\n@@ f @@\n-g(x)\n+g(x, 1)\n", "pk")
-    done = sitepatch("list", "--patch-dir", tmp_path / "mine", "--target", site, cwd=tmp_path)
-    assert done.code == 0 and re.match("applicable +mine ", done.out), done
+    ended = sitepatch("list", "--patch-dir", tmp_path / "mine", "--target", site, cwd=tmp_path)
+    assert ended.code == 0 and re.match("applicable +mine ", ended.out), ended
 
 
 def test_show_prints_added_files_above_the_hunks(tmp_path):
     added = "+++ pk/helper.py\n+import os\n\n"
     write_patchset(tmp_path, "mine", f"Why.\n\n{added}--- pk/m.py\n@@ f @@\n-g(x)\n+g(x, 1)\n", "pk")
-    told = sitepatch("show", "mine", "--patch-dir", tmp_path, cwd=tmp_path).out
-    assert f"\n{added}--- pk/m.py\n" in told
-    assert told.endswith(f"\n  sitepatch apply mine --patch-dir {tmp_path}\n  sitepatch restore mine\n")
+    out = sitepatch("show", "mine", "--patch-dir", tmp_path, cwd=tmp_path).out
+    assert f"\n{added}--- pk/m.py\n" in out
+    assert out.endswith(f"\n  sitepatch apply mine --patch-dir {tmp_path}\n  sitepatch restore mine\n")
 
 
 @pytest.mark.parametrize("text", ["solo", "solo-lite"])
@@ -631,8 +645,8 @@ def test_list_finds_a_patchset_by_its_package_and_by_the_distribution(tmp_path, 
 
 
 def test_show_prints_the_reason_the_options_and_the_patches(tmp_path):
-    done = sitepatch("show", DDP, cwd=tmp_path)
-    assert done.code == 0
+    ended = sitepatch("show", DDP, cwd=tmp_path)
+    assert ended.code == 0
     for text in (
         f"{DDP} {DDP_VERSION}  debug, built in",
         "This patchset prints a report from every rank",
@@ -641,12 +655,12 @@ def test_show_prints_the_reason_the_options_and_the_patches(tmp_path):
         "remove when: the failure is understood",
         "@@ DDPStrategy._wrap_model @@ when-present",
     ):
-        assert text in done.out
+        assert text in ended.out
 
 
 def test_restoring_what_is_known_but_not_applied_is_no_error(site):
-    done = site("restore", GUARD)
-    assert (done.code, done.out) == (0, f"{GUARD} is not applied here: nothing to restore\n")
+    ended = site("restore", GUARD)
+    assert (ended.code, ended.out) == (0, f"{GUARD} is not applied here: nothing to restore\n")
     site("apply", DDP)
     assert site("restore", GUARD).code == 0
     assert site("status").out.count("applied") == 1
@@ -654,10 +668,10 @@ def test_restoring_what_is_known_but_not_applied_is_no_error(site):
 
 @pytest.mark.parametrize("command", ["apply", "restore", "diff", "status", "list", "show", "demo", "diagnose"])
 def test_every_command_has_help_with_an_example(tmp_path, command):
-    done = sitepatch(command, "--help", cwd=tmp_path)
-    assert done.code == 0
-    assert "Example" in done.out and f"  sitepatch {command}" in done.out
-    assert "--json" in done.out
+    ended = sitepatch(command, "--help", cwd=tmp_path)
+    assert ended.code == 0
+    assert "Example" in ended.out and f"  sitepatch {command}" in ended.out
+    assert "--json" in ended.out
 
 
 def test_version_prints_the_version(tmp_path):
@@ -667,10 +681,11 @@ def test_version_prints_the_version(tmp_path):
 # JSON, colours, pipes -------------------------------------------------------------------------------------------------
 def test_every_command_answers_in_json(site):
     def asked(*words):
-        done = site(*words, "--json") if words[0] not in ("list", "show") else sitepatch(*words, "--json", cwd=site.cwd)
-        told = json.loads(done.out)
-        assert (told["schema"], told["command"], told["ok"]) == (1, words[0], done.code == 0)
-        return told
+        run = functools.partial(sitepatch, cwd=site.cwd) if words[0] in ("list", "show") else site
+        ended = run(*words, "--json")
+        answer = json.loads(ended.out)
+        assert (answer["schema"], answer["command"], answer["ok"]) == (1, words[0], ended.code == 0)
+        return answer
 
     listed = [one["name"] for one in asked("list")["patchsets"]]
     assert listed == sorted(path.parent.name for path in Path(builtin_dir()).glob("*/patchset.toml"))
@@ -678,11 +693,11 @@ def test_every_command_answers_in_json(site):
     assert {one["path"] for one in asked("diff", DDP)["planned"]} == CHANGED
     dry = asked("apply", DDP, "--dry-run")
     assert (dry["written"], dry["diff"].count("\n+++ b/")) == (False, 3)
-    made = asked("apply", DDP)
-    assert made["written"] and {one["state"] for one in made["answers"]} == {"applicable", "not needed"}
-    assert {one["path"]: one["sha256_after"] for one in made["files"]} == {
-        path: hashlib.sha256(site.file(path).read_bytes()).hexdigest() for path in CHANGED
-    }
+    applied = asked("apply", DDP)
+    assert applied["written"] and {one["state"] for one in applied["answers"]} == {"applicable", "not needed"}
+    assert {one["path"] for one in applied["files"]} == CHANGED
+    for one in applied["files"]:
+        assert one["sha256_after"] == hashlib.sha256(site.file(one["path"]).read_bytes()).hexdigest()
     assert {one["condition"] for one in asked("status")["files"]} == {"applied"}
     assert asked("restore")["written"]
     failed = asked("apply", GUARD)
@@ -730,9 +745,9 @@ def test_a_closed_pipe_prints_no_traceback(site):
     command = [sys.executable, "-m", "patcher", "show", DDP]
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(command, env=environ(), cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)
+    completed = subprocess.run(command, env=environ(), cwd=str(site.cwd), stdout=write, stderr=subprocess.PIPE)
     os.close(write)
-    assert done.stderr == b""
+    assert completed.stderr == b""
 
 
 def test_an_interrupt_while_the_answer_is_printed_reports_that_the_work_is_done(site):
@@ -781,10 +796,10 @@ runpy.run_module("patcher", run_name="__main__")
 def test_ctrl_c_while_a_command_imports_what_it_needs_ends_it_without_a_traceback(site, where, words):
     before = site.tree()
     target = [] if words[0] in ("list", "show") else ["--target", str(site.path)]
-    done = Ended(subprocess.run(
+    ended = Ended(subprocess.run(
         [sys.executable, "-c", INTERRUPT, where, *words, *target], env=environ(), cwd=str(site.cwd), capture_output=True, check=False
     ))  # fmt: skip
-    assert (done.code, done.err.strip()) == (130, "interrupted"), done
+    assert (ended.code, ended.err.strip()) == (130, "interrupted"), ended
     assert site.tree() == before
 
 
@@ -800,16 +815,16 @@ def full_pipe():
 
 
 def test_quiet_prints_only_errors(site):
-    done = site("apply", DDP, "-q")
-    assert (done.code, done.out, done.err) == (0, "", "")
+    ended = site("apply", DDP, "-q")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
     assert site("apply", "nothing", "-q").err.startswith("error: ")
 
 
 def test_names_and_settings_complete_with_tab(site):
     def completed(line):
         words = line.split(" ")
-        done = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
-        return [each.partition(",")[2] for each in done.out.splitlines()]
+        ended = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
+        return [each.partition(",")[2] for each in ended.out.splitlines()]
 
     assert completed("sitepatch apply torch-m") == [GUARD]
     assert {DYNAMO, GUARD} < set(completed("sitepatch apply torch-"))
@@ -829,14 +844,14 @@ def test_a_virtual_environment_is_found_by_its_python_and_by_its_variable(tmp_pa
     lay_out("mmengine-0.10.7", site)
     before = tree(site)
     python = tmp_path / "env" / "bin" / "python"
-    done = sitepatch("apply", DDP, "--python", python, cwd=tmp_path)
-    assert done.code == 0, done
-    assert f"sitepatch restore {DDP} --python {python}" in done.out
+    ended = sitepatch("apply", DDP, "--python", python, cwd=tmp_path)
+    assert ended.code == 0, ended
+    assert f"sitepatch restore {DDP} --python {python}" in ended.out
     assert changed(before, tree(site)) == CHANGED
     assert sitepatch("status", cwd=tmp_path, VIRTUAL_ENV=str(tmp_path / "env")).out.count("applied") == 1
-    for environment, told in (("env", f": {DDP} applied, 3 files\n"), ("gone", "found no interpreter")):
+    for environment, words in (("env", f": {DDP} applied, 3 files\n"), ("gone", "found no interpreter")):
         alone = sitepatch(cwd=tmp_path, VIRTUAL_ENV=str(tmp_path / environment))
-        assert alone.code == 0 and told in alone.out + alone.err
+        assert alone.code == 0 and words in alone.out + alone.err
         assert re.findall(r"^  sitepatch (\w+)", alone.out, re.M) == ["list", "diff", "apply", "restore"]
     assert sitepatch("restore", "--python", tmp_path / "env", cwd=tmp_path).code == 0
     assert tree(site) == before
@@ -850,22 +865,22 @@ def test_a_patch_dir_comes_first(site):
 
 
 def test_python_dash_m_runs_like_the_command(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "patcher", "--version"], env=environ(), cwd=str(ROOT), stdout=subprocess.PIPE)
-    assert done.stdout.decode() == f"sitepatch, version {__version__}\n"
+    completed = subprocess.run([sys.executable, "-m", "patcher", "--version"], env=environ(), cwd=str(ROOT), stdout=subprocess.PIPE)
+    assert completed.stdout.decode() == f"sitepatch, version {__version__}\n"
 
 
 def test_the_demo_shows_the_whole_story_and_leaves_nothing(tmp_path):
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    done = sitepatch("demo", cwd=tmp_path, TMPDIR=str(temporary), PIP_NO_INDEX="1")
-    assert done.code == 0, done
-    assert "NOT SO" not in done.out and "exit code" not in done.out
-    assert len((done.out + done.err).splitlines()) <= 40
+    ended = sitepatch("demo", cwd=tmp_path, TMPDIR=str(temporary), PIP_NO_INDEX="1")
+    assert ended.code == 0, ended
+    assert "NOT SO" not in ended.out and "exit code" not in ended.out
+    assert len((ended.out + ended.err).splitlines()) <= 40
     for text in ("stand-in", "mmengine-0.10.7", "mmengine-0.1.0", "the edit is there", "none more, none less"):
-        assert text in done.out
+        assert text in ended.out
     assert list(temporary.iterdir()) == []
-    told = json.loads(sitepatch("demo", "--json", cwd=tmp_path, PIP_NO_INDEX="1").out)
-    assert told["source"] == "stand-in" and len(told["proofs"]) == 8 and all(proof["ok"] for proof in told["proofs"])
+    answer = json.loads(sitepatch("demo", "--json", cwd=tmp_path, PIP_NO_INDEX="1").out)
+    assert answer["source"] == "stand-in" and len(answer["proofs"]) == 8 and all(proof["ok"] for proof in answer["proofs"])
 
 
 @pytest.mark.parametrize("words", [["--target", ""], ["--python", " "]])
@@ -890,8 +905,8 @@ def test_restore_has_a_dry_run_and_refuses_set(tmp_path):
 def test_a_closed_stdout_does_not_stop_a_command(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     line = f"{sys.executable} -m patcher apply {DDP} --target {site.path} >&- 2>&-"
-    done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), stdin=subprocess.DEVNULL)
-    assert done.returncode == 0
+    completed = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), stdin=subprocess.DEVNULL)
+    assert completed.returncode == 0
     assert "applied" in site("status").out
 
 
@@ -899,41 +914,44 @@ def test_a_closed_stdout_does_not_stop_a_command(tmp_path):
 @pytest.mark.parametrize("words", ["list", "--help", "status --json", "status", "doctor"])
 def test_an_unwritable_stdout_is_an_error_in_one_line(tmp_path, words):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 1
-    assert done.stderr.decode() == "error: standard output: No space left on device\n"
+        completed = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=full, stderr=subprocess.PIPE)
+    assert completed.returncode == 1
+    assert completed.stderr.decode() == "error: standard output: No space left on device\n"
 
 
 def test_a_working_directory_that_was_deleted_is_named(tmp_path):
     line = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m patcher status --target "{tmp_path}"'
-    done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), capture_output=True)
-    assert done.returncode == 1 and done.stderr.decode() == "error: the working directory was deleted\nhint: change to one that exists: cd DIR\n"
+    completed = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), env=environ(), capture_output=True)
+    assert completed.returncode == 1 and completed.stderr.decode() == "error: the working directory was deleted\nhint: change to one that exists: cd DIR\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 @pytest.mark.parametrize(("words", "code"), [("list", 0), ("no-such-command", 2), ("show no-such-patchset", 2), ("list --no-such-option", 2)])
 def test_an_unwritable_stderr_does_not_change_the_exit_code(tmp_path, words, code):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=subprocess.PIPE, stderr=full)
-    assert done.returncode == code
+        completed = subprocess.run([sys.executable, "-m", "patcher", *words.split()], cwd=str(tmp_path), env=environ(), stdout=subprocess.PIPE, stderr=full)
+    assert completed.returncode == code
 
 
 def test_a_command_in_a_hint_has_the_environment_and_patch_dirs_of_the_command_that_gave_it(tmp_path):
     home = tmp_path / "a home"
     home.mkdir()
-    world, options = World(home), ("--patch-dir", home / "mine")
+    world = World(home)
+    options = ("--patch-dir", home / "mine")
     patchset(home, "demo/n.py", new=2)
     assert world("apply", "two", *options).code == 0
     patchset(home, "demo/n.py", new=3)
     for command in ("status", "doctor"):  # no word of another environment
-        told = world(command, *options).out
-        assert all(str(world.path) in line for line in told.splitlines() if "sitepatch restore" in line or "sitepatch apply" in line)
-    (hint,) = (line.partition("hint: ")[2] for line in world("status", *options).out.splitlines() if "hint: " in line)
+        lines = world(command, *options).out.splitlines()
+        commands_shown = [line for line in lines if "sitepatch restore" in line or "sitepatch apply" in line]
+        assert all(str(world.path) in line for line in commands_shown)
+    (line,) = (line for line in world("status", *options).out.splitlines() if "hint: " in line)
+    _, _, hint = line.partition("hint: ")
     assert hint == f"sitepatch apply two --target '{world.path}' --patch-dir '{home}/mine'"
     again = sitepatch(*shlex.split(hint)[1:], cwd=tmp_path)
     assert again.code == 0 and world.text("demo/n.py") == "VALUE = 3\n"
     world.edit()
     patchset(home, "demo/m.py", name="other")
-    told = world("apply", "other", *options)
-    assert told.code == 1 and f"sitepatch capture demo/m.py --name NAME --adopt --target '{world.path}'" in told.out
+    ended = world("apply", "other", *options)
+    assert ended.code == 1 and f"sitepatch capture demo/m.py --name NAME --adopt --target '{world.path}'" in ended.out
     assert f"sitepatch list demo --target '{world.path}' --patch-dir '{home}/mine'" in world("apply", "demo", *options).err

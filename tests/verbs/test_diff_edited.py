@@ -50,8 +50,8 @@ def test_an_edited_file_is_named_even_where_its_original_is_nowhere(world):
     assert "sitepatch diff --edited --fetch demo/m.py" in ended.err and ended.out == ""
     assert world.tree() == before
     assert "fetching" not in ended.err, "the index is asked where that is asked for"
-    said = done(world("diff", "--edited", "--fetch", "demo/m.py", **cache)).err
-    assert "fetching demo 1.0" in said and "demo/m.py: demo 1.0 in the index: " in said and "and the original text was not found" in said
+    err = done(world("diff", "--edited", "--fetch", "demo/m.py", **cache)).err
+    assert "fetching demo 1.0" in err and "demo/m.py: demo 1.0 in the index: " in err and "and the original text was not found" in err
 
 
 def test_without_a_name_the_packages_of_patchsets_are_looked_at(world):

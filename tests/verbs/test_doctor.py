@@ -53,18 +53,18 @@ def patched(tmp_path):
     return site
 
 
-def found(answer):
+def findings(ended):
     """The findings that are not ok: (severity, check, text and hint)."""
-    told = json.loads(answer.out)
-    assert answer.code == (0 if told["ok"] else 1)
-    rows = [(one["severity"], one["check"], f"{one['what']} | {one['hint']}") for one in told["findings"]]
+    answer = json.loads(ended.out)
+    assert ended.code == (0 if answer["ok"] else 1)
+    rows = [(one["severity"], one["check"], f"{one['what']} | {one['hint']}") for one in answer["findings"]]
     assert {check for _, check, _ in rows} == {check.name for check in (*CHECKS, *TROUBLES)}  # every check has a finding
-    assert told["ok"] == all(severity != PROBLEM for severity, _, _ in rows)
+    assert answer["ok"] == all(severity != PROBLEM for severity, _, _ in rows)
     return [row for row in rows if row[0] != OK]
 
 
 def doctor(site, *words, **more):
-    return found(site("doctor", "--json", *words, **more))
+    return findings(site("doctor", "--json", *words, **more))
 
 
 def expect(rows, *requested):
@@ -118,8 +118,8 @@ def test_doctor_has_no_findings_about_what_sitepatch_applied(patched):
 
 
 def test_an_empty_venv_is_in_order(tmp_path):
-    made, _ = places.venv(tmp_path / "venv")
-    assert found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path)) == []
+    python, _ = places.venv(tmp_path / "venv")
+    assert findings(sitepatch("doctor", "--json", "--python", python, cwd=tmp_path)) == []
 
 
 def test_the_help_lists_what_is_checked(tmp_path):
@@ -170,11 +170,11 @@ def test_what_this_user_may_not_write_is_a_problem():
 def test_many_findings_of_one_check_are_a_few_lines_and_all_of_them_with_verbose(patched):
     for number in range(5):
         (patched.path / ".sitepatch/pristine" / f"stray-{number}").write_text("")
-    told = patched("doctor").out
-    assert re.findall(r"^note +leftovers +(?:\S*/)?(stray-.|and 2 more)", told, re.MULTILINE) == ["stray-0", "stray-1", "stray-2", "and 2 more"]
-    assert "and 2 more; -v shows all\n" in told and told.count("it can be removed") == 3
-    told = patched("doctor", "-v").out
-    assert told.count("it can be removed") == 5 and " more" not in told
+    out = patched("doctor").out
+    assert re.findall(r"^note +leftovers +(?:\S*/)?(stray-.|and 2 more)", out, re.MULTILINE) == ["stray-0", "stray-1", "stray-2", "and 2 more"]
+    assert "and 2 more; -v shows all\n" in out and out.count("it can be removed") == 3
+    out = patched("doctor", "-v").out
+    assert out.count("it can be removed") == 5 and " more" not in out
     assert len(doctor(patched)) == 5
 
 
@@ -240,22 +240,22 @@ def test_backups_beside_target_files_are_noted(site):
 
 
 def test_a_package_with_nothing_left_but_backups_is_a_problem(tmp_path):
-    made, site = places.venv(tmp_path / "venv")
+    python, site = places.venv(tmp_path / "venv")
     folder = site / "mmengine/runner"
     folder.mkdir(parents=True)
     (folder / "runner.py.debug_backup").touch()
-    assert subprocess.run([made, "-c", "import mmengine"], check=False).returncode == 0
-    rows = found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path))
+    assert subprocess.run([python, "-c", "import mmengine"], check=False).returncode == 0
+    rows = findings(sitepatch("doctor", "--json", "--python", python, cwd=tmp_path))
     expect(rows, (PROBLEM, "packages", "mmengine holds no module: mmengine is uninstalled, and `import mmengine` still"))
 
 
 def test_an_editable_install_is_a_problem(tmp_path):
-    made, site = places.venv(tmp_path / "venv")
+    python, site = places.venv(tmp_path / "venv")
     checkout = tmp_path / "checkout"
     lay_out("mmengine-0.10.7", checkout)
     shutil.rmtree(checkout / "mmengine-0.10.7.dist-info")
     (site / "__editable__.mmengine-0.10.7.pth").write_text(f"{checkout}\n")
-    rows = found(sitepatch("doctor", "--json", "--python", made, cwd=tmp_path))
+    rows = findings(sitepatch("doctor", "--json", "--python", python, cwd=tmp_path))
     expect(rows, (PROBLEM, "packages", rf"mmengine is an editable install.*--target {checkout}"))
 
 
@@ -296,10 +296,12 @@ def test_two_records_of_one_package_are_a_problem(site):
 
 
 def test_a_package_from_outside_the_virtual_environment_is_noted(site, tmp_path):
-    made, own = places.venv(tmp_path / "venv")
+    python, own = places.venv(tmp_path / "venv")
     sites = (str(own), str(site.path))
-    rows = inside(Environment(str(made), sites, ("/nowhere", *sites), sys.version_info[:2]))
-    expect(rows, *[(NOTE, "environment", f"{name} is not of the virtual environment") for name in ("mmengine", "torch")])
+    rows = inside(Environment(str(python), sites, ("/nowhere", *sites), sys.version_info[:2]))
+    of_mmengine = (NOTE, "environment", "mmengine is not of the virtual environment")
+    of_torch = (NOTE, "environment", "torch is not of the virtual environment")
+    expect(rows, of_mmengine, of_torch)
 
 
 def test_a_compiled_module_that_is_imported_instead_is_a_problem(site):
@@ -408,9 +410,9 @@ def test_damaged_hooks_are_one_line_and_hook_status_has_each(site):
         (site.path / name).mkdir()
         (site.path / name / "hook.json").write_text('{"sitepatch"')
     expect(doctor(site), (PROBLEM, "hooks", "2 hooks: not in order.*see: sitepatch hook status"))
-    told = done(site("hook", "status"), 1)
+    ended = done(site("hook", "status"), 1)
     for name in ("_a", "_b"):
-        assert f"{name}/hook.json: is not the JSON that sitepatch writes" in told.out + told.err
+        assert f"{name}/hook.json: is not the JSON that sitepatch writes" in ended.out + ended.err
 
 
 def test_a_hook_whose_files_are_as_requested_is_no_problem_whatever_it_reports(site):
@@ -435,10 +437,11 @@ def test_a_damaged_store_is_a_problem(patched):
     text = sorted((home / "patchsets").iterdir())[0]
     text.write_text("{}")
     expect(doctor(patched), (PROBLEM, "applied", "not all is as it was applied"))
-    said = [f"{one['problem']} | {one['hint']}" for one in json.loads(patched("status", "--json").out)["damaged"]]
-    assert sum("is missing | install the package" in line for line in said) == 1
-    assert sum("the pristine copy is damaged" in line for line in said) == 1
-    assert sum(text.name in line for line in said) >= 1
+    damaged = json.loads(patched("status", "--json").out)["damaged"]
+    lines = [f"{one['problem']} | {one['hint']}" for one in damaged]
+    assert sum("is missing | install the package" in line for line in lines) == 1
+    assert sum("the pristine copy is damaged" in line for line in lines) == 1
+    assert sum(text.name in line for line in lines) >= 1
 
     receipt = sorted((home / "receipts").iterdir())[0]
     receipt.write_text("{")
@@ -449,12 +452,18 @@ def test_a_damaged_store_is_a_problem(patched):
 
 def test_leftover_files_are_noted(patched):
     home = patched.path / ".sitepatch"
-    made = [home / "pristine" / ("0" * 64), home / "receipts/x.json.new", home / "what", patched.path / "mmengine/runner" / temporary("mmengine/runner/runner.py")[0]]  # fmt: skip
-    for path in made:
+    prepared, *_ = temporary("mmengine/runner/runner.py")
+    leftovers = [
+        home / "pristine" / ("0" * 64),
+        home / "receipts/x.json.new",
+        home / "what",
+        patched.path / "mmengine/runner" / prepared,
+    ]
+    for path in leftovers:
         path.touch()
     rows = doctor(patched)
     assert {row[:2] for row in rows} == {(NOTE, "leftovers")}
-    assert {row[2].split(" ")[0] for row in rows} == set(map(str, made))
+    assert {text.split(" ")[0] for _, _, text in rows} == set(map(str, leftovers))
 
 
 # --- who runs it ----------------------------------------------------------------------------------------------------

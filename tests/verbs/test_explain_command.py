@@ -31,11 +31,11 @@ def drifted(site, *changes, path=RUNNER):
 def explained_by_check(site, *words, code, **more):
     """Run the command and check that it wrote nothing."""
     before = site.tree()
-    done = site("check", *words, "--explain", **more)
-    assert done.code == code, done
-    assert "Traceback" not in done.err
+    ended = site("check", *words, "--explain", **more)
+    assert ended.code == code, ended
+    assert "Traceback" not in ended.err
     assert site.tree() == before
-    return done
+    return ended
 
 
 def hunks(site, *words, code):
@@ -47,8 +47,8 @@ def hunks(site, *words, code):
 
 # what fits ------------------------------------------------------------------------------------------------------------
 def test_a_match_is_shown_with_its_place_its_bindings_and_its_change(site):
-    done = explained_by_check(site, DDP, code=0)
-    text = done.out
+    ended = explained_by_check(site, DDP, code=0)
+    text = ended.out
     assert re.search(rf"^applicable  {RUNNER}:32 +Runner\.wrap_model\n +hunk ddp_debug\.spatch:\d+\n", text, re.M)
     for binding in ("$MODEL = model", "$M = model", "$IDS = [int(os.environ['LOCAL_RANK'])]", "$ARGS = default_args"):
         assert f"  {binding}\n" in text
@@ -58,18 +58,24 @@ def test_a_match_is_shown_with_its_place_its_bindings_and_its_change(site):
 
 
 def test_the_diffs_of_the_hunks_add_up_to_what_apply_changes(site):
-    found = hunks(site, DDP, code=0)
-    added = [line for hunk in found for line in hunk["diff"].splitlines() if re.match(r"\+(?!\+\+)", line)]
-    whole = [line for line in site("diff", DDP).out.splitlines() if re.match(r"\+(?!\+\+)", line)]
-    assert sorted(added) == sorted(whole)
+    def added_lines(diff):
+        return [line for line in diff.splitlines() if re.match(r"\+(?!\+\+)", line)]
+
+    of_hunks = []
+    for hunk in hunks(site, DDP, code=0):
+        of_hunks += added_lines(hunk["diff"])
+    assert sorted(of_hunks) == sorted(added_lines(site("diff", DDP).out))
 
 
 def test_a_long_binding_is_cut_in_the_middle_and_whole_in_json(site):
     long = "[int(os.environ['LOCAL_RANK']), int(os.environ['RANK']) % 8, int(os.environ['WORLD_SIZE'])]"
     drifted(site, (b"device_ids=[int(os.environ['LOCAL_RANK'])],", f"device_ids={long},".encode()))
     assert "  $IDS = [int(os.environ['LOCAL_RANK']…nt(os.environ['WORLD_SIZE'])]\n" in explained_by_check(site, DDP, code=0).out
-    explained = [hunk["explanation"] for hunk in hunks(site, DDP, code=0) if hunk["explanation"]]
-    assert long in [match["names"].get("$IDS") for explanation in explained for match in explanation["matches"]]
+    bindings = []
+    for hunk in hunks(site, DDP, code=0):
+        if hunk["explanation"]:
+            bindings += [match["names"].get("$IDS") for match in hunk["explanation"]["matches"]]
+    assert long in bindings
 
 
 def test_the_value_of_an_option_is_shown_in_the_change(site):
@@ -81,9 +87,11 @@ def test_what_is_applied_is_known_from_receipts_and_found_in_the_file_as_it_is(s
     other = tutorial(site.cwd)
     for names in ([DDP], [DDP, other]):
         assert site("apply", *names).code == 0
-        found = hunks(site, DDP, code=0)
-        assert {hunk["state"] for hunk in found} == {"applied", "not needed"}  # some of its strategies are not here
-        for hunk in (hunk for hunk in found if hunk["state"] == "applied"):
+        all_hunks = hunks(site, DDP, code=0)
+        assert {hunk["state"] for hunk in all_hunks} == {"applied", "not needed"}  # some of its strategies are not here
+        for hunk in all_hunks:
+            if hunk["state"] != "applied":
+                continue
             lines = site.file(hunk["path"]).read_text(encoding="utf-8").split("\n")
             first = next(line[1:] for line in hunk["diff"].split("\n")[2:] if line.startswith("+"))
             assert lines[hunk["places"][0] - 1] == first
@@ -130,10 +138,10 @@ def test_upstream_reports_where_the_after_side_is(musa):
 
 def test_not_needed_reports_what_is_absent_and_the_nearest_code(tmp_path):
     site = Site(tmp_path, "torch-2.5.0")
-    done = explained_by_check(site, GUARD, code=0)
-    assert done.out.startswith(f"not needed  {REDUCTIONS}  reduce_storage\n")
-    assert "the code that it changes is not in `reduce_storage`" in " ".join(done.out.split())
-    assert "the pattern has `is_musa`, the code has `is_cuda`" in done.out
+    ended = explained_by_check(site, GUARD, code=0)
+    assert ended.out.startswith(f"not needed  {REDUCTIONS}  reduce_storage\n")
+    assert "the code that it changes is not in `reduce_storage`" in " ".join(ended.out.split())
+    assert "the pattern has `is_musa`, the code has `is_cuda`" in ended.out
 
 
 # what does not fit ----------------------------------------------------------------------------------------------------
@@ -160,9 +168,9 @@ def test_a_renamed_argument_is_shown_on_both_sides_with_a_marker(site):
 def test_apply_reports_the_nearest_code_in_short_and_names_explain(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
     before = site.tree()
-    done = site("apply", DDP)
-    assert (done.code, site.tree()) == (1, before)
-    block = done.out[done.out.index("not found") :].splitlines()
+    ended = site("apply", DDP)
+    assert (ended.code, site.tree()) == (1, before)
+    block = ended.out[ended.out.index("not found") :].splitlines()
     details = [line.strip() for line in block[1:] if line.startswith("    ")]
     assert details == [
         "`Runner.wrap_model` is there, but the code to change is not",
@@ -173,15 +181,15 @@ def test_apply_reports_the_nearest_code_in_short_and_names_explain(site):
         "hint: write `create` there",
     ]
     assert re.fullmatch(r"pattern, line \d+: \$MODEL = MODEL_WRAPPERS\.build\(\$CFG, default_args=\$ARGS\)", details[3])
-    assert f"see: sitepatch check {DDP} --explain --target {site.path}\n" in done.err
+    assert f"see: sitepatch check {DDP} --explain --target {site.path}\n" in ended.err
     assert f"see: sitepatch check {DDP} --explain --target {site.path}\n" in site("diff", DDP).err
 
 
 def test_a_statement_that_moved_to_another_function_of_the_file_is_found_there(site):
     drifted(site, (b"    def wrap_model(self, model_wrapper_cfg, model):", b"    def build_wrapper(self, model_wrapper_cfg, model):"))
-    found = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
-    assert [hunk["state"] for hunk in found] == ["applicable", *["not found"] * 4]  # the first is for the module
-    first = found[-1]
+    in_runner = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
+    assert [hunk["state"] for hunk in in_runner] == ["applicable", *["not found"] * 4]  # the first is for the module
+    first = in_runner[-1]
     assert first["problem"] == "there is no `Runner.wrap_model` in this file"
     assert [(each["line"], each["scope"]) for each in first["explanation"]["elsewhere"]] == [(46, "Runner.build_wrapper")]
     assert first["hint"].startswith("add this form to the hunk:\n@@ or Runner.build_wrapper @@\n")
@@ -203,17 +211,17 @@ def test_a_scope_that_moved_to_another_file_of_the_package_is_named_and_never_gu
     text = site.file().read_bytes()
     ship(site, RUNNER, b'"""Moved."""\n')
     site.file("mmengine/runner/_runner.py").write_bytes(text)
-    first = next(hunk for hunk in hunks(site, DDP, code=1) if (hunk["path"], hunk["scope"]) == (RUNNER, "Runner.wrap_model"))
-    assert [(each["path"], each["line"]) for each in first["elsewhere"]] == [("mmengine/runner/_runner.py", 16)]
+    in_scope = [hunk for hunk in hunks(site, DDP, code=1) if (hunk["path"], hunk["scope"]) == (RUNNER, "Runner.wrap_model")]
+    assert [(each["path"], each["line"]) for each in in_scope[0]["elsewhere"]] == [("mmengine/runner/_runner.py", 16)]
     assert "`Runner.wrap_model` stands in mmengine/runner/_runner.py:16" in explained_by_check(site, DDP, code=1).out
 
 
 def test_a_file_that_moved_is_named_by_its_scope_and_its_name(site):
     (site.path / "mmengine/engine").mkdir()
     site.file().rename(site.path / "mmengine/engine/runner.py")
-    found = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
-    assert {hunk["state"] for hunk in found} == {"not found"}
-    assert [(each["path"], each["line"]) for each in found[1]["elsewhere"]] == [
+    in_runner = [hunk for hunk in hunks(site, DDP, code=1) if hunk["path"] == RUNNER]
+    assert {hunk["state"] for hunk in in_runner} == {"not found"}
+    assert [(each["path"], each["line"]) for each in in_runner[1]["elsewhere"]] == [
         ("mmengine/engine/runner.py", 16),
         ("mmengine/engine/runner.py", 0),
     ]
@@ -232,8 +240,8 @@ def test_ambiguous_shows_each_place_and_what_to_write(musa):
 
 def test_a_file_edited_by_hand_is_explained_as_a_conflict(site):
     site.file().write_bytes(site.file().read_bytes() + b"# mine\n")
-    done = explained_by_check(site, DDP, code=1)
-    assert "somebody edited it" in done.out and "conflict" in done.out
+    ended = explained_by_check(site, DDP, code=1)
+    assert "somebody edited it" in ended.out and "conflict" in ended.out
 
 
 def test_a_package_that_is_not_installed_is_reported(site):
@@ -273,8 +281,8 @@ def test_colours_are_for_terminals(site):
 
 def test_quiet_reports_only_what_does_not_fit(site):
     drifted(site, (b"MODEL_WRAPPERS.build(", b"MODEL_WRAPPERS.create("))
-    done = explained_by_check(site, DDP, "-q", code=1)
-    assert done.out.startswith("not found") and "applicable" not in done.out
+    ended = explained_by_check(site, DDP, "-q", code=1)
+    assert ended.out.startswith("not found") and "applicable" not in ended.out
 
 
 def test_json_has_everything_that_the_text_has(site):
@@ -291,16 +299,20 @@ def test_json_has_everything_that_the_text_has(site):
     assert explanation["scopes"] == [{"name": "Runner.wrap_model", "first": 16, "last": 48}]
     closest = explanation["closest"]
     assert (closest["line"], closest["text"]) == (46, "model = MODEL_WRAPPERS.create(")
-    marked = [closest[side]["text"][closest[side]["start"] : closest[side]["end"]] for side in ("code", "pattern")]
-    assert marked == ["create", "build"]
+    assert marked(closest["code"]) == "create"
+    assert marked(closest["pattern"]) == "build"
     assert 0.5 < closest["likeness"] < 1
     assert lost["origin"].endswith("ddp_debug.spatch") and lost["line"] > 0
 
 
+def marked(mark):
+    return mark["text"][mark["start"] : mark["end"]]
+
+
 def test_help_has_an_example_and_a_name_is_completed(site):
     assert "sitepatch check mmengine-ddp-debug --explain" in sitepatch("check", "--help", cwd=site.cwd).out
-    done = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch check mm", COMP_CWORD="2")
-    assert "mmengine-ddp-debug" in done.out
+    ended = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch check mm", COMP_CWORD="2")
+    assert "mmengine-ddp-debug" in ended.out
     assert sitepatch("check", "mmengine-dpp-debug", "--explain", cwd=site.cwd).code == 2
 
 

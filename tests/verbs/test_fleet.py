@@ -45,14 +45,14 @@ def test_the_collection_has_the_version_of_sitepatch():
 
 
 def test_a_host_without_sitepatch_is_told_what_is_needed_there(tmp_path, monkeypatch):
-    said = []
-    given = {"sitepatch": None, "python": str(tmp_path)}
-    module = SimpleNamespace(params=given, get_bin_path=lambda name: None, fail_json=lambda msg: said.append(msg))
+    messages = []
+    params = {"sitepatch": None, "python": str(tmp_path)}
+    module = SimpleNamespace(params=params, get_bin_path=lambda name: None, fail_json=lambda msg: messages.append(msg))
     (tmp_path / "sitepatch").mkdir()  # no command
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    plugin(COMMAND)._command(module)
+    plugin(COMMAND)._command(module)  # ansible calls the module as a whole, which needs ansible
     needs = f"It needs Python 3.8 or newer;\nthe one that runs this module is {platform.python_version()}, /nowhere/python."
-    assert said[0].startswith("found no command sitepatch on this host, expected it beside the Python") and needs in said[0]
+    assert messages[0].startswith("found no command sitepatch on this host, expected it beside the Python") and needs in messages[0]
 
 
 def test_the_module_runs_as_ansible_runs_it(tmp_path):
@@ -65,8 +65,8 @@ def test_the_module_runs_as_ansible_runs_it(tmp_path):
     def run(**params):
         params = {"target": str(site.path), "sitepatch": str(command), "verify": "none", "name": "mmengine-ddp-debug", **params}
         words = [sys.executable, "-m", "ansible_collections.sitepatch.sitepatch.plugins.modules.patchset"]
-        given = json.dumps({"ANSIBLE_MODULE_ARGS": params}).encode()
-        return json.loads(subprocess.run(words, input=given, cwd=str(tmp_path), env=environ(), capture_output=True).stdout)
+        data = json.dumps({"ANSIBLE_MODULE_ARGS": params}).encode()
+        return json.loads(subprocess.run(words, input=data, cwd=str(tmp_path), env=environ(), capture_output=True).stdout)
 
     before = site.tree()
     planned = run(options={"params": 5}, _ansible_check_mode=True)

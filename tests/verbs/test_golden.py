@@ -31,11 +31,11 @@ def test_the_answers_are_those_of_the_golden_file(name, tmp_path):
     world = World(tmp_path)
     normal = normalizer(world)
     try:
-        found = [normal(each) for each in map(world.do, steps) if each]
+        records = [normal(record) for record in map(world.do, steps) if record]
     finally:
         if world.index:
             world.index.close()
-    compared(path, json.dumps(found, indent=1) + "\n")
+    compared(path, json.dumps(records, indent=1) + "\n")
 
 
 def test_every_command_has_a_scenario_and_every_golden_file_is_of_one():
@@ -44,7 +44,9 @@ def test_every_command_has_a_scenario_and_every_golden_file_is_of_one():
         listed = re.findall(r"^  ([a-z][a-z-]*)  ", text.partition("Options:")[2], re.MULTILINE)
         return [" ".join([*group, each]) for each in listed if each != "hook"]
 
-    run = [step for steps in SCENARIOS.values() for step in steps if isinstance(step, str)]
+    lines = []
+    for steps in SCENARIOS.values():
+        lines += [f"{step} " for step in steps if isinstance(step, str)]
     for command in [*commands(), *commands("hook")]:
-        assert any(f"{step} ".startswith(f"{command} ") for step in run), command
+        assert any(line.startswith(f"{command} ") for line in lines), command
     assert {path.name for path in GOLDEN.glob("*.json")} == {f"{name}.json" for name in SCENARIOS}

@@ -97,20 +97,20 @@ def test_an_upgrade_is_applied_and_its_record_is_watched(site, run):
 def test_what_does_not_fit_is_recorded_with_the_engine_and_reported_once(site, run):
     site.install("3.0", "NOTHING = 1\n")
     folder = site.put("two")
-    code, (said,), state = run(folder)
-    assert code == 1 and said.startswith("two: demo/m.py: not found")
-    assert state == [*signed(site, M, RECORD.replace("1.0", "3.0"), "patcher/__init__.py"), f": {said}"]
+    code, (line,), state = run(folder)
+    assert code == 1 and line.startswith("two: demo/m.py: not found")
+    assert state == [*signed(site, M, RECORD.replace("1.0", "3.0"), "patcher/__init__.py"), f": {line}"]
     assert run(folder) == (1, [], state), "in mode repair it is said once"
-    assert run(folder, "strict") == (1, [said], state)
+    assert run(folder, "strict") == (1, [line], state)
 
 
 def test_what_would_not_compile_is_not_written_and_recorded(site, run):
     spatch = site.above / "mine/two/p.spatch"
     spatch.write_text(spatch.read_text().replace("+VALUE = 22", "+VALUE = (yield 22)"))
     folder = site.put("two")
-    code, said, state = run(folder)
-    assert (code, said) == (1, ["two: demo/m.py: conflict: the result does not compile: 'yield' outside function (result, line 1)"])
-    assert state[-1] == f": {said[0]}" and site.value() == "VALUE = 1\n"
+    code, lines, state = run(folder)
+    assert (code, lines) == (1, ["two: demo/m.py: conflict: the result does not compile: 'yield' outside function (result, line 1)"])
+    assert state[-1] == f": {lines[0]}" and site.value() == "VALUE = 1\n"
     assert run(folder) == (1, [], state)
 
 
@@ -139,19 +139,19 @@ def test_an_absent_package_is_no_failure_and_is_patched_once_installed(site, run
     site.install(name="late", text="NOTHING = 1\n")
     (site.path / "late/m.py").unlink()  # a release that has no such file
     assert boot.recorded_problems(folder, installed.load_hook(folder).version, "strict") is None
-    code, (said,), _ = run(folder, "strict")
-    assert code == 1 and said == "late: late/m.py: not found: late 1.0 has no such file"
+    code, (line,), _ = run(folder, "strict")
+    assert code == 1 and line == "late: late/m.py: not found: late 1.0 has no such file"
 
 
 def test_a_lock_that_is_taken_is_not_recorded(site, run):
     """The start continues soon and the next one looks again: otherwise it would run the old code and report nothing."""
     folder = site.put("two")
-    begun = time.monotonic()
+    start = time.monotonic()
     with Folder.open(str(site)) as opened, locked(opened):
         for _ in range(2):
-            code, (said,), state = run(folder)
-            assert code == 1 and state == [] and "is changing this directory" in said and said.endswith("the next start of Python looks again")
-    assert time.monotonic() - begun < 60, "not as long as a command waits"
+            code, (line,), state = run(folder)
+            assert code == 1 and state == [] and "is changing this directory" in line and line.endswith("the next start of Python looks again")
+    assert time.monotonic() - start < 60, "not as long as a command waits"
     assert run(folder)[:2] == (0, [APPLIED.format("1 file")])
 
 
@@ -166,11 +166,11 @@ def test_a_file_that_cannot_be_written_is_one_line_and_nothing_is_recorded(site,
     closed = [path for path in (site.path, *site.path.rglob("*")) if path.is_dir()]
     for path in closed:
         path.chmod(0o555)
-    code, (said,), state = as_user(NOBODY, run_and_read, folder)
+    code, (line,), state = as_user(NOBODY, run_and_read, folder)
     for path in closed:
         path.chmod(0o755)
-    assert code == 1 and state == [] and said.endswith("; nothing was changed")
-    assert said.startswith(f"two: not applied in {site}: {site}: ") and f" {site}/demo: " in said, "both directories"
+    assert code == 1 and state == [] and line.endswith("; nothing was changed")
+    assert line.startswith(f"two: not applied in {site}: {site}: ") and f" {site}/demo: " in line, "both directories"
     assert site.value() == "VALUE = 1\n"
 
 
@@ -197,9 +197,9 @@ def meanwhile(monkeypatch, *actions):
 def test_a_file_that_changes_after_the_look_is_looked_at_again(site, run, monkeypatch):
     folder = site.put("two")
     meanwhile(monkeypatch, lambda: site.install(), lambda: site.install("2.0", "A = 0\nVALUE = 1\n"))
-    code, said, state = run(folder)
+    code, lines, state = run(folder)
     assert (code, site.value()) == (0, "A = 0\nVALUE = 22\n")
-    assert said == [APPLIED.format("1 file")] * len(said) and state == signed(site, M, RECORD.replace("1.0", "2.0"))
+    assert lines == [APPLIED.format("1 file")] * len(lines) and state == signed(site, M, RECORD.replace("1.0", "2.0"))
 
 
 def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site, run, monkeypatch):
@@ -210,8 +210,8 @@ def test_what_changes_again_and_again_is_left_to_the_next_start_before_long(site
         site.install(versions[-1], f"A = {len(versions)}\nVALUE = 1\n")
 
     meanwhile(monkeypatch, *[change] * 50)
-    code, said, state = run(folder)
-    assert (code, said[-1], state) == (1, f"{site}: somebody keeps changing files there; the next start of Python looks again", [])
+    code, lines, state = run(folder)
+    assert (code, lines[-1], state) == (1, f"{site}: somebody keeps changing files there; the next start of Python looks again", [])
     assert 1 < len(versions) < 10
 
 
@@ -261,15 +261,15 @@ def test_of_two_hooks_that_disagree_the_first_by_name_wins(site, run, name, wins
     folder = site.put("two")
     patchset(site.above, new=33, version="2")
     other = site.put("two", name=name)
-    code, said, state = run(folder)
+    code, lines, state = run(folder)
     if wins:
         why = f"two: {name} keeps it applied in another version or with other options; uninstall {name} or sitepatch-hook-x"
-        assert (code, said) == (1, [why]) and signed(site, "_other/hook.json")[0] in state
+        assert (code, lines) == (1, [why]) and signed(site, "_other/hook.json")[0] in state
         assert site.value() == "VALUE = 1\n"
         shutil.rmtree(other)
         assert boot.recorded_problems(folder, installed.load_hook(folder).version, "repair") is None, "its end is seen"
     else:
-        assert (code, said) == (0, [APPLIED.format("1 file")])
+        assert (code, lines) == (0, [APPLIED.format("1 file")])
     assert run(folder)[0] == 0 and site.value() == "VALUE = 22\n"
 
 
@@ -287,15 +287,15 @@ def test_a_damaged_hook_does_nothing_and_one_of_a_newer_release_is_not_understoo
     assert run(folder)[0] == 0
     Path(folder, "state").write_text("")
     other.write_bytes(b'{"format": 2, "sitepatch": "9.0"}')
-    code, (said,), _ = run(folder)
-    assert code == 1 and "written by sitepatch 9.0 in format 2" in said
+    code, (line,), _ = run(folder)
+    assert code == 1 and "written by sitepatch 9.0 in format 2" in line
     with pytest.raises(FormatError):
         installed.loaded_hooks(Environment.alone(str(site)))
 
 
 # damage -----------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("name", "data", "told"),
+    ("name", "data", "problem"),
     [
         ("hook.json", None, "hook.json: cannot be read: No such file or directory"),
         ("hook.json", b"{", "hook.json: is not the JSON that sitepatch writes"),
@@ -304,12 +304,15 @@ def test_a_damaged_hook_does_nothing_and_one_of_a_newer_release_is_not_understoo
         ("patchsets/two/p.spatch", None, "p.spatch: found no readable file"),
     ],
 )
-def test_a_damaged_hook_is_one_line(site, run, name, data, told):
+def test_a_damaged_hook_is_one_line(site, run, name, data, problem):
     folder = site.put("two")
     path = Path(folder, name)
-    path.unlink() if data is None else path.write_bytes(data)
-    code, (said,), state = run(folder)
-    assert code == 1 and state == [] and told in said and said.endswith("; run `sitepatch hook init` again, and install the hook again")
+    if data is None:
+        path.unlink()
+    else:
+        path.write_bytes(data)
+    code, (line,), state = run(folder)
+    assert code == 1 and state == [] and problem in line and line.endswith("; run `sitepatch hook init` again, and install the hook again")
 
 
 @pytest.mark.parametrize("data", [b"?", b"\xff"])
@@ -318,15 +321,15 @@ def test_a_damaged_state_is_reported_and_made_anew(site, run, data):
     run(folder)
     good = Path(folder, "state").read_text()
     Path(folder, "state").write_bytes(data)
-    code, (said,), _ = run(folder)
-    assert code == 0 and said.startswith(f"{folder}/state: is damaged (") and said.endswith("; looking at every file again")
+    code, (line,), _ = run(folder)
+    assert code == 0 and line.startswith(f"{folder}/state: is damaged (") and line.endswith("; looking at every file again")
     assert Path(folder, "state").read_text() == good
 
 
-@pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt(), []), (ValueError("x"), ["_sitepatch_hook_x: ValueError: x"])])
-def test_any_failure_is_one_line_at_most(site, run, monkeypatch, error, said):
+@pytest.mark.parametrize(("error", "lines"), [(KeyboardInterrupt(), []), (ValueError("x"), ["_sitepatch_hook_x: ValueError: x"])])
+def test_any_failure_is_one_line_at_most(site, run, monkeypatch, error, lines):
     fail(monkeypatch, fcntl, "flock", error)
-    assert run(site.put("two")) == (1, said, [])
+    assert run(site.put("two")) == (1, lines, [])
 
 
 # one at a time ----------------------------------------------------------------------------------------------------------
@@ -387,8 +390,8 @@ def test_a_lock_file_of_somebody_else_is_neither_waited_for_nor_replaced(run, ho
 
 # what is installed ------------------------------------------------------------------------------------------------------
 def status(site):
-    (found,) = hooks.installed_hooks(Environment.alone(str(site)))
-    return found[2:5]
+    (installed,) = hooks.installed_hooks(Environment.alone(str(site)))
+    return installed[2:5]
 
 
 def test_hook_status_shows_the_state_of_a_hook(site, run, monkeypatch):
@@ -409,7 +412,7 @@ def test_hook_status_shows_the_state_of_a_hook(site, run, monkeypatch):
     (site.path / M).write_text("VALUE = 8\n")
     assert status(site) == ("repair", False, ("two: demo/m.py: conflict: the file was edited by hand after it was patched",))
     site.install("3.0", "NOTHING = 1\n")
-    _, (said,), _ = run(folder)
-    assert status(site) == ("repair", False, (said,)), "as it is recorded"
+    _, (line,), _ = run(folder)
+    assert status(site) == ("repair", False, (line,)), "as it is recorded"
     Path(folder, "hook.json").write_bytes(b'{"sitepatch"')
     assert "is not the JSON that sitepatch writes" in str(status(site))

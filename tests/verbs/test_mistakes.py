@@ -261,27 +261,27 @@ def applied(world):
 
 def test_restore_over_an_edit_names_the_whole_command_that_drops_it(applied):
     for words in ([], ["good"]):
-        told = sitepatch("restore", *words, "--target", "edited", cwd=applied)
-        assert told.code == 1 and "sitepatch restore good --force --target edited\n" in told.out, told
+        ended = sitepatch("restore", *words, "--target", "edited", cwd=applied)
+        assert ended.code == 1 and "sitepatch restore good --force --target edited\n" in ended.out, ended
 
 
 def test_a_conflict_is_reported_once(applied):
-    told = sitepatch("apply", "good", "--set", "level=5", "--target", "edited", cwd=applied)
-    assert told.code == 1 and "conflict  good" in told.out, told
-    assert "sitepatch restore good --target edited; with --force drop the edit" in told.out, told
-    assert "--explain" not in told.out + told.err, told
+    ended = sitepatch("apply", "good", "--set", "level=5", "--target", "edited", cwd=applied)
+    assert ended.code == 1 and "conflict  good" in ended.out, ended
+    assert "sitepatch restore good --target edited; with --force drop the edit" in ended.out, ended
+    assert "--explain" not in ended.out + ended.err, ended
 
 
 def test_restore_of_an_unknown_name_lists_what_is_applied(applied):
-    told = sitepatch("restore", "nothing", "--target", "edited", cwd=applied)
-    assert told.code == 2 and "hint: applied patchsets: good; see: sitepatch status --target edited\n" in told.err, told
-    assert "drift" not in told.err and "searched" not in told.err, told
+    ended = sitepatch("restore", "nothing", "--target", "edited", cwd=applied)
+    assert ended.code == 2 and "hint: applied patchsets: good; see: sitepatch status --target edited\n" in ended.err, ended
+    assert "drift" not in ended.err and "searched" not in ended.err, ended
 
 
 def test_inside_its_own_folder_a_patchset_is_found_by_a_hint(world):
     inside = world / "patchsets/good"
-    told = sitepatch("check", "good", "--target", world / "site", cwd=inside)
-    assert told.code == 2 and "it is the current directory, which is not searched\nhint: name it: --patch-dir ." in told.err, told
+    ended = sitepatch("check", "good", "--target", world / "site", cwd=inside)
+    assert ended.code == 2 and "it is the current directory, which is not searched\nhint: name it: --patch-dir ." in ended.err, ended
     assert sitepatch("check", "good", "--target", world / "site", "--patch-dir", ".", cwd=inside).code == 0
 
 
@@ -295,11 +295,11 @@ def test_a_note_names_the_option_for_another_environment_in_the_current_director
 
 
 def test_a_note_says_that_sitepatch_looks_into_its_own_environment(world):
-    told = sitepatch("edit", "nosuchpackage", "m.py", cwd=world)
-    assert told.code == 1 and "nosuchpackage is not installed in" in told.err
-    assert "this is the one that sitepatch runs in: --python PATH or --target DIR" in told.err
+    ended = sitepatch("edit", "nosuchpackage", "m.py", cwd=world)
+    assert ended.code == 1 and "nosuchpackage is not installed in" in ended.err
+    assert "this is the one that sitepatch runs in: --python PATH or --target DIR" in ended.err
 
 
 def test_the_command_is_a_module_too(world):
-    told = subprocess.run([sys.executable, "-m", "sitepatch", "--version"], cwd=world, env=environ(), stdout=subprocess.PIPE)
-    assert told.returncode == 0 and told.stdout.startswith(b"sitepatch, version ")
+    completed = subprocess.run([sys.executable, "-m", "sitepatch", "--version"], cwd=world, env=environ(), stdout=subprocess.PIPE)
+    assert completed.returncode == 0 and completed.stdout.startswith(b"sitepatch, version ")

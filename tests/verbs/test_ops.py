@@ -24,10 +24,10 @@ from tests.verbs.kit import Progress
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    found = Site(tmp_path, "mmengine-0.10.7")
-    (tmp_path / "site-packages").symlink_to(found.path)
+    standin = Site(tmp_path, "mmengine-0.10.7")
+    (tmp_path / "site-packages").symlink_to(standin.path)
     monkeypatch.chdir(tmp_path)
-    return found
+    return standin
 
 
 def test_the_examples_of_the_documentation_apply_and_restore_and_write_patchsets(site, capsys):
@@ -35,13 +35,13 @@ def test_the_examples_of_the_documentation_apply_and_restore_and_write_patchsets
     (site.cwd / "train.log").write_text(f"[rank1]: {FRAME}[rank1]: {REFUSED}")
     before = site.tree()
     exec(compile(first, "python.md", "exec"), {})
-    said = capsys.readouterr()
-    assert said.out.startswith("written: True ['mmengine/") and said.out.endswith("\napplied: ['applied']\ndiffers: ['mmengine/_strategy/distributed.py']\nrestored: True\nddp-refuses-device-ids (1,) mmengine-ddp-device applicable\n"), said
+    ended = capsys.readouterr()
+    assert ended.out.startswith("written: True ['mmengine/") and ended.out.endswith("\napplied: ['applied']\ndiffers: ['mmengine/_strategy/distributed.py']\nrestored: True\nddp-refuses-device-ids (1,) mmengine-ddp-device applicable\n"), ended
     exec(compile(second, "python.md", "exec"), {})
     written = capsys.readouterr()
     assert written.out.startswith("patchsets/is-ready [") and written.out.endswith("\nagain: True\nholds: True\n"), written
     assert "+def is_ready(runner):" in written.out
-    assert said.err == written.err == "" and site.tree() == before
+    assert ended.err == written.err == "" and site.tree() == before
     exec(compile(third, "python.md", "exec"), {})
     others = capsys.readouterr()
     assert others.out.splitlines() == [
@@ -126,11 +126,11 @@ def test_a_path_may_be_a_path_and_one_name_a_text(site, monkeypatch):
 def test_a_project_is_synced(site, capsys):
     Path("pyproject.toml").write_text(f'[tool.sitepatch]\npatchsets = ["{DDP}"]\n')
     place, before = Place(target=str(site.path)), site.tree()
-    done = sync(place=place)
-    assert [(one.word, one.patchset, one.files) for one in done.effects] == [("applied", DDP, 3)] and done.restored == ()
+    outcome = sync(place=place)
+    assert [(one.word, one.patchset, one.files) for one in outcome.effects] == [("applied", DDP, 3)] and outcome.restored == ()
     Path("pyproject.toml").write_text("[tool.sitepatch]\npatchsets = []\n")
-    done = sync(place=place)
-    assert done.restored == (DDP,) and {one.word for one in done.effects} == {"restored"} and site.tree() == before
+    outcome = sync(place=place)
+    assert outcome.restored == (DDP,) and {one.word for one in outcome.effects} == {"restored"} and site.tree() == before
     assert capsys.readouterr() == ("", "")
 
 

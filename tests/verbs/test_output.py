@@ -82,5 +82,5 @@ def test_every_command_writes_through_a_fifo_and_a_device(tmp_path, words):
 
 def test_an_output_that_cannot_be_written_is_named(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
-    told = done(site("export", DDP, "--output", tmp_path), 1)
-    assert "Is a directory" in told.err and str(tmp_path) in told.err
+    ended = done(site("export", DDP, "--output", tmp_path), 1)
+    assert "Is a directory" in ended.err and str(tmp_path) in ended.err

@@ -40,7 +40,8 @@ def test_apply_prints_six_lines_at_most_and_the_second_time_one(site):
     first = on_terminal(site, "apply", DDP)
     assert 2 <= len(first) <= 6 and first[-1].startswith(f"note: {RUNNING}")
     assert on_terminal(site, "apply", DDP) == [f"{DDP}: nothing to do, it is applied already"]
-    assert any(line.startswith("applied ") and "Runner.wrap_model" in line for line in done(site("apply", DDP)).out.splitlines())
+    piped = done(site("apply", DDP)).out.splitlines()
+    assert any(line.startswith("applied ") and "Runner.wrap_model" in line for line in piped)
     assert not any(RUNNING in line for line in on_terminal(site, "restore"))
     done(site("apply", DDP))
     assert any(RUNNING in line for line in on_terminal(site, "restore", "-v"))
@@ -60,8 +61,8 @@ def test_restore_of_many_files_counts_them_and_names_the_exceptions(tmp_path):
     done(site("apply", "all"))
     edited = site.file(names[0])
     edited.write_text(edited.read_text() + "# mine\n")
-    told = done(site("restore")).out.splitlines()
-    assert [" ".join(line.split()) for line in told] == [
+    lines = done(site("restore")).out.splitlines()
+    assert [" ".join(line.split()) for line in lines] == [
         "restored 7 files bytes, mode and mtime as before",
         "restored tiny/m0.py our change is out, what was edited by hand stays",
     ]
@@ -70,8 +71,9 @@ def test_restore_of_many_files_counts_them_and_names_the_exceptions(tmp_path):
 def test_an_edited_text_that_is_set_aside_is_reported_once(site):
     done(site("apply", DDP))
     site.file().write_text(f"{site.file().read_text()}# mine\n")
-    told = [line for line in done(site("restore", "--force")).err.splitlines() if "kept" in line]
-    assert len(told) == 1 and told[0].count("kept") == 1 and told[0].startswith("kept: the edited mmengine/"), told
+    (line,) = (line for line in done(site("restore", "--force")).err.splitlines() if "kept" in line)
+    assert line.count("kept") == 1
+    assert line.startswith("kept: the edited mmengine/")
 
 
 def test_only_what_does_not_fit_is_shown(site):
@@ -144,5 +146,5 @@ def test_a_name_that_hides_a_built_in_patchset_is_warned_about(site):
     (site.cwd / "fix.diff").write_text("")
     text = site.file().read_text()
     site.file().write_text(text.replace("    def ", "    # mine\n    def ", 1).replace("import os", "import os, sys", 1))
-    told = sitepatch("capture", "mmengine", "--name", "mmengine-device", "--target", site.path, cwd=site.cwd)
-    assert 'a built-in patchset is called "mmengine-device", too' in told.err
+    ended = sitepatch("capture", "mmengine", "--name", "mmengine-device", "--target", site.path, cwd=site.cwd)
+    assert 'a built-in patchset is called "mmengine-device", too' in ended.err

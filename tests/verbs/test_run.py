@@ -30,14 +30,14 @@ class Project:
             (self.site / name).write_text(text)
         patchset(folder)
         patchset(folder, path="demo/n.py", name="other")
-        self.given = ["--python", self.python, "--patch-dir", folder / "mine", "--verify", "compile"]
+        self.place = ["--python", self.python, "--patch-dir", folder / "mine", "--verify", "compile"]
 
     def run(self, *command, names=("two",), options=(), **more):
         variables = {"PYTHONDONTWRITEBYTECODE": "", **more}
-        return sitepatch("run", *names, *self.given, *options, "--", *command, cwd=self.folder, **variables)
+        return sitepatch("run", *names, *self.place, *options, "--", *command, cwd=self.folder, **variables)
 
     def start(self, *command, **more):
-        words = [sys.executable, "-m", "patcher", "run", "two", *self.given, "--", *command]
+        words = [sys.executable, "-m", "patcher", "run", "two", *self.place, "--", *command]
         return subprocess.Popen(
             [str(word) for word in words], cwd=str(self.folder), env=environ(), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more,
@@ -85,7 +85,7 @@ def test_a_signal_ends_the_command_as_without_sitepatch(project, number):
 def test_directory_variables_and_descriptors_are_passed_on(project):
     code = "import os, sys; print(os.getcwd(), os.environ['MINE'], os.environ.get('PYTHONPATH'), sep=chr(10)); os.write(int(sys.argv[1]), b'x')"
     read, write = os.pipe()
-    words = [sys.executable, "-m", "patcher", "run", "two", *project.given, "--", sys.executable, "-c", code, str(write)]
+    words = [sys.executable, "-m", "patcher", "run", "two", *project.place, "--", sys.executable, "-c", code, str(write)]
     ended = subprocess.run(
         [str(word) for word in words], cwd=str(project.folder), env=environ(MINE="7"), stdout=subprocess.PIPE, pass_fds=[write]
     )
@@ -108,26 +108,29 @@ def test_json_is_one_line_on_stderr_and_stdout_belongs_to_the_command(project, o
     def run(*command, exit=0, **more):
         options = ["--json", *overlay]
         ended = done(project.run(*command, options=options, SITEPATCH_CACHE=str(project.folder / "c"), **more), exit)
-        told, *rest = ended.err.split("\n")
-        told = json.loads(told)
-        assert (told["schema"], told["command"], told["ok"]) == (1, "run", exit == 0)
-        return ended.out, told, rest
+        line, *rest = ended.err.split("\n")
+        answer = json.loads(line)
+        assert (answer["schema"], answer["command"], answer["ok"]) == (1, "run", exit == 0)
+        return ended.out, answer, rest
 
-    out, told, rest = run(project.python, "-c", code)
+    out, answer, rest = run(project.python, "-c", code)
     assert (out, rest) == ("2\n", ["mine", ""])
-    assert told["patchsets"] == ["two"] and told["files"][0]["path"] == "demo/m.py" and told["files"][0]["changes"]
-    assert told["verified"]["ok"] and told["said"] != [] if not overlay else os.path.isdir(told["overlay"])
-    out, told, rest = run(sys.executable, "-c", "print('ran')", names=["two", "other"])
+    assert answer["patchsets"] == ["two"] and answer["files"][0]["path"] == "demo/m.py" and answer["files"][0]["changes"]
+    if overlay:
+        assert os.path.isdir(answer["overlay"])
+    else:
+        assert answer["verified"]["ok"] and answer["said"] != []
+    out, answer, rest = run(sys.executable, "-c", "print('ran')", names=["two", "other"])
     assert (out, rest) == ("ran\n", [""])
-    assert any(f"runs {sys.executable}, and what is patched" in line for line in told["said"])
+    assert any(f"runs {sys.executable}, and what is patched" in line for line in answer["said"])
     (project.site / "demo/n.py").write_text("VALUE = 5\n")
     done(sitepatch("restore", "--python", project.python, "--force", cwd=project.folder))
     (project.site / "demo/n.py").write_text("VALUE = 5\n")
-    out, told, rest = run("echo", "ran", names=["other"], exit=1)
+    out, answer, rest = run("echo", "ran", names=["other"], exit=1)
     assert (out, rest) == ("", [""])
-    assert told["answers"][0]["state"] == "not found"
-    out, told, rest = run("no-such-thing", exit=127)
-    assert (out, rest, told["error"]["message"]) == ("", [""], "no-such-thing: command not found")
+    assert answer["answers"][0]["state"] == "not found"
+    out, answer, rest = run("no-such-thing", exit=127)
+    assert (out, rest, answer["error"]["message"]) == ("", [""], "no-such-thing: command not found")
 
 
 # what is not run ------------------------------------------------------------------------------------------------------
@@ -154,14 +157,15 @@ def test_a_command_that_cannot_be_run_is_reported_before_anything_is_applied(pro
 
 def test_no_command_is_wrong_usage(project):
     form = "[NAME]... [OPTIONS] -- COMMAND..."
-    for words, found in (
+    for words, problem in (
         (["two"], f"no `--` in front of the command; write: sitepatch run {form}"),
         (["two", "python", "-c", "1"], "no `--` in front of the command; write: sitepatch run two -- python -c 1"),
         (["python", "-c", "1"], "no `--` in front of the command; write: sitepatch run -- python -c 1"),
         (["two", "--"], f"no command behind `--`; write: sitepatch run {form}"),
     ):
-        ended = done(sitepatch("run", *words, *(project.given if words[-1] != "--" else ()), cwd=project.folder), 2)
-        assert f"error: there is {found}" in ended.err
+        place = () if words[-1] == "--" else project.place
+        ended = done(sitepatch("run", *words, *place, cwd=project.folder), 2)
+        assert f"error: there is {problem}" in ended.err
     assert "Usage: sitepatch run [OPTIONS] [NAME]... -- COMMAND..." in done(sitepatch("run", "--help", cwd=project.folder)).out
     ended = done(project.run("true", names=["tow"]), 2)
     assert 'there is no patchset "tow"' in ended.err
@@ -251,8 +255,8 @@ def test_names_complete_up_to_the_dashes(project):
     def completed(line):
         words = line.split(" ")
         variables = {"_SITEPATCH_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-        found = sitepatch(cwd=project.folder, **variables)
-        return [each.partition(",")[2] for each in found.out.splitlines()]
+        ended = sitepatch(cwd=project.folder, **variables)
+        return [each.partition(",")[2] for each in ended.out.splitlines()]
 
     assert "torch-musa-guard" in completed("sitepatch run torch-")
     assert "--overlay" in completed("sitepatch run two --ov")

@@ -44,8 +44,10 @@ def asks(site, *entries, more=""):
 
 def standing(site):
     """The applied patchsets that `status` reports, with the options of each."""
-    files = json.loads(done(site("status", "--json")).out)["files"]
-    return {step["name"]: step["options"] for file in files for step in file["patchsets"]}
+    options = {}
+    for file in json.loads(done(site("status", "--json")).out)["files"]:
+        options.update({step["name"]: step["options"] for step in file["patchsets"]})
+    return options
 
 
 def same_as(tmp_path, fixtures, *commands):
@@ -53,13 +55,15 @@ def same_as(tmp_path, fixtures, *commands):
     other = Site(tmp_path / "other", *fixtures)
     for words in commands:
         done(other(*words))
-    found = {name: entry[0] for name, entry in other.tree().items() if entry != "directory" and name.endswith(".py")}
+    hashes = sources(other)
     shutil.rmtree(other.cwd)
-    return found
+    return hashes
 
 
 def sources(site):
-    return {name: entry[0] for name, entry in site.tree().items() if entry != "directory" and name.endswith(".py")}
+    """The hash of each Python file."""
+    files = {name: entry for name, entry in site.tree().items() if entry != "directory"}
+    return {name: entry[0] for name, entry in files.items() if name.endswith(".py")}
 
 
 # the three things that it does ----------------------------------------------------------------------------------------
@@ -120,14 +124,14 @@ def test_a_version_other_than_the_pinned_one_stops_sync_and_both_are_named(site)
     before = site.tree()
     asks(site, f"{DDP}==0.1 params=7", GUARD)
     (site.cwd / "requirements.txt").write_text(f"mmengine==0.10.7  # sitepatch: {DDP}==0.2\n")
-    found = f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}"
-    told = done(site("sync", "-r", "requirements.txt"), 1)
-    assert told.err.splitlines()[0] == f"error: pyproject.toml: tool.sitepatch.patchsets[0]: {found}==0.1"
-    assert f"requirements.txt:1: {found}==0.2" in told.err
+    message = f"{DDP}: found version {DDP_VERSION} (built in), expected {DDP}"
+    ended = done(site("sync", "-r", "requirements.txt"), 1)
+    assert ended.err.splitlines()[0] == f"error: pyproject.toml: tool.sitepatch.patchsets[0]: {message}==0.1"
+    assert f"requirements.txt:1: {message}==0.2" in ended.err
     for words in (["apply", f"{DDP}==0.1"], ["diff", f"{DDP}==0.1"], ["check", f"{DDP}==0.1"], ["export", f"{DDP}==0.1"]):
-        assert f"error: {found}==0.1" in done(site(*words), 1).err
+        assert f"error: {message}==0.1" in done(site(*words), 1).err
     refused = done(sitepatch("hook", "init", "h", f"{DDP}==0.1", cwd=site.cwd), 1)
-    assert f"{found}==0.1" in refused.err and not (site.cwd / "h").exists()
+    assert f"{message}==0.1" in refused.err and not (site.cwd / "h").exists()
     assert site.tree() == before
 
 
@@ -137,8 +141,8 @@ def test_what_is_pinned_and_found_is_applied(site):
     assert standing(site) == {DDP: {"params": 7}}
     done(site("apply", f"{DDP}=={DDP_VERSION}", "--set", "params=8"))
     assert standing(site) == {DDP: {"params": 8}}
-    told = done(site("apply", f"{DDP}=="), 2)
-    assert f"error: found {DDP}==, expected NAME or NAME==VERSION" in told.err
+    ended = done(site("apply", f"{DDP}=="), 2)
+    assert f"error: found {DDP}==, expected NAME or NAME==VERSION" in ended.err
 
 
 # what a project asks for ----------------------------------------------------------------------------------------------
@@ -175,23 +179,23 @@ def test_without_a_request_nothing_is_done_and_the_message_says_how_to_make_one(
     (site.cwd / "r.txt").write_text("mmengine==0.10.7\n")
     if project is not None:
         (site.cwd / "pyproject.toml").write_text(project)
-    told = done(site("sync", *words), 2)
-    assert all(text in told.err for text in texts), told
+    ended = done(site("sync", *words), 2)
+    assert all(text in ended.err for text in texts), ended
     assert site.tree() == before
-    assert "Traceback" not in told.err
+    assert "Traceback" not in ended.err
 
 
 def test_what_fits_nothing_is_an_error_unless_its_package_is_optional(tmp_path):
     site = Site(tmp_path, "mmengine-0.10.7")
     before = site.tree()
     asks(site, DDP, GUARD)
-    told = done(site("sync"), 1)
-    assert "torch is not installed in" in told.out
-    assert f'or ask for "{GUARD} optional", where it may be absent' in told.out
+    ended = done(site("sync"), 1)
+    assert "torch is not installed in" in ended.out
+    assert f'or ask for "{GUARD} optional", where it may be absent' in ended.out
     assert site.tree() == before
     asks(site, DDP, f"{GUARD} optional")
-    told = done(site("sync"))
-    assert f"note: {GUARD} is optional and left out: torch is not installed in" in told.err
+    ended = done(site("sync"))
+    assert f"note: {GUARD} is optional and left out: torch is not installed in" in ended.err
     assert standing(site).keys() == {DDP}
     again = done(site("sync"))
     assert f"{GUARD}: nothing" not in again.out and f"{DDP}: nothing to do" in again.out
@@ -205,8 +209,8 @@ def test_optional_excuses_packages_and_releases_and_not_missing_code(site):
     (site.path / "mmengine-0.10.7.dist-info").rename(site.path / "mmengine-2.0.0.dist-info")
     metadata = site.path / "mmengine-2.0.0.dist-info" / "METADATA"
     metadata.write_text(metadata.read_text().replace("Version: 0.10.7", "Version: 2.0.0"))
-    told = done(site("sync"))
-    assert f"{DDP} is optional and left out: mmengine 2.0.0 is installed; this patchset is for mmengine" in told.err
+    ended = done(site("sync"))
+    assert f"{DDP} is optional and left out: mmengine 2.0.0 is installed; this patchset is for mmengine" in ended.err
     (site.source(DYNAMO).parent / DYNAMO).rename(site.cwd / "patchsets" / "of-json")
     manifest = site.cwd / "patchsets" / "of-json" / "patchset.toml"
     manifest.write_text(manifest.read_text().replace(DYNAMO, "of-json").replace('package = "torch"', 'package = "json"'))
@@ -225,8 +229,8 @@ def test_one_patchset_that_does_not_fit_keeps_the_others_from_being_changed(site
     site.file("torch/multiprocessing/reductions.py").write_text("x = 1\n")
     before = site.tree()
     asks(site, DDP, GUARD)
-    told = done(site("sync"), 1)
-    assert "stopped: nothing was written" in told.err
+    ended = done(site("sync"), 1)
+    assert "stopped: nothing was written" in ended.err
     assert site.tree() == before
 
 
@@ -257,8 +261,8 @@ def test_an_edit_of_our_own_change_keeps_the_patchset_from_being_restored(site):
     edited.write_text(text.replace("limit=5", "limit=6"))
     before = site.tree()
     asks(site, GUARD)
-    told = done(site("sync"), 1)
-    assert "the file was edited by hand where it was patched, at line" in told.out
+    ended = done(site("sync"), 1)
+    assert "the file was edited by hand where it was patched, at line" in ended.out
     assert site.tree() == before
     done(site("sync", "--force"))
     assert standing(site).keys() == {GUARD}
@@ -277,9 +281,9 @@ def test_a_damaged_hook_stops_nothing_and_one_of_a_newer_release_does(site):
         (encode_fields(fields), f"{folder}/patchsets/{DDP}/patchset.toml: found no readable file"),
     ):
         (folder / "hook.json").write_bytes(data)
-        told = done(site("sync"))
-        assert f"the hook sitepatch-hook-mine is damaged and does nothing: {damage}" in told.err, told.err
-        assert "run `sitepatch hook init` again, and install the hook again" in told.err
+        ended = done(site("sync"))
+        assert f"the hook sitepatch-hook-mine is damaged and does nothing: {damage}" in ended.err, ended.err
+        assert "run `sitepatch hook init` again, and install the hook again" in ended.err
     assert list(standing(site)) == [GUARD]
     shutil.copytree(str(ROOT / "patchsets" / DDP), str(folder / "patchsets" / DDP))
     assert f"{DDP}: sitepatch-hook-mine keeps it applied" in done(site("sync"), 1).err
@@ -293,9 +297,9 @@ def test_a_file_that_a_new_version_leaves_alone_is_put_back(site):
         head, *sections = path.read_text().split("\n--- ")
         kept = [section for section in sections if "distributed.py" not in section.split("\n")[0]]
         path.write_text("\n--- ".join([head, *kept]))
-    told = done(site("sync"))
-    assert f"restored  {DDP}: 1 file in {site.path}, which it does not change any more" in told.out
-    assert f"updated   {DDP}: 2 files in {site.path}" in told.out
+    ended = done(site("sync"))
+    assert f"restored  {DDP}: 1 file in {site.path}, which it does not change any more" in ended.out
+    assert f"updated   {DDP}: 2 files in {site.path}" in ended.out
     assert site.file("mmengine/_strategy/distributed.py").stat().st_mtime_ns == 1_600_000_000_123_456_789
 
 
@@ -308,8 +312,8 @@ def test_what_fails_to_verify_leaves_everything_as_it_stood(venv):
     venv.patchset("first", "three = 33", version="2")
     asks(venv, "first", "bad")
     before, stood = sources(venv), venv.standing()
-    told = done(venv("sync"), 1)
-    assert "RuntimeError: boom" in told.out and "verification failed: nothing was written, 3 files as before" in told.err
+    ended = done(venv("sync"), 1)
+    assert "RuntimeError: boom" in ended.out and "verification failed: nothing was written, 3 files as before" in ended.err
     assert (sources(venv), venv.standing()) == (before, stood)
     assert ("three = 3\n" in venv.text(), "four = 4\n" in venv.text("demo/n.py")) == (True, True)
     asks(venv, "first")
@@ -366,31 +370,33 @@ def test_eight_at_once_do_the_work_once_and_all_succeed(site):
     done(site("apply", GUARD))
     asks(site, DDP)
     command = [sys.executable, "-m", "patcher", "sync", "--verify", "none", "--target", str(site.path)]
-    started = [
-        subprocess.Popen(command, cwd=str(site.cwd), env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)
-    ]
-    told = [(child.communicate(timeout=120), child.returncode) for child in started]
-    assert [code for _, code in told] == [0] * 8, told
-    assert sum(b"restored" in out for (out, _), _ in told) == 1
+    options = {"cwd": str(site.cwd), "env": environ(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    children = [subprocess.Popen(command, **options) for _ in range(8)]
+    outputs = []
+    for child in children:
+        out, err = child.communicate(timeout=120)
+        assert child.returncode == 0, (out, err)
+        outputs.append(out)
+    assert sum(b"restored" in out for out in outputs) == 1
     assert standing(site).keys() == {DDP}
 
 
 def test_the_options_complete_with_tab(site):
     line = "sitepatch sync --p"
-    told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD="2")
-    assert told.out.split() == ["plain,--project", "plain,--python", "plain,--patch-dir"]
-    told = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch sync -r ", COMP_CWORD="3")
-    assert told.out.split() == ["file,"]
+    ended = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD="2")
+    assert ended.out.split() == ["plain,--project", "plain,--python", "plain,--patch-dir"]
+    ended = sitepatch(cwd=site.cwd, _SITEPATCH_COMPLETE="bash_complete", COMP_WORDS="sitepatch sync -r ", COMP_CWORD="3")
+    assert ended.out.split() == ["file,"]
 
 
 # how it is printed ----------------------------------------------------------------------------------------------------
 def test_json_reports_what_was_done(site):
     done(site("apply", GUARD))
     asks(site, DDP)
-    told = json.loads(done(site("sync", "--json")).out)
-    assert (told["schema"], told["command"], told["ok"], told["written"]) == (1, "sync", True, True)
-    assert (told["patchsets"], told["restored"], len(told["files"])) == ([DDP], [GUARD], 4)
-    assert told["verified"]["ok"] is True
+    answer = json.loads(done(site("sync", "--json")).out)
+    assert (answer["schema"], answer["command"], answer["ok"], answer["written"]) == (1, "sync", True, True)
+    assert (answer["patchsets"], answer["restored"], len(answer["files"])) == ([DDP], [GUARD], 4)
+    assert answer["verified"]["ok"] is True
     again = json.loads(done(site("sync", "--json", "--dry-run")).out)
     assert (again["written"], again["restored"], again["diff"]) == (False, [], "")
     asks(site, f"{DDP}==0.1")
@@ -401,8 +407,8 @@ def test_json_reports_what_was_done(site):
 def test_quiet_prints_only_errors_and_the_help_says_that_the_rest_is_restored(site):
     asks(site, DDP)
     for _ in range(2):
-        told = done(site("sync", "-q"))
-        assert (told.out, told.err) == ("", "")
+        ended = done(site("sync", "-q"))
+        assert (ended.out, ended.err) == ("", "")
     assert "REVERTED, also what was applied by hand" in " ".join(sitepatch("sync", "--help", cwd=site.cwd).out.split())
     painted = done(site("sync", "--force", "-v", FORCE_COLOR="1"))
     assert "\x1b[" in painted.out

@@ -29,11 +29,11 @@ def machine(tmp_path, monkeypatch):
         return subprocess.CompletedProcess(words, 0, "".join(listed).encode("utf-8", "surrogateescape"))
 
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(training, "_DRIVER", (str(tmp_path / "driver"),))
+    monkeypatch.setattr(training, "_DRIVER", (str(tmp_path / "driver"),))  # this machine may have one
     return listed
 
 
-def found(site):
+def troubles(site):
     rows = examine(Examination(discover(None, str(site.path)), ()), TROUBLES)
     return {one.check: (one.severity, one.what, one.hint) for one in rows if one.severity != OK}
 
@@ -46,43 +46,43 @@ def build(site, **facts):
 
 def test_code_that_reads_a_missing_is_musa_is_a_problem(tmp_path):
     site = Site(tmp_path, "torch-2.7.1-musa")
-    done = site("doctor", "--json")
-    (one,) = [one for one in json.loads(done.out)["findings"] if one["severity"] == PROBLEM]
-    assert done.code == 1 and one["check"] == "code" and "reads is_musa of a storage" in one["what"]
+    ended = site("doctor", "--json")
+    (one,) = [one for one in json.loads(ended.out)["findings"] if one["severity"] == PROBLEM]
+    assert ended.code == 1 and one["check"] == "code" and "reads is_musa of a storage" in one["what"]
     assert one["hint"].startswith(f"sitepatch apply {GUARD} --target {site.path}: it fits")
-    assert site("apply", GUARD).code == 0 and found(site) == {}
+    assert site("apply", GUARD).code == 0 and troubles(site) == {}
 
 
 def test_a_stock_torch_asks_for_nothing(tmp_path):
-    assert found(Site(tmp_path, "torch-2.9.0", "mmengine-0.10.7", "triton-3.5.1")) == {}
+    assert troubles(Site(tmp_path, "torch-2.9.0", "mmengine-0.10.7", "triton-3.5.1")) == {}
 
 
 def test_a_libcuda_that_ldconfig_lists_and_that_does_not_exist_is_a_problem(tmp_path, machine):
     site = Site(tmp_path, "triton-3.5.1")
-    assert found(site) == {}
+    assert troubles(site) == {}
     machine.append(f"\tlibcuda.so.1 (libc6,x86-64) => {tmp_path}/libcuda.so.1\n")
-    severity, what, hint = found(site)["libcuda"]
+    severity, what, hint = troubles(site)["libcuda"]
     assert (severity, hint) == (PROBLEM, "sitepatch apply triton-libcuda-path") and str(tmp_path / "libcuda.so.1") in what
     (tmp_path / "libcuda.so.1").write_bytes(b"")
-    assert found(site) == {}
+    assert troubles(site) == {}
 
 
 def test_a_cuda_build_on_a_machine_without_a_driver_is_noted(tmp_path, machine):
     site = Site(tmp_path, "torch-2.9.0")
     build(site, cuda="12.8", hip=None)
-    assert found(site)["driver"][0] == NOTE
+    assert troubles(site)["driver"][0] == NOTE
     (tmp_path / "driver").write_text("")
-    assert found(site) == {}
+    assert troubles(site) == {}
 
 
 def test_a_backend_that_this_torch_lacks_is_noted(tmp_path, machine):
     site = Site(tmp_path, "torch-2.9.0", "mmengine-0.10.7")
     build(site, cuda=None, hip=None)
-    assert found(site)["backend"][0] == NOTE and "backend='gloo'" in found(site)["backend"][2]
+    assert troubles(site)["backend"][0] == NOTE and "backend='gloo'" in troubles(site)["backend"][2]
     (site.path / "torch_gcu").mkdir()
-    assert found(site)["backend"][2] == "sitepatch apply mmengine-device takes the backend of the card"
+    assert troubles(site)["backend"][2] == "sitepatch apply mmengine-device takes the backend of the card"
     build(site, cuda=None, hip="6.4")
-    assert "backend" not in found(site)
+    assert "backend" not in troubles(site)
 
 
 def test_listed_libraries_are_those_of_ldconfig(machine, monkeypatch):
