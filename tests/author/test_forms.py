@@ -96,9 +96,29 @@ CASES = {
         "@@ or @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n",
     ),
     "decorators stay in their order": (
+        "@second(1)\n@first(0)\n@second(1)\ndef f(a):\n    return a\n",
+        "@second(1)\n@first(0)\n@second(2)\ndef f(a):\n    return a\n",
+        "@@ f @@\n @second(1)\n @first(0)\n-@second(1)\n+@second(2)\n def f(...):\n",
+    ),
+    "of several decorators those that change are written": (
         "@first(0)\n@second(1)\ndef f(a):\n    return a\n",
         "@first(0)\n@second(2)\ndef f(a):\n    return a\n",
-        "@@ f @@\n @first(0)\n-@second(1)\n+@second(2)\n def f(...):\n",
+        "@@ f @@\n-@second(1)\n+@second(2)\n def f(...):\n",
+    ),
+    "a decorator that goes needs no other one": (
+        "@first(0)\n@second(1)\ndef f(a):\n    return a\n",
+        "@first(0)\ndef f(a):\n    return a\n",
+        "@@ f @@\n-@second(1)\n def f(...):\n",
+    ),
+    "a new decorator is beside one of its neighbours": (
+        "@first\n@second\n@third\n@fourth\ndef f(a):\n    return a\n",
+        "@first\n@second\n@third\n@callable\n@fourth\ndef f(a):\n    return a\n",
+        "@@ f @@\n @third\n+@callable\n def f(...):\n@@ or @@\n+@callable\n @fourth\n def f(...):\n",
+    ),
+    "a new decorator directly above the name needs no neighbour": (
+        "@first\n@second\ndef f(a):\n    return a\n",
+        "@first\n@second\n@callable\ndef f(a):\n    return a\n",
+        "@@ f @@\n @second\n+@callable\n def f(...):\n@@ or @@\n+@callable\n def f(...):\n",
     ),
     "a comment in a decorator does not stop its hunk": (
         "@first([\n    # one\n    call(1),\n    2,\n])\ndef f(a):\n    return a\n",

@@ -84,6 +84,7 @@ class Candidates:
         if len(group) > 1 or not group[0].pairs:
             return
         if group[0].kind == "header":
+            yield from self.changes.fewer_decorators(group[0])
             header = self.changes.unannotated(group[0])
             if header:
                 form = Message("whatever the annotations are")

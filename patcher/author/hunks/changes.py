@@ -278,6 +278,7 @@ class Changes:
         decorators = self._decorators(old.items("decorators"), new.items("decorators"))
         changed = differing_fields(old, new, hidden=("decorators", "body"))
         if not changed:
+            yield from self.fewer_decorators(difference)
             name = tagged(" ", header(self.before, old))
             form = Message("the decorators, above the name of the definition")
             yield Candidate(scope, (*decorators, *name), form=form)
@@ -349,6 +350,41 @@ class Changes:
         deleted = [line for tag, line in lines if tag == "-"]
         inserted = [line for tag, line in lines if tag == "+"]
         return () if deleted == inserted else lines
+
+    def fewer_decorators(self, difference: Difference) -> Iterator[Candidate]:
+        """Candidates for decorators that changed in one place, above the name of the definition.
+
+        What stays is left out: other releases may have other decorators. New ones are beside
+        another one, or directly above the name where the edit has them there. There are no
+        candidates if the header changed besides.
+        """
+        old, new = difference.pairs[0]
+        if differing_fields(old, new, hidden=("decorators", "body")):
+            return
+        kept, decorators = old.items("decorators"), new.items("decorators")
+        edits = line_edits(list(map(repr, kept)), list(map(repr, decorators)))
+        if len(edits) != 1:
+            return
+        old_start, old_end, new_start, new_end = edits[0]
+        deleted = _tagged_code("-", self.before, nodes=kept[old_start:old_end])
+        inserted = _tagged_code("+", self.after, nodes=decorators[new_start:new_end])
+        name = tagged(" ", header(self.before, old))
+        scope = scope_of(old)
+        if deleted:
+            form = Message("the decorators that changed, above the name of the definition")
+            yield Candidate(scope, (*deleted, *inserted, *name), form=form)
+            return
+
+        form = Message("the new decorators, beside another one")
+        above = _tagged_code(" ", self.before, nodes=kept[:old_start][-1:])
+        below = _tagged_code(" ", self.before, nodes=kept[old_start:][:1])
+        if above:
+            yield Candidate(scope, (*above, *inserted, *name), form=form)
+        if below:
+            yield Candidate(scope, (*inserted, *below, *name), form=form)
+        else:
+            form = Message("the new decorators, directly above the name of the definition")
+            yield Candidate(scope, (*inserted, *name), form=form)
 
     def _decorators(self, old: Sequence[Node], new: Sequence[Node]) -> list[Line]:
         """The decorators of a definition, as a diff has them."""
