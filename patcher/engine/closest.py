@@ -25,7 +25,10 @@ _FURTHER = 6  # lines that a run may have more than the pattern
 _SCREEN = 68  # columns of a line that is shown
 _LONGEST = 60  # characters of code that are quoted
 _PUNCTUATION = frozenset(".,()[]{}:=")
-_WORD = re.compile(r"\.\.\.|\"[^\"\n]*\"|'[^'\n]*'|\$?\w+|[^\w\s]")
+_WORD = re.compile(r"\.\.\.|\"[^\"\n]*\"|'[^'\n]*'|\$?\w+|[=!<>:]=|->|\*\*|//|<<|>>|[^\w\s]")
+
+
+_NO_BREAK = re.compile(r"[^\r\n]")
 
 
 class _Word(Record):
@@ -45,12 +48,13 @@ class _Pattern(Record):
     """What the code has to have: `words`, and between them `gaps` that stand for other code.
 
     `gaps[i]` stands before word `i`, the last one behind all words: `...`, a metavariable, or
-    empty.
+    empty. `has_prose` is whether a string of it has several words.
     """
 
     words: list[_Word]
     gaps: list[str]
     is_expression: bool
+    has_prose: bool
 
 
 class _Run(Record):
@@ -119,11 +123,19 @@ def _pattern(hunk: Hunk) -> _Pattern:
             gaps[-1] = "..."
         elif word.text.startswith("$"):
             gaps[-1] = gaps[-1] or word.text
+        elif word.text == "," and gaps[-1] == "...":
+            continue  # it belongs to what the run stands for
         else:
             words.append(word)
             gaps.append("")
 
-    return _Pattern(words, gaps, is_expression=hunk.form == "expression")
+    strings = [token.text for token in tokens(written) if token.kind == "string"]
+    return _Pattern(
+        words,
+        gaps,
+        is_expression=hunk.form == "expression",
+        has_prose=any(len(text.split()) > 1 for text in strings),
+    )
 
 
 def _words(text: str, start: int, end: int) -> list[_Word]:
@@ -150,9 +162,10 @@ def _weight(words: Sequence[str]) -> float:
 def _rows(source: Source, scope: str, pattern: _Pattern) -> Iterator[_Rows]:
     """The words of each line, range by range of the scope.
 
-    Comments and the header of a definition are left out.
+    Comments, the header of a definition and, for a pattern without prose, texts of several lines
+    are left out.
     """
-    text = _without_comments(source.text)
+    text = _code_of(source.text, with_texts=pattern.has_prose)
     first_word = pattern.words[0].text if pattern.words else ""
     is_definition = first_word in ("def", "class", "async", "@")
     has_header = scope != "<module>" and not is_definition
@@ -171,14 +184,15 @@ def _rows(source: Source, scope: str, pattern: _Pattern) -> Iterator[_Rows]:
         yield rows
 
 
-def _without_comments(text: str) -> str:
-    """A text with its comments blanked out."""
+def _code_of(text: str, *, with_texts: bool) -> str:
+    """A text without comments and, unless `with_texts`, strings of several lines: blanked out."""
     parts: list[str] = []
     end = 0
     for token in tokens(text):
-        if token.kind == "comment":
+        is_text = token.kind == "string" and "\n" in token.text
+        if token.kind == "comment" or (is_text and not with_texts):
             parts.append(text[end : token.start])
-            parts.append(" " * (token.end - token.start))
+            parts.append(_NO_BREAK.sub(" ", token.text))
             end = token.end
 
     parts.append(text[end:])
@@ -333,7 +347,10 @@ def _first_difference(words: Sequence[_Word], pattern: _Pattern) -> _Difference:
         if kind == "equal":
             continue
         if not _PUNCTUATION.issuperset(want[j1:j2]):
-            return _Difference(_without_ends(words[i1:i2]), pattern.words[j1:j2])
+            code = words[i1:i2]
+            if pattern.gaps[j1] and _stands_for(pattern.gaps[j1], have[i1:i2]):
+                code = ()
+            return _Difference(_without_ends(code), pattern.words[j1:j2])
 
         missing = missing or pattern.words[j1:j2]
         at_an_end = i1 == 0 or i2 == len(words)
