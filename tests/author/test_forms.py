@@ -95,6 +95,37 @@ CASES = {
         "@@ f @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n return a\n"
         "@@ or @@\n-a.b.read()\n+a.b.read(\n+    one=a.b.c, two=a.b.d, three=a.c.d,\n+)\n",
     ),
+    "a keyword that passes on what is called so tells no call from another": (
+        "def f(a, N, W):\n    return launch(x=a.b, N=N, W=W, size=a.c)\n",
+        "def f(a, N, W):\n    return launch(x=a.b, N=N, W=W, more=abs(W), size=a.c)\n",
+        "@@ f @@\n-launch(x=a.b, N=N, W=W, ...)\n+launch(x=a.b, N=N, W=W, more=abs(W), ...)\n"
+        "@@ or @@\n-return launch(...)\n+return launch(more=abs(W), ...)\n",
+    ),
+    "an Ellipsis that goes is no run": (
+        "def f(a):\n    ...\n",
+        "def f(a):\n    return a\n",
+        "@@ f @@\n def f(...):\n-    (...)\n+    return a\n",
+    ),
+    "an Ellipsis that goes from a block is no run": (
+        "def f(a):\n    a.run(1)\n    ...\n    return a\n",
+        "def f(a):\n    a.run(1)\n    return a\n",
+        "@@ f @@\n a.run(...)\n-(...)\n return a\n",
+    ),
+    "an Ellipsis that comes in place of code is no run": (
+        "def f(a):\n    try:\n        if not a.ready():\n            a.wait(1)\n    except ValueError:\n        pass\n",
+        "def f(a):\n    try:\n        ...\n    except ValueError:\n        pass\n",
+        "@@ f @@\n try:\n-    if not a.ready():\n-        a.wait(1)\n+    (...)\n",
+    ),
+    "an Ellipsis that is passed is no run": (
+        "class A:\n    name: str = Field(..., size=3)\n    other = 1\n",
+        "class A:\n    name: str = Field(..., size=3)\n    more: str = Field(..., size=4)\n    other = 1\n",
+        "@@ A @@\n+more: str = Field((...), size=4)\n other = 1\n@@ or @@\n name: str = Field(...)\n+more: str = Field((...), size=4)\n",
+    ),
+    "an Ellipsis in a subscript is written as it is": (
+        "def f(a):\n    b: Tuple[int, ...] = a.b[..., 0]\n    return b\n",
+        "def f(a):\n    b: Tuple[int, ...] = a.b[..., 1]\n    return b\n",
+        "@@ f @@\n-b = a.b[..., 0]\n+b = a.b[..., 1]\n return b\n",
+    ),
     "decorators stay in their order": (
         "@second(1)\n@first(0)\n@second(1)\ndef f(a):\n    return a\n",
         "@second(1)\n@first(0)\n@second(2)\ndef f(a):\n    return a\n",

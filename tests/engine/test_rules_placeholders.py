@@ -102,6 +102,12 @@ WRAP = """-if a:
 
 # `...` is a run, possibly empty and as short as fits, wherever it is a whole element; elsewhere it is the literal.
 RULE_7 = {
+    "in parentheses it is Ellipsis, as an argument": inside("return A(..., 1)", "-A((...), 1)\n+A((...), 2)\n", "return A(..., 2)"),
+    "and then no run": stays("return A(a, 1)", "-A((...), 1)\n+A((...), 2)\n", State.NOT_FOUND),
+    "in parentheses it is Ellipsis, as a statement": inside("...\n    return a", "-(...)\n+b()\n return a\n", "b()\n    return a"),
+    "a statement of that kind, and then no run": stays("c()\n    return a", "-(...)\n+b()\n return a\n", State.NOT_FOUND),
+    "Ellipsis that comes has no parentheses": inside("return A(1)", "-A(1)\n+A((...), [(...)], 1)\n", "return A(..., [...], 1)"),
+    "Ellipsis that comes as a statement has none": inside("b()\n    return a", "-b()\n+(...)\n return a\n", "...\n    return a"),
     "of the block with the same header, not of the first": inside(
         "if a:\n        # why\n        try:\n            b()\n        except A:\n            c()\n            d()",
         "-if a:\n-    ...\n-    try:\n-        b()\n-    except A:\n-        ...\n+if c:\n+    try:\n+        b()\n+    except A:\n+        ...\n",

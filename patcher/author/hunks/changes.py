@@ -517,8 +517,13 @@ def _passed_by_keyword(pairs: Sequence[Pair]) -> _Passed | None:
 
 
 def _is_constant(node: Node) -> bool:
-    """Whether an argument is a constant by its name, as `Key.DEBUG`."""
+    """Whether an argument is a constant by its name, as `Key.DEBUG`.
+
+    What is passed on under its own name (`N=N`) tells no call from another.
+    """
     value = node.node("value") if node.kind == "Keyword" else node
+    if node.kind == "Keyword" and same(node.fields["arg"], value):
+        return False
     name = value.fields.get("attr", value) if value.kind == "Attribute" else value
     return isinstance(name, Node) and name.kind == "Name" and str(name.fields["value"]).isupper()
 

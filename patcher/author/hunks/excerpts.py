@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
+from keyword import iskeyword
 from typing import AbstractSet, Callable, Iterable, Iterator, Sequence, Tuple
 
 from patcher.author.hunks.differences import Pair
-from patcher.engine.lex import lines_in_strings, tokens
+from patcher.engine.lex import BRACKETS, LAYOUT, lines_in_strings, tokens
 from patcher.engine.tree import Node, Tree, same
 from patcher.message import Message
 from patcher.record import Record
@@ -30,6 +31,8 @@ BEHIND = ", ..."
 LISTS = ("args", "elements", "params", "names", "items", "decorators")
 """The fields of nodes that hold a list in which `...` may stand for elements."""
 
+_BEFORE_ELEMENTS = frozenset(["", "(", "[", "{", ",", ":", ";"])
+"""The tokens behind which a `...` would be read as a run."""
 _LONG_TUPLE = 8  # elements from which a tuple is no record: none of them names another
 _LONGEST_LINE = 110  # code that would be longer is not joined to one line
 _LONGEST_CONTEXT = 12  # lines of a compound statement that is written whole as context
@@ -47,17 +50,19 @@ class Form(Record):
 def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> list[str]:
     """The lines of `[start, end)`, dedented, with the holes filled.
 
-    What is inside strings keeps its indentation.
+    What is inside strings keeps its indentation. An Ellipsis that would be read as a run is put in
+    parentheses.
     """
     inside: list[Hole] = []
     for hole in sorted(holes):
         if start <= hole[0] and hole[1] <= end:
             inside.append(hole)
+    inside += _ellipses(text, start, end, holes=inside)
 
     lines: list[str] = []
     line, at = "", start
     base = text.lines.indent(start)
-    for begin, stop, new in [*inside, (end, end, "")]:
+    for begin, stop, new in [*sorted(inside), (end, end, "")]:
         while True:
             newline = _NEWLINE.search(text.text, at, begin)
             if newline is None:
@@ -70,6 +75,43 @@ def excerpt(text: Tree, start: int, end: int, holes: Sequence[Hole] = ()) -> lis
         line += text.text[at:begin] + new
         at = stop
     return [*lines, line]
+
+
+def _ellipses(text: Tree, start: int, end: int, holes: Sequence[Hole]) -> list[Hole]:
+    """The holes that put each Ellipsis of `[start, end)` which is no run in parentheses.
+
+    That is one which begins a statement or is an element of a list, outside of these holes.
+    """
+    code = text.text[start:end]
+    found: list[Hole] = []
+    if "..." not in code:
+        return found
+
+    subscripts: list[bool] = []  # of each bracket that is open: whether it is that of a subscript
+    before = ""  # the token before, empty where a statement begins
+    for token in tokens(code):
+        if token.kind == "newline" and not subscripts:
+            before = ""
+        if token.kind in LAYOUT:
+            continue
+        at = start + token.start
+        is_hidden = any(first <= at < last for first, last, _ in holes)
+        in_subscript = bool(subscripts) and subscripts[-1]
+        if (
+            token.kind == "run"
+            and not is_hidden
+            and not in_subscript
+            and before in _BEFORE_ELEMENTS
+        ):
+            found.append((at, start + token.end, "(...)"))
+
+        if token.text in BRACKETS:
+            is_operand = before[-1:].isalnum() or before[-1:] in {"_", ")", "]", "}", '"', "'"}
+            subscripts.append(token.text == "[" and is_operand and not iskeyword(before))
+        elif token.text in BRACKETS.values() and subscripts:
+            subscripts.pop()
+        before = token.text
+    return found
 
 
 def _past_indent(text: Tree, start: int, base: str) -> int:

@@ -458,6 +458,8 @@ class Renderer:
         elif node.role in ("meta", "option") or counterpart is not None:
             written = self._text_of(node)
             edits.append(Edit(node.outer_start, node.outer_end, text=written))
+        elif node.kind == "Ellipsis":  # its parentheses only say that it is no run
+            edits.append(Edit(node.outer_start, node.outer_end, text="..."))
         else:
             for value in node.fields.values():
                 if isinstance(value, Node):

@@ -127,8 +127,13 @@ def _run_pattern(node: Node) -> str:
 
 
 def _is_element(node: Node) -> bool:
-    """Whether a `...` is an element of a list, and so a run; in a subscript it is the literal."""
+    """Whether a `...` is an element of a list, and so a run.
+
+    In a subscript, and in parentheses of its own, it is the literal.
+    """
     if node.kind not in ("Ellipsis", "Name", "WithItem"):
+        return False
+    if node.kind == "Ellipsis" and node.parenthesised:
         return False
     around = node.parent
     if around is not None and around.field() == "slice" and not around.parenthesised:
