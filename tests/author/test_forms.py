@@ -101,6 +101,12 @@ CASES = {
         "@@ f @@\n-launch(x=a.b, N=N, W=W, ...)\n+launch(x=a.b, N=N, W=W, more=abs(W), ...)\n"
         "@@ or @@\n-return launch(...)\n+return launch(more=abs(W), ...)\n",
     ),
+    "what goes around an expression goes around another one, too": (
+        "def f(a):\n    size = max(power(a.hint(a.length)), 1 if a.xpu.is_free() else 16)\n    return size\n",
+        "def f(a):\n    size = power(a.hint(a.length))\n    return size\n",
+        "@@ f @@\n-size = max(power(...), 1 if a.xpu.is_free() else 16)\n+size = power(...)\n"
+        "@@ or @@\n-max($V, 1 if a.xpu.is_free() else 16)\n+$V\n",
+    ),
     "an Ellipsis that goes is no run": (
         "def f(a):\n    ...\n",
         "def f(a):\n    return a\n",

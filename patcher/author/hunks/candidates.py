@@ -92,6 +92,9 @@ class Candidates:
         keywords = self.changes.keywords(group[0])
         if keywords:
             yield Candidate(scope, keywords, form=Message("whatever else is passed"))
+        unwrapped = self.changes.unwrapped(group[0])
+        if unwrapped:
+            yield Candidate(scope, unwrapped, form=Message("whatever the part that stays is"))
         literals = self.changes.other_literals(group[0])
         if literals:
             yield Candidate(scope, literals, form=Message("whatever the old literal is"))

@@ -179,6 +179,25 @@ class Changes:
             return self._replaced(old, other, holes=holes)
         return self._statement(old, other, holes=holes)
 
+    def unwrapped(self, difference: Difference) -> tuple[Line, ...]:
+        """The lines of an expression in whose place a part of it comes, whatever that part is.
+
+        What goes around it names the place. Empty if it has fewer than two distinctive words, if
+        the part is one literal or name, and for other differences.
+        """
+        for old, new in reversed(difference.pairs):
+            if not old.is_expression or not new.is_expression or is_one(new):
+                continue
+            parts = [node for node in old.walk() if node is not old and same(node, new)]
+            if len(parts) != 1:
+                continue
+            start, end = parts[0].outer_start, parts[0].outer_end
+            if len(distinctive_words([old], [(start, end)])) < 2:
+                return ()
+            nothing_else = (new.outer_start, new.outer_end, "$V")
+            return self._replaced(old, new, holes=[((start, end, "$V"), nothing_else)])
+        return ()
+
     def any_old_value(self, difference: Difference) -> Iterator[Candidate]:
         """Candidates for the assignment of another value, the old value left open.
 
