@@ -97,8 +97,13 @@ def answer_alone(
     source: Source,
     hunk: HunkText,
     options: Mapping[str, OptionValue],
+    *,
+    explained: bool = True,
 ) -> HunkAnswer:
     """The answer for one hunk by itself, without the checks on the finished text.
+
+    Unless `explained`, it does not say what is closest to a hunk that is not found: on a long
+    pattern that takes seconds.
 
     Raises:
         PatchError: the hunk is wrong in itself.
@@ -107,7 +112,7 @@ def answer_alone(
         return rewrite_text(source.data, [hunk]).answers[0]
 
     (compiled,) = compile_hunks([hunk], options)
-    matched = _match(source, compiled)
+    matched = _match(source, compiled, explained=explained)
     if matched.answer.state.failed:
         return matched.answer
 
@@ -145,11 +150,14 @@ def _check_anchors(hunks: Sequence[Hunk]) -> None:
 
 
 # matching -----------------------------------------------------------------------------------------
-def _match(source: Source, hunk: Hunk) -> MatchedHunk:
-    """Match one hunk by itself, and compute the edits of the form that counts."""
+def _match(source: Source, hunk: Hunk, *, explained: bool = True) -> MatchedHunk:
+    """Match one hunk by itself, and compute the edits of the form that counts.
+
+    `explained` is that of `answer_alone`.
+    """
     try:
         form, places = find_form(source, hunk)
-        answer = _settled(source, form, places)
+        answer = _settled(source, form, places, explained=explained)
         changes: list[PlaceChange] = []
         if answer is None:
             answer, changes = _change(source, form, places.todo)
@@ -190,7 +198,9 @@ def _with_moves(source: Source, matched: Sequence[MatchedHunk]) -> list[MatchedH
     return with_moves
 
 
-def _settled(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | None:
+def _settled(
+    source: Source, hunk: Hunk, places: FoundPlaces, *, explained: bool
+) -> HunkAnswer | None:
     """The answer where there is nothing to change, or the number of places is wrong.
 
     None where the hunk is to be applied.
@@ -200,6 +210,8 @@ def _settled(source: Source, hunk: Hunk, places: FoundPlaces) -> HunkAnswer | No
     if total == 0 and hunk.text.flags.when_present:
         return HunkAnswer(hunk.text, State.NOT_NEEDED)
     if total == 0 or total < expected:
+        if not explained:
+            return HunkAnswer(hunk.text, State.NOT_FOUND)
         return _too_few(source, hunk, places)
     if expected and total > expected:
         return _too_many(source, hunk, places)

@@ -123,13 +123,17 @@ class Tree:
         """
         return data[self._source.bom_length :].decode(self._source.encoding)
 
-    def answer(self, hunk: HunkText, options: Mapping[str, OptionValue]) -> HunkAnswer:
+    def answer(
+        self, hunk: HunkText, options: Mapping[str, OptionValue], *, explained: bool = True
+    ) -> HunkAnswer:
         """The answer for one hunk by itself, without the checks on the finished text.
+
+        Unless `explained`, it does not say what is closest to a hunk that is not found.
 
         Raises:
             PatchError: the hunk is wrong in itself.
         """
-        return answer_alone(self._source, hunk, options)
+        return answer_alone(self._source, hunk, options, explained=explained)
 
     def unbound(self, before: Tree, inserted: Sequence[tuple[int, int]]) -> list[Unbound]:
         """The names that inserted code (character ranges) reads and nothing binds.

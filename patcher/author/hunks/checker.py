@@ -111,21 +111,22 @@ class Checker:
     def splices(self, candidate: Candidate, source: Tree) -> tuple[Splice, ...]:
         """What a candidate changes in a text; nothing where it cannot be applied."""
         try:
-            return source.answer(self.parsed(candidate.text), {}).splices
+            return source.answer(self.parsed(candidate.text), {}, explained=False).splices
         except (PatchError, RecursionError):
             return ()
 
 
 def holds(source: Tree, hunk: HunkText) -> bool:
     """Whether a hunk can be applied to a text, or is upstream there."""
-    return source.answer(hunk, {}).state in (State.APPLICABLE, State.UPSTREAM)
+    answer = source.answer(hunk, {}, explained=False)
+    return answer.state in (State.APPLICABLE, State.UPSTREAM)
 
 
 def replaces_more(hunk: HunkText, source: Tree) -> bool:
     """Whether what a hunk leaves open as the old value is more than one literal or name."""
     if not _leaves_value_open(hunk):
         return False
-    splices = source.answer(hunk, {}).splices
+    splices = source.answer(hunk, {}, explained=False).splices
     if not splices:
         return False
     for difference in differences(source, Tree(apply_splices(source.data, splices))):
