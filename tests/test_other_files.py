@@ -94,8 +94,9 @@ def test_an_added_file_may_have_the_syntax_of_a_newer_python(tmp_path):
 
 def test_an_existing_file_is_refused_and_one_with_the_same_text_is_upstream(tmp_path):
     other = Other(tmp_path, files={"demo/_help.py": "x = 1\n"})
-    ended = other("apply", "more")
-    assert ended.code == 1 and "a file of that name stands there" in ended.out + ended.err and other.tree() == other.before
+    for command in ("apply", "export"):
+        ended = other(command, "more")
+        assert ended.code == 1 and "a file of that name stands there" in ended.out + ended.err and other.tree() == other.before
     (other.path / "demo/_help.py").write_text("")
     assert other("apply", "more").code == 1
     (other.path / "demo/_help.py").write_text(TEXT)

@@ -22,8 +22,7 @@ def alone_on_lines(lines: Lines, start: int, end: int) -> bool:
 
 def is_continuation(code: str, start: int) -> bool:
     """Whether the line that begins at `start` continues a line that ends in a backslash."""
-    above = code[max(0, start - 3) : start]
-    return above.rstrip("\r\n").endswith("\\")
+    return code.endswith(("\\\n", "\\\r\n", "\\\r"), 0, start)
 
 
 def breaks_f_string(string: str, code: str) -> bool:

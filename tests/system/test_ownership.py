@@ -135,6 +135,18 @@ def test_an_unprivileged_user_trusts_root_and_themselves(tmp_path, monkeypatch):
     assert len(as_user(A, others_may_write, str(mine))) == 1  # who is not root is not helped by SUDO_UID
 
 
+@ROOT_ONLY
+@pytest.mark.parametrize(("group", "said"), [(A, []), (GROUP, ["group 1500"])])
+def test_the_group_of_a_user_alone_is_that_user(tmp_path, group, said):
+    """Where the umask is 002, the group may write to whatever a user makes: their own one, as useradd makes it."""
+    mine = theirs(tmp_path, 0) / "mine"
+    mine.mkdir()
+    os.chown(mine, A, group)
+    mine.chmod(0o775)
+    found = as_user(A, others_may_write, str(mine), groups=[GROUP])
+    assert found == [f"{mine}: others may write to it ({who})" for who in said]
+
+
 USER, OWN_GROUP, GROUPS, MASK = 0x02, 0x04, 0x08, 0x10
 
 
